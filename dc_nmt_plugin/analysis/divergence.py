@@ -1,0 +1,34 @@
+"""How different the two attentions of a dual-context layer are (Ampomah et al., 7.2)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def attention_divergence(
+    global_weights: Tensor, local_weights: Tensor, padding: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Jensen-Shannon divergence between α_g and α_l, eqs (10)-(12), natural logarithm.
+
+    α is the element-wise maximum over heads, its rows not renormalised (the literal eq. 10).
+
+    Args:
+        global_weights, local_weights: (B, H, T, S)
+        padding: (B, T) bool, True at query rows to leave out, or None
+
+    Returns:
+        the sum over query rows and their number, so that a corpus mean adds up exactly
+    """
+    alpha_g = global_weights.amax(dim=1).float()  # Eq. (10), (B, T, S)
+    alpha_l = local_weights.amax(dim=1).float()
+    mixture = 0.5 * (alpha_g + alpha_l)  # m of Eq. (11)
+    rows = 0.5 * _kl(alpha_g, mixture) + 0.5 * _kl(alpha_l, mixture)  # Eq. (11), (B, T)
+    if padding is None:
+        return rows.sum(), torch.tensor(rows.numel(), device=rows.device)
+    return rows.masked_fill(padding, 0.0).sum(), (~padding).sum()
+
+
+def _kl(p: Tensor, q: Tensor) -> Tensor:
+    """Σ_x P log P - Σ_x P log Q over the last axis, with 0 log 0 = 0: Eq. (12)."""
+    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(dim=-1)

@@ -1,0 +1,55 @@
+"""Errors that a user can mend: one clear sentence each, without a traceback."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable
+from types import TracebackType
+
+
+class UserError(ValueError):
+    """Something the user gave cannot work: a flag, a file, a combination.
+
+    Command-line programs print the message alone and exit with status 1.
+    """
+
+
+class ConfigError(UserError):
+    """Settings that contradict each other or the model; collects every problem at once.
+
+    Args:
+        problems: sentences, each naming the flag, the bad value and the valid choices
+    """
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def choice_problem(flag: str, value: object, choices: Iterable[str]) -> str | None:
+    """A sentence if `value` is not among `choices`, naming the nearest; None if it is."""
+    valid = list(choices)
+    if value in valid:
+        return None
+    near = difflib.get_close_matches(str(value), valid, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{flag}: {value!r} is not one of {', '.join(valid)}.{hint}"
+
+
+def install_excepthook() -> None:
+    """Let an uncaught :class:`UserError` end the program with its sentence, not a traceback."""
+    previous = sys.excepthook
+    if getattr(previous, "_prints_user_errors", False):
+        return
+
+    def hook(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, UserError):
+            print(f"error: {error}", file=sys.stderr)
+        else:
+            previous(kind, error, traceback)
+
+    hook._prints_user_errors = True  # type: ignore[attr-defined]
+    sys.excepthook = hook

@@ -1,0 +1,75 @@
+"""Additive attention, ``e_i = vᵀ tanh(key_i + query)`` (Bahdanau et al. 2015)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+BLOCK = 16
+"""Queries scored at once: all of them would need T² vectors, half of them for the future."""
+
+CACHE = 2**19
+"""Hidden numbers computed at once on a CPU when decoding: 2 MB stay in its cache."""
+
+
+def additive_scores(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
+    """
+    Args:
+        queries: (B, T, A) projected queries
+        keys: (B, S, A) projected keys
+        vector: (A)
+
+    Returns:
+        (B, T, S)
+    """
+    hidden = queries.size(1) * keys[0].numel()  # numbers a sequence
+    if torch.is_grad_enabled() or keys.device.type != "cpu" or hidden * len(keys) <= CACHE:
+        return _additive_scores(queries, keys, vector)
+    batch = max(1, CACHE // hidden)
+    parts = zip(queries.split(batch), keys.split(batch), strict=True)
+    return torch.cat([_additive_scores(query, key, vector) for query, key in parts])
+
+
+def _additive_scores(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
+    hidden = (queries[:, :, None] + keys[:, None]).tanh_()  # (B, T, S, A); tanh_ saves a copy
+    return hidden @ vector
+
+
+def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
+    """Softmax over the last axis, computed in at least float32, returned as `dtype`."""
+    return torch.softmax(scores, dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(
+        dtype
+    )
+
+
+def causal_additive_attention(
+    queries: Tensor, keys: Tensor, values: Tensor, vector: Tensor, *, need_weights: bool = False
+) -> tuple[Tensor, Tensor | None]:
+    """Attend at each position to all positions up to it.
+
+    Args:
+        queries: (B, T, A), the last T of S positions
+        keys: (B, S, A)
+        values: (B, S, C)
+        vector: (A)
+        need_weights: return the weights too
+
+    Returns:
+        (B, T, C), and the weights (B, T, S) or None
+    """
+    length, total = queries.size(1), keys.size(1)
+    outputs: list[Tensor] = []
+    rows: list[Tensor] = []
+    for start in range(0, length, BLOCK):
+        block = queries[:, start : start + BLOCK]
+        seen = total - length + start + block.size(1)  # what the block's last query sees
+        scores = additive_scores(block, keys[:, :seen], vector)  # (B, block, seen)
+        later = torch.ones(scores.shape[1:], dtype=torch.bool, device=scores.device)
+        later = later.triu(seen - block.size(1) + 1)
+        weights = softmax(scores.masked_fill(later, -math.inf), values.dtype)
+        outputs.append(weights @ values[:, :seen])  # (B, block, C)
+        if need_weights:
+            rows.append(torch.nn.functional.pad(weights, (0, total - seen)))
+    return torch.cat(outputs, dim=1), torch.cat(rows, dim=1) if need_weights else None

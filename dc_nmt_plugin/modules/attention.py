@@ -1,0 +1,252 @@
+"""Multi-head attention, the one that all other modules use.
+
+Shapes: B sequences, T queries, S keys, C model width, H heads, K = C / H width of a head;
+R = (sentences × beam) hypotheses and M source positions when decoding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .dropout import dropout as drop
+from .history import LayerHistory
+from .masks import SequenceMask
+from .recording import Recordable
+from .source import Source
+from .state import State, Stateful
+
+
+class SelfAttentionKind(Protocol):
+    """What a layer expects of any self-attention (axis A): the sublayer without its residual."""
+
+    def __call__(
+        self,
+        x: Tensor,
+        mask: SequenceMask,
+        *,
+        history: LayerHistory | None = None,
+        state: State | None = None,
+    ) -> Tensor:
+        """
+        Args:
+            x: (B, T, C) the layer's input; when decoding (`state` given) the new position, T = 1
+            mask: padding and causality of x
+            history: inputs of this and all lower layers, this layer's last
+            state: the decoding session, or None
+
+        Returns:
+            (B, T, C)
+        """
+        ...
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """(B, T, C) → (B, H, T, K)."""
+    batch, length, width = x.shape
+    return x.view(batch, length, num_heads, width // num_heads).transpose(1, 2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """(B, H, T, K) → (B, T, C)."""
+    batch, heads, length, width = x.shape
+    return x.transpose(1, 2).reshape(batch, length, heads * width)
+
+
+def attention_logits(query: Tensor, key: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
+    """Scaled dot products, -inf where attention is not allowed.
+
+    Args:
+        query: (B, H, T, K)
+        key: (B, H, S, K)
+        allowed: bool, broadcastable to (B, H, T, S), or None
+        causal: position t sees positions ≤ t
+
+    Returns:
+        (B, H, T, S)
+    """
+    logits = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))  # (B, H, T, S)
+    if causal:
+        future = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).triu(1)
+        logits = logits.masked_fill(future, -math.inf)
+    if allowed is not None:
+        logits = logits.masked_fill(~allowed, -math.inf)
+    return logits
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    allowed: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+    need_weights: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """softmax(q kᵀ / √K) v, per head (Vaswani et al. 2017, eq. 1).
+
+    Args:
+        query: (B, H, T, K)
+        key, value: (B, H, S, K)
+        allowed: bool, True = may be attended, broadcastable to (B, H, T, S), or None
+        causal: position t sees positions ≤ t (T = S)
+        dropout: probability of dropping an attention weight
+        need_weights: compute the softmax explicitly and return it
+
+    Returns:
+        (B, H, T, K) and the weights (B, H, T, S) before dropout, or None
+    """
+    if not need_weights:
+        output = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=allowed, is_causal=causal, dropout_p=dropout
+        )
+        return output, None
+    logits = attention_logits(query, key, allowed, causal)
+    weights = torch.softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+    weights = weights.type_as(value)
+    return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
+
+
+def init_projection(linear: nn.Linear, blocks: int = 1, gain: float = 1.0) -> nn.Linear:
+    """Xavier-uniform per block of output rows, as if the stacked projections were separate ones."""
+    for block in linear.weight.chunk(blocks, dim=0):
+        nn.init.xavier_uniform_(block, gain=gain)
+    if linear.bias is not None:
+        nn.init.zeros_(linear.bias)
+    return linear
+
+
+class SelfAttention(Recordable, Stateful):
+    """Standard multi-head self-attention.
+
+    The three input projections are one matrix product. `in_proj` stacks [W_q; W_k; W_v].
+
+    Args:
+        embed_dim: model width C
+        num_heads: heads H; must divide C
+        dropout: dropout of the attention weights
+        bias: whether the projections have biases
+    """
+
+    def __init__(
+        self, *, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.dropout = dropout
+        # fairseq's gain for projections that share an input (its MultiheadAttention)
+        self.in_proj = init_projection(
+            nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3, gain=1 / math.sqrt(2)
+        )
+        self.out_proj = init_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: SequenceMask,
+        *,
+        history: LayerHistory | None = None,
+        state: State | None = None,
+    ) -> Tensor:
+        """See :class:`SelfAttentionKind`; records ``weights`` (B, H, T, S)."""
+        query, key, value = (
+            split_heads(part, self.num_heads) for part in self.in_proj(x).chunk(3, dim=-1)
+        )
+        if state is not None:
+            key, value = append_to_cache(self.slot(state), key=key, value=value)
+        output, weights = attend(
+            query,
+            key,
+            value,
+            allowed=mask.allowed,
+            causal=mask.is_causal and state is None,
+            dropout=self.dropout if self.training else 0.0,
+            need_weights=self.is_recording,
+        )
+        if weights is not None:
+            self.record(weights=weights)
+        projected: Tensor = self.out_proj(merge_heads(output))
+        return projected  # (B, T, C)
+
+
+def append_to_cache(slot: dict[str, Tensor], **new: Tensor) -> list[Tensor]:
+    """Append one step to cached tensors along their third axis: (R, H, t, K) + (R, H, 1, K)."""
+    for name, tensor in new.items():
+        if name in slot:
+            tensor = torch.cat([slot[name], tensor], dim=2)
+        slot[name] = tensor
+    return [slot[name] for name in new]
+
+
+class SourceAttention(Recordable):
+    """Encoder-decoder attention over one source representation.
+
+    Keys and values depend on the sentence alone: when decoding they are projected once a sentence
+    and kept with the source, and the hypotheses of a sentence are further query rows.
+
+    Args:
+        embed_dim: width C of decoder and output
+        source_dim: width of the source representation
+        num_heads: heads H; must divide C
+        dropout: dropout of the attention weights
+        bias: whether the projections have biases
+    """
+
+    def __init__(
+        self,
+        *,
+        embed_dim: int,
+        source_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.dropout = dropout
+        gain = 1 / math.sqrt(2) if source_dim == embed_dim else 1.0
+        self.q_proj = init_projection(nn.Linear(embed_dim, embed_dim, bias=bias), gain=gain)
+        self.kv_proj = init_projection(
+            nn.Linear(source_dim, 2 * embed_dim, bias=bias), blocks=2, gain=gain
+        )
+        self.out_proj = init_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
+
+    def project_source(self, source: Source) -> tuple[Tensor, Tensor]:
+        """Keys and values (sentences, H, M, K) of the source's only representation."""
+        (features,) = source.features
+        key, value = (
+            split_heads(part, self.num_heads) for part in self.kv_proj(features).chunk(2, dim=-1)
+        )
+        return key, value
+
+    def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:
+        """
+        Args:
+            x: (R, T, C) queries, R = sentences × beam, the beams of a sentence side by side
+            source: what the decoder attends to
+            state: the decoding session, or None; with it, keys and values are kept in `source`
+
+        Returns:
+            (R, T, C); records ``weights`` (R, H, T, M)
+        """
+        rows, length, width = x.shape
+        key, value = source.cached(self, self.project_source, keep=state is not None)
+        # hypotheses of a sentence are further queries on the same keys
+        query = split_heads(self.q_proj(x).view(source.sentences, -1, width), self.num_heads)
+        output, weights = attend(
+            query,  # (sentences, H, beam * T, K)
+            key,
+            value,
+            allowed=source.allowed,
+            dropout=self.dropout if self.training else 0.0,
+            need_weights=self.is_recording,
+        )
+        if weights is not None:
+            self.record(weights=source.rows_of(weights, length))
+        projected: Tensor = self.out_proj(merge_heads(output))  # (sentences, beam * T, C)
+        return projected.view(rows, length, width)

@@ -1,0 +1,173 @@
+"""The conditional GRU of the dl4mt tutorial: two GRU transitions with attention in between.
+
+Shapes: S sentences of M source positions, R = S × beam decoder rows, T target positions,
+e embedding width, d state width, A attention width, C width of the source annotations.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from .additive_attention import additive_scores, softmax
+from .dl4mt_init import init_linear, init_square_blocks_
+from .source import Source
+from .state import State, Stateful
+from .state_attention import StateMemory
+from .stepwise import StepwiseProduct
+
+
+def gru_update(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
+    """One GRU transition, given its two products; gates in the order reset, update, candidate.
+
+    Args:
+        inputs: W x (+ bias), (R, 3d)
+        recurrent: U s (+ bias), (R, 3d); the reset gate acts on its candidate part (R, d)
+        state: s, (R, d)
+
+    Returns:
+        ``u s + (1 - u) tanh(W x + r U s)``, (R, d)
+    """
+    width = state.size(1)
+    gates = (inputs[:, : 2 * width] + recurrent[:, : 2 * width]).sigmoid_()
+    reset, update = gates.chunk(2, dim=1)
+    candidate = torch.addcmul(inputs[:, 2 * width :], reset, recurrent[:, 2 * width :]).tanh_()
+    return torch.lerp(candidate, state, update)
+
+
+class ConditionalGRU(Stateful):
+    """``s'_t = GRU_1(s_{t-1}, y_{t-1}); c_t = attention(s'_t, h); s_t = GRU_2(s'_t, c_t)``.
+
+    where:
+        y_{t-1}: the word before, e wide
+        h_i: source annotations, C wide
+        c_t = Σ_i α_i h_i, α = softmax_i(vᵀ tanh(W_a s'_t + U_a h_i))  (eqs 5-7)
+
+    Only what depends on the last state is in the loop over positions. Products with words are
+    done for the whole sequence before it. A product with c_t is a product with the annotations,
+    weighted: ``W c_t = Σ_i α_i (W h_i)``; so all of them are done once a sentence (for decoding:
+    not once a hypothesis and step), and c_t itself is never needed.
+
+    Args:
+        embed_dim: width e of the words
+        state_dim: width d of the states
+        source_dim: width C of the annotations
+        attention_dim: hidden width A of the attention
+        context_dim: width of the projected context W_c c_t that the readout gets
+        memory: attention over earlier states, for the memory RNN; None for the plain recurrence
+    """
+
+    def __init__(
+        self,
+        *,
+        embed_dim: int,
+        state_dim: int,
+        source_dim: int,
+        attention_dim: int,
+        context_dim: int,
+        memory: StateMemory | None = None,
+    ) -> None:
+        super().__init__()
+        self.state_dim = state_dim
+        self.attention_dim = attention_dim
+        self.init_proj = init_linear(nn.Linear(source_dim, state_dim))
+        # GRU_1: all biases outside the reset product; GRU_2: inside (dl4mt's cells differ there)
+        self.word_proj = init_linear(nn.Linear(embed_dim, 3 * state_dim))
+        self.recurrent_proj1 = init_linear(nn.Linear(state_dim, 3 * state_dim, bias=False))
+        init_square_blocks_(self.recurrent_proj1.weight.data)
+        # [W_a; U_2]: the attention's query and GRU_2's recurrent product
+        self.recurrent_proj2 = init_linear(nn.Linear(state_dim, attention_dim + 3 * state_dim))
+        init_square_blocks_(self.recurrent_proj2.weight.data[attention_dim:])
+        self.key_proj = init_linear(nn.Linear(source_dim, attention_dim, bias=False))
+        if source_dim == attention_dim:
+            init_square_blocks_(self.key_proj.weight.data)
+        # [W_2; W_c]: GRU_2's input product and the readout's context
+        self.value_proj = init_linear(
+            nn.Linear(source_dim, 3 * state_dim + context_dim, bias=False)
+        )
+        self.score = init_linear(nn.Linear(attention_dim, 1, bias=False))
+        self.memory = memory
+
+    def project_source(self, source: Source) -> tuple[Tensor, ...]:
+        """What one sentence's decoding needs of its annotations.
+
+        Returns:
+            keys (S, M, A), GRU_2's values (S, M, 3d), the readout's values (S, M, context_dim) and
+            the initial state (S, d)
+        """
+        (annotations,) = source.features
+        values, contexts = self.value_proj(annotations).split(
+            [3 * self.state_dim, self.value_proj.out_features - 3 * self.state_dim], dim=-1
+        )
+        initial = torch.tanh(self.init_proj(mean_annotation(source)))
+        return self.key_proj(annotations), values, contexts, initial
+
+    def forward(
+        self, words: Tensor, source: Source, *, state: State | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """
+        Args:
+            words: y_0 … y_{T-1}, (R, T, e); when decoding the last one, T = 1
+            source: annotations, one row a sentence
+            state: the decoding session, or None
+
+        Returns:
+            states s_t (R, T, d), projected contexts W_c c_t (R, T, context_dim) and attention
+            weights (R, T, M)
+        """
+        keys, values, contexts, initial = source.cached(
+            self, self.project_source, keep=state is not None
+        )
+        slot = {} if state is None else self.slot(state)
+        last = slot["state"] if slot else initial.repeat_interleave(source.beam, dim=0)  # (R, d)
+        memory = None if self.memory is None else self.memory.open(state)
+        inputs = self.word_proj(words)  # (R, T, 3d)
+        recurrent1 = _stepwise(self.recurrent_proj1, inputs.dtype)
+        recurrent2 = _stepwise(self.recurrent_proj2, inputs.dtype)
+        mix = StepwiseProduct(values, dtype=inputs.dtype)
+        states: list[Tensor] = []
+        alignments: list[Tensor] = []
+        for word, step_inputs in zip(words.unbind(dim=1), inputs.unbind(dim=1), strict=True):
+            if memory is not None:
+                last = memory.read(word, last)  # Eq. (14)
+            first = gru_update(step_inputs, recurrent1(last), last)  # s'_t, (R, d)
+            query, recurrent = recurrent2(first).split(
+                [self.attention_dim, 3 * self.state_dim], dim=1
+            )
+            weights = self._attend(query, keys, source)  # (S, beam, M)
+            mixed = mix(weights).view_as(recurrent)  # (S, beam, M) @ (S, M, 3d)
+            last = gru_update(mixed, recurrent, first)  # s_t, Eq. (4)
+            if memory is not None:
+                memory.write(last)
+            states.append(last)
+            alignments.append(weights.flatten(0, 1))
+        slot["state"] = last
+        if memory is not None:
+            memory.close()
+        alignment = torch.stack(alignments, dim=1)  # (R, T, M)
+        by_sentence = alignment.view(source.sentences, -1, alignment.size(2))  # (S, beam * T, M)
+        context = (by_sentence @ contexts).view(*alignment.shape[:2], -1)
+        return torch.stack(states, dim=1), context, alignment
+
+    def _attend(self, query: Tensor, keys: Tensor, source: Source) -> Tensor:
+        """Attention weights (S, beam, M) of queries (R, A); eqs 6 and 7."""
+        queries = query.view(source.sentences, source.beam, -1)  # beams are further queries
+        scores = additive_scores(queries, keys, self.score.weight[0])
+        if source.padding is not None:
+            scores = scores.masked_fill(source.padding[:, None], -math.inf)
+        return softmax(scores, query.dtype)
+
+
+def _stepwise(linear: nn.Linear, dtype: torch.dtype) -> StepwiseProduct:
+    return StepwiseProduct(linear.weight.t(), linear.bias, dtype=dtype)
+
+
+def mean_annotation(source: Source) -> Tensor:
+    """The mean over real positions of the source's annotations, (S, C)."""
+    (annotations,) = source.features
+    if source.padding is None:
+        return annotations.mean(dim=1)
+    real = (~source.padding)[:, :, None].to(annotations.dtype)  # (S, M, 1)
+    return (annotations * real).sum(dim=1) / real.sum(dim=1)

@@ -1,0 +1,36 @@
+"""Dropout with cheap random numbers on a CPU."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+_LEVELS = 1 << 16
+
+
+def dropout(x: Tensor, p: float, training: bool) -> Tensor:
+    """Zero each element with probability `p` and scale the others by 1 / (1 - p).
+
+    On a CPU torch's own dropout draws one random number an element from a slow generator: about
+    a tenth of a small model's training step. Here one 64-bit number serves four elements, so `p`
+    is rounded to a multiple of 2^-16; elsewhere this is ``torch.nn.functional.dropout``.
+
+    Args:
+        x: any shape
+        p: probability in [0, 1)
+        training: identity otherwise
+    """
+    if not training or p == 0.0:
+        return x
+    if x.device.type != "cpu" or x.numel() == 0:
+        return F.dropout(x, p)
+    dropped = min(round(p * _LEVELS), _LEVELS - 1)
+    return x * _keep(x, dropped).mul_(_LEVELS / (_LEVELS - dropped))
+
+
+def _keep(x: Tensor, dropped: int) -> Tensor:
+    """1 where an element stays and 0 elsewhere; zeros have probability dropped / 2^16."""
+    words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
+    numbers = words.random_(-(1 << 63), None).view(torch.int16)[: x.numel()]
+    return torch.ge(numbers, dropped - _LEVELS // 2, out=torch.empty_like(x).view(-1)).view(x.shape)

@@ -1,0 +1,160 @@
+"""Dual contextual self-attention (Ampomah et al., "Dual contextual module for NMT"; thesis ch. 5).
+
+where, for a layer input r (B, T, C):
+    l_c  local context: a convolution of width f with a gated linear unit      eq. (6)
+    h_l  attention from r to l_c; h_g attention from r to r                     eq. (7)
+    ẑ    their aggregation                                                      eq. (8)
+    z_f  LayerNorm(ẑ + r): the layer's own residual and norm do this            eq. (9)
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .attention import append_to_cache, attend, init_projection, merge_heads, split_heads
+from .dropout import dropout as drop
+from .history import LayerHistory
+from .masks import SequenceMask
+from .recording import Recordable
+from .state import State, Stateful
+
+
+class LocalContext(Stateful):
+    """Local context unit: l_c = LayerNorm(GLU([r_{t-…}, …] W^r + b^r) + r), eq. (6).
+
+    The encoder's window at position t is t - f//2 … t + f - f//2 - 1, the decoder's t-f+1 … t
+    (for the published f = 2 both are t-1, t); positions outside the sentence are zero.
+
+    Args:
+        embed_dim: width C
+        kernel_size: f ≥ 1
+        dropout: dropout of the gated unit's output, before the residual
+    """
+
+    def __init__(self, *, embed_dim: int, kernel_size: int = 2, dropout: float = 0.0) -> None:
+        super().__init__()
+        if kernel_size < 1:
+            raise ValueError(f"kernel_size {kernel_size} is not at least 1")
+        self.kernel_size = kernel_size
+        self.dropout = dropout
+        # W^r (f·C → 2C) on the concatenated window: one product, first half linear, second gate
+        self.conv = init_projection(nn.Linear(kernel_size * embed_dim, 2 * embed_dim), blocks=2)
+        self.layer_norm = nn.LayerNorm(embed_dim)
+
+    def forward(self, x: Tensor, mask: SequenceMask, state: State | None = None) -> Tensor:
+        """(B, T, C) → l_c (B, T, C)."""
+        gated = F.glu(self.conv(self._windows(x, mask, state)), dim=-1)
+        output: Tensor = self.layer_norm(drop(gated, self.dropout, self.training) + x)
+        return output  # Eq. (6)
+
+    def _windows(self, x: Tensor, mask: SequenceMask, state: State | None) -> Tensor:
+        """The inputs each position's window covers, left to right: (B, T, f·C)."""
+        width, length = self.kernel_size, x.size(1)
+        if width == 1:
+            return x
+        if state is not None:
+            padded = self._with_past(x, state)  # (R, f, C)
+        else:
+            left = width - 1 if mask.causal else width // 2
+            padded = F.pad(mask.zero_padding(x), (0, 0, left, width - 1 - left))
+        return torch.cat([padded[:, i : i + length] for i in range(width)], dim=-1)
+
+    def _with_past(self, x: Tensor, state: State) -> Tensor:
+        slot = self.slot(state)
+        past = slot.get("inputs")
+        if past is None:
+            past = x.new_zeros(x.size(0), self.kernel_size - 1, x.size(2))
+        window = torch.cat([past, x], dim=1)  # (R, f, C)
+        slot["inputs"] = window[:, 1:]
+        return window
+
+
+class DualContextAttention(Recordable, Stateful):
+    """Local context unit and context interaction unit, eqs (6)-(8); the layer adds eq. (9).
+
+    Args:
+        embed_dim: width C
+        num_heads: heads H of each of the two attentions; must divide C
+        kernel_size: width f of the local context's convolution
+        dropout: dropout of the attention weights
+        residual_dropout: dropout inside the local context unit
+        bias: whether the query, key and value projections have biases
+    """
+
+    def __init__(
+        self,
+        *,
+        embed_dim: int,
+        num_heads: int,
+        kernel_size: int = 2,
+        dropout: float = 0.0,
+        residual_dropout: float = 0.0,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.local = LocalContext(
+            embed_dim=embed_dim, kernel_size=kernel_size, dropout=residual_dropout
+        )
+        gain = 1 / math.sqrt(2)
+        # of r: [W^q of h_l; W^q of h_g; W^k of h_g; W^v of h_g]; of l_c: [W^k; W^v] of h_l
+        self.in_proj = init_projection(
+            nn.Linear(embed_dim, 4 * embed_dim, bias=bias), blocks=4, gain=gain
+        )
+        self.local_proj = init_projection(
+            nn.Linear(embed_dim, 2 * embed_dim, bias=bias), blocks=2, gain=gain
+        )
+        self.out_proj = init_projection(nn.Linear(2 * embed_dim, embed_dim))  # W_z, b_z
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: SequenceMask,
+        *,
+        history: LayerHistory | None = None,
+        state: State | None = None,
+    ) -> Tensor:
+        """ẑ of eq. (8), (B, T, C); see ``SelfAttentionKind``.
+
+        Records ``global_weights`` and ``local_weights`` (B, H, T, S).
+        """
+        local = self.local(x, mask, state)
+        local_query, query, key, value = self._heads(self.in_proj(x), 4)
+        local_key, local_value = self._heads(self.local_proj(local), 2)
+        if state is not None:
+            key, value, local_key, local_value = append_to_cache(
+                self.slot(state),
+                key=key,
+                value=value,
+                local_key=local_key,
+                local_value=local_value,
+            )
+        causal = mask.is_causal and state is None
+        h_l, local_weights = self._attend(local_query, local_key, local_value, mask, causal)
+        h_g, global_weights = self._attend(query, key, value, mask, causal)
+        if local_weights is not None and global_weights is not None:
+            self.record(local_weights=local_weights, global_weights=global_weights)
+        both = torch.cat([merge_heads(h_l), merge_heads(h_g)], dim=-1)  # [h_l; h_g] (B, T, 2C)
+        output: Tensor = self.out_proj(both)  # Eq. (8)
+        return output
+
+    def _heads(self, x: Tensor, parts: int) -> list[Tensor]:
+        return [split_heads(part, self.num_heads) for part in x.chunk(parts, dim=-1)]
+
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: SequenceMask, causal: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        return attend(  # FI of eq. (7)
+            query,
+            key,
+            value,
+            allowed=mask.allowed,
+            causal=causal,
+            dropout=self.dropout if self.training else 0.0,
+            need_weights=self.is_recording,
+        )

@@ -1,0 +1,46 @@
+"""An LSTM that can be run step by step."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor, nn
+
+from .dl4mt_init import init_recurrent
+from .state import State, Stateful
+
+
+class LanguageLSTM(Stateful):
+    """One LSTM layer from the zero state.
+
+    Args:
+        embed_dim: width e of the words
+        state_dim: width d of the states
+    """
+
+    def __init__(self, *, embed_dim: int, state_dim: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(embed_dim, state_dim, batch_first=True)
+        init_recurrent(self.lstm)
+
+    def forward(self, words: Tensor, *, state: State | None = None) -> Tensor:
+        """
+        Args:
+            words: (B, T, e); when decoding the last one, T = 1
+            state: the decoding session, or None
+
+        Returns:
+            (B, T, d)
+        """
+        slot = {} if state is None else self.slot(state)
+        past = None
+        if slot:  # kept with the rows first: (R, 1, d)
+            past = (slot["hidden"].transpose(0, 1), slot["cell"].transpose(0, 1))
+        # torch's LSTM knows no bfloat16 on most CPUs: mixed precision leaves it out there
+        on_cpu = words.device.type == "cpu"
+        with torch.autocast("cpu", enabled=False) if on_cpu else nullcontext():
+            states: Tensor
+            states, (hidden, cell) = self.lstm(words, past)
+        slot["hidden"], slot["cell"] = hidden.transpose(0, 1), cell.transpose(0, 1)
+        return states

@@ -1,0 +1,145 @@
+"""Residual connections to all earlier target words (Miculicich Werlen et al. 2018, section 4).
+
+The readout of a recurrent decoder sees, beside its state, a summary d_t of the words so far
+(eq. 8) in place of the last word alone. Shapes: B sequences, T positions, e embedding width,
+d state width; position t reads the words up to itself, the begin token y_0 among them.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from .additive_attention import causal_additive_attention
+from .dl4mt_init import init_linear, init_square_blocks_
+from .recording import Recordable
+from .running_attention import Summary, running_attention, running_weights
+from .state import State, Stateful
+
+
+class ResidualContext(Recordable, Stateful):
+    """Base: what the readout sees of the words so far; here the last word, the usual baseline.
+
+    Subclasses record ``previous_words`` (B, T, T), the weight of word i at position t.
+    """
+
+    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+        """
+        Args:
+            words: (B, T, e) embeddings of the decoder's inputs; when decoding the new one, T = 1
+            states: (B, T, d) the decoder's states at the same positions
+            state: the decoding session, or None
+
+        Returns:
+            d_t, (B, T, e)
+        """
+        return words
+
+
+class MeanResidual(ResidualContext):
+    """``d_t = 1/t Σ_{i<t} y_i`` (eq. 9, y_0 included), a running mean."""
+
+    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+        """See :class:`ResidualContext`."""
+        # half precision cannot count to 300
+        dtype = torch.promote_types(words.dtype, torch.float32)
+        total = words.cumsum(dim=1, dtype=dtype)
+        seen = torch.arange(1, words.size(1) + 1, device=words.device, dtype=dtype)[:, None]
+        if state is not None:
+            slot = self.slot(state)
+            if slot:
+                seen = slot["steps"] + seen  # (R, T, 1)
+                total = slot["total"] + total
+            slot["steps"] = seen[..., -1:, :].expand(words.size(0), 1, 1)
+            slot["total"] = total[:, -1:]
+        if self.is_recording:
+            self.record(previous_words=_uniform(seen, words))
+        return (total / seen).type_as(words)  # Eq. (9)
+
+
+def _uniform(seen: Tensor, words: Tensor) -> Tensor:
+    """(B, T, S): 1 / seen at the `seen` positions so far."""
+    batch, length, _ = words.shape
+    weights = seen.reciprocal().expand(batch, length, 1)
+    positions = torch.arange(int(seen.max()), device=words.device)
+    return weights * (positions < seen)
+
+
+class ContentResidual(ResidualContext):
+    """``d_t = Σ_{i<t} α_i y_i`` with scores ``vᵀ tanh(W_y y_i + b)`` (eqs 10, 11, 13).
+
+    A word's score does not depend on t: a sequence takes no loop, a decoding step O(1).
+
+    Args:
+        embed_dim: width e of the words
+    """
+
+    def __init__(self, *, embed_dim: int) -> None:
+        super().__init__()
+        self.word_proj = init_linear(nn.Linear(embed_dim, embed_dim))
+        init_square_blocks_(self.word_proj.weight.data)
+        self.score = init_linear(nn.Linear(embed_dim, 1, bias=False))
+
+    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+        """See :class:`ResidualContext`."""
+        scores = self.score(torch.tanh(self.word_proj(words))).squeeze(-1)  # Eq. (13), (B, T)
+        if self.is_recording:
+            self._record(scores, state)
+        if state is None:
+            return running_attention(scores, words)[0]
+        slot = self.slot(state)
+        past = Summary(slot["peak"], slot["mass"], slot["average"]) if "peak" in slot else None
+        context, summary = running_attention(scores, words, past)  # Eqs. (10), (11)
+        slot.update(summary._asdict())
+        return context
+
+    def _record(self, scores: Tensor, state: State | None) -> None:
+        # a summary cannot tell the weights apart: while recording, the scores are kept as well
+        length = scores.size(1)
+        if state is not None:
+            slot = self.slot(state)
+            if "scores" in slot:
+                scores = torch.cat([slot["scores"], scores], dim=1)
+            elif slot:
+                return  # recording began in the middle of a session
+            slot["scores"] = scores
+        self.record(previous_words=running_weights(scores)[:, -length:])
+
+
+class ContentScopeResidual(ResidualContext):
+    """``d_t = Σ_{i<t} α_i^t y_i`` with scores ``vᵀ tanh(W_y y_i + W_s s_t)`` (eqs 10-12).
+
+    Args:
+        embed_dim: width e of the words
+        state_dim: width d of the decoder's states
+    """
+
+    def __init__(self, *, embed_dim: int, state_dim: int) -> None:
+        super().__init__()
+        self.word_proj = init_linear(nn.Linear(embed_dim, embed_dim))
+        init_square_blocks_(self.word_proj.weight.data)
+        self.state_proj = init_linear(nn.Linear(state_dim, embed_dim, bias=False))
+        self.score = init_linear(nn.Linear(embed_dim, 1, bias=False))
+
+    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+        """See :class:`ResidualContext`."""
+        keys = self.word_proj(words)
+        if state is not None:
+            keys, words = append(self.slot(state), keys=keys, words=words)
+        context, weights = causal_additive_attention(
+            self.state_proj(states),  # Eq. (12)
+            keys,
+            words,
+            self.score.weight[0],
+            need_weights=self.is_recording,
+        )
+        if weights is not None:
+            self.record(previous_words=weights)
+        return context
+
+
+def append(slot: dict[str, Tensor], **new: Tensor) -> list[Tensor]:
+    """Append one step to cached tensors along time: (R, t, C) + (R, 1, C)."""
+    for name, tensor in new.items():
+        slot[name] = torch.cat([slot[name], tensor], dim=1) if name in slot else tensor
+    return [slot[name] for name in new]

@@ -1,0 +1,107 @@
+"""What the decoders attend to: the encoder's output, and what decoding keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
+Cache = dict[int, tuple[Tensor, ...]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Source representations of a batch of sentences, shared by all hypotheses of a sentence.
+
+    fairseq's beam search repeats the encoder output once a hypothesis and reorders it at every
+    step. Nothing here depends on the hypothesis, so tensors keep one row a sentence; `beam` says
+    how many hypotheses (side by side in the decoder's rows) belong to each, and a reorder that
+    stays inside the sentences copies nothing.
+
+    Attributes:
+        features: what the main decoder attends to, each (sentences, M, C); one tensor, or one a
+            source layer for attention over several encoder layers
+        padding: (sentences, M) bool, True at padding; None when there is none
+        auxiliary: for each encoder layer that an auxiliary decoder is attached to (1-based), its
+            output (sentences, M, C)
+        beam: hypotheses per sentence
+        cache: projected keys and values by module, kept while decoding; one row a sentence
+    """
+
+    features: list[Tensor]
+    padding: Tensor | None
+    auxiliary: dict[int, Tensor] = field(default_factory=dict)
+    beam: int = 1
+    cache: Cache = field(default_factory=dict)
+
+    @property
+    def sentences(self) -> int:
+        return self.features[0].size(0)
+
+    @property
+    def allowed(self) -> Tensor | None:
+        """(sentences, 1, 1, M) bool, True = may be attended; None when nothing is padded."""
+        return None if self.padding is None else ~self.padding[:, None, None, :]
+
+    def cached(
+        self,
+        module: ModuleT,
+        project: Callable[[Source], tuple[Tensor, ...]],
+        *,
+        keep: bool,
+    ) -> tuple[Tensor, ...]:
+        """`project(self)`; with `keep` only once for each module, remembered in the cache."""
+        if not keep:
+            return project(self)
+        if id(module) not in self.cache:
+            # attention reads these at every step: lay them out once
+            self.cache[id(module)] = tuple(tensor.contiguous() for tensor in project(self))
+        return self.cache[id(module)]
+
+    def of_auxiliary(self, layer: int) -> Source:
+        """What the auxiliary decoder on encoder layer `layer` attends to; shares the cache."""
+        return replace(self, features=[self.auxiliary[layer]], auxiliary={})
+
+    def rows_of(self, weights: Tensor, length: int) -> Tensor:
+        """(sentences, H, beam * T, M) → (R, H, T, M): one row a hypothesis."""
+        sentences, heads, _, source_length = weights.shape
+        weights = weights.view(sentences, heads, self.beam, length, source_length).transpose(1, 2)
+        return weights.reshape(sentences * self.beam, heads, length, source_length)
+
+    def reorder(self, new_order: Tensor) -> Source:
+        """Row i becomes what row ``new_order[i]`` was (rows are hypotheses).
+
+        Args:
+            new_order: (R',) indices into the R = sentences * beam rows
+
+        Beam search's own orders (repeat each sentence; swap beams inside sentences; drop finished
+        sentences) keep one row a sentence. Any other order falls back to one row a hypothesis.
+        """
+        sentence = new_order.div(self.beam, rounding_mode="floor")  # (R',)
+        rows, sentences = new_order.numel(), self.sentences
+        if rows and rows % sentences == 0:
+            beam = rows // sentences
+            all_of_them = torch.arange(sentences, device=new_order.device)
+            if torch.equal(sentence, all_of_them.repeat_interleave(beam)):
+                return replace(self, beam=beam)
+        if rows % self.beam == 0:
+            groups = sentence.view(-1, self.beam)
+            if bool((groups == groups[:, :1]).all()):
+                return self._select(groups[:, 0], beam=self.beam)
+        return self._select(sentence, beam=1)
+
+    def _select(self, sentence: Tensor, *, beam: int) -> Source:
+        def pick(tensor: Tensor) -> Tensor:
+            return tensor.index_select(0, sentence)
+
+        return Source(
+            features=[pick(tensor) for tensor in self.features],
+            padding=None if self.padding is None else pick(self.padding),
+            auxiliary={layer: pick(tensor) for layer, tensor in self.auxiliary.items()},
+            beam=beam,
+            cache={key: tuple(map(pick, tensors)) for key, tensors in self.cache.items()},
+        )

@@ -1,0 +1,67 @@
+"""Keys and values of all decoder layers at once, when a sentence's decoding begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .attention import SourceAttention, split_heads
+from .multi_layer_attention import MultiLayerAttention
+from .source import Source
+
+
+def project_all(
+    attentions: Sequence[SourceAttention | MultiLayerAttention], source: Source
+) -> None:
+    """Fill the source's cache for the attentions of all decoder layers.
+
+    One matrix product for each source feature, with the layers' weights stacked. What is kept is
+    what each module's own first step would have kept; modules already in the cache are left alone.
+
+    Args:
+        attentions: modules that attend to this source, all of the same number of features
+        source: the features, and the cache to fill
+    """
+    waiting = [module for module in attentions if id(module) not in source.cache]
+    if not waiting:
+        return
+    projections = [_projections(module) for module in waiting]
+    # by feature, then by module: (S, M, 2C)
+    projected = [
+        _in_one_product(feature, list(of_all_modules))
+        for feature, of_all_modules in zip(
+            source.features, zip(*projections, strict=True), strict=True
+        )
+    ]
+    for module, of_all_features in zip(waiting, zip(*projected, strict=True), strict=True):
+        _keep(module, _arrange(module, of_all_features), source)
+
+
+def _in_one_product(x: Tensor, linears: Sequence[nn.Linear]) -> tuple[Tensor, ...]:
+    """(S, M, C) → one (S, M, …) for each linear layer."""
+    weights: list[Tensor] = [linear.weight for linear in linears]
+    biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]
+    output = F.linear(x, torch.cat(weights), torch.cat(biases) if biases else None)
+    return torch.split(output, [linear.out_features for linear in linears], dim=-1)
+
+
+def _projections(module: SourceAttention | MultiLayerAttention) -> list[nn.Linear]:
+    if isinstance(module, SourceAttention):
+        return [module.kv_proj]
+    return [proj for proj in module.kv_projs if isinstance(proj, nn.Linear)]
+
+
+def _arrange(
+    module: SourceAttention | MultiLayerAttention, projected: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    if isinstance(module, SourceAttention):
+        (only,) = projected
+        return tuple(split_heads(part, module.num_heads) for part in only.chunk(2, dim=-1))
+    return module.arrange_source(projected)
+
+
+def _keep(module: nn.Module, tensors: tuple[Tensor, ...], source: Source) -> None:
+    source.cached(module, lambda _: tensors, keep=True)

@@ -1,0 +1,32 @@
+"""Cached tensors of incremental decoding."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+State = dict[str, dict[str, Tensor]]
+"""One decoding session: for every module its cached tensors, one row a hypothesis."""
+
+
+class Stateful(nn.Module):
+    """A module that keeps tensors between decoding steps.
+
+    The state belongs to the caller (fairseq's ``incremental_state``); a module only owns one slot
+    in it. The slot's name contains the object's identity, so copies of a module, the members of
+    an ensemble and auxiliary decoders never share a slot.
+    """
+
+    def slot(self, state: State) -> dict[str, Tensor]:
+        """The tensors of this module in `state`, hypotheses first: (R, ...)."""
+        return state.setdefault(f"{type(self).__name__}.{id(self)}", {})
+
+    def reorder_incremental_state(self, incremental_state: State, new_order: Tensor) -> None:
+        """Make row i what row ``new_order[i]`` was; called by fairseq's beam search.
+
+        Args:
+            incremental_state: the decoding session
+            new_order: (R',) indices of rows; repeats and omissions are allowed
+        """
+        slot = self.slot(incremental_state)
+        for name, tensor in slot.items():
+            slot[name] = tensor.index_select(0, new_order)

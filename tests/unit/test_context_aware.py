@@ -1,0 +1,352 @@
+"""Context-aware self-attention against the paper's equations, and the rules every kind obeys."""
+
+import functools
+import itertools
+
+import pytest
+import torch
+from reference.context_aware import context_aware_self_attention, mean_rows
+from torch.utils.checkpoint import checkpoint
+
+from dc_nmt_plugin.analysis.gates import gate_totals, token_total
+from dc_nmt_plugin.modules.attention import SelfAttention
+from dc_nmt_plugin.modules.context_aware import CONTEXTS, SIDES, ContextAwareSelfAttention
+from dc_nmt_plugin.modules.history import LayerHistory
+from dc_nmt_plugin.modules.masks import SequenceMask
+from dc_nmt_plugin.modules.recording import recording
+
+WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)
+KINDS = list(itertools.product(CONTEXTS, SIDES))
+
+
+def build(context, on, layer=3, width=WIDTH, heads=HEADS, **kwargs):
+    torch.manual_seed(3)
+    module = ContextAwareSelfAttention(
+        embed_dim=width, num_heads=heads, layer=layer, context=context, on=on, **kwargs
+    )
+    module = module.double().eval()
+    with torch.no_grad():  # biases are born zero
+        for linear in (module.in_proj, module.out_proj):
+            linear.bias.normal_()
+    return module
+
+
+def batch(layers, side, lengths=LENGTHS):
+    """Layer inputs (B, T, C), padded on `side` with garbage, and the padding (B, T) or None."""
+    torch.manual_seed(4)
+    longest = max(lengths)
+    inputs = [
+        torch.randn(len(lengths), longest, WIDTH, dtype=torch.float64, requires_grad=True)
+        for _ in range(layers)
+    ]
+    position = torch.arange(longest)
+    lengths = torch.tensor(lengths)[:, None]
+    real = position < lengths if side == "right" else position >= longest - lengths
+    return inputs, None if bool(real.all()) else ~real
+
+
+def run(module, inputs, padding, causal, past=None, state=None):
+    mask = SequenceMask.build(padding, causal=causal)
+    history = LayerHistory(mask, past)
+    for x in inputs:
+        history.append(x)
+    return module(inputs[-1], mask, history=history, state=state)
+
+
+def paper_weights(module, context):
+    """The module's parameters under the paper's names, each multiplied from the right."""
+    weights = {}
+    projections = module.in_proj.weight.chunk(3), module.in_proj.bias.chunk(3)
+    for name, w, b in zip("QKV", *projections, strict=True):
+        weights[f"W_{name}"], weights[f"b_{name}"] = w.t(), b
+    weights["W_O"], weights["b_O"] = module.out_proj.weight.t(), module.out_proj.bias
+    if module.has_context:
+        for i, side in enumerate(module.sides):
+            name = side.upper()
+            weights[f"U_{name}"] = module.context_proj.weight.chunk(len(module.sides))[i].t()
+            weights[f"VH_{name}"] = module.gate_input[i]
+            weights[f"VC_{name}"] = module.gate_context[i]
+    return weights
+
+
+def reference(module, inputs, padding, causal, context, on):
+    """Outputs of the real positions, sentence after sentence, and their gates."""
+    outputs, gates_q, gates_k = [], [], []
+    for b in range(inputs[0].size(0)):
+        rows = [
+            [x[b, t] for t in range(x.size(1)) if padding is None or not padding[b, t]]
+            for x in inputs
+        ]
+        output, gate_q, gate_k = context_aware_self_attention(
+            rows,
+            paper_weights(module, context),
+            layer=len(inputs),
+            context=context,
+            on=on,
+            heads=HEADS,
+            causal=causal,
+        )
+        outputs.append(output)
+        gates_q += gate_q
+        gates_k += gate_k
+    return torch.cat(outputs), gates_q, gates_k
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("context,on", KINDS)
+def test_equals_the_paper(context, on, side, causal):
+    module = build(context, on)
+    inputs, padding = batch(3, side)
+    with recording(module) as records:
+        recorded = run(module, inputs, padding, causal)
+    real = ~padding
+    expected, gates_q, gates_k = reference(module, inputs, padding, causal, context, on)
+    torch.testing.assert_close(recorded[real], expected, rtol=0, atol=1e-10)
+    for name, gates in (("lambda_q", gates_q), ("lambda_k", gates_k)):
+        if gates[0] is None:
+            assert name not in records[""]
+        else:
+            assert records[""][name].shape == (*padding.shape, 1)
+            torch.testing.assert_close(
+                records[""][name][real].squeeze(-1), torch.stack(gates), rtol=0, atol=1e-10
+            )
+    weights = records[""]["weights"].sum(-1).transpose(1, 2)[real]
+    torch.testing.assert_close(weights, torch.ones_like(weights))
+
+    leaves = [*inputs, *module.parameters()]
+    upstream = torch.randn_like(expected)
+    fast, slow = (
+        torch.autograd.grad((output * upstream).sum(), leaves, materialize_grads=True)
+        for output in (run(module, inputs, padding, causal)[real], expected)
+    )
+    for got, want in zip(fast, slow, strict=True):
+        torch.testing.assert_close(got, want, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("context", [c for c in CONTEXTS if c != "deep"])
+def test_layer_one_equals_the_paper(context):
+    module = build(context, "both", layer=1)
+    inputs, padding = batch(1, "left")
+    expected, _, _ = reference(module, inputs, padding, False, context, "both")
+    actual = run(module, inputs, padding, False)[~padding]
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-10)
+
+
+def test_deep_context_of_layer_one_is_standard_attention():
+    module = build("deep", "both", layer=1)
+    standard = SelfAttention(embed_dim=WIDTH, num_heads=HEADS).double()
+    standard.load_state_dict(module.state_dict())  # strict: the very same parameters
+    inputs, padding = batch(1, "left")
+    with recording(module) as records:
+        actual = run(module, inputs, padding, False)
+    mask = SequenceMask.build(padding)
+    torch.testing.assert_close(actual, standard(inputs[0], mask), rtol=0, atol=1e-12)
+    assert set(records[""]) == {"weights"}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("context,on", KINDS)
+def test_padding_changes_nothing(context, on, side, causal):
+    module = build(context, on)
+    inputs, padding = batch(3, side)
+    together = run(module, inputs, padding, causal)
+    for b, length in enumerate(LENGTHS):
+        real = ~padding[b]
+        alone = run(module, [x[b : b + 1, real] for x in inputs], None, causal)
+        assert alone.size(1) == length
+        torch.testing.assert_close(together[b, real], alone[0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("context,on", KINDS)
+def test_decoder_is_causal(context, on):
+    module = build(context, on)
+    inputs, _ = batch(3, "right")
+    before = run(module, inputs, None, True)
+    changed = [x.detach().clone() for x in inputs]
+    for x in changed:
+        x[:, 3] += 1.0
+    after = run(module, changed, None, True)
+    torch.testing.assert_close(after[:, :3], before[:, :3], rtol=0, atol=1e-12)
+    assert (after[:, 3:] - before[:, 3:]).abs().amax(-1).min() > 1e-6
+
+
+@pytest.mark.parametrize("context,on", KINDS)
+def test_incremental_equals_full_after_reorders(context, on):
+    module = build(context, on)
+    inputs, _ = batch(3, "right")
+    state, past = {}, {}
+    rows = torch.arange(3)
+    # duplicates, omissions, and a batch that shrinks
+    orders = {1: torch.tensor([1, 1, 0]), 3: torch.tensor([2, 0])}
+    for t in range(inputs[0].size(1)):
+        if t in orders:
+            rows = rows[orders[t]]
+            module.reorder_incremental_state(state, orders[t])
+            for name in past:
+                past[name] = past[name].index_select(0, orders[t])
+        # what a hypothesis saw is what row `rows` of the inputs holds up to here
+        steps = [x[rows, t : t + 1] for x in inputs]
+        actual = run(module, steps, None, True, past=past, state=state)
+        prefixes = [x[rows, : t + 1] for x in inputs]
+        full = run(module, prefixes, None, True)[:, -1:]
+        torch.testing.assert_close(actual, full, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_history_means_equal_a_loop(side, causal):
+    (x,), padding = batch(1, side)
+    history = LayerHistory(SequenceMask.build(padding, causal=causal))
+    history.append(x)
+    mean = history.mean(0)
+    assert history.mean(0) is mean  # computed once
+    for b in range(x.size(0)):
+        seen = []
+        for t in range(x.size(1)):
+            if padding[b, t]:
+                continue
+            seen.append(x[b, t])
+            if causal:
+                torch.testing.assert_close(mean[b, t], mean_rows(seen), rtol=0, atol=1e-12)
+        if not causal:
+            torch.testing.assert_close(mean[b, 0], mean_rows(seen), rtol=0, atol=1e-12)
+    assert torch.isfinite(mean).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("past", [None, {}])
+def test_running_means_survive_half_precision(dtype, past):
+    # sums beyond float16's 65504, and beyond bfloat16's 8 bits many times
+    x = 30 + torch.rand(1, 3000, 1, generator=torch.Generator().manual_seed(1)).to(dtype)
+    if past is None:
+        history = LayerHistory(SequenceMask(causal=True))
+        history.append(x)
+        last = history.mean(0)[:, -1]
+    else:
+        for t in range(x.size(1)):
+            history = LayerHistory(SequenceMask(causal=True), past)
+            history.append(x[:, t : t + 1])
+            last = history.mean(0)[:, -1]
+    assert last.dtype == dtype
+    assert float(last) == pytest.approx(float(x.double().mean()), rel=0.005)
+
+
+@pytest.mark.parametrize(
+    "context,published,exact",
+    [
+        ("global", 3.0, 3_158_016),
+        ("deep-global", 11.0, 11_022_336),
+        ("deep", 7.9, 7_874_560),
+        ("deep-global+deep", 18.9, 18_886_656),
+    ],
+)
+def test_added_parameters_are_the_published_ones(context, published, exact):
+    with torch.device("meta"):
+        layers = [
+            ContextAwareSelfAttention(embed_dim=512, num_heads=8, layer=layer, context=context)
+            for layer in range(1, 7)
+        ]
+        standard = SelfAttention(embed_dim=512, num_heads=8)
+    added = sum(p.numel() for layer in layers for p in layer.parameters())
+    added -= 6 * sum(p.numel() for p in standard.parameters())
+    assert added == exact
+    assert abs(added / 1e6 - published) < (0.2 if context == "global" else 0.1)
+
+
+def test_one_side_has_half_the_added_parameters():
+    def count(on):
+        module = build("deep-global+deep", on)
+        return sum(p.numel() for name, p in module.named_parameters() if "out" not in name[:4])
+
+    standard = sum(
+        p.numel() for p in SelfAttention(embed_dim=WIDTH, num_heads=HEADS).in_proj.parameters()
+    )
+    assert count("queries") == count("keys")
+    assert count("both") - standard == 2 * (count("keys") - standard) > 0
+
+
+@pytest.mark.parametrize("context,on", KINDS)
+def test_every_parameter_gets_a_finite_gradient(context, on):
+    module = build(context, on, dropout=0.3).float().train()
+    inputs, padding = batch(3, "left")
+    run(module, [x.float() for x in inputs], padding, False).square().sum().backward()
+    for name, parameter in module.named_parameters():
+        assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
+        assert parameter.grad.abs().max() > 0, name
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_layers_share_their_history_under_activation_checkpointing(context, causal):
+    layers = [build(context, "both", layer=layer) for layer in (1, 2, 3)]
+    (embeddings,), padding = batch(1, "left")
+    mask = SequenceMask.build(padding, causal=causal)
+    gradients = []
+    for recompute in (False, True):
+        history, x = LayerHistory(mask), embeddings
+        for layer in layers:
+            history.append(x)
+            call = functools.partial(layer, mask=mask, history=history)
+            x = x + (checkpoint(call, x, use_reentrant=False) if recompute else call(x))
+        leaves = [embeddings, *(p for layer in layers for p in layer.parameters())]
+        gradients.append(torch.autograd.grad(x[~padding].square().sum(), leaves))
+    for plain, again in zip(*gradients, strict=True):
+        torch.testing.assert_close(again, plain, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_runs_under_autocast(context):
+    module = build(context, "both").float()
+    inputs, padding = batch(3, "left")
+    exact = run(module, [x.float() for x in inputs], padding, True)
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = run(module, [x.float() for x in inputs], padding, True)
+    assert mixed.dtype == torch.bfloat16
+    torch.testing.assert_close(mixed[~padding].float(), exact[~padding], rtol=0.1, atol=0.1)
+
+
+def test_nothing_is_recorded_unasked():
+    module = build("global", "both", layer=1)
+    inputs, padding = batch(1, "left")
+    with recording(module) as records:
+        pass
+    run(module, inputs, padding, False)
+    assert records == {"": {}}
+
+
+def test_gate_totals_count_real_tokens_only_and_add_up():
+    module = torch.nn.ModuleDict({"encoder": build("global", "both", layer=1)})
+    inputs, padding = batch(1, "left")
+    with recording(module) as records:
+        run(module["encoder"], inputs, padding, False)
+    total, count = gate_totals(records, padding, "encoder")["encoder.lambda_q"]
+    gates = records["encoder"]["lambda_q"]
+    assert count == sum(LENGTHS)
+    expected = sum(float(gates[b, t]) for b in range(3) for t in range(5) if not padding[b, t])
+    assert total == pytest.approx(expected, abs=1e-12)
+    halves = [token_total(gates[rows], padding[rows]) for rows in (slice(1), slice(1, 3))]
+    assert sum(half[0] for half in halves) == pytest.approx(total, abs=1e-12)
+    assert sum(half[1] for half in halves) == count
+    assert token_total(gates, None) == (pytest.approx(float(gates.sum())), gates.numel())
+    assert set(gate_totals(records, padding)) == {"encoder.lambda_q", "encoder.lambda_k"}
+    assert gate_totals(records, padding, "decoder") == {}
+
+
+def test_wrong_settings_are_named():
+    with pytest.raises(ValueError, match="context is 'wide'; choose from global, deep-global, d"):
+        build("wide", "both")
+    with pytest.raises(ValueError, match="on is 'values'; choose from queries, keys, both"):
+        build("global", "values")
+    with pytest.raises(ValueError, match="layer is 0; layers are counted from 1"):
+        build("deep", "both", layer=0)
+    module = build("deep-global", "both", layer=3)
+    inputs, _ = batch(2, "left")
+    with pytest.raises(ValueError, match="needs the inputs of layers 1 to 3; the history has 2"):
+        run(module, inputs, None, False)
+    with pytest.raises(ValueError, match="the history has 0"):
+        module(inputs[0], SequenceMask())
+    inputs, _ = batch(3, "left")
+    with pytest.raises(ValueError, match="running means; the history has no `past`"):
+        run(module, [x[:, :1] for x in inputs], None, True, state={})

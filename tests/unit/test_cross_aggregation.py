@@ -1,0 +1,361 @@
+"""Cross aggregation against the paper's algorithm, and the rules every kind obeys."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from reference.cross_aggregation import cross_aggregation, simple_routing
+from torch import nn
+
+from dc_nmt_plugin.analysis.routing import (
+    EntropyByLength,
+    added_norm_total,
+    entropy_total,
+    head_weight_totals,
+    initial_entropy,
+)
+from dc_nmt_plugin.modules.attention import SelfAttention
+from dc_nmt_plugin.modules.cross_aggregation import CrossAggregationSelfAttention
+from dc_nmt_plugin.modules.masks import SequenceMask
+from dc_nmt_plugin.modules.recording import recording
+from dc_nmt_plugin.modules.routing import route_heads, route_positions, squash
+
+WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)
+VARIANTS = [("horizontal", "zero"), ("horizontal", "self"), ("vertical", "zero")]
+VARIANTS += [("both", "zero"), ("both", "self")]  # all of Table 1, and vertical alone
+
+
+def build(**kwargs):
+    torch.manual_seed(3)
+    module = CrossAggregationSelfAttention(embed_dim=WIDTH, num_heads=HEADS, **kwargs)
+    module = module.double().eval()
+    with torch.no_grad():  # biases are born zero
+        for linear in (module.in_proj, module.out_proj):
+            linear.bias.normal_()
+    return module
+
+
+def batch(side, lengths=LENGTHS):
+    """x (B, T, C), padded on `side` with garbage, and the padding (B, T)."""
+    torch.manual_seed(4)
+    longest = max(lengths)
+    x = torch.randn(len(lengths), longest, WIDTH, dtype=torch.float64, requires_grad=True)
+    position, lengths = torch.arange(longest), torch.tensor(lengths)[:, None]
+    real = position < lengths if side == "right" else position >= longest - lengths
+    return x, ~real
+
+
+def recorded(module, x, mask):
+    with recording(module) as records:
+        output = module(x, mask)
+    return output, records[""]
+
+
+def reference(module, x, padding, **settings):
+    """Outputs of the real positions, sentence after sentence, and Λ a sentence."""
+    weights = {}
+    projections = module.in_proj.weight.chunk(3), module.in_proj.bias.chunk(3)
+    for name, w, b in zip("QKV", *projections, strict=True):
+        weights[f"W_{name}"], weights[f"b_{name}"] = w.t(), b
+    weights["W_O"], weights["b_O"] = module.out_proj.weight.t(), module.out_proj.bias
+    if module.vertical:
+        weights["W"] = module.head_proj.weight
+    outputs, lambdas = [], []
+    for b in range(x.size(0)):
+        rows = [x[b, t] for t in range(x.size(1)) if not padding[b, t]]
+        output, head_weights = cross_aggregation(rows, weights, heads=HEADS, **settings)
+        outputs.append(output)
+        lambdas.append(head_weights)
+    return torch.cat(outputs), lambdas
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+@pytest.mark.parametrize("head_weights", ["mean", "sum"])
+@pytest.mark.parametrize("routing,init", VARIANTS)
+def test_equals_the_paper(routing, init, head_weights, iterations, side):
+    settings = {"routing": routing, "init": init, "head_weights": head_weights}
+    settings["iterations"] = iterations
+    module = build(**settings)
+    x, padding = batch(side)
+    mask, real = SequenceMask.build(padding), ~padding
+    expected, lambdas = reference(module, x, padding, **settings)
+    output, records = recorded(module, x, mask)
+    torch.testing.assert_close(output[real], expected, rtol=0, atol=1e-10)
+    if module.vertical:
+        lambdas = torch.stack([torch.stack(list(row)) for row in lambdas])
+        torch.testing.assert_close(records["head_weights"], lambdas, rtol=0, atol=1e-10)
+
+    leaves, upstream = [x, *module.parameters()], torch.randn_like(expected)
+    fast, slow = (
+        torch.autograd.grad((rows * upstream).sum(), leaves, materialize_grads=True)
+        for rows in (module(x, mask)[real], expected)
+    )
+    for got, want in zip(fast, slow, strict=True):
+        torch.testing.assert_close(got, want, rtol=0, atol=1e-10)
+    for parameter, gradient in zip(leaves, fast, strict=True):
+        assert gradient.abs().max() > 0, parameter.shape
+
+
+@pytest.mark.parametrize("init", ["zero", "self"])
+def test_routing_functions_equal_algorithm_1(init):
+    torch.manual_seed(1)
+    votes = torch.randn(2, 3, 5, 5, dtype=torch.float64) * 3  # far from uniform coefficients
+    capsules, _ = route_positions(votes, 4, None, from_votes=init == "self")
+    across, _, voting = route_heads(votes, 4)
+    for b, t in itertools.product(range(2), range(5)):
+        omega, expected = simple_routing([votes[b, h, t] for h in range(3)], 4)
+        torch.testing.assert_close(across[b, t], omega, rtol=0, atol=1e-10)
+        torch.testing.assert_close(voting[b, :, t, 0], torch.stack(expected), rtol=0, atol=1e-10)
+        for h in range(3):
+            initial = list(votes[b, h, t, : t + 1]) if init == "self" else None
+            omega, _ = simple_routing(list(votes[b, h, : t + 1]), 4, initial)
+            torch.testing.assert_close(capsules[b, h, t], omega, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("head_weights", ["mean", "sum"])
+@pytest.mark.parametrize("routing,init", VARIANTS)
+def test_padding_changes_nothing(routing, init, head_weights, side):
+    module = build(routing=routing, init=init, head_weights=head_weights)
+    x, padding = batch(side)
+    together, records = recorded(module, x, SequenceMask.build(padding))
+    assert torch.isfinite(together).all()  # garbage in, but no NaN: it would spread in gradients
+    for b in range(x.size(0)):
+        real = ~padding[b]
+        alone, single = recorded(module, x[b : b + 1, real], SequenceMask())
+        torch.testing.assert_close(together[b, real], alone[0], rtol=0, atol=1e-12)
+        norms = records["added_norm"][b][:, real]
+        torch.testing.assert_close(norms, single["added_norm"][0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("routing", ["horizontal", "vertical", "both"])
+def test_no_iterations_is_plain_attention(routing, padded):
+    module = build(routing=routing, iterations=0)
+    standard = SelfAttention(embed_dim=WIDTH, num_heads=HEADS).double()
+    standard.load_state_dict(module.state_dict())  # strict: the very same parameters
+    x, padding = batch("left")
+    mask = SequenceMask.build(padding if padded else None)
+    torch.testing.assert_close(module(x, mask), standard(x, mask), rtol=0, atol=1e-12)
+    output, records = recorded(module, x, mask)
+    torch.testing.assert_close(output, standard(x, mask), rtol=0, atol=1e-12)
+    assert set(records) == {"weights"}
+
+
+@pytest.mark.parametrize("routing,init", VARIANTS)
+def test_zero_votes_have_finite_gradients(routing, init):
+    module = build(routing=routing, init=init)
+    with torch.no_grad():  # queries are zero, hence all logits
+        module.in_proj.weight[:WIDTH] = 0
+        module.in_proj.bias[:WIDTH] = 0
+    x, padding = batch("left")
+    with torch.autograd.set_detect_anomaly(True):
+        module(x, SequenceMask.build(padding)).square().sum().backward()
+    for tensor in (x, *module.parameters()):
+        assert torch.isfinite(tensor.grad).all()
+
+
+def test_squash_at_and_near_zero():
+    for dtype, small in ((torch.float32, 1e-19), (torch.float64, 1e-150)):
+        s = torch.tensor([[0.0, 0.0], [small, 0.0], [3.0, 4.0]], dtype=dtype, requires_grad=True)
+        out = squash(s)
+        out.sum().backward()
+        assert torch.equal(out[0], torch.zeros(2, dtype=dtype))
+        assert torch.isfinite(s.grad).all()
+        torch.testing.assert_close(out[2], s[2].detach() * 5 / 26)  # 25/26 · s/5
+
+
+def test_gradients_flow_through_the_coefficients():
+    module = build(routing="both", init="self")
+    _, padding = batch("right")
+    query, key = (torch.randn(3, HEADS, 5, 4, dtype=torch.float64) for _ in range(2))
+    assert torch.autograd.gradcheck(
+        lambda q, k: module.aggregate(q, k, padding).logits,
+        (query.requires_grad_(), key.requires_grad_()),
+    )
+
+
+def test_checkpointing_changes_nothing():
+    x, padding = batch("left")
+    gradients, kept = [], []
+    for checkpoint in (False, True):
+        module, stored = build(checkpoint=checkpoint).train(), []
+
+        def pack(tensor, stored=stored):
+            stored.append(tensor.numel())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            output = module(x, SequenceMask.build(padding))
+        leaves = [x, *module.parameters()]
+        gradients.append([output, *torch.autograd.grad(output.square().sum(), leaves)])
+        kept.append(sum(stored))
+    for plain, again in zip(*gradients, strict=True):
+        torch.testing.assert_close(again, plain, rtol=0, atol=1e-12)
+    assert kept[1] < kept[0] / 2
+
+
+@pytest.mark.parametrize("routing", ["horizontal", "vertical", "both"])
+def test_memory_is_linear_in_iterations_and_quadratic_in_length(routing):
+    def kept(iterations, length):
+        module, stored = build(routing=routing, iterations=iterations), {}
+
+        def pack(tensor):
+            stored[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        x = torch.randn(1, length, WIDTH, dtype=torch.float64, requires_grad=True)
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            output = module(x, SequenceMask())
+        assert output.requires_grad
+        return sum(stored.values())
+
+    # the first iterations keep less: their coefficients are constant
+    three, four, five = (kept(iterations, 60) for iterations in (3, 4, 5))
+    assert five - four == pytest.approx(four - three, rel=0.02)
+    assert kept(3, 120) < 4.1 * three
+
+
+@pytest.mark.parametrize("dtype,init", [(torch.float16, "self"), (torch.bfloat16, "zero")])
+def test_half_precision_at_length_1000(dtype, init):
+    torch.manual_seed(3)
+    module = CrossAggregationSelfAttention(embed_dim=4, num_heads=2, init=init, head_weights="sum")
+    with torch.no_grad():  # logits beyond half precision's 65504
+        module.in_proj.weight[:8] *= 200
+    x = torch.randn(1, 1000, 4, requires_grad=True)
+    padding = torch.zeros(1, 1000, dtype=torch.bool)
+    padding[:, :3] = True
+    mask = SequenceMask.build(padding)
+    with recording(module) as records, torch.autocast("cpu", dtype):
+        output = module(x, mask)
+    assert output.dtype == dtype
+    for name, tensor in records[""].items():
+        assert torch.isfinite(tensor).all(), name
+        assert tensor.dtype == (dtype if name == "weights" else torch.float32), name
+    output.float().square().mean().backward()
+    for tensor in (x, *module.parameters()):
+        assert torch.isfinite(tensor.grad).all()
+    with torch.no_grad():
+        query = output.new_full((1, 2, 9, 2), 300.0)
+        logits = module.aggregate(query, query, None).logits
+        assert logits.max() > 65504 and torch.isfinite(logits).all()
+
+
+@torch.no_grad()
+def test_float32_routing_is_accurate_at_length_1000():
+    """The Gram form takes norms from products: here against float64."""
+    torch.manual_seed(3)
+    module = CrossAggregationSelfAttention(embed_dim=4, num_heads=2, head_weights="sum")
+    query, key = torch.randn(2, 1, 2, 1000, 2, dtype=torch.float16)
+    half = module.aggregate(query, key, None).logits
+    exact = module.double().aggregate(query.double(), key.double(), None).logits
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half.double(), exact, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("routing,init", VARIANTS)
+def test_every_parameter_gets_a_finite_gradient(routing, init):
+    module = build(routing=routing, init=init, dropout=0.3).float().train()
+    x, padding = batch("left")
+    module(x.float(), SequenceMask.build(padding)).square().sum().backward()
+    for name, parameter in module.named_parameters():
+        assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
+        assert parameter.grad.abs().max() > 0, name
+
+
+@pytest.mark.parametrize(
+    "routing,iterations,added", [("both", 3, 64), ("vertical", 1, 64), ("horizontal", 3, 0)]
+)
+def test_added_parameters_are_the_square_of_the_heads(routing, iterations, added):
+    with torch.device("meta"):
+        module = CrossAggregationSelfAttention(
+            embed_dim=512, num_heads=8, routing=routing, iterations=iterations
+        )
+        standard = SelfAttention(embed_dim=512, num_heads=8)
+    counts = [sum(p.numel() for p in m.parameters()) for m in (module, standard)]
+    assert counts[0] - counts[1] == added
+
+
+def test_records_are_distributions_and_totals_add_up():
+    module = build(routing="both", init="self")
+    x, padding = batch("right")
+    module(x, SequenceMask.build(padding))
+    with recording(module) as records:
+        pass
+    assert records == {"": {}}  # nothing unasked
+    _, tensors = recorded(module, x, SequenceMask.build(padding))
+    one = torch.ones((), dtype=torch.float64)
+    for name, axis in (("weights", -1), ("horizontal", -1), ("vertical", 1), ("head_weights", 1)):
+        sums = tensors[name].sum(axis)
+        torch.testing.assert_close(sums, one.expand_as(sums))
+    future = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    assert not tensors["horizontal"][..., future].any()
+
+    norms = tensors["added_norm"]
+    total, count = added_norm_total(norms, padding)
+    assert count == HEADS * sum(LENGTHS)
+    loop = [
+        float(norms[b, h, t])
+        for b, h, t in itertools.product(range(3), range(3), range(5))
+        if not padding[b, t]
+    ]
+    assert total == pytest.approx(sum(loop), abs=1e-12)
+    assert added_norm_total(norms, None) == (pytest.approx(float(norms.sum())), norms.numel())
+    head_weights = tensors["head_weights"]
+    sums, sentences = head_weight_totals(head_weights)
+    assert sentences == 3 and sums == pytest.approx(head_weights.sum(0).tolist())
+    expected = sum(-float(w) * math.log(w) for w in head_weights.flatten())
+    assert entropy_total(head_weights) == (pytest.approx(expected), 3)
+
+
+def test_entropy_by_length():
+    uniform, peaked = torch.full((2,), 0.5), torch.tensor([1.0, 0.0])
+    table = EntropyByLength((2, 4))
+    padding = torch.tensor([[True, True, False, False, False], [True, True, True, True, False]])
+    table.add(torch.stack([uniform, peaked]), padding, 5)
+    table.add(torch.stack([peaked, uniform]), None, 4)
+    table.add(uniform[None], None, 9)
+    means = table.means()
+    assert means == pytest.approx({"≤ 2": 0.0, "≤ 4": math.log(2) * 2 / 3, "> 4": math.log(2)})
+
+
+def test_the_sum_saturates_the_head_weights_and_the_mean_does_not():
+    torch.manual_seed(1)
+    mean, total = (
+        initial_entropy(embed_dim=64, num_heads=8, head_weights=kind, length=100, modules=4)
+        for kind in ("mean", "sum")
+    )
+    assert total < 0.1 < 0.3 < mean
+
+
+def test_wrong_settings_are_named():
+    with pytest.raises(ValueError, match="routing is 'up'; choose from both, horizontal, vert"):
+        build(routing="up")
+    with pytest.raises(ValueError, match="init is 'one'; choose from zero, self"):
+        build(init="one")
+    with pytest.raises(ValueError, match="head_weights is 'max'; choose from mean, sum"):
+        build(head_weights="max")
+    with pytest.raises(ValueError, match="iterations is -1; it must be 0 or more"):
+        build(iterations=-1)
+    with pytest.raises(ValueError, match="'self' starts horizontal routing; routing is 'vertical'"):
+        build(init="self", routing="vertical")
+    module = build()
+    x, _ = batch("left")
+    with pytest.raises(ValueError, match="for encoders, not decoders"):
+        module(x, SequenceMask(causal=True))
+    with pytest.raises(ValueError, match="for encoders, not decoders"):
+        module(x, SequenceMask(), state={})
+    query = torch.randn(1, HEADS, 5, 4)
+    with pytest.raises(ValueError, match="there are 5 queries and 4 keys"):
+        module.aggregate(query, query[:, :, :4], None)
+
+
+def test_dropout_acts_on_the_attention_weights():
+    module = build(dropout=0.5)
+    x, _ = batch("left")
+    quiet = module(x, SequenceMask())
+    module.train()
+    assert not torch.allclose(module(x, SequenceMask()), quiet)
+    assert isinstance(module.head_proj, nn.Linear)

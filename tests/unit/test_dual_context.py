@@ -1,0 +1,120 @@
+"""Dual contextual self-attention against the paper's equations written out."""
+
+import pytest
+import torch
+from helpers import perturb
+from reference.dual_context import divergence, dual_context, feature_interaction
+
+from dc_nmt_plugin.analysis.divergence import attention_divergence
+from dc_nmt_plugin.modules.dual_context import DualContextAttention
+from dc_nmt_plugin.modules.masks import SequenceMask
+from dc_nmt_plugin.modules.recording import recording
+
+WIDTH, HEADS = 12, 3
+
+
+def module(kernel_size=2, **options):
+    torch.manual_seed(1)
+    attention = DualContextAttention(
+        embed_dim=WIDTH, num_heads=HEADS, kernel_size=kernel_size, **options
+    )
+    return perturb(attention.double())
+
+
+def batch(lengths, left):
+    torch.manual_seed(2)
+    longest = max(lengths)
+    x = torch.randn(len(lengths), longest, WIDTH, dtype=torch.float64)
+    padding = torch.zeros(len(lengths), longest, dtype=torch.bool)
+    for row, length in enumerate(lengths):
+        if left:
+            padding[row, : longest - length] = True
+        else:
+            padding[row, length:] = True
+    return x, padding
+
+
+@pytest.mark.parametrize("kernel_size", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+def test_forward_and_gradients(kernel_size, causal, left):
+    attention = module(kernel_size)
+    lengths = [5, 1, 3]
+    x, padding = batch(lengths, left)
+    x.requires_grad_()
+    mask = SequenceMask.build(padding, causal=causal)
+    output = attention(x, mask)
+    weight = torch.randn(output.shape, dtype=torch.float64)
+    ours = torch.autograd.grad(
+        (output * weight)[~padding].sum(), [x, *attention.parameters()], retain_graph=True
+    )
+    parameters = dict(attention.named_parameters())
+    expected = []
+    for row in range(len(lengths)):
+        real = ~padding[row]
+        expected.append(dual_context(x[row][real], parameters, HEADS, kernel_size, causal))
+        assert torch.allclose(output[row][real], expected[-1], atol=1e-10)
+    loss = sum(
+        (reference * weight[row][~padding[row]]).sum() for row, reference in enumerate(expected)
+    )
+    theirs = torch.autograd.grad(loss, [x, *attention.parameters()])
+    assert all(torch.allclose(a, b, atol=1e-10) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("kernel_size", [1, 2, 3])
+def test_decoding_step_by_step(kernel_size):
+    attention = module(kernel_size)
+    x, _ = batch([6, 6], left=False)
+    mask = SequenceMask.build(None, causal=True)
+    whole = attention(x, mask)
+    state = {}
+    steps = [attention(x[:, t : t + 1], mask, state=state) for t in range(6)]
+    assert torch.allclose(torch.cat(steps, dim=1), whole, atol=1e-10)
+
+
+def test_recorded_weights_are_the_two_attentions():
+    attention = module()
+    x, _ = batch([4], left=False)
+    mask = SequenceMask.build(None)
+    plain = attention(x, mask)
+    with recording(attention) as records:
+        recorded = attention(x, mask)
+    assert torch.allclose(plain, recorded, atol=1e-12)
+    p = dict(attention.named_parameters())
+    _, q, k, v = p["in_proj.weight"].chunk(4)
+    _, bq, bk, bv = p["in_proj.bias"].chunk(4)
+    _, alphas = feature_interaction(x[0], x[0], (q, k, v), (bq, bk, bv), HEADS, False)
+    assert torch.allclose(records[""]["global_weights"][0], alphas, atol=1e-10)
+    assert records[""]["local_weights"].shape == (1, HEADS, 4, 4)
+    assert attention._records is None
+
+
+def test_nothing_is_computed_for_records_otherwise():
+    attention = module()
+    assert not attention.is_recording
+    attention.record(weights=torch.zeros(1))  # ignored
+
+
+def test_divergence():
+    torch.manual_seed(3)
+    alphas = torch.softmax(torch.randn(2, 2, HEADS, 5, 5, dtype=torch.float64), dim=-1)
+    alphas[..., 2] = 0.0  # 0 log 0 = 0
+    padding = torch.tensor([[False] * 5, [False, False, False, True, True]])
+    total, rows = attention_divergence(alphas[0], alphas[1], padding)
+    expected = divergence(alphas[0, 0], alphas[1, 0])
+    expected += divergence(alphas[0, 1, :, :3], alphas[1, 1, :, :3])
+    assert float(total) == pytest.approx(expected, rel=1e-5) and int(rows) == 8
+    assert float(attention_divergence(alphas[0], alphas[0])[0]) == pytest.approx(0, abs=1e-6)
+
+
+def test_kernel_size_zero_is_refused():
+    with pytest.raises(ValueError, match="kernel_size 0"):
+        module(kernel_size=0)
+
+
+def test_parameters():
+    # W^r f·d × 2d and b^r, six d×d projections without W_o, W_z 2d×d, biases, one norm
+    for f in (1, 2, 5):
+        count = sum(p.numel() for p in module(f).parameters())
+        d = WIDTH
+        assert count == 2 * f * d * d + 2 * d + 6 * (d * d + d) + 2 * d * d + d + 2 * d

@@ -1,0 +1,205 @@
+"""Layer aggregation against the thesis' equations; parameters of its Table 3.4."""
+
+import functools
+
+import pytest
+import torch
+from reference import layer_aggregation as reference
+from reference.parameters import randomise
+
+from dc_nmt_plugin.analysis.source_layers import (
+    pool_modules,
+    share_totals,
+    source_layer_totals,
+)
+from dc_nmt_plugin.modules.layer_aggregation import (
+    CombineAggregation,
+    IterativeCombineAggregation,
+    IterativeLinearAggregation,
+    LinearAggregation,
+)
+from dc_nmt_plugin.modules.recording import recording
+from dc_nmt_plugin.modules.source_layers import mask_layers, top_layers
+
+WIDTH, FFN, SENTENCES, LENGTH = 14, 20, 2, 3
+COMBINING = {"ffn_dim": FFN}
+AGGREGATIONS = {
+    LinearAggregation: {},
+    IterativeLinearAggregation: {},
+    CombineAggregation: COMBINING,
+    IterativeCombineAggregation: COMBINING,
+}
+kinds = pytest.mark.parametrize("kind", AGGREGATIONS, ids=lambda kind: kind.__name__)
+
+
+def build(kind, num_layers, **kwargs):
+    module = kind(embed_dim=WIDTH, num_layers=num_layers, **AGGREGATIONS[kind], **kwargs)
+    return randomise(module)
+
+
+def features(num_layers):
+    torch.manual_seed(1)
+    size = (SENTENCES, LENGTH, WIDTH)
+    return [torch.randn(size, dtype=torch.float64, requires_grad=True) for _ in range(num_layers)]
+
+
+def thesis_parameters(unit):
+    """The unit's parameters under the thesis' names."""
+    if hasattr(unit, "weight"):
+        return [unit.weight[:, i : i + WIDTH] for i in range(0, unit.weight.size(1), WIDTH)]
+    return {
+        "W_1": unit.fc1.weight,
+        "b_1": unit.fc1.bias,
+        "W_2": unit.fc2.weight,
+        "b_2": unit.fc2.bias,
+        "gain": unit.layer_norm.weight,
+        "offset": unit.layer_norm.bias,
+    }
+
+
+def expected(module, inputs):
+    summing = isinstance(module, (LinearAggregation, IterativeLinearAggregation))
+    unit = reference.weighted_sum if summing else reference.aggregation_unit
+    if hasattr(module, "unit"):
+        apply = functools.partial(reference.linear, unit, thesis_parameters(module.unit))
+    else:
+        parameters = [thesis_parameters(unit) for unit in module.units]
+        apply = functools.partial(reference.iterative, unit, parameters)
+    return torch.stack(
+        [
+            torch.stack([apply([f[s, m] for f in inputs]) for m in range(LENGTH)])
+            for s in range(SENTENCES)
+        ]
+    )
+
+
+@kinds
+@pytest.mark.parametrize("num_layers", [1, 2, 4])
+def test_equals_the_equations(kind, num_layers):
+    module, inputs = build(kind, num_layers), features(num_layers)
+    direction = torch.randn(SENTENCES, LENGTH, WIDTH, dtype=torch.float64)
+    wanted_of = [*inputs, *module.parameters()]
+    output, wanted = module(inputs), expected(module, inputs)
+    torch.testing.assert_close(output, wanted, rtol=0, atol=1e-10)
+    gradients = torch.autograd.grad((output * direction).sum(), wanted_of, allow_unused=True)
+    references = torch.autograd.grad((wanted * direction).sum(), wanted_of, allow_unused=True)
+    for gradient, wanted_gradient in zip(gradients, references, strict=True):
+        assert gradient is not None and gradient.isfinite().all()
+        torch.testing.assert_close(gradient, wanted_gradient, rtol=0, atol=1e-10)
+
+
+def test_iterative_with_one_layer_is_the_layer():
+    for kind in (IterativeLinearAggregation, IterativeCombineAggregation):
+        module, (feature,) = build(kind, 1), features(1)
+        assert torch.equal(module([feature]), feature)
+        assert not list(module.parameters())
+
+
+@pytest.mark.parametrize(
+    "linear, iterative",
+    [
+        (LinearAggregation, IterativeLinearAggregation),
+        (CombineAggregation, IterativeCombineAggregation),
+    ],
+)
+def test_iterative_with_two_layers_is_the_linear_kind_with_blocks_swapped(linear, iterative):
+    one, other, inputs = build(linear, 2), build(iterative, 2), features(2)
+    state = {name.replace("unit.", "units.0."): w for name, w in one.state_dict().items()}
+    for name, weight in state.items():
+        if weight.dim() == 2 and weight.size(1) == 2 * WIDTH:
+            state[name] = torch.cat([weight[:, WIDTH:], weight[:, :WIDTH]], dim=1)
+    other.load_state_dict(state)
+    torch.testing.assert_close(other(inputs), one(inputs), rtol=0, atol=1e-12)
+
+
+@kinds
+def test_positions_do_not_mix(kind):
+    module, inputs = build(kind, 3), features(3)
+    disturbed = [f.detach().clone() for f in inputs]
+    for f in disturbed:
+        f[:, 1] = 7.0
+    changed = (module(disturbed) != module(inputs)).any(dim=-1)  # (S, M)
+    assert changed.tolist() == [[False, True, False]] * SENTENCES
+
+
+@kinds
+@pytest.mark.parametrize("num_layers", [1, 2, 4])
+def test_recorded_contributions_add_up(kind, num_layers):
+    """Without offsets the output is the sum of what the features add, so no part is missing."""
+    module, inputs = build(kind, num_layers), features(num_layers)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if name.endswith("bias"):
+                parameter.zero_()
+    parts = []
+    module._record_contributions = parts.extend
+    with recording(module):
+        output = module(inputs)
+    assert len(parts) == num_layers
+    torch.testing.assert_close(torch.stack(parts).sum(0), output, rtol=0, atol=1e-10)
+
+
+def test_contribution_shares_of_a_known_sum():
+    module = build(LinearAggregation, 2)
+    with torch.no_grad():  # W^1 = 3, W^2 = 1 on inputs of equal norm
+        identity = torch.eye(WIDTH, dtype=torch.float64)
+        module.unit.weight.copy_(torch.cat([3 * identity, identity], dim=1))
+    ones = torch.ones(SENTENCES, LENGTH, WIDTH, dtype=torch.float64)
+    padding = torch.tensor([[True, False, False], [False, False, False]])
+    with recording(torch.nn.ModuleDict({"aggregation": module})) as records:
+        module([ones, ones])
+    totals = source_layer_totals(records, [5, 6], source_padding=padding, target_padding=None)
+    assert totals == {
+        "aggregation.source_layer_5": (pytest.approx(0.75 * 5), 5),
+        "aggregation.source_layer_6": (pytest.approx(0.25 * 5), 5),
+    }
+    nothing = source_layer_totals(
+        records, [5, 6], source_padding=padding, target_padding=None, prefix="decoder."
+    )
+    assert nothing == {}
+
+
+def test_share_totals_of_batches_add_up():
+    torch.manual_seed(5)
+    norms = torch.rand(4, 3, 2)
+    padding = torch.rand(4, 3) < 0.4
+    norms[0, 0] = 0.0
+    padding[0, 0] = False
+    sums, count = share_totals(norms, padding)
+    halves = [share_totals(norms[rows], padding[rows]) for rows in (slice(0, 1), slice(1, 4))]
+    assert count == sum(half[1] for half in halves) == int((~padding).sum()) - 1
+    assert sums == pytest.approx([sum(half[0][i] for half in halves) for i in range(2)])
+    assert sum(sums) == pytest.approx(count)
+    pooled = pool_modules({"a.source_layer_2": (1.5, 3), "b.source_layer_2": (2.0, 4)})
+    assert pooled == {"source_layer_2": (3.5, 7)}
+
+
+def test_source_layers_are_chosen_from_the_top():
+    assert top_layers(6, 1) == [6]
+    assert top_layers(6, 3) == [4, 5, 6]
+    for wrong in (0, 7):
+        with pytest.raises(ValueError, match=f"top {wrong} of 6 .* choose 1 to 6"):
+            top_layers(6, wrong)
+
+
+def test_masking_replaces_chosen_layers_by_zeros_and_nothing_else():
+    inputs = features(3)
+    masked = mask_layers(inputs, {5}, [4, 5, 6])
+    assert masked[0] is inputs[0] and masked[2] is inputs[2]
+    assert torch.equal(masked[1], torch.zeros_like(inputs[1]))
+    with pytest.raises(ValueError, match=r"encoder layers \[2, 3\].*\[4, 5, 6\]"):
+        mask_layers(inputs, {3, 2, 6}, [4, 5, 6])
+
+
+def test_masked_layer_adds_nothing_to_a_weighted_sum():
+    module, inputs = build(LinearAggregation, 3), features(3)
+    others = sum(inputs[i] @ module.unit.weight[:, i * WIDTH : (i + 1) * WIDTH].t() for i in (0, 2))
+    torch.testing.assert_close(module(mask_layers(inputs, {5}, [4, 5, 6])), others)
+
+
+def test_dropout_only_in_training():
+    module, inputs = build(CombineAggregation, 2, dropout=0.5), features(2)
+    quiet = build(CombineAggregation, 2)
+    quiet.load_state_dict(module.state_dict())
+    assert not torch.allclose(module.train()(inputs), quiet(inputs))
+    assert torch.equal(module.eval()(inputs), quiet(inputs))

@@ -1,0 +1,223 @@
+"""Multi-layer multi-head attention against the thesis' equations, and beside its plain kin."""
+
+import itertools
+
+import pytest
+import torch
+from reference.multi_layer_attention import multi_layer_attention
+from reference.parameters import randomise
+
+from dc_nmt_plugin.analysis.source_layers import source_layer_totals
+from dc_nmt_plugin.modules.attention import SourceAttention
+from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
+from dc_nmt_plugin.modules.recording import recording
+from dc_nmt_plugin.modules.source import Source
+
+WIDTH, SOURCE_WIDTH, HEADS, LAYERS, SOURCE_LENGTH = 12, 14, 3, 4, 5
+K = WIDTH // HEADS
+FORMS = {f"M-{u0}{u1}": (bool(u0), bool(u1)) for u0, u1 in itertools.product((0, 1), (0, 1))}
+forms = pytest.mark.parametrize("form", FORMS)
+
+
+def build(form, num_layers=LAYERS, **kwargs):
+    u0, u1 = FORMS[form]
+    module = MultiLayerAttention(
+        embed_dim=WIDTH,
+        source_dim=SOURCE_WIDTH,
+        num_heads=HEADS,
+        num_layers=num_layers,
+        joint_weights=not u0,
+        sum_contexts=u1,
+        **kwargs,
+    )
+    return randomise(module)
+
+
+def normal(*size):
+    return torch.randn(*size, dtype=torch.float64, requires_grad=True)
+
+
+def sentences(number=2, num_layers=LAYERS, length=SOURCE_LENGTH):
+    torch.manual_seed(1)
+    return [normal(number, length, SOURCE_WIDTH) for _ in range(num_layers)]
+
+
+def thesis_parameters(module):
+    """By source layer and head, multiplied from the right; biases zero where there are none."""
+
+    def by_head(weight, bias):
+        blocks = weight.view(HEADS, K, -1)
+        biases = torch.zeros(HEADS, K).to(weight) if bias is None else bias.view(HEADS, K)
+        return [(block.t(), b) for block, b in zip(blocks, biases, strict=True)]
+
+    def half(linear, which):
+        bias = None if linear.bias is None else linear.bias.chunk(2)[which]
+        return by_head(linear.weight.chunk(2)[which], bias)
+
+    q_biases = [None] * module.num_layers
+    if module.q_proj.bias is not None:
+        q_biases = module.q_proj.bias.chunk(module.num_layers)
+    o_bias = module.out_proj.bias
+    return {
+        "q": list(map(by_head, module.q_proj.weight.chunk(module.num_layers), q_biases)),
+        "k": [half(linear, 0) for linear in module.kv_projs],
+        "v": [half(linear, 1) for linear in module.kv_projs],
+        "o": (module.out_proj.weight.t(), 0.0 if o_bias is None else o_bias),
+    }
+
+
+def expected(module, form, x, features):
+    """The reference, one query row and sentence at a time."""
+    p, (u0, u1) = thesis_parameters(module), FORMS[form]
+    beam = len(x) // len(features[0])
+    rows = [
+        multi_layer_attention(p, x[r], [f[r // beam] for f in features], HEADS, u0, u1)
+        for r in range(len(x))
+    ]
+    return torch.stack([output for output, _, _ in rows]), rows
+
+
+@forms
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("num_layers, beam", [(1, 1), (2, 2), (4, 1)])
+def test_equals_the_equations(form, bias, num_layers, beam):
+    module, features = build(form, num_layers, bias=bias), sentences(2, num_layers)
+    x = normal(2 * beam, 3, WIDTH)
+    source = Source(features, None, beam=beam)
+    output, (wanted, _) = module(x, source), expected(module, form, x, features)
+    torch.testing.assert_close(output, wanted, rtol=0, atol=1e-10)
+    direction = torch.randn_like(output)
+    inputs = [x, *features, *module.parameters()]
+    gradients = torch.autograd.grad((output * direction).sum(), inputs)
+    references = torch.autograd.grad((wanted * direction).sum(), inputs)
+    for gradient, reference in zip(gradients, references, strict=True):
+        assert gradient.isfinite().all()
+        torch.testing.assert_close(gradient, reference, rtol=0, atol=1e-10)
+
+
+@forms
+def test_records_weights_and_context_norms(form):
+    module, features, x = build(form), sentences(), normal(4, 3, WIDTH)
+    plain = module(x, Source(features, None, beam=2))
+    for state in (None, {}):
+        with recording(module) as records:
+            output = module(x, Source(features, None, beam=2), state=state)
+        torch.testing.assert_close(output, plain, rtol=0, atol=1e-12)
+        _, rows = expected(module, form, x, features)
+        (record,) = records.values()
+        for r, (_, weights, contexts) in enumerate(rows):
+            wanted = torch.stack(
+                [torch.stack([torch.stack(h) for h in layer]) for layer in weights]
+            )
+            if not FORMS[form][0]:
+                wanted = wanted[0]
+            torch.testing.assert_close(record["weights"][r], wanted, rtol=0, atol=1e-10)
+            norms = torch.stack([context.norm(dim=-1) for context in contexts], dim=-1)
+            torch.testing.assert_close(record["context_norms"][r], norms, rtol=0, atol=1e-10)
+
+
+@forms
+def test_one_layer_equals_plain_attention(form):
+    module, features, x = build(form, 1), sentences(2, 1), normal(2, 3, WIDTH)
+    plain = SourceAttention(embed_dim=WIDTH, source_dim=SOURCE_WIDTH, num_heads=HEADS).double()
+    plain.load_state_dict(
+        {name.replace("kv_projs.0", "kv_proj"): w for name, w in module.state_dict().items()}
+    )
+    padding = torch.tensor([[True] + 4 * [False], 5 * [False]])
+    source = Source(features, padding)
+    torch.testing.assert_close(module(x, source), plain(x, source), rtol=0, atol=1e-12)
+
+
+@forms
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_does_not_matter(form, side):
+    module, features, x = build(form), sentences(2), normal(2, 3, WIDTH)
+    short = [f[:1, : SOURCE_LENGTH - 2] for f in features]
+    garbage = torch.full((1, 2, SOURCE_WIDTH), 9.0).double()
+    at = {
+        "left": (slice(0, 2), lambda f: [garbage, f]),
+        "right": (slice(3, 5), lambda f: [f, garbage]),
+    }
+    where, order = at[side]
+    padded = [
+        torch.cat([torch.cat(order(f), dim=1), g[1:]]) for f, g in zip(short, features, strict=True)
+    ]
+    padding = torch.zeros(2, SOURCE_LENGTH, dtype=torch.bool)
+    padding[0, where] = True
+    for state in (None, {}):
+        together = module(x, Source(padded, padding), state=state)
+        torch.testing.assert_close(together[:1], module(x[:1], Source(short, None)))
+        torch.testing.assert_close(
+            together[1:], module(x[1:], Source([f[1:] for f in features], None))
+        )
+
+
+@forms
+def test_beams_and_reorders_equal_one_row_each(form):
+    """Cached keys and values follow the hypotheses through every kind of reorder."""
+    module = build(form)
+    number, beam = 3, 2
+    features = sentences(number)
+    padding = torch.zeros(number, SOURCE_LENGTH, dtype=torch.bool)
+    padding[1, :2] = True
+    source = Source(features, padding).reorder(torch.arange(number).repeat_interleave(beam))
+    sentence_of = torch.arange(number).repeat_interleave(beam)
+    orders = [
+        [1, 1, 3, 2, 5, 5],  # duplicates inside the sentences
+        [0, 1, 4, 5],  # the second sentence is done
+        [3, 2, 1, 1],  # sentences change places, one hypothesis twice
+        [2, 0, 1, 3, 3],  # any order at all
+        [4],
+    ]
+    for order in [list(range(6)), *orders]:
+        source = source.reorder(torch.tensor(order))
+        sentence_of = sentence_of[torch.tensor(order)]
+        x = normal(len(order), 1, WIDTH)
+        one_each = Source([f[sentence_of] for f in features], padding[sentence_of])
+        wanted = module(x, one_each)
+        for kept in ({}, {}):  # the second call reads the cache
+            output = module(x, source, state=kept)
+            torch.testing.assert_close(output, wanted, rtol=0, atol=1e-12)
+        assert len(source.cache) == 1
+
+
+@forms
+def test_source_is_projected_once_when_decoding(form):
+    module, features = build(form), sentences()
+    source, calls = Source(features, None), []
+    for linear in module.kv_projs:
+        linear.register_forward_hook(lambda *_: calls.append(1))
+    for _ in range(3):
+        module(normal(2, 1, WIDTH), source, state={})
+    assert len(calls) == LAYERS
+    assert all(t.is_contiguous() and len(t) == 2 for t in source.cache[id(module)])
+
+
+@forms
+def test_wrong_number_of_features_is_refused(form):
+    with pytest.raises(ValueError, match="zip"):
+        build(form)(normal(2, 1, WIDTH), Source(sentences(2, LAYERS - 1), None))
+
+
+@forms
+def test_dropout_only_in_training(form):
+    module, features, x = build(form, dropout=0.5), sentences(), normal(2, 3, WIDTH)
+    quiet = build(form)
+    source = Source(features, None)
+    assert not torch.allclose(module.train()(x, source), quiet(x, source))
+    assert torch.equal(module.eval()(x, source), quiet(x, source))
+
+
+def test_diagnostics_leave_padding_out():
+    module, features, x = build("M-10"), sentences(), normal(2, 3, WIDTH)
+    padding = torch.tensor([[False, False, True], [False, False, False]])
+    with recording(torch.nn.ModuleDict({"decoder": module})) as records:
+        module(x, Source(features, None))
+    norms = records["decoder"]["context_norms"]
+    totals = source_layer_totals(
+        records, [3, 4, 5, 6], source_padding=None, target_padding=padding, prefix="decoder"
+    )
+    rows = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+    for i, layer in enumerate((3, 4, 5, 6)):
+        wanted = sum(float(norms[r, t, i] / norms[r, t].sum()) for r, t in rows)
+        assert totals[f"decoder.source_layer_{layer}"] == (pytest.approx(wanted), 5)
