@@ -1,0 +1,207 @@
+"""The joint loss of one or several decoders; base of every architecture's criterion."""
+
+# fairseq reads the fields' types at run time: no postponed annotations here.
+import math
+import re
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.criterions.label_smoothed_cross_entropy import (
+    LabelSmoothedCrossEntropyCriterionConfig,
+    label_smoothed_nll_loss,
+)
+from fairseq.logging import metrics
+from torch import Tensor, nn
+
+from ..modules.chunked_loss import SmoothedLoss, label_smoothed_loss
+from ..modules.recording import Records, recording
+
+Diagnostics = Mapping[str, tuple[Any, Any]]
+"""name → (sum, count): added up over batches and workers, logged as their ratio."""
+
+
+@dataclass
+class JointLossConfig(LabelSmoothedCrossEntropyCriterionConfig):
+    """Flags of the joint loss: those of fairseq's ``label_smoothed_cross_entropy`` and one more."""
+
+    no_diagnostics: bool = field(
+        default=False,
+        metadata={"help": "leave out the architecture's diagnostics on validation"},
+    )
+
+
+@register_criterion("joint_label_smoothed_cross_entropy", dataclass=JointLossConfig)
+class JointLossCriterion(FairseqCriterion):
+    """J = loss of the main decoder + γ Σ loss of the auxiliary ones (thesis ch. 4), with label
+    smoothing in every term.
+
+    With one decoder, loss and nll are those of fairseq's ``label_smoothed_cross_entropy``. With
+    several, ``loss`` is J, and ``nll_loss`` and ``ppl`` are the main decoder's, so that
+    checkpoints compare with a baseline's. Output projection and loss are computed in chunks of
+    rows on the real target positions, one decoder after the other.
+    """
+
+    def __init__(
+        self,
+        task: Any,
+        sentence_avg: bool,
+        label_smoothing: float,
+        ignore_prefix_size: int = 0,
+        report_accuracy: bool = False,
+        no_diagnostics: bool = False,
+    ) -> None:
+        super().__init__(task)
+        self.sentence_avg = sentence_avg
+        self.eps = label_smoothing
+        self.ignore_prefix_size = ignore_prefix_size
+        self.report_accuracy = report_accuracy
+        self.has_diagnostics = (
+            type(self).diagnostics is not JointLossCriterion.diagnostics and not no_diagnostics
+        )
+
+    def forward(
+        self, model: Any, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, int, dict[str, Any]]:
+        """
+        Args:
+            model: an encoder-decoder or language model of this package
+            sample: fairseq's batch
+            reduce: return the summed loss; otherwise one loss a target position, (B * T, 1)
+
+        Returns:
+            loss, sample size (denominator of the gradient), and what to log
+        """
+        diagnose = self.has_diagnostics and not model.training
+        gamma = float(getattr(model, "aux_weight", 0.0))
+        joint = reduce and gamma > 0 and len(getattr(model.decoder, "auxiliary", ())) > 0
+        with recording(model) if diagnose else nullcontext() as records:
+            features, extra = model(**sample["net_input"], features_only=True, with_auxiliary=joint)
+        target = model.get_targets(sample, [features])
+        logging_output: dict[str, Any] = {
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["target"].size(0),
+            "sample_size": sample["target"].size(0) if self.sentence_avg else sample["ntokens"],
+        }
+        if reduce:
+            main = self.decoder_loss(model, features, target)
+            loss, nll = main.loss, main.nll
+            if joint:
+                loss = loss + gamma * self._auxiliary_loss(model, extra, target, logging_output)
+                logging_output["main_loss"] = main.loss.data
+            if self.report_accuracy:
+                real = target[:, self.ignore_prefix_size :].ne(self.padding_idx)
+                logging_output["n_correct"] = utils.item(main.correct)
+                logging_output["total"] = utils.item(real.sum())
+        else:
+            loss, nll = self._unreduced_loss(model, features, target)
+        logging_output.update(loss=loss.data, nll_loss=nll.data)
+        if diagnose and records is not None:
+            for name, (total, count) in self.diagnostics(model, sample, records).items():
+                logging_output[f"_{name}_sum"] = total
+                logging_output[f"_{name}_count"] = count
+        return loss, logging_output["sample_size"], logging_output
+
+    def _auxiliary_loss(
+        self, model: Any, extra: dict[str, Any], target: Tensor, log: dict[str, Any]
+    ) -> Tensor:
+        """Sum of the auxiliary decoders' losses; what each is goes into `log`."""
+        total = torch.zeros((), device=target.device)
+        for layer, features in extra["auxiliary"].items():
+            part = self.decoder_loss(model, features, target)
+            total = total + part.loss
+            log[f"aux{layer}_loss"] = part.loss.data
+            log[f"aux{layer}_nll_loss"] = part.nll.data
+            if self.report_accuracy:
+                log[f"aux{layer}_n_correct"] = utils.item(part.correct)
+        return total
+
+    def decoder_loss(self, model: Any, features: Tensor, target: Tensor) -> SmoothedLoss:
+        """Loss of one decoder's states (B, T, C) against target (B, T)."""
+        features = features[:, self.ignore_prefix_size :]
+        target = target[:, self.ignore_prefix_size :]
+        real = target.ne(self.padding_idx)  # (B, T)
+        projection: nn.Linear = model.decoder.output_projection
+        return label_smoothed_loss(
+            features[real],
+            projection.weight,
+            target[real],
+            epsilon=self.eps,
+            bias=projection.bias,
+            count_correct=self.report_accuracy,
+        )
+
+    def _unreduced_loss(
+        self, model: Any, features: Tensor, target: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        logits = model.decoder.output_layer(features[:, self.ignore_prefix_size :])
+        lprobs = torch.log_softmax(logits.float(), dim=-1)
+        loss, nll = label_smoothed_nll_loss(
+            lprobs.reshape(-1, lprobs.size(-1)),
+            target[:, self.ignore_prefix_size :].reshape(-1),
+            self.eps,
+            ignore_index=self.padding_idx,
+            reduce=False,
+        )
+        return loss, nll
+
+    def diagnostics(self, model: Any, sample: dict[str, Any], records: Records) -> Diagnostics:
+        """What the architecture's paper looks at, on one validation batch.
+
+        Args:
+            model: in evaluation mode, after its forward pass
+            sample: the batch
+            records: what the modules recorded, by module name
+        """
+        return {}
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
+        """Aggregate what `forward` returned over batches and workers."""
+
+        def total(key: str) -> Any:
+            return sum(log.get(key, 0) for log in logging_outputs)
+
+        sample_size, ntokens = total("sample_size"), total("ntokens")
+        metrics.log_scalar("loss", total("loss") / sample_size / math.log(2), sample_size, round=3)
+        metrics.log_scalar("nll_loss", total("nll_loss") / ntokens / math.log(2), ntokens, round=3)
+        metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
+        if total("total"):
+            metrics.log_scalar(
+                "accuracy", 100.0 * total("n_correct") / total("total"), total("total"), round=3
+            )
+        keys = logging_outputs[0] if logging_outputs else {}
+        if "main_loss" in keys:
+            main = total("main_loss") / sample_size / math.log(2)
+            metrics.log_scalar("main_loss", main, sample_size, round=3)
+        for name in [
+            key.removesuffix("_nll_loss") for key in keys if re.fullmatch(r"aux\d+_nll_loss", key)
+        ]:
+            cls._reduce_decoder(name, total, sample_size, ntokens)
+        for name in [key[1:-4] for key in keys if key.startswith("_") and key.endswith("_sum")]:
+            count = utils.item(total(f"_{name}_count"))
+            if count:
+                metrics.log_scalar(name, utils.item(total(f"_{name}_sum")) / count, count, round=4)
+
+    @classmethod
+    def _reduce_decoder(cls, name: str, total: Any, sample_size: Any, ntokens: Any) -> None:
+        """Loss, nll, perplexity and accuracy of one auxiliary decoder, named ``aux1`` and so on."""
+        loss = total(f"{name}_loss") / sample_size / math.log(2)
+        nll = total(f"{name}_nll_loss") / ntokens / math.log(2)
+        metrics.log_scalar(f"{name}_loss", loss, sample_size, round=3)
+        metrics.log_scalar(f"{name}_nll_loss", nll, ntokens, round=3)
+        metrics.log_derived(
+            f"{name}_ppl", lambda meters: utils.get_perplexity(meters[f"{name}_nll_loss"].avg)
+        )
+        if total("total"):
+            accuracy = 100.0 * total(f"{name}_n_correct") / total("total")
+            metrics.log_scalar(f"{name}_accuracy", accuracy, total("total"), round=3)
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        """Everything logged is a sum."""
+        return True

@@ -1,0 +1,172 @@
+"""The decoder, incremental under fairseq's beam search; auxiliary decoders live inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import Any
+
+from fairseq.data import Dictionary
+from fairseq.models import FairseqIncrementalDecoder
+from torch import Tensor, nn
+
+from ...modules.masks import SequenceMask
+from ...modules.recording import recording
+from ...modules.source import Source
+from ...modules.source_projection import project_all
+from ...modules.state import State
+from .decoder_stack import DecoderStack
+from .embedding import TokenEmbedding
+
+DecoderOutput = tuple[Tensor, dict[str, Any]]
+
+
+class TransformerDecoder(FairseqIncrementalDecoder):
+    """The main decoder and, for multi-level supervision (thesis ch. 4), auxiliary ones.
+
+    All decoders share the embeddings and the output projection; their layers are their own.
+
+    Args:
+        dictionary: of the target language
+        embedding: tokens to vectors
+        stack: the main decoder's layers
+        output_projection: C → vocabulary, possibly tied to the embeddings
+        max_target_positions: longest target, in tokens
+        auxiliary: encoder layer (1-based) → the auxiliary decoder attached to it
+        fusion: whether the main decoder's layers fuse the auxiliary decoders' states (AIF)
+
+    Attributes:
+        decode_with: None for the main decoder, or the encoder layer of the auxiliary decoder to
+            decode with; set at decoding time
+        fusion: set to False at decoding time for the thesis's ind-decoder
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        embedding: TokenEmbedding,
+        stack: DecoderStack,
+        output_projection: nn.Linear,
+        *,
+        max_target_positions: int,
+        auxiliary: Mapping[int, DecoderStack] | None = None,
+        fusion: bool = False,
+    ) -> None:
+        super().__init__(dictionary)
+        self.embedding = embedding
+        self.stack = stack
+        self.output_projection = output_projection
+        self.padding_idx: int = dictionary.pad()
+        self.max_target_positions = max_target_positions
+        self.auxiliary = nn.ModuleDict(
+            {str(layer): decoder for layer, decoder in sorted((auxiliary or {}).items())}
+        )
+        self.fusion = fusion
+        self.decode_with: int | None = None
+        self.need_attn = False
+
+    @property
+    def embed_tokens(self) -> nn.Embedding:
+        return self.embedding.tokens
+
+    @property
+    def layers(self) -> nn.ModuleList:
+        return self.stack.layers
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Source,
+        incremental_state: State | None = None,
+        features_only: bool = False,
+        with_auxiliary: bool = False,
+        **unused: Any,
+    ) -> DecoderOutput:
+        """
+        Args:
+            prev_output_tokens: (R, T) target prefix, starting with the begin token
+            encoder_out: what to attend to
+            incremental_state: the decoding session: only the last position is computed
+            features_only: leave the output projection out
+            with_auxiliary: also run the auxiliary decoders, for the joint loss
+
+        Returns:
+            logits (R, T, V) or features (R, T, C), and {"attn": [(R, T, M) or None],
+            "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}}
+        """
+        features, extra = self.extract_features(
+            prev_output_tokens, encoder_out, incremental_state, with_auxiliary=with_auxiliary
+        )
+        return (features if features_only else self.output_layer(features)), extra
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Source,
+        incremental_state: State | None = None,
+        with_auxiliary: bool = False,
+        **unused: Any,
+    ) -> DecoderOutput:
+        """:meth:`forward` without the output projection."""
+        mask = self._mask(prev_output_tokens, incremental_state)
+
+        def run(stack: Any, source: Source, fused: list[Tensor] | None) -> list[Tensor]:
+            # every decoder embeds for itself: its dropout is its own
+            x = self.embedding(prev_output_tokens, incremental_state=incremental_state)
+            x = mask.zero_padding(x)
+            if incremental_state is not None:
+                project_all([layer.encoder_attn for layer in stack.layers], source)
+            return stack.states(x, mask, source, state=incremental_state, auxiliary=fused)
+
+        if self.decode_with is not None and not with_auxiliary:
+            stack = self.auxiliary[str(self.decode_with)]
+            source = encoder_out.of_auxiliary(self.decode_with)
+            return self._with_attention(stack, lambda: run(stack, source, None))
+
+        auxiliary: dict[int, Tensor] = {}
+
+        def run_auxiliary() -> None:
+            for key, stack in self.auxiliary.items():
+                source = encoder_out.of_auxiliary(int(key))
+                auxiliary[int(key)] = run(stack, source, None)[-1]
+
+        if self.fusion:
+            run_auxiliary()
+        fused = list(auxiliary.values()) if self.fusion else None
+        features, extra = self._with_attention(
+            self.stack, lambda: run(self.stack, encoder_out, fused)
+        )
+        if with_auxiliary and not self.fusion:
+            run_auxiliary()
+        extra["auxiliary"] = auxiliary
+        return features, extra
+
+    def _with_attention(self, stack: Any, run: Callable[[], list[Tensor]]) -> DecoderOutput:
+        top_attention = stack.layers[-1].encoder_attn
+        with recording(top_attention) if self.need_attn else nullcontext() as records:
+            states = run()
+        attn = None if records is None else mean_weights(records[""]["weights"])
+        return states[-1], {"attn": [attn], "inner_states": states}
+
+    def _mask(self, tokens: Tensor, state: State | None) -> SequenceMask:
+        # padding on the right is never seen by a real position: only padding on the left matters
+        if state is not None or not bool(tokens[:, 0].eq(self.padding_idx).any()):
+            return SequenceMask.build(None, causal=True)
+        return SequenceMask.build(tokens.eq(self.padding_idx), causal=True)
+
+    def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
+        """(…, C) → logits (…, V)."""
+        logits: Tensor = self.output_projection(features)
+        return logits
+
+    def max_positions(self) -> int:
+        return self.max_target_positions
+
+    def make_generation_fast_(self, need_attn: bool = False, **unused: Any) -> None:
+        """fairseq's hook before generation; `need_attn` with ``--print-alignment``."""
+        self.need_attn = need_attn
+
+
+def mean_weights(weights: Tensor) -> Tensor:
+    """Attention weights (R, …, T, M), averaged over heads (and source layers) to (R, T, M)."""
+    return weights.flatten(1, -3).mean(dim=1)

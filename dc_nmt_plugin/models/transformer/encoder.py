@@ -1,0 +1,106 @@
+"""The encoder: embeddings, layers of any self-attention kind, and what the decoders get of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairseq.data import Dictionary
+from fairseq.models import FairseqEncoder
+from torch import Tensor, nn
+
+from ...modules.history import LayerHistory
+from ...modules.masks import SequenceMask
+from ...modules.source import Source
+from ...modules.source_layers import mask_layers
+from .embedding import TokenEmbedding
+from .stack import LayerStack
+
+
+class TransformerEncoder(FairseqEncoder):
+    """
+    Args:
+        dictionary: of the source language
+        embedding: tokens to vectors
+        stack: the layers
+        max_source_positions: longest source, in tokens
+        source_layers: the layers (1-based, lowest first) that the main decoder reads
+        aggregation: turns their outputs into one, or None
+        auxiliary_layers: the layers that auxiliary decoders are attached to
+        tap_norms: layer number → norm of a lower layer's output where it leaves the stack; only
+            in pre-norm, whose lower layers are not normalised
+
+    Attributes:
+        masked_layers: source layers replaced by zeros (thesis 3.5.4); set at decoding time
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        embedding: TokenEmbedding,
+        stack: LayerStack,
+        *,
+        max_source_positions: int,
+        source_layers: Sequence[int],
+        aggregation: nn.Module | None = None,
+        auxiliary_layers: Sequence[int] = (),
+        tap_norms: nn.ModuleDict | None = None,
+    ) -> None:
+        super().__init__(dictionary)
+        self.embedding = embedding
+        self.stack = stack
+        self.padding_idx: int = dictionary.pad()
+        self.max_source_positions = max_source_positions
+        self.source_layers = list(source_layers)
+        self.aggregation = aggregation
+        self.auxiliary_layers = list(auxiliary_layers)
+        self.tap_norms = tap_norms
+        self.masked_layers: frozenset[int] = frozenset()
+
+    @property
+    def embed_tokens(self) -> nn.Embedding:
+        return self.embedding.tokens
+
+    @property
+    def layers(self) -> nn.ModuleList:
+        return self.stack.layers
+
+    def forward(
+        self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any
+    ) -> Source:
+        """
+        Args:
+            src_tokens: (B, M) token ids, padded on either side
+            src_lengths: (B) unused, part of fairseq's interface
+
+        Returns:
+            what the decoders attend to, one row a sentence
+        """
+        is_padding = src_tokens.eq(self.padding_idx)  # (B, M)
+        padding = is_padding if bool(is_padding.any()) else None
+        mask = SequenceMask.build(padding)
+        x = mask.zero_padding(self.embedding(src_tokens))  # (B, M, C)
+        history = LayerHistory(mask)
+        outputs = list(self.stack.outputs(x, history, lambda layer, h: layer(h, mask, history)))
+        features = [self._tap(outputs, layer) for layer in self.source_layers]
+        features = mask_layers(features, self.masked_layers, self.source_layers)
+        if self.aggregation is not None:
+            features = [self.aggregation(features)]
+        auxiliary = {layer: self._tap(outputs, layer) for layer in self.auxiliary_layers}
+        return Source(features=features, padding=padding, auxiliary=auxiliary)
+
+    def _tap(self, outputs: Sequence[Tensor], layer: int) -> Tensor:
+        """The output (B, M, C) of a layer as decoders see it."""
+        output = outputs[layer - 1]
+        if layer == len(outputs):
+            return self.stack.top(output)
+        if self.tap_norms is not None:
+            output = self.tap_norms[str(layer)](output)
+        return output
+
+    def reorder_encoder_out(self, encoder_out: Source, new_order: Tensor) -> Source:
+        """See :meth:`Source.reorder`."""
+        return encoder_out.reorder(new_order)
+
+    def max_positions(self) -> int:
+        return self.max_source_positions

@@ -1,0 +1,217 @@
+"""Building a Transformer from its configuration: the only place where modules meet settings."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fairseq.data import Dictionary
+from fairseq.models import FairseqEncoderDecoderModel, register_model
+from fairseq.modules import LayerNorm
+from torch import nn
+
+from ...errors import ConfigError
+from ...modules.auxiliary_fusion import AuxiliaryFusion
+from ...modules.source_layers import top_layers
+from ..options import add_flags, read_config
+from .config import TransformerConfig
+from .decoder import TransformerDecoder
+from .decoder_stack import DecoderStack
+from .embedding import TokenEmbedding, build_token_embedding, build_token_matrix
+from .encoder import TransformerEncoder
+from .kinds import build_aggregation, build_self_attention, build_source_attention
+from .layers import DecoderLayer, EncoderLayer
+from .stack import LayerStack
+from .stock import is_stock, stock_to_house
+
+MODEL_NAME = "dc_nmt_transformer"
+_STOCK_CRITERIONS = ("cross_entropy", "label_smoothed_cross_entropy")
+
+
+@register_model(MODEL_NAME)
+class TransformerModel(FairseqEncoderDecoderModel):
+    """A Transformer on three axes: self-attention kind, source features, auxiliary decoders."""
+
+    encoder: TransformerEncoder
+    decoder: TransformerDecoder
+    aux_weight: float = 1.0  # γ of the joint loss
+
+    @staticmethod
+    def add_args(parser: argparse.ArgumentParser) -> None:
+        """Add the flags of :class:`TransformerConfig`."""
+        add_flags(parser, TransformerConfig)
+
+    @classmethod
+    def build_model(cls, args: Any, task: Any) -> TransformerModel:
+        """
+        Args:
+            args: flags, from the command line or a checkpoint
+            task: gives source and target dictionary
+
+        Raises:
+            ConfigError: the flags contradict each other
+        """
+        cfg = read_config(args, TransformerConfig)
+        cfg.check()
+        _check_criterion(cfg, args)
+        return build(cfg, task.source_dictionary, task.target_dictionary)
+
+    def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
+        """Accept checkpoints of fairseq's own ``transformer`` to start from."""
+        if is_stock(state_dict):
+            stock_to_house(state_dict)
+        super().upgrade_state_dict_named(state_dict, name)
+
+
+def _check_criterion(cfg: TransformerConfig, args: Any) -> None:
+    """A stock criterion would train the main decoder alone and say nothing."""
+    criterion = getattr(args, "criterion", None)
+    if cfg.auxiliary_layers and criterion in _STOCK_CRITERIONS:
+        raise ConfigError(
+            [
+                f"--criterion: {criterion} ignores the auxiliary decoders of --aux-layers "
+                f"{cfg.aux_layers}; use --criterion transformer_ms_aux or "
+                "joint_label_smoothed_cross_entropy."
+            ]
+        )
+
+
+def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> TransformerModel:
+    """A model for checked settings and two dictionaries.
+
+    Raises:
+        ConfigError: embeddings are to be shared between different dictionaries
+    """
+    if cfg.share_all_embeddings and source != target:
+        raise ConfigError(
+            [
+                "--share-all-embeddings: source and target dictionary differ "
+                f"({len(source)} and {len(target)} types); binarise the data with "
+                "fairseq-preprocess --joined-dictionary."
+            ]
+        )
+    source_matrix = build_token_matrix(source, cfg.encoder_embed_dim, cfg.encoder_embed_path)
+    target_matrix = (
+        source_matrix
+        if cfg.share_all_embeddings
+        else build_token_matrix(target, cfg.decoder_embed_dim, cfg.decoder_embed_path)
+    )
+    encoder = build_encoder(cfg, source, source_matrix)
+    model = TransformerModel(encoder, build_decoder(cfg, target, target_matrix))
+    model.aux_weight = cfg.aux_weight
+    return model
+
+
+def build_encoder(
+    cfg: TransformerConfig, dictionary: Dictionary, tokens: nn.Embedding
+) -> TransformerEncoder:
+    layers = [
+        EncoderLayer(build_self_attention(cfg, "encoder", layer), **_layer_options(cfg, "encoder"))
+        for layer in range(1, cfg.encoder_layers + 1)
+    ]
+    source_layers = top_layers(cfg.encoder_layers, cfg.num_source_layers)
+    return TransformerEncoder(
+        dictionary,
+        _embedding(cfg, "encoder", tokens, cfg.max_source_positions),
+        LayerStack(layers, **_stack_options(cfg, "encoder")),
+        max_source_positions=cfg.max_source_positions,
+        source_layers=source_layers,
+        aggregation=build_aggregation(cfg),
+        auxiliary_layers=cfg.auxiliary_layers,
+        tap_norms=_tap_norms(cfg, {*source_layers, *cfg.auxiliary_layers}),
+    )
+
+
+def _tap_norms(cfg: TransformerConfig, layers: set[int]) -> nn.ModuleDict | None:
+    # pre-norm leaves the layers' outputs unnormalised, and only the top has the final norm: a
+    # lower layer gets a norm of its own where a decoder reads it, as the top layer does
+    lower = sorted(layers - {cfg.encoder_layers})
+    if not cfg.encoder_normalize_before or not lower:
+        return None
+    return nn.ModuleDict({str(layer): LayerNorm(cfg.encoder_embed_dim) for layer in lower})
+
+
+def build_decoder(
+    cfg: TransformerConfig, dictionary: Dictionary, tokens: nn.Embedding
+) -> TransformerDecoder:
+    auxiliary = {layer: _decoder_stack(cfg, main=False) for layer in cfg.auxiliary_layers}
+    if cfg.aux_weight == 0 and not cfg.aux_fusion:
+        # nothing trains them: without this, distributed training would wait for their gradients
+        for stack in auxiliary.values():
+            stack.requires_grad_(False)
+    return TransformerDecoder(
+        dictionary,
+        _embedding(cfg, "decoder", tokens, cfg.max_target_positions),
+        _decoder_stack(cfg, main=True),
+        _output_projection(cfg, tokens),
+        max_target_positions=cfg.max_target_positions,
+        auxiliary=auxiliary,
+        fusion=cfg.aux_fusion,
+    )
+
+
+def _decoder_stack(cfg: TransformerConfig, *, main: bool) -> DecoderStack:
+    """The layers of the main decoder, or of an auxiliary one: the same but for what they read."""
+    layers = [
+        DecoderLayer(
+            build_self_attention(cfg, "decoder", layer),
+            build_source_attention(cfg, single=not main),
+            _fusion(cfg) if main else None,
+            **_layer_options(cfg, "decoder"),
+        )
+        for layer in range(1, cfg.decoder_layers + 1)
+    ]
+    return DecoderStack(layers, **_stack_options(cfg, "decoder"))
+
+
+def _fusion(cfg: TransformerConfig) -> nn.Module | None:
+    if not cfg.aux_fusion:
+        return None
+    return AuxiliaryFusion(embed_dim=cfg.decoder_embed_dim, num_auxiliary=len(cfg.auxiliary_layers))
+
+
+def _layer_options(cfg: TransformerConfig, side: str) -> dict[str, Any]:
+    return {
+        "embed_dim": getattr(cfg, f"{side}_embed_dim"),
+        "ffn_dim": getattr(cfg, f"{side}_ffn_embed_dim"),
+        "dropout": cfg.dropout,
+        "activation_dropout": cfg.activation_dropout,
+        "activation_fn": cfg.activation_fn,
+        "normalize_before": getattr(cfg, f"{side}_normalize_before"),
+    }
+
+
+def _stack_options(cfg: TransformerConfig, side: str) -> dict[str, Any]:
+    pre_norm = getattr(cfg, f"{side}_normalize_before")
+    return {
+        "layer_norm": LayerNorm(getattr(cfg, f"{side}_embed_dim")) if pre_norm else None,
+        "layerdrop": getattr(cfg, f"{side}_layerdrop"),
+        "checkpoint_activations": cfg.checkpoint_activations,
+    }
+
+
+def _embedding(
+    cfg: TransformerConfig,
+    side: str,
+    tokens: nn.Embedding,
+    max_positions: int,
+) -> TokenEmbedding:
+    return build_token_embedding(
+        tokens,
+        max_positions=max_positions,
+        learned=getattr(cfg, f"{side}_learned_pos"),
+        no_positions=cfg.no_token_positional_embeddings,
+        no_scale=cfg.no_scale_embedding,
+        layer_norm=cfg.layernorm_embedding,
+        dropout=cfg.dropout,
+    )
+
+
+def _output_projection(cfg: TransformerConfig, tokens: nn.Embedding) -> nn.Linear:
+    vocabulary, width = tokens.weight.shape
+    projection = nn.Linear(width, vocabulary, bias=False)
+    if cfg.share_decoder_input_output_embed or cfg.share_all_embeddings:
+        projection.weight = tokens.weight
+    else:
+        nn.init.normal_(projection.weight, mean=0, std=width**-0.5)
+    return projection

@@ -1,0 +1,83 @@
+"""Parameter names of fairseq's ``transformer`` and of ours, both ways.
+
+Ours stacks projections of the same input (q, k, v; or k, v of the source) into one matrix.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+StateDict = dict[str, Any]
+
+_RENAMED = (
+    (re.compile(r"^(encoder|decoder)\.embed_tokens\."), r"\1.embedding.tokens."),
+    (re.compile(r"^(encoder|decoder)\.embed_positions\."), r"\1.embedding.positions."),
+    (re.compile(r"^(encoder|decoder)\.layernorm_embedding\."), r"\1.embedding.layer_norm."),
+    (re.compile(r"^(encoder|decoder)\.layer_norm\."), r"\1.stack.layer_norm."),
+    (re.compile(r"^(encoder|decoder)\.layers\."), r"\1.stack.layers."),
+)
+_STACKED = {  # our stacked projection ← fairseq's separate ones
+    "self_attn.in_proj": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "encoder_attn.kv_proj": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
+}
+# bookkeeping, and the parameters of fairseq 0.12.2's encoder layer that nothing uses
+_DROPPED = re.compile(
+    r"^(encoder|decoder)\.version$|_float_tensor$"
+    r"|^encoder\.layers\.\d+\.(in_proj|out_proj|fc1|fc2)_(weight|bias)$"
+)
+
+
+def is_stock(state: StateDict) -> bool:
+    """Whether these are parameters of fairseq's own ``transformer``."""
+    return "encoder.layers.0.self_attn.q_proj.weight" in state
+
+
+def stock_to_house(state: StateDict) -> None:
+    """Rename and stack the parameters of a stock Transformer, in place."""
+    for name in list(state):
+        value = state.pop(name)
+        if not _DROPPED.search(name):
+            state[_rename(name, _RENAMED)] = value
+    for stacked, parts in _STACKED.items():
+        for kind in ("weight", "bias"):
+            first = f"{parts[0]}.{kind}"
+            for name in [name for name in state if name.endswith(first)]:
+                prefix = name[: -len(first)]
+                pieces = [state.pop(f"{prefix}{part}.{kind}") for part in parts]
+                state[f"{prefix}{stacked}.{kind}"] = torch.cat(pieces)
+
+
+def house_to_stock(state: StateDict) -> StateDict:
+    """Parameters of one of our standard Transformers under fairseq's names."""
+    back = [
+        (re.compile("^(encoder|decoder)" + re.escape(ours)), r"\1" + theirs)
+        for ours, theirs in (
+            (".embedding.tokens.", ".embed_tokens."),
+            (".embedding.positions.", ".embed_positions."),
+            (".embedding.layer_norm.", ".layernorm_embedding."),
+            (".stack.layer_norm.", ".layer_norm."),
+            (".stack.layers.", ".layers."),
+        )
+    ]
+    result: StateDict = {}
+    for name, value in state.items():
+        new_name = _rename(name, back)
+        for stacked, parts in _STACKED.items():
+            if f".{stacked}." in new_name:
+                for part, piece in zip(parts, value.chunk(len(parts)), strict=True):
+                    result[new_name.replace(f".{stacked}.", f".{part}.")] = piece.clone()
+                break
+        else:
+            result[new_name] = value
+    return result
+
+
+def _rename(name: str, rules: Any) -> str:
+    for pattern, replacement in rules:
+        name, count = pattern.subn(replacement, name)
+        if count:
+            break
+    return name

@@ -1,0 +1,178 @@
+"""What every variant must keep: padding, causality, incremental decoding, saving, gradients."""
+
+import io
+
+import pytest
+import torch
+from helpers import build, pad, perturb, sample, sentences, shifted, task
+from variants import VARIANTS
+
+from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+
+LENGTHS = [7, 3, 5]
+
+
+def model(name, **more):
+    arch, settings = VARIANTS[name]
+    return perturb(build(arch, **{**settings, **more}))
+
+
+def real_rows(features, rows, left):
+    return [
+        features[i, features.size(1) - len(row) :] if left else features[i, : len(row)]
+        for i, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize("left_target", [False, True])
+@pytest.mark.parametrize("left_source", [False, True])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_padding_never_leaks(name, left_source, left_target):
+    net = model(name)
+    source, target = sentences(LENGTHS), sentences([4, 6, 2], seed=5)
+    together, _ = net(
+        pad(source, left=left_source, extra=2),
+        None,
+        pad(shifted(target), left=left_target, extra=1),
+        features_only=True,
+    )
+    for row, actual in enumerate(real_rows(together, target, left_target)):
+        alone, _ = net(source[row][None], None, shifted(target)[row][None], features_only=True)
+        assert torch.allclose(actual, alone[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_encoder_states_and_loss_do_not_depend_on_the_batch(name):
+    net = model(name)
+    source, target = sentences(LENGTHS), sentences([4, 6, 2], seed=5)
+    criterion = JointLossCriterion(task(), False, 0.1)
+    together, _, _ = criterion(net, sample(source, target))
+    apart = sum(criterion(net, sample([source[i]], [target[i]]))[0] for i in range(len(source)))
+    assert float(together) == pytest.approx(float(apart), rel=1e-5)
+    states = net.encoder(pad(source, left=True)).features
+    for i, row in enumerate(source):
+        for level, alone in enumerate(net.encoder(row[None]).features):
+            assert torch.allclose(states[level][i, -len(row) :], alone[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_decoder_is_causal(name):
+    net = model(name)
+    source = pad(sentences(LENGTHS), left=True)
+    prefix = pad(shifted(sentences([6, 6, 6], seed=5)), left=False)
+    before, _ = net(source, None, prefix)
+    for position in range(1, 6):
+        changed = prefix.clone()
+        changed[:, position] = 4 + (changed[:, position] - 3) % 15
+        after, _ = net(source, None, changed)
+        assert torch.allclose(before[:, :position], after[:, :position], atol=1e-6)
+        assert not torch.allclose(before[:, position], after[:, position], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_incremental_decoding_is_the_full_forward(name):
+    """With duplicated, exchanged and dropped beams, as beam search makes them."""
+    net = model(name)
+    source = pad(sentences(LENGTHS), left=True)
+    beam = 2
+    orders = [[1, 0, 2, 2, 5, 4], [0, 1, 3, 2, 4, 4], [2, 3, 4, 5], [1, 1, 2, 3], [2, 3]]
+    encoded = net.encoder(source)
+    encoded = net.encoder.reorder_encoder_out(encoded, torch.arange(3).repeat_interleave(beam))
+    sentence = torch.arange(3).repeat_interleave(beam)
+    generator = torch.Generator().manual_seed(7)
+    prefix = torch.full((6, 1), 2)
+    state = {}
+    with torch.no_grad():
+        for order in [None, *orders]:
+            if order is not None:
+                order = torch.tensor(order)
+                prefix, sentence = prefix[order], sentence[order]
+                net.decoder.reorder_incremental_state_scripting(state, order)
+                encoded = net.encoder.reorder_encoder_out(encoded, order)
+                new = torch.randint(4, 20, (len(order), 1), generator=generator)
+                prefix = torch.cat([prefix, new], dim=1)
+            step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
+            full, _ = net(source[sentence], None, prefix)
+            assert torch.allclose(step[:, -1], full[:, -1], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_an_arbitrary_reorder_is_followed_too(name):
+    net = model(name)
+    source = pad(sentences(LENGTHS), left=True)
+    encoded = net.encoder(source)
+    prefix = pad(shifted(sentences([4, 4, 4], seed=5)), left=False)
+    state = {}
+    net.decoder(prefix[:, :1], encoder_out=encoded, incremental_state=state)
+    order = torch.tensor([2, 0, 0, 1, 2])
+    net.decoder.reorder_incremental_state_scripting(state, order)
+    encoded = net.encoder.reorder_encoder_out(encoded, order)
+    prefix = torch.cat([prefix[order, :1], torch.tensor([[5], [6], [7], [8], [9]])], dim=1)
+    step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
+    full, _ = net(source[order], None, prefix)
+    assert torch.allclose(step[:, -1], full[:, -1], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_save_load_evaluate(name):
+    net = model(name)
+    file = io.BytesIO()
+    torch.save(net.state_dict(), file)
+    file.seek(0)
+    arch, settings = VARIANTS[name]
+    fresh = build(arch, seed=9, **settings)
+    fresh.load_state_dict(torch.load(file, weights_only=True))
+    inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))["net_input"]
+    assert torch.equal(net(**inputs)[0], fresh.eval()(**inputs)[0])
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_every_parameter_gets_a_finite_gradient(name, checkpointed):
+    net = model(name, checkpoint_activations=checkpointed, dropout=0.1)
+    net.train()
+    criterion = JointLossCriterion(task(), False, 0.1)
+    loss, _, _ = criterion(net, sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5)))
+    loss.backward()
+    for key, parameter in net.named_parameters():
+        assert parameter.grad is not None, key
+        assert torch.isfinite(parameter.grad).all(), key
+        assert parameter.grad.abs().sum() > 0, key
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_checkpointed_activations_give_the_same_gradients(name):
+    inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))
+    gradients = []
+    for checkpointed in (False, True):
+        net = model(name, checkpoint_activations=checkpointed, dropout=0.0).train()
+        JointLossCriterion(task(), False, 0.1)(net, inputs)[0].backward()
+        gradients.append([p.grad for p in net.parameters()])
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_autocast_is_finite(name):
+    net = model(name).train()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss, _, _ = JointLossCriterion(task(), False, 0.1)(
+            net, sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))
+        )
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(torch.isfinite(p.grad).all() for p in net.parameters())
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_alignment_weights_on_request(name):
+    net = model(name)
+    inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))["net_input"]
+    before, extra = net(**inputs)
+    assert extra["attn"] == [None]
+    net.make_generation_fast_(need_attn=True)
+    after, extra = net(**inputs)
+    (attn,) = extra["attn"]
+    assert torch.allclose(before, after, atol=1e-5)
+    assert attn.shape == (3, 6, 7)
+    assert torch.allclose(attn.sum(-1), torch.ones(3, 6), atol=1e-5)
+    assert (attn[1, :, :4] == 0).all()  # padding on the left of the second sentence

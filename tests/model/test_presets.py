@@ -1,0 +1,146 @@
+"""Every preset builds and parses; published parameter counts are met; wrong settings are named."""
+
+import argparse
+
+import pytest
+from fairseq import options
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.tasks import TASK_REGISTRY
+from helpers import build, task
+
+from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.models.options import read_config
+from dc_nmt_plugin.models.presets import MODELS, PARAMETER_TABLES, SIZES, architectures
+from dc_nmt_plugin.models.transformer.config import TransformerConfig
+from dc_nmt_plugin.params import breakdown, count, preset_row, published_rows
+from dc_nmt_plugin.params import build as build_on_meta
+
+
+@pytest.mark.parametrize("table", PARAMETER_TABLES, ids=lambda table: table.source)
+def test_published_parameter_counts(table):
+    rows = published_rows(table)
+    assert len(rows) == len(table.rows) + 1
+    assert [row.name for row in rows if not row.within] == []
+    assert rows[0].built == pytest.approx(table.baseline[1], rel=table.tolerance)
+
+
+def test_dual_context_counts_by_hand():
+    # d=512: W^r and b^r, norm, six projections and W_z in place of four projections, 6 layers
+    d = 512
+    rows = {row.name: row.built for row in published_rows(PARAMETER_TABLES[0])}
+    local = 2 * d * 2 * d + 2 * d + 2 * d
+    extra = 6 * (local + 6 * (d * d + d) + 2 * d * d + d - 4 * (d * d + d))
+    assert rows["Enc-DC"] - rows["Transformer"] == pytest.approx(extra / 1e6, abs=2e-3)
+
+
+def test_the_meta_count_is_the_real_models():
+    real = build("transformer_dc_micro", words=30, **SIZES["micro"])
+    on_meta = build_on_meta("transformer_dc_micro", {}, task(30).source_dictionary)
+    names = {name for name, _ in real.named_parameters()}
+    assert names == {name for name, _ in on_meta.named_parameters()}
+    assert count(real) == count(on_meta)
+    assert preset_row("transformer_dc_micro", 34).built == pytest.approx(
+        count(real) / 1e6, abs=1e-3
+    )
+    assert sum(number for _, number in breakdown("transformer_dc_micro", 34)) == count(on_meta)
+
+
+@pytest.mark.parametrize("name", architectures())
+def test_every_architecture_parses_and_is_valid(name, tmp_path):
+    architecture = architectures()[name]
+    assert name in ARCH_MODEL_REGISTRY
+    assert architecture.family.criterion in CRITERION_REGISTRY
+    assert architecture.family.task in TASK_REGISTRY
+    flags = ["--arch", name, "--criterion", architecture.family.criterion]
+    flags += ["--task", architecture.family.task, str(tmp_path)]
+    args = options.parse_args_and_arch(options.get_training_parser(), flags)
+    for key, value in architecture.settings.items():
+        assert getattr(args, key) == value
+    read_config(args, MODELS[architecture.model][1]).check()
+
+
+def test_flags_win_over_presets(tmp_path):
+    flags = ["--arch", "transformer_dc_tiny", "--encoder-layers", "3", str(tmp_path)]
+    flags += ["--encoder-self-attention", "standard", "--dropout", "0"]
+    args = options.parse_args_and_arch(options.get_training_parser(), flags)
+    cfg = read_config(args, TransformerConfig)
+    assert (cfg.encoder_layers, cfg.encoder_self_attention, cfg.dropout) == (3, "standard", 0.0)
+    assert (cfg.decoder_layers, cfg.encoder_embed_dim) == (4, 128)
+
+
+WRONG = {
+    "--encoder-self-attention-layers": {"encoder_self_attention_layers": "2-9"},
+    "--decoder-self-attention-layers": {"decoder_self_attention_layers": "x"},
+    "--dc-kernel-size": {"dc_kernel_size": 0},
+    "--encoder-self-attention": {"encoder_self_attention": "dual_contex"},
+    "--decoder-self-attention": {"decoder_self_attention": "cross_aggregation"},
+    "--encoder-attention-heads": {"encoder_attention_heads": 5},
+    "--decoder-layers": {"decoder_layers": 0},
+    "--dropout": {"dropout": 1.0},
+    "--activation-fn": {"activation_fn": "relux"},
+    "--share-all-embeddings": {"share_all_embeddings": True, "decoder_embed_dim": 18},
+    "--ctx-context": {"ctx_context": "shallow"},
+    "--ctx-on": {"ctx_on": "values"},
+    "--xagg-routing": {"xagg_routing": "diagonal"},
+    "--xagg-init": {"xagg_init": "self", "xagg_routing": "vertical"},
+    "--xagg-iterations": {"xagg_iterations": -1},
+    "--xagg-head-weights": {"xagg_head_weights": "max"},
+    "--source-features": {"source_features": "m-2"},
+    "--source-layers": {"source_layers": 4, "source_features": "m-00"},
+    "--aux-layers": {"aux_layers": "3"},
+    "--aux-fusion": {"aux_fusion": True},
+    "--aux-weight": {"aux_weight": -1.0},
+}
+
+
+@pytest.mark.parametrize("flag", WRONG)
+def test_wrong_settings_are_named(flag):
+    with pytest.raises(ConfigError) as caught:
+        build("transformer_standard", **WRONG[flag])
+    value = next(iter(WRONG[flag].values()))
+    assert flag in str(caught.value)
+    if flag != "--share-all-embeddings":
+        assert str(value) in str(caught.value) or flag == "--aux-fusion"
+
+
+def test_several_problems_come_at_once():
+    with pytest.raises(ConfigError) as caught:
+        build("transformer_standard", dc_kernel_size=0, source_features="m-2", dropout=3.0)
+    assert len(caught.value.problems) == 3
+
+
+def test_a_typo_gets_a_suggestion():
+    with pytest.raises(ConfigError, match="Did you mean 'dual_context'"):
+        build("transformer_standard", encoder_self_attention="dual_contxt")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ctx_context": "deep", "encoder_self_attention_layers": "1"},
+        {"source_layers": 2},
+        {"source_features": "c-agg", "source_layers": 1},
+        {"aux_layers": "1,1"},
+        {"aux_layers": "0"},
+    ],
+)
+def test_what_cannot_be_combined(settings):
+    with pytest.raises(ConfigError):
+        build("transformer_ctxaware", **settings)
+
+
+def test_stock_criterion_with_auxiliary_decoders_is_refused():
+    with pytest.raises(ConfigError, match="--criterion transformer_ms_aux"):
+        build("transformer_ms_aux", criterion="label_smoothed_cross_entropy")
+
+
+def test_sharing_needs_a_joint_dictionary():
+    from dc_nmt_plugin.models.transformer import TransformerModel
+
+    other = argparse.Namespace(
+        source_dictionary=task(5).source_dictionary, target_dictionary=task(6).target_dictionary
+    )
+    args = argparse.Namespace(share_all_embeddings=True)
+    with pytest.raises(ConfigError, match="--joined-dictionary"):
+        TransformerModel.build_model(args, other)

@@ -1,0 +1,149 @@
+"""The recurrent models: initial weights, dropout, published parameter counts, bad settings."""
+
+import argparse
+
+import pytest
+import torch
+from helpers import dictionary, pad, sentences, task
+from test_recurrent import SOURCE, build, prefixes, run
+
+from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.models.recurrent import language_model, model
+from dc_nmt_plugin.models.recurrent.config import GRUConfig, LanguageModelConfig
+from dc_nmt_plugin.models.recurrent.language_model import LSTMLanguageModel
+from dc_nmt_plugin.models.recurrent.model import GRUModel
+
+
+def test_published_initial_weights():
+    torch.manual_seed(1)
+    net = GRUModel.build_model(argparse.Namespace(embed_dim=40, hidden_dim=50), task(300))
+    cell = net.decoder.cell
+    recurrent = [*cell.recurrent_proj1.weight.chunk(3), *net.encoder.gru.weight_hh_l0.chunk(3)]
+    recurrent += cell.recurrent_proj2.weight[100:].chunk(3)
+    recurrent += [cell.key_proj.weight, net.decoder.residual.word_proj.weight]
+    for matrix in recurrent:
+        torch.testing.assert_close(matrix @ matrix.t(), torch.eye(len(matrix)), atol=1e-5, rtol=0)
+    for weight in (cell.word_proj.weight, net.decoder.output_projection.weight):
+        assert float(weight.detach().std()) == pytest.approx(0.01, rel=0.05)
+    assert all(bool(p.eq(0).all()) for name, p in net.named_parameters() if "bias" in name)
+
+
+def test_plain_normal_initial_weights():
+    torch.manual_seed(1)
+    args = argparse.Namespace(embed_dim=40, hidden_dim=50, weight_init="normal")
+    net = GRUModel.build_model(args, task(300))
+    for name, parameter in net.named_parameters():
+        if "bias" not in name and parameter.numel() > 500:
+            assert float(parameter.detach().std()) == pytest.approx(0.01, rel=0.1), name
+    assert bool(net.decoder.embed_tokens.weight[1].eq(0).all())
+
+
+@pytest.mark.parametrize("kind", ["gru", "lm"])
+def test_dropout_where_it_is_asked_for(kind, monkeypatch):
+    rates = []
+
+    def dropout(x, p, training):
+        rates.append(p)
+        return x
+
+    monkeypatch.setattr("torch.nn.functional.dropout", dropout)
+    net = build(kind, "content", dropout=0.5).train()
+    run(net, pad(sentences(SOURCE), left=True), prefixes())
+    # embeddings and recurrent layer of each side, and the readout
+    assert rates == [0.5] * (5 if kind == "gru" else 3)
+    rates.clear()
+    net = build(kind, "content", dropout=0.5, dropout_after="readout").train()
+    run(net, pad(sentences(SOURCE), left=True), prefixes())
+    assert [rate for rate in rates if rate] == [0.5]
+    assert rates[-1] == 0.5
+
+
+class Vocabulary:
+    """A dictionary of a size, without its words."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def pad(self):
+        return 1
+
+
+def count(net):
+    return sum(parameter.numel() for parameter in net.parameters()) / 1e6
+
+
+@pytest.mark.parametrize(
+    ("readout", "published"),
+    [
+        ("baseline", 108.7),
+        ("memory-rnn", 109.7),
+        ("self-attentive-rnn", 110.2),
+        ("mean", 108.7),
+        ("content", 108.9),
+    ],
+)
+def test_published_parameter_counts(readout, published):
+    """Table 1: 50K words on either side."""
+    words = Vocabulary(50_000)
+    with torch.device("meta"):
+        net = model.build(GRUConfig(readout=readout), words, words)
+    assert count(net) == pytest.approx(published, rel=0.003)
+
+
+@pytest.mark.parametrize(("readout", "width"), [("plain", 300), ("mean", 296), ("content", 296)])
+def test_published_language_models_have_47_million_parameters(readout, width):
+    """Table 6, with the 77K words of Daniluk et al. 2017; published as whole millions."""
+    words = Vocabulary(77_000)
+    cfg = LanguageModelConfig(readout=readout, embed_dim=width, hidden_dim=width)
+    with torch.device("meta"):
+        net = language_model.build(cfg, words, words)
+    assert round(count(net)) == 47
+
+
+BAD = [
+    ("gru", {"readout": "contents"}, "--readout: 'contents' is not one of .* Did you mean"),
+    ("gru", {"readout": "plain"}, "--readout"),
+    ("lm", {"readout": "memory-rnn"}, "--readout"),
+    ("gru", {"dropout": 1.0}, "--dropout: 1.0"),
+    ("gru", {"dropout_after": "some"}, "--dropout-after"),
+    ("gru", {"weight_init": "xavier"}, "--weight-init"),
+    ("gru", {"embed_dim": 0}, "--embed-dim: 0 is not at least 1"),
+    ("gru", {"hidden_dim": -1}, "--hidden-dim"),
+    ("gru", {"attention_dim": -1}, "--attention-dim"),
+    ("gru", {"max_source_positions": 0}, "--max-source-positions"),
+    ("lm", {"max_target_positions": 0}, "--max-target-positions"),
+    (
+        "lm",
+        {"readout": "plain", "share_decoder_input_output_embed": True},
+        "--share-decoder-input-output-embed: with --readout plain",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "settings", "message"), BAD)
+def test_bad_settings_are_named(kind, settings, message):
+    readout = settings.get("readout", "content")
+    with pytest.raises(ConfigError, match=message):
+        build(kind, **{"readout": readout, **settings})
+
+
+def test_all_problems_at_once():
+    with pytest.raises(ConfigError) as error:
+        build("gru", "none", dropout=2.0, hidden_dim=0)
+    assert len(error.value.problems) == 3
+
+
+def test_tied_embeddings_need_one_dictionary():
+    both = argparse.Namespace(source_dictionary=dictionary(9), target_dictionary=dictionary(7))
+    args = argparse.Namespace(share_decoder_input_output_embed=True)
+    with pytest.raises(ConfigError, match="--output-dictionary-size"):
+        LSTMLanguageModel.build_model(args, both)
+
+
+def test_attention_of_another_width():
+    net = build("gru", "content", attention_dim=9)
+    assert net.decoder.cell.key_proj.out_features == 9
+    run(net, pad(sentences(SOURCE), left=True), prefixes())

@@ -1,0 +1,65 @@
+"""Settings of every variant that the ground rules are tested on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+
+# name → (architecture, settings)
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "standard": ("transformer_standard", {}),
+    "standard pre-norm": ("transformer_standard", PRE_NORM),
+    "standard two widths": ("transformer_standard", {"decoder_embed_dim": 18}),
+    "Enc-DC": ("transformer_dc", {}),
+    "Dec-DC": ("transformer_dc_dec", {}),
+    "Full-DC": ("transformer_dc_full", {}),
+    "Full-DC f=1": ("transformer_dc_full", {"dc_kernel_size": 1}),
+    "Full-DC f=3": ("transformer_dc_full", {"dc_kernel_size": 3}),
+    "Full-DC f=4 pre-norm": ("transformer_dc_full", {"dc_kernel_size": 4, **PRE_NORM}),
+    "Enc-DC layers 2-3": ("transformer_dc", {"encoder_self_attention_layers": "2-3"}),
+    "Dec-DC layer 1": ("transformer_dc_dec", {"decoder_self_attention_layers": "1"}),
+    "ctx global, both sides": ("transformer_ctxaware_full", {"ctx_context": "global"}),
+    "ctx deep-global, both sides": ("transformer_ctxaware_full", {"ctx_context": "deep-global"}),
+    "ctx deep, keys": ("transformer_ctxaware_full", {"ctx_context": "deep", "ctx_on": "keys"}),
+    "ctx deep-global+deep, both sides": ("transformer_ctxaware_full", {}),
+    "ctx both contexts, queries, pre-norm": (
+        "transformer_ctxaware_full",
+        {"ctx_on": "queries", **PRE_NORM},
+    ),
+    "ctx decoder layer 2": ("transformer_ctxaware_dec", {"decoder_self_attention_layers": "2"}),
+    "cross-agg": ("transformer_cross_agg", {}),
+    "cross-agg self": ("transformer_cross_agg_self", {}),
+    "cross-agg horizontal": ("transformer_cross_agg_horizontal", {}),
+    "cross-agg vertical, checkpointed": (
+        "transformer_cross_agg_vertical",
+        {"xagg_checkpoint": True},
+    ),
+    "cross-agg T=0": ("transformer_cross_agg", {"xagg_iterations": 0}),
+    **{
+        name: ("transformer_standard", {"source_features": name, "source_layers": n})
+        for name, n in (
+            ("s-agg", 3),
+            ("iter-s-agg", 3),
+            ("c-agg", 2),
+            ("iter-c-agg", 3),
+            ("m-00", 3),
+            ("m-01", 2),
+            ("m-10", 3),
+            ("m-11", 3),
+        )
+    },
+    "m-10 n=1": ("transformer_standard", {"source_features": "m-10", "source_layers": 1}),
+    "m-10 pre-norm, two widths": (
+        "transformer_mlmha",
+        {"decoder_embed_dim": 18, **PRE_NORM},
+    ),
+    "iter-c-agg pre-norm": ("transformer_mlmha_iter_c_agg", PRE_NORM),
+    "MS-1": ("transformer_ms_aux", {}),
+    "MS-12 + AIF": ("transformer_ms_aux_aif", {"aux_layers": "1,2"}),
+    "MS-2 + AIF pre-norm": ("transformer_ms_aux_aif", {"aux_layers": "2", **PRE_NORM}),
+    "MS-1 + AIF, gamma 0": ("transformer_ms_aux_aif", {"aux_weight": 0.0}),
+}
+for _arch, _settings in VARIANTS.values():
+    if "decoder_embed_dim" in _settings:
+        _settings["share_all_embeddings"] = False
