@@ -1,0 +1,86 @@
+"""Batches to time on: random ones, or those of a binarised corpus."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.data import LanguagePairDataset
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from ..errors import UserError
+from ..params import dummy_dictionary
+
+Sample = dict[str, Any]
+
+
+def random_batches(
+    *, vocabulary: int, sentences: int, length: int, batches: int
+) -> tuple[Any, list[Sample]]:
+    """A task and batches of random sentences, lengths spread around `length`.
+
+    Args:
+        vocabulary: types of the joint dictionary
+        sentences: a batch
+        length: mean tokens a sentence, on both sides
+        batches: how many
+    """
+    dictionary = dummy_dictionary(vocabulary)
+    task = argparse.Namespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    generator = torch.Generator().manual_seed(1)
+
+    def rows() -> list[torch.Tensor]:
+        low, high = max(2, round(0.8 * length)), max(3, round(1.2 * length))
+        sizes = torch.randint(low, high + 1, (sentences,), generator=generator).tolist()
+        return [
+            torch.cat(
+                [
+                    torch.randint(
+                        dictionary.nspecial, vocabulary, (size - 1,), generator=generator
+                    ),
+                    torch.tensor([dictionary.eos()]),
+                ]
+            )
+            for size in sizes
+        ]
+
+    result = []
+    for _ in range(batches):
+        source, target = rows(), rows()
+        dataset = LanguagePairDataset(
+            source,
+            torch.tensor([len(row) for row in source]),
+            dictionary,
+            target,
+            torch.tensor([len(row) for row in target]),
+            dictionary,
+            shuffle=False,
+        )
+        result.append(dataset.collater([dataset[i] for i in range(sentences)]))
+    return task, result
+
+
+def corpus_batches(
+    folder: str, *, subset: str, max_tokens: int, batches: int
+) -> tuple[Any, list[Sample]]:
+    """A task and evenly spaced batches of a folder made by ``fairseq-preprocess``.
+
+    Raises:
+        UserError: the folder or the subset cannot be read
+    """
+    try:
+        task = TranslationTask.setup_task(TranslationConfig(data=folder, train_subset=subset))
+        task.load_dataset(subset)
+    except Exception as error:
+        raise UserError(f"--data {folder}: {error}") from error
+    dataset = task.dataset(subset)
+    plan = dataset.batch_by_size(dataset.ordered_indices(), max_tokens=max_tokens)
+    spaced = [plan[i * len(plan) // batches] for i in range(min(batches, len(plan)))]
+    return task, [dataset.collater([dataset[i] for i in rows]) for rows in spaced]
+
+
+def to_device(samples: list[Sample], device: str) -> list[Sample]:
+    """The batches on the device that is timed."""
+    return [utils.move_to_cuda(sample) for sample in samples] if device == "cuda" else samples

@@ -1,0 +1,132 @@
+"""What is timed: a model with its criterion and optimizer, or with a beam search."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from fairseq.models.transformer import TransformerConfig, TransformerModel, base_architecture
+from fairseq.sequence_generator import SequenceGenerator
+
+from ..criterions.joint_loss import JointLossCriterion
+from ..errors import UserError
+from ..models.options import defaults, read_config
+from ..models.presets import MODELS, architectures
+
+STOCK = "stock"
+LABEL_SMOOTHING = 0.1
+CLIP_NORM = 1.0
+Sample = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and how everything is run.
+
+    Attributes:
+        device: "cpu" or "cuda"
+        precision: "float32" or "bfloat16" (autocast)
+        beam: hypotheses a sentence
+        length: tokens that every hypothesis is forced to have
+    """
+
+    device: str
+    precision: str
+    beam: int
+    length: int
+
+    def autocast(self) -> Any:
+        return torch.autocast(
+            self.device, dtype=torch.bfloat16, enabled=self.precision == "bfloat16"
+        )
+
+
+def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
+    """An architecture of this package, or fairseq's ``transformer`` of the same size as `like`.
+
+    Raises:
+        UserError: `like` has no Transformer of the same size
+    """
+    torch.manual_seed(1)
+    known = architectures()
+    if name != STOCK:
+        model_class, config = MODELS[known[name].model]
+        values = {**defaults(config), **known[name].settings}
+        model: torch.nn.Module = model_class.build_model(
+            read_config(argparse.Namespace(**values), config), task
+        )
+        return model
+    settings = known[like].settings
+    if "encoder_embed_dim" not in settings or "encoder_layers" not in settings:
+        raise UserError(
+            f"--against stock: {like} is no Transformer, so fairseq's transformer has no same "
+            "size; name an architecture to compare with."
+        )
+    args = argparse.Namespace(
+        **{key: value for key, value in settings.items() if "self_attention" not in key}
+    )
+    base_architecture(args)
+    stock: torch.nn.Module = TransformerModel.build_model(
+        TransformerConfig.from_namespace(args), task
+    )
+    return stock
+
+
+def build_criterion(name: str, task: Any) -> Any:
+    """The criterion that trains the model: fairseq's for fairseq's own, else ours."""
+    if name == STOCK:
+        return LabelSmoothedCrossEntropyCriterion(task, False, LABEL_SMOOTHING)
+    family = architectures()[name].family
+    return _criterion_class(family.criterion)(task, False, LABEL_SMOOTHING)
+
+
+def _criterion_class(name: str) -> type[JointLossCriterion]:
+    from fairseq.criterions import CRITERION_REGISTRY
+
+    criterion: type[JointLossCriterion] = CRITERION_REGISTRY[name]
+    return criterion
+
+
+def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
+    """A function that makes one update on a batch: forward, backward, clipping, Adam."""
+    model = build_model(name, like, task).to(setting.device).train()
+    criterion = build_criterion(name, task)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, betas=(0.9, 0.98))
+
+    def step(sample: Sample) -> None:
+        with setting.autocast():
+            loss, size, _ = criterion(model, sample)
+        (loss / size).backward()
+        utils.clip_grad_norm_(model.parameters(), CLIP_NORM)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def decoding_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
+    """A function that translates a batch by beam search, every hypothesis of the same length.
+
+    An untrained model never ends a sentence by itself, so lengths are forced and every subject
+    makes the same number of steps.
+    """
+    model: Any = build_model(name, like, task).to(setting.device).eval()
+    model.make_generation_fast_(need_attn=False)
+    generator = SequenceGenerator(
+        [model],
+        task.target_dictionary,
+        beam_size=setting.beam,
+        max_len_b=setting.length,
+        min_len=setting.length,
+    )
+
+    def step(sample: Sample) -> None:
+        with torch.no_grad(), setting.autocast():
+            generator.generate([model], sample)
+
+    return step

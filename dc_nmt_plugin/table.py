@@ -1,0 +1,33 @@
+"""Plain tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns aligned, the first to the left, numbers to the right; empty columns left out.
+
+    Args:
+        header: names of the columns
+        rows: cells, as many a row as the header has
+    """
+    lines = [list(header), *[list(row) for row in rows]]
+    keep = [i for i in range(len(header)) if any(line[i] for line in lines)]
+    lines = [[line[i] for i in keep] for line in lines]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(keep))]
+    text = []
+    for line in lines:
+        cells = [
+            cell.ljust(width)
+            if i == 0 or not _is_number(cell, header[keep[i]])
+            else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        text.append("  ".join(cells).rstrip())
+    text.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(text)
+
+
+def _is_number(cell: str, name: str) -> bool:
+    return cell == name or cell[:1].isdigit() or cell[:1] in "+-."
