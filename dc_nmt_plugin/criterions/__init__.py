@@ -1,6 +1,7 @@
 """Criterions: one joint loss, and each paper's diagnostics on top of it."""
 
 from . import (
+    gru_selfattn_residual,
     joint_loss,
     transformer_cross_agg,
     transformer_ctxaware,
@@ -10,6 +11,7 @@ from . import (
 )
 
 __all__ = [
+    "gru_selfattn_residual",
     "joint_loss",
     "transformer_cross_agg",
     "transformer_ctxaware",

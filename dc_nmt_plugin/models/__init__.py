@@ -1,8 +1,8 @@
 """Models; importing this package registers every architecture of ``presets.py``."""
 
-from . import transformer
+from . import recurrent, transformer
 from .presets import register_all
 
 register_all()
 
-__all__ = ["transformer"]
+__all__ = ["recurrent", "transformer"]

@@ -26,6 +26,11 @@ class TransformerCrossAggregationTask(JointTranslationTask):
     """Translation with cross-aggregation models."""
 
 
+@register_task("gru_selfattn_residual", dataclass=TranslationConfig)
+class SelfAttentiveResidualTask(JointTranslationTask):
+    """Translation with self-attentive residual decoders."""
+
+
 @dataclass
 class MultiLayerConfig(TranslationConfig):
     """Flags of ``transformer_mlmha``."""

@@ -10,6 +10,7 @@ from fairseq.models import FairseqEncoderDecoderModel, register_model
 from fairseq.modules import LayerNorm
 from torch import nn
 
+from ...compat import match_position_buffers
 from ...errors import ConfigError
 from ...modules.auxiliary_fusion import AuxiliaryFusion
 from ...modules.source_layers import top_layers
@@ -60,6 +61,7 @@ class TransformerModel(FairseqEncoderDecoderModel):
         """Accept checkpoints of fairseq's own ``transformer`` to start from."""
         if is_stock(state_dict):
             stock_to_house(state_dict)
+        match_position_buffers(self, state_dict)
         super().upgrade_state_dict_named(state_dict, name)
 
 

@@ -1,0 +1,99 @@
+"""Every architecture as data: name → settings, with its citation and published numbers.
+
+The only place where the papers' numbers stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import ConfigError
+from ..options import register_preset
+from ..recurrent.config import GRUConfig, LanguageModelConfig
+from ..recurrent.language_model import MODEL_NAME as LANGUAGE_MODEL
+from ..recurrent.language_model import LSTMLanguageModel
+from ..recurrent.model import MODEL_NAME as GRU
+from ..recurrent.model import GRUModel
+from ..transformer.config import TransformerConfig
+from ..transformer.model import MODEL_NAME as TRANSFORMER
+from ..transformer.model import TransformerModel
+from . import recurrent, transformer
+from .family import Family, Settings
+from .parameters import PARAMETER_TABLES, ParameterTable
+from .transformer import SIZES
+
+FAMILIES = (*transformer.FAMILIES, *recurrent.FAMILIES)
+
+# registered model name → its class and the dataclass of its flags
+MODELS: dict[str, tuple[Any, Any]] = {
+    TRANSFORMER: (TransformerModel, TransformerConfig),
+    GRU: (GRUModel, GRUConfig),
+    LANGUAGE_MODEL: (LSTMLanguageModel, LanguageModelConfig),
+}
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One value of ``--arch``.
+
+    Attributes:
+        name: the value
+        model: registered model name
+        settings: what differs from the model's defaults
+        family: the paper's architecture it belongs to
+    """
+
+    name: str
+    model: str
+    settings: dict[str, Any]
+    family: Family
+
+
+def architectures() -> dict[str, Architecture]:
+    """Every architecture by name: family, then variant, then size."""
+    result = {}
+    for family in FAMILIES:
+        for variant, settings in family.variants.items():
+            for size, dimensions in family.sizes.items():
+                name = "_".join(part for part in (family.name, variant, size) if part)
+                merged = {**dimensions, **settings}
+                if _fits(family.model, merged):
+                    result[name] = Architecture(name, family.model, merged, family)
+    return result
+
+
+def _fits(model: str, settings: Settings) -> bool:
+    """Whether a variant exists at a size: auxiliary decoders need enough encoder layers."""
+    cfg = MODELS[model][1]()
+    for name, value in settings.items():
+        setattr(cfg, name, value)
+    try:
+        cfg.check()
+    except ConfigError:
+        return False
+    return True
+
+
+def register_all() -> None:
+    """Register every architecture with fairseq."""
+    for architecture in architectures().values():
+        register_preset(
+            architecture.model,
+            architecture.name,
+            MODELS[architecture.model][1],
+            architecture.settings,
+        )
+
+
+__all__ = [
+    "FAMILIES",
+    "MODELS",
+    "PARAMETER_TABLES",
+    "SIZES",
+    "Architecture",
+    "Family",
+    "ParameterTable",
+    "architectures",
+    "register_all",
+]

@@ -1,0 +1,31 @@
+"""What a preset is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One paper's architecture.
+
+    Attributes:
+        name: of the architecture, its criterion and its task
+        cites: where it is published (key in REFERENCES.bib, and section)
+        variants: suffix → settings on top of a size; "" is the default variant
+        sizes: suffix → settings of a size; "" is the published one
+        model: registered model name
+        criterion, task: registered names
+    """
+
+    name: str
+    cites: str
+    variants: dict[str, dict[str, Any]]
+    sizes: dict[str, dict[str, Any]]
+    model: str
+    criterion: str
+    task: str

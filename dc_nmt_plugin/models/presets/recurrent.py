@@ -1,0 +1,49 @@
+"""The recurrent architectures (miculicich2018self)."""
+
+from __future__ import annotations
+
+from ..recurrent.language_model import MODEL_NAME as LANGUAGE_MODEL
+from ..recurrent.model import MODEL_NAME as GRU
+from .family import Family
+
+_CRITERION = "gru_selfattn_residual"
+
+FAMILIES = (
+    Family(
+        name="gru_selfattn_residual",
+        cites="miculicich2018self, sections 3-5, Tables 1 and 4",
+        variants={
+            "": {"readout": "content"},
+            "baseline": {"readout": "baseline"},
+            "mean": {"readout": "mean"},
+            "scope": {"readout": "content+scope"},
+            "memory": {"readout": "memory-rnn"},
+            "selfattn": {"readout": "self-attentive-rnn"},
+        },
+        # "" is the published size (e = 500, d = 1024)
+        sizes={
+            "": {},
+            "iwslt": {"embed_dim": 256, "hidden_dim": 512},
+            "tiny": {"embed_dim": 128, "hidden_dim": 256},
+        },
+        model=GRU,
+        criterion=_CRITERION,
+        task="gru_selfattn_residual",
+    ),
+    Family(
+        name="lstm_lm_selfattn_residual",
+        cites="miculicich2018self, Table 6",
+        variants={
+            "": {"readout": "content"},
+            "mean": {"readout": "mean"},
+            "scope": {"readout": "content+scope"},
+            "baseline": {"readout": "baseline"},
+            # Table 6's baseline: the state alone, 300 wide so that all rows have 47 M parameters
+            "plain": {"readout": "plain", "embed_dim": 300, "hidden_dim": 300},
+        },
+        sizes={"": {}},
+        model=LANGUAGE_MODEL,
+        criterion=_CRITERION,
+        task="language_modeling",
+    ),
+)

@@ -1,0 +1,197 @@
+"""The decoders: a recurrence, what the readout sees of the words so far, and the output layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch.nn.functional as F
+from fairseq.data import Dictionary
+from fairseq.models import FairseqIncrementalDecoder
+from torch import Tensor, nn
+
+from ...modules.conditional_gru import ConditionalGRU
+from ...modules.lstm import LanguageLSTM
+from ...modules.readout import Readout
+from ...modules.residual_context import ResidualContext
+from ...modules.source import Source
+from ...modules.state import State
+from ...modules.state_attention import StateSummary
+from .padding import LeftAligned, left_align
+
+DecoderOutput = tuple[Tensor, dict[str, Any]]
+
+
+class RecurrentDecoder(FairseqIncrementalDecoder):
+    """What both decoders share; subclasses say how words become features.
+
+    Args:
+        dictionary: of the target language
+        embed_tokens: (V, e)
+        output_projection: features → vocabulary, possibly tied to the embeddings
+        dropout: of the embeddings and the recurrent states
+        readout_dropout: of the features
+        max_target_positions: longest target, in tokens
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        embed_tokens: nn.Embedding,
+        output_projection: nn.Linear,
+        *,
+        dropout: float,
+        readout_dropout: float,
+        max_target_positions: int,
+    ) -> None:
+        super().__init__(dictionary)
+        self.embed_tokens = embed_tokens
+        self.output_projection = output_projection
+        self.dropout = dropout
+        self.readout_dropout = readout_dropout
+        self.padding_idx: int = dictionary.pad()
+        self.max_target_positions = max_target_positions
+        self.need_attn = False
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Source | None = None,
+        incremental_state: State | None = None,
+        features_only: bool = False,
+        **unused: Any,
+    ) -> DecoderOutput:
+        """
+        Args:
+            prev_output_tokens: (R, T) target prefix, starting with the begin token y_0
+            encoder_out: what to attend to; None for a language model
+            incremental_state: the decoding session: only the last position is computed
+            features_only: leave the output projection out
+
+        Returns:
+            logits (R, T, V) or features (R, T, C), and {"attn": [(R, T, M) or None],
+            "inner_states": None}
+        """
+        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
+        return (features if features_only else self.output_layer(features)), extra
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Source | None = None,
+        incremental_state: State | None = None,
+        **unused: Any,
+    ) -> DecoderOutput:
+        """:meth:`forward` without the output projection."""
+        if incremental_state is None:
+            aligned = left_align(prev_output_tokens, self.padding_idx)
+        else:
+            aligned = LeftAligned(prev_output_tokens[:, -1:], None)
+        words = F.dropout(self.embed_tokens(aligned.tokens), self.dropout, self.training)
+        features, attention = self.features(words, encoder_out, incremental_state)
+        features = F.dropout(features, self.readout_dropout, self.training)
+        shown = aligned.restore(attention) if self.need_attn and attention is not None else None
+        return aligned.restore(features), {"attn": [shown], "inner_states": None}
+
+    def features(
+        self, words: Tensor, source: Source | None, state: State | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """
+        Args:
+            words: (R, T, e) embedded inputs; T = 1 when decoding
+            source: what to attend to, if anything
+            state: the decoding session, or None
+
+        Returns:
+            what the output layer gets (R, T, C), and the attention weights (R, T, M) or None
+        """
+        raise NotImplementedError
+
+    def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
+        """(…, C) → logits (…, V)."""
+        logits: Tensor = self.output_projection(features)
+        return logits
+
+    def max_positions(self) -> int:
+        return self.max_target_positions
+
+    def make_generation_fast_(self, need_attn: bool = False, **unused: Any) -> None:
+        """fairseq's hook before generation; `need_attn` with ``--print-alignment``."""
+        self.need_attn = need_attn
+
+
+class GRUDecoder(RecurrentDecoder):
+    """Conditional GRU with a readout of any kind.
+
+    Args:
+        cell: the recurrence, with its attention to the source
+        residual: what the readout sees of the words so far
+        summary: attention over earlier states (self-attentive RNN), or None
+        readout: combines them
+        others: see :class:`RecurrentDecoder`
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        embed_tokens: nn.Embedding,
+        output_projection: nn.Linear,
+        *,
+        cell: ConditionalGRU,
+        residual: ResidualContext,
+        summary: StateSummary | None,
+        readout: Readout,
+        **others: Any,
+    ) -> None:
+        super().__init__(dictionary, embed_tokens, output_projection, **others)
+        self.cell = cell
+        self.residual = residual
+        self.summary = summary
+        self.readout = readout
+
+    def features(
+        self, words: Tensor, source: Source | None, state: State | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """See :meth:`RecurrentDecoder.features`."""
+        assert source is not None
+        states, context, attention = self.cell(words, source, state=state)
+        states = F.dropout(states, self.dropout, self.training)
+        seen = self.residual(words, states, state=state)  # d_t
+        summary = None if self.summary is None else self.summary(states, state=state)
+        return self.readout(states, seen, context=context, summary=summary), attention
+
+
+class LSTMDecoder(RecurrentDecoder):
+    """A language model: an LSTM with the same readouts.
+
+    Args:
+        lstm: the recurrence
+        residual: what the readout sees of the words so far
+        readout: combines it with the state; None to give the state itself to the output layer
+        others: see :class:`RecurrentDecoder`
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        embed_tokens: nn.Embedding,
+        output_projection: nn.Linear,
+        *,
+        lstm: LanguageLSTM,
+        residual: ResidualContext,
+        readout: Readout | None,
+        **others: Any,
+    ) -> None:
+        super().__init__(dictionary, embed_tokens, output_projection, **others)
+        self.lstm = lstm
+        self.residual = residual
+        self.readout = readout
+
+    def features(
+        self, words: Tensor, source: Source | None, state: State | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """See :meth:`RecurrentDecoder.features`."""
+        states = self.lstm(words, state=state)
+        if self.readout is None:
+            return states, None
+        states = F.dropout(states, self.dropout, self.training)
+        return self.readout(states, self.residual(words, states, state=state)), None

@@ -1,0 +1,86 @@
+"""One bidirectional GRU over the source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch.nn.functional as F
+from fairseq.data import Dictionary
+from fairseq.models import FairseqEncoder
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from ...modules.dl4mt_init import init_recurrent
+from ...modules.source import Source
+from .padding import left_align
+
+
+class GRUEncoder(FairseqEncoder):
+    """Annotations ``h_i = [→h_i; ←h_i]`` (Miculicich Werlen et al. 2018, eq. 2).
+
+    Args:
+        dictionary: of the source language
+        embed_tokens: (V, e)
+        hidden_dim: width d of each direction
+        dropout: of the embeddings and the annotations
+        max_source_positions: longest source, in tokens
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        embed_tokens: nn.Embedding,
+        *,
+        hidden_dim: int,
+        dropout: float,
+        max_source_positions: int,
+    ) -> None:
+        super().__init__(dictionary)
+        self.embed_tokens = embed_tokens
+        self.gru = nn.GRU(
+            embed_tokens.embedding_dim, hidden_dim, batch_first=True, bidirectional=True
+        )
+        init_recurrent(self.gru)
+        self.dropout = dropout
+        self.padding_idx: int = dictionary.pad()
+        self.max_source_positions = max_source_positions
+
+    def forward(
+        self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any
+    ) -> Source:
+        """
+        Args:
+            src_tokens: (B, M) token ids, padded on either side
+            src_lengths: (B) unused, part of fairseq's interface
+
+        Returns:
+            annotations (B, M, 2d), one row a sentence
+        """
+        padding = src_tokens.eq(self.padding_idx)  # (B, M)
+        if not bool(padding.any()):
+            annotations, _ = self.gru(self._embed(src_tokens))
+            return Source(features=[self._drop(annotations)], padding=None)
+        aligned = left_align(src_tokens, self.padding_idx)
+        packed = pack_padded_sequence(
+            self._embed(aligned.tokens),
+            (~padding).sum(dim=1).cpu(),
+            batch_first=True,
+            enforce_sorted=False,
+        )
+        annotations, _ = pad_packed_sequence(
+            self.gru(packed)[0], batch_first=True, total_length=src_tokens.size(1)
+        )
+        return Source(features=[self._drop(aligned.restore(annotations))], padding=padding)
+
+    def _embed(self, tokens: Tensor) -> Tensor:
+        return self._drop(self.embed_tokens(tokens))
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+    def reorder_encoder_out(self, encoder_out: Source, new_order: Tensor) -> Source:
+        """See :meth:`Source.reorder`."""
+        return encoder_out.reorder(new_order)
+
+    def max_positions(self) -> int:
+        return self.max_source_positions

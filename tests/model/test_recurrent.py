@@ -1,0 +1,197 @@
+"""The recurrent models: padding, causality, decoding, saving, gradients, mixed precision."""
+
+import argparse
+
+import pytest
+import torch
+from fairseq.sequence_generator import SequenceGenerator
+from helpers import dictionary, pad, sample, sentences, shifted, task
+from reference.parameters import randomise
+from torch import nn
+
+from dc_nmt_plugin.analysis.residual import previous_word_totals, previous_word_weights
+from dc_nmt_plugin.models.recurrent.config import LM_READOUTS, READOUTS
+from dc_nmt_plugin.models.recurrent.language_model import LSTMLanguageModel
+from dc_nmt_plugin.models.recurrent.model import GRUModel
+from dc_nmt_plugin.modules.recording import recording
+
+SOURCE, TARGET = [7, 3, 5], [4, 6, 2]
+TINY = {"embed_dim": 12, "hidden_dim": 14}
+MODELS = [("gru", readout) for readout in READOUTS] + [("lm", readout) for readout in LM_READOUTS]
+
+
+def build(kind, readout, **settings):
+    """A tiny model whose parameters are all drawn at random, in double precision."""
+    model_class = GRUModel if kind == "gru" else LSTMLanguageModel
+    args = argparse.Namespace(**{**TINY, "readout": readout, **settings})
+    return randomise(model_class.build_model(args, task()))
+
+
+def run(net, source, prefix, **kwargs):
+    if isinstance(net, GRUModel):
+        return net(source, None, prefix, **kwargs)
+    return net(prefix, src_lengths=None, **kwargs)
+
+
+def prefixes(length=6, rows=3):
+    return pad(shifted(sentences([length] * rows, seed=5)), left=False)
+
+
+@pytest.mark.parametrize("left_target", [False, True])
+@pytest.mark.parametrize("left_source", [False, True])
+@pytest.mark.parametrize(("kind", "readout"), MODELS)
+def test_padding_never_leaks(kind, readout, left_source, left_target):
+    net = build(kind, readout)
+    source, target = sentences(SOURCE), shifted(sentences(TARGET, seed=5))
+    together, _ = run(
+        net, pad(source, left=left_source, extra=2), pad(target, left=left_target, extra=1)
+    )
+    for row, words in enumerate(target):
+        alone, _ = run(net, source[row][None], words[None])
+        part = slice(-len(words), None) if left_target else slice(len(words))
+        torch.testing.assert_close(together[row, part], alone[0], atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_annotations_are_torchs_bidirectional_gru_in_the_batchs_own_layout(left):
+    net = build("gru", "baseline")
+    source = sentences(SOURCE)
+    together = net.encoder(pad(source, left=left, extra=1)).features[0]
+    for row, words in enumerate(source):
+        embedded = net.encoder.embed_tokens(words)[None]
+        part = slice(-len(words), None) if left else slice(len(words))
+        expected = net.encoder.gru(embedded)[0][0]
+        torch.testing.assert_close(together[row, part], expected, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize(("kind", "readout"), MODELS)
+def test_decoder_is_causal(kind, readout):
+    net = build(kind, readout)
+    source, prefix = pad(sentences(SOURCE), left=True), prefixes()
+    before, _ = run(net, source, prefix)
+    for position in range(1, 6):
+        changed = prefix.clone()
+        changed[:, position] = 4 + (changed[:, position] - 3) % 15
+        after, _ = run(net, source, changed)
+        torch.testing.assert_close(before[:, :position], after[:, :position], atol=0, rtol=0)
+        assert bool((before[:, position] - after[:, position]).abs().amax(-1).gt(1e-4).all())
+
+
+@pytest.mark.parametrize(("kind", "readout"), MODELS)
+def test_incremental_decoding_is_the_full_forward(kind, readout):
+    """With duplicated, exchanged and dropped beams, and finished sentences, as beam search."""
+    net = build(kind, readout)
+    source = pad(sentences(SOURCE), left=True)
+    beam = 3
+    rows = torch.arange(3).repeat_interleave(beam)
+    encoder_out = None
+    if kind == "gru":
+        encoder_out = net.encoder.reorder_encoder_out(net.encoder(source), rows)
+    tokens, state = torch.full((9, 1), 2), {}
+    generator = torch.Generator().manual_seed(6)
+    for step in range(7):
+        logits, _ = net.decoder(tokens, encoder_out=encoder_out, incremental_state=state)
+        expected, _ = run(net, source[rows], tokens)
+        torch.testing.assert_close(logits[:, 0], expected[:, -1], atol=1e-10, rtol=0)
+        order = torch.randint(0, beam, (len(rows),), generator=generator)
+        order += torch.arange(len(rows)) // beam * beam  # within each sentence
+        if step == 3:
+            order = torch.cat([order[:beam], order[2 * beam :]])  # the second has finished
+        tokens, rows = tokens[order], rows[order]
+        net.decoder.reorder_incremental_state_scripting(state, order)
+        if kind == "gru":
+            encoder_out = net.encoder.reorder_encoder_out(encoder_out, order)
+            assert encoder_out.sentences == len(rows) // beam
+        new = torch.randint(4, 20, (len(rows), 1), generator=generator)
+        tokens = torch.cat([tokens, new], dim=1)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("readout", READOUTS)
+def test_beam_search_scores_are_those_of_the_forward_pass(readout):
+    net = build("gru", readout)
+    source, words = sentences(SOURCE), dictionary()
+    generator = SequenceGenerator([net], words, beam_size=3, max_len_b=8)
+    hypotheses = generator.generate([net], sample(source, source))
+    for row, beams in enumerate(hypotheses):
+        for hypothesis in beams:
+            tokens = hypothesis["tokens"]
+            output = net(source[row][None], None, shifted([tokens])[0][None])
+            lprobs = net.get_normalized_probs(output, log_probs=True)[0]
+            score = lprobs.gather(1, tokens[:, None]).sum() / len(tokens)
+            # the generator keeps scores in float32
+            assert float(hypothesis["score"]) == pytest.approx(float(score), abs=1e-5)
+
+
+def test_attention_to_the_source_on_request():
+    net = build("gru", "content")
+    source, prefix = pad(sentences(SOURCE), left=True), prefixes()
+    assert net(source, None, prefix)[1]["attn"] == [None]
+    net.make_generation_fast_(need_attn=True)
+    weights = net(source, None, prefix)[1]["attn"][0]  # (B, T, M)
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+    assert bool(weights.masked_select(source.eq(1)[:, None]).eq(0).all())
+
+
+@pytest.mark.parametrize(("kind", "readout"), MODELS)
+def test_features_and_output_layer_make_the_logits(kind, readout):
+    net = build(kind, readout)
+    source, prefix = pad(sentences(SOURCE), left=True), prefixes()
+    features, _ = run(net, source, prefix, features_only=True)
+    logits, _ = run(net, source, prefix)
+    assert isinstance(net.decoder.output_projection, nn.Linear)
+    assert features.shape[2] == net.decoder.output_projection.in_features
+    torch.testing.assert_close(net.decoder.output_layer(features), logits)
+
+
+@pytest.mark.parametrize(("kind", "readout"), MODELS)
+def test_saved_and_loaded_it_is_the_same(kind, readout):
+    net = build(kind, readout)
+    fresh = build(kind, readout)
+    with torch.no_grad():
+        for parameter in fresh.parameters():
+            parameter.zero_()
+    fresh.load_state_dict(net.state_dict())
+    source, prefix = pad(sentences(SOURCE), left=True), prefixes()
+    assert torch.equal(run(net, source, prefix)[0], run(fresh, source, prefix)[0])
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize(("kind", "readout"), MODELS)
+def test_every_parameter_has_a_finite_gradient(kind, readout, tied):
+    width = {"hidden_dim": 12} if readout == "plain" else {}
+    net = build(kind, readout, share_decoder_input_output_embed=tied, **width).train()
+    output, _ = run(net, pad(sentences(SOURCE), left=True), prefixes())
+    output.square().sum().backward()
+    for name, parameter in net.named_parameters():
+        assert parameter.grad is not None, name
+        assert bool(torch.isfinite(parameter.grad).all()), name
+        assert bool(parameter.grad.ne(0).any()), name
+
+
+@pytest.mark.parametrize(("kind", "readout"), MODELS)
+def test_mixed_precision_runs(kind, readout):
+    net = build(kind, readout).float()
+    source, prefix = pad(sentences(SOURCE), left=True), prefixes()
+    expected, _ = run(net, source, prefix)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, _ = run(net, source, prefix)
+        output.float().square().mean().backward()
+    assert all(bool(torch.isfinite(p.grad).all()) for p in net.parameters())
+    assert float((output - expected).detach().norm() / expected.detach().norm()) < 0.1
+
+
+@pytest.mark.parametrize("readout", ["mean", "content", "content+scope"])
+def test_diagnostics_come_from_one_forward_pass(readout):
+    for kind in ("gru", "lm"):
+        net = build(kind, readout)
+        target = shifted(sentences(TARGET, seed=5))
+        with recording(net) as records:
+            run(net, pad(sentences(SOURCE), left=True), pad(target, left=False))
+        totals = previous_word_totals(previous_word_weights(records), torch.tensor(TARGET))
+        entropy, count = totals["previous_entropy"]
+        assert int(count) == sum(TARGET)
+        if readout == "mean":  # log t and 1 / t at position t
+            positions = torch.cat([torch.arange(1.0, n + 1) for n in TARGET]).double()
+            torch.testing.assert_close(entropy, positions.log().sum())
+            torch.testing.assert_close(totals["previous_last"][0], (1 / positions).sum())

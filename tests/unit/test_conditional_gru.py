@@ -1,0 +1,169 @@
+"""The conditional GRU against the equations, and its parts against torch's own."""
+
+import pytest
+import torch
+from reference.conditional_gru import conditional_gru
+from torch import nn
+
+from dc_nmt_plugin.modules import additive_attention
+from dc_nmt_plugin.modules.conditional_gru import ConditionalGRU, gru_update
+from dc_nmt_plugin.modules.recording import recording
+from dc_nmt_plugin.modules.source import Source
+from dc_nmt_plugin.modules.state_attention import StateMemory
+from dc_nmt_plugin.modules.stepwise import StepwiseProduct
+
+E, D, C, A, X = 6, 5, 10, 7, 4  # words, states, annotations, attention, projected context
+LENGTHS = (4, 2, 3)
+STEPS = 5
+
+
+def build(memory=False):
+    torch.manual_seed(1)
+    module = ConditionalGRU(
+        embed_dim=E,
+        state_dim=D,
+        source_dim=C,
+        attention_dim=A,
+        context_dim=X,
+        memory=StateMemory(state_dim=D, embed_dim=E) if memory else None,
+    ).double()
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    return module
+
+
+def paper_weights(module):
+    """The module's parameters under the reference's names."""
+    w = {"W_0": module.init_proj.weight, "b_0": module.init_proj.bias}
+    query, *recurrent = module.recurrent_proj2.weight.split([A, D, D, D])
+    query_bias, *recurrent_bias = module.recurrent_proj2.bias.split([A, D, D, D])
+    *values, w["W_c"] = module.value_proj.weight.split([D, D, D, X])
+    for i, gate in enumerate("rux"):
+        w[f"W_{gate}"] = module.word_proj.weight.chunk(3)[i]
+        w[f"b_{gate}"] = module.word_proj.bias.chunk(3)[i]
+        w[f"U_{gate}"] = module.recurrent_proj1.weight.chunk(3)[i]
+        w[f"Wc_{gate}"], w[f"Un_{gate}"] = values[i], recurrent[i]
+        w[f"bn_{gate}"] = recurrent_bias[i]
+    w["W_a"], w["b_a"] = query, query_bias
+    w["U_a"], w["v_a"] = module.key_proj.weight, module.score.weight[0]
+    if module.memory is not None:
+        w["W_m"], w["U_m"] = module.memory.key_proj.weight, module.memory.summary_proj.weight
+        w["v_m"] = module.memory.score.weight[0]
+    return w
+
+
+def batch(side, lengths=LENGTHS):
+    """Annotations (S, M, C), garbage at padding, and the padding (S, M) or None."""
+    torch.manual_seed(2)
+    longest = max(lengths)
+    annotations = torch.randn(len(lengths), longest, C, dtype=torch.float64, requires_grad=True)
+    positions, lengths = torch.arange(longest), torch.tensor(lengths)[:, None]
+    real = positions < lengths if side == "right" else positions >= longest - lengths
+    return annotations, None if bool(real.all()) else ~real
+
+
+@pytest.mark.parametrize("memory", [False, True])
+@pytest.mark.parametrize(
+    ("side", "lengths"), [("left", LENGTHS), ("right", LENGTHS), ("none", (4, 4, 4))]
+)
+@pytest.mark.parametrize("beam", [1, 2])
+def test_equals_the_equations_forward_and_backward(memory, side, lengths, beam):
+    module = build(memory)
+    annotations, padding = batch(side, lengths)
+    rows = len(lengths) * beam
+    words = torch.randn(rows, STEPS, E, dtype=torch.float64, requires_grad=True)
+    with recording(module) as records:
+        states, context, alignment = module(words, Source([annotations], padding, beam=beam))
+
+    w = paper_weights(module)
+    expected_states, expected_context = [], []
+    for row in range(rows):
+        sentence = row // beam
+        real = range(annotations.size(1)) if padding is None else (~padding[sentence]).nonzero()
+        positions = [int(i) for i in real]
+        s, c, weights, memories = conditional_gru(
+            w, list(words[row]), [annotations[sentence, i] for i in positions], memory
+        )
+        expected_states.append(torch.stack(s))
+        expected_context.append(torch.stack([w["W_c"] @ x for x in c]))
+        for t in range(STEPS):
+            found = alignment[row, t, positions]
+            torch.testing.assert_close(found, torch.stack(weights[t]), atol=1e-10, rtol=0)
+            assert alignment[row, t].sum().item() == pytest.approx(1)
+            if memory:
+                recorded = records["memory"]["previous_words"][row, t]
+                expected = torch.zeros(STEPS, dtype=torch.float64)
+                for i, weight in enumerate(memories[t]):
+                    expected[i + 1] = weight.detach()  # s_i stands at the word that it predicts
+                torch.testing.assert_close(recorded, expected, atol=1e-10, rtol=0)
+    expected = [torch.stack(expected_states), torch.stack(expected_context)]
+    torch.testing.assert_close([states, context], expected, atol=1e-10, rtol=0)
+
+    inputs = [words, annotations, *module.parameters()]
+    torch.manual_seed(3)
+    weights = [torch.randn_like(x) for x in expected]
+    found = torch.autograd.grad([states, context], inputs, weights)
+    wanted = torch.autograd.grad(expected, inputs, weights)
+    torch.testing.assert_close(found, wanted, atol=1e-10, rtol=0)
+    assert all(bool(gradient.ne(0).any()) for gradient in found)
+
+
+@pytest.mark.parametrize("bias_outside", [True, False])
+def test_transition_equals_torch_gru_cell(bias_outside):
+    torch.manual_seed(4)
+    cell = nn.GRUCell(E, D).double()
+    zeroed = cell.bias_hh if bias_outside else cell.bias_ih  # GRU_1, GRU_2
+    with torch.no_grad():
+        zeroed[2 * D :] = 0
+    x, s = torch.randn(3, E, dtype=torch.float64), torch.randn(3, D, dtype=torch.float64)
+    bias = cell.bias_ih + cell.bias_hh
+    inputs, recurrent = x @ cell.weight_ih.t(), s @ cell.weight_hh.t()
+    found = gru_update(inputs + bias, recurrent, s) if bias_outside else None
+    if found is None:
+        found = gru_update(inputs, recurrent + bias, s)
+    torch.testing.assert_close(found, cell(x, s), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_stepwise_product_equals_plain_products(batched):
+    torch.manual_seed(5)
+    shape = (3, D, D) if batched else (D, D)
+    weight = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+    bias = None if batched else torch.randn(D, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(3, 2, D, dtype=torch.float64, requires_grad=True)
+    x_in = x if batched else x.flatten(0, 1)
+
+    def loss(product):
+        h, total = x_in, 0
+        for _ in range(4):
+            h = torch.tanh(product(h))
+            total = total + h.square().sum()
+        return total
+
+    inputs = [x, weight] + ([] if bias is None else [bias])
+    found = torch.autograd.grad(loss(StepwiseProduct(weight, bias, dtype=weight.dtype)), inputs)
+    plain = torch.autograd.grad(loss(lambda h: h @ weight + (0 if bias is None else bias)), inputs)
+    torch.testing.assert_close(found, plain, atol=1e-12, rtol=1e-12)
+
+
+def test_huge_attention_scores_stay_finite():
+    module = build()
+    with torch.no_grad():
+        module.score.weight.mul_(1e4)
+    annotations, padding = batch("left")
+    words = torch.randn(len(LENGTHS), STEPS, E, dtype=torch.float64)
+    states, context, alignment = module(words, Source([annotations], padding))
+    (states.sum() + context.sum()).backward()
+    assert bool(torch.isfinite(alignment).all())
+    assert all(bool(torch.isfinite(p.grad).all()) for p in module.parameters())
+
+
+def test_small_caches_change_nothing(monkeypatch):
+    module = build()
+    annotations, padding = batch("left")
+    words = torch.randn(2 * len(LENGTHS), STEPS, E, dtype=torch.float64)
+    source = Source([annotations], padding, beam=2)
+    with torch.no_grad():
+        whole = module(words, source)
+        monkeypatch.setattr(additive_attention, "CACHE", 1)
+        torch.testing.assert_close(module(words, source), whole)
