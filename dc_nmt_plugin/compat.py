@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import os
 import shutil
 from collections import defaultdict
@@ -71,10 +72,17 @@ def allow_fairseq_checkpoints() -> None:
 
 
 def _numpy_scalars() -> list[Any]:
-    # validation losses and BLEU statistics may be numpy scalars
-    core = np._core if hasattr(np, "_core") else np.core
+    # validation losses and BLEU statistics may be numpy scalars; numpy 2 moved what pickles them,
+    # and a checkpoint may come from either
+    multiarray = np.zeros(0).__reduce__()[0].__module__  # where this numpy keeps it
+    module = importlib.import_module(multiarray)
+    named = [
+        (getattr(module, function), f"numpy.{core}.multiarray.{function}")
+        for core in ("core", "_core")
+        for function in ("scalar", "_reconstruct")
+    ]
     dtypes = [type(np.dtype(kind)) for kind in ("f4", "f8", "i4", "i8")]
-    return [core.multiarray.scalar, core.multiarray._reconstruct, np.ndarray, np.dtype, *dtypes]
+    return [*named, np.ndarray, np.dtype, *dtypes]
 
 
 def _keep_every_sentence() -> None:
@@ -229,7 +237,7 @@ def _mend_stock_encoder_layer() -> None:
     from fairseq.modules import transformer_layer
 
     layer = transformer_layer.TransformerEncoderLayerBase
-    if not hasattr(layer, "_get_fc_rank") or "fc1_weight" not in _init_names(layer):
+    if "fc1_weight" not in layer.__init__.__code__.co_names:  # fairseq-fixed has no such copies
         return
     stock_init: Callable[..., None] = layer.__init__
 
@@ -241,7 +249,13 @@ def _mend_stock_encoder_layer() -> None:
             if name in self._parameters:
                 del self._parameters[name]
 
+    def load(self: Any, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        for name in _DEAD_PARAMETERS:  # checkpoints saved without this plugin have them
+            state_dict.pop(prefix + name, None)
+        torch.nn.Module._load_from_state_dict(self, state_dict, prefix, *args)
+
     layer.__init__ = init
+    layer._load_from_state_dict = load
 
 
 _DEAD_PARAMETERS = (
@@ -256,5 +270,16 @@ _DEAD_PARAMETERS = (
 )
 
 
-def _init_names(cls: type) -> tuple[str, ...]:
-    return tuple(cls.__init__.__code__.co_names)  # type: ignore[misc]
+def match_position_buffers(model: torch.nn.Module, state: dict[str, Any]) -> None:
+    """fairseq 0.12.2 saves a marker with sinusoidal positions, fairseq-fixed none: a checkpoint
+    of either loads in both.
+
+    Args:
+        model: that will load `state`
+        state: parameters by name, changed in place
+    """
+    for name in [name for name in state if name.endswith("._float_tensor")]:
+        del state[name]
+    for name, buffer in model.named_buffers():
+        if name.endswith("._float_tensor") and name in model.state_dict():
+            state[name] = buffer
