@@ -175,12 +175,16 @@ class SelfAttention(Recordable, Stateful):
 
 
 def append_to_cache(slot: dict[str, Tensor], **new: Tensor) -> list[Tensor]:
-    """Append one step to cached tensors along their third axis: (R, H, t, K) + (R, H, 1, K)."""
-    for name, tensor in new.items():
-        if name in slot:
-            tensor = torch.cat([slot[name], tensor], dim=2)
-        slot[name] = tensor
-    return [slot[name] for name in new]
+    """Append one step to cached tensors along their third axis: (R, H, t, K) + (R, H, 1, K).
+
+    They are kept as one tensor with all heads side by side, so that appending and beam search's
+    reordering are one copy each, however many there are.
+    """
+    stacked = torch.cat(list(new.values()), dim=1)  # (R, n * H, 1, K)
+    if "heads" in slot:
+        stacked = torch.cat([slot["heads"], stacked], dim=2)
+    slot["heads"] = stacked
+    return list(stacked.chunk(len(new), dim=1))
 
 
 class SourceAttention(Recordable):
