@@ -13,7 +13,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         rows: cells, as many a row as the header has
     """
     lines = [list(header), *[list(row) for row in rows]]
-    keep = [i for i in range(len(header)) if any(line[i] for line in lines)]
+    keep = [i for i in range(len(header)) if not rows or any(row[i] for row in rows)]
     lines = [[line[i] for i in keep] for line in lines]
     widths = [max(len(line[i]) for line in lines) for i in range(len(keep))]
     text = []

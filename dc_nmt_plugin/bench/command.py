@@ -18,7 +18,7 @@ from ..models.presets import architectures
 from ..table import format_table
 from .data import corpus_batches, random_batches, to_device
 from .measure import Ratio, interleave, make_clock, peak_memory, ratio
-from .subjects import STOCK, Sample, Setting, decoding_step, training_step
+from .subjects import STOCK, Sample, Setting, decoding_step, stock_settings, training_step
 
 MODES = {"train": training_step, "decode": decoding_step}
 CONTROL = "control"
@@ -96,6 +96,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         problems.append("--device cuda: torch sees no GPU here; choose cpu.")
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
+    if args.against == STOCK:
+        stock_settings(args.arch[0])  # tells early that there is none of that size
     return args
 
 

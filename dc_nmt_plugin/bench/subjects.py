@@ -10,13 +10,15 @@ from typing import Any
 import torch
 from fairseq import utils
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-from fairseq.models.transformer import TransformerConfig, TransformerModel, base_architecture
+from fairseq.models.transformer import TransformerConfig as StockConfig
+from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
 from ..criterions.joint_loss import JointLossCriterion
 from ..errors import UserError
 from ..models.options import defaults, read_config
 from ..models.presets import MODELS, architectures
+from ..models.transformer.config import TransformerConfig
 
 STOCK = "stock"
 LABEL_SMOOTHING = 0.1
@@ -46,12 +48,30 @@ class Setting:
         )
 
 
-def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
-    """An architecture of this package, or fairseq's ``transformer`` of the same size as `like`.
+def stock_settings(like: str) -> dict[str, Any]:
+    """Flags of fairseq's ``transformer`` at the size of `like`.
 
     Raises:
-        UserError: `like` has no Transformer of the same size
+        UserError: `like` is no Transformer
     """
+    architecture = architectures()[like]
+    if MODELS[architecture.model][1] is not TransformerConfig:
+        raise UserError(
+            f"--against stock: {like} is no Transformer, so fairseq's transformer has no same "
+            "size; name an architecture to compare with."
+        )
+    shared = set(defaults(TransformerConfig)) & {*vars(_stock_defaults())}
+    return {name: value for name, value in architecture.settings.items() if name in shared}
+
+
+def _stock_defaults() -> argparse.Namespace:
+    args = argparse.Namespace()
+    base_architecture(args)
+    return args
+
+
+def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
+    """An architecture of this package, or fairseq's ``transformer`` of the same size as `like`."""
     torch.manual_seed(1)
     known = architectures()
     if name != STOCK:
@@ -61,19 +81,9 @@ def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
             read_config(argparse.Namespace(**values), config), task
         )
         return model
-    settings = known[like].settings
-    if "encoder_embed_dim" not in settings or "encoder_layers" not in settings:
-        raise UserError(
-            f"--against stock: {like} is no Transformer, so fairseq's transformer has no same "
-            "size; name an architecture to compare with."
-        )
-    args = argparse.Namespace(
-        **{key: value for key, value in settings.items() if "self_attention" not in key}
-    )
+    args = argparse.Namespace(**stock_settings(like))
     base_architecture(args)
-    stock: torch.nn.Module = TransformerModel.build_model(
-        TransformerConfig.from_namespace(args), task
-    )
+    stock: torch.nn.Module = TransformerModel.build_model(StockConfig.from_namespace(args), task)
     return stock
 
 

@@ -15,7 +15,7 @@ def spoil(lines, share, seed):
 
 def test_clear_and_absent_differences():
     chooser = random.Random(1)
-    words = "the a house tree river green old walks sees of in and by over".split()
+    words = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
     reference = [" ".join(chooser.choices(words, k=12)) for _ in range(120)]
     systems = {
         "baseline": spoil(reference, 0.2, 2),

@@ -1,0 +1,133 @@
+"""dc-nmt: what each command prints, and how it fails."""
+
+import json
+
+import pytest
+
+import dc_nmt_plugin
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.bench.measure import interleave, peak_memory, ratio
+from dc_nmt_plugin.table import format_table
+
+
+def run(capsys, *argv):
+    status = cli.main(list(argv))
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_usage_names_every_command(capsys):
+    status, out, _ = run(capsys, "--help")
+    assert status == 0
+    assert all(name in out for name in cli.COMMANDS)
+
+
+def test_every_command_has_help(capsys):
+    for name in cli.COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            cli.main([name, "--help"])
+        assert ended.value.code == 0
+        assert f"dc-nmt {name}" in capsys.readouterr().out
+
+
+def test_unknown_command(capsys):
+    status, _, err = run(capsys, "parms")
+    assert status == 2
+    assert "'parms'" in err and "params" in err
+
+
+def test_user_dir_is_this_package(capsys):
+    _, out, _ = run(capsys, "user-dir")
+    assert out.strip() == dc_nmt_plugin.__path__[0]
+    _, out, _ = run(capsys, "user-dir", "--json")
+    assert json.loads(out)["user_dir"] == dc_nmt_plugin.__path__[0]
+
+
+def test_arch_flags(capsys):
+    _, out, _ = run(capsys, "arch-flags", "transformer_dc_full_tiny")
+    flags = "--arch transformer_dc_full_tiny --task transformer_dc --criterion transformer_dc"
+    assert out.strip() == flags
+    _, out, _ = run(capsys, "arch-flags", "--json")
+    assert "gru_selfattn_residual" in json.loads(out)
+    status, _, err = run(capsys, "arch-flags", "transformer_cd")
+    assert status == 1 and "Did you mean 'transformer_dc'?" in err
+
+
+def test_params_of_one_architecture(capsys):
+    status, out, _ = run(capsys, "params", "transformer_dc_tiny", "--vocabulary", "4000", "--json")
+    (row,) = json.loads(out)
+    assert status == 0 and row["name"] == "transformer_dc_tiny" and row["vocabulary"] == 4000
+    _, text, _ = run(capsys, "params", "transformer_dc_tiny", "--vocabulary", "4000", "--by-part")
+    total = int(text.split()[-1].replace(",", ""))
+    assert row["built"] == pytest.approx(total / 1e6, abs=1e-3)
+    status, _, err = run(capsys, "params", "transformer_dc_tiny", "--vocabulary", "2")
+    assert status == 1 and "vocabulary 2" in err
+
+
+def test_bench_prints_ratios(capsys):
+    argv = ["transformer_standard_micro", "--rounds", "2", "--max-tokens", "60", "--length", "6"]
+    status, out, _ = run(capsys, "bench", *argv, "--vocabulary", "50", "--beam", "2", "--json")
+    report = json.loads(out)
+    assert status == 0
+    names = [(row["mode"], row["name"]) for row in report["results"]]
+    assert names == [
+        (mode, name)
+        for mode in ("train", "decode")
+        for name in ("stock", "control", "transformer_standard_micro")
+    ]
+    assert report["results"][0]["ratio"] == 1.0
+    assert all(row["ratio_low"] <= row["ratio"] <= row["ratio_high"] for row in report["results"])
+    assert report["results"][2]["peak_memory_mib"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["transformer_dcx"], "transformer_dcx"),
+        (["transformer_dc_tiny", "--rounds", "0"], "--rounds: 0"),
+        (["transformer_dc_tiny", "--against", "fast"], "--against: 'fast'"),
+        (["transformer_dc_tiny", "--data", "nowhere"], "--data nowhere"),
+        (["gru_selfattn_residual_tiny"], "--against stock"),
+    ],
+)
+def test_bench_names_what_is_wrong(capsys, argv, sentence):
+    status, _, err = run(capsys, "bench", *argv)
+    assert status == 1 and sentence in err
+
+
+def test_interleaving_and_ratio():
+    order = []
+    now = [0.0]
+
+    def step(name, seconds):
+        def run_step(sample):
+            order.append((name, sample))
+            now[0] += seconds
+
+        return run_step
+
+    times = interleave(
+        {"a": step("a", 2.0), "b": step("b", 1.0)},
+        ["x", "y"],
+        rounds=3,
+        clock=lambda: now[0],
+        progress=lambda number, rounds: None,
+    )
+    assert times == {"a": [2.0] * 3, "b": [1.0] * 3}
+    assert [sample for _, sample in order] == list("xxxxyyxx")  # one warm-up round
+    assert [name for name, _ in order[2:]] == ["a", "b", "b", "a", "a", "b"]
+    measured = ratio(times["a"], times["b"])
+    assert (measured.median, measured.low, measured.high) == (2.0, 2.0, 2.0)
+    assert ratio([4.0, 2.0, 6.0], [1.0, 1.0, 1.0]).median == 4.0
+
+
+def test_peak_memory_sees_an_allocation():
+    def allocate():
+        bytearray(64 * 2**20)
+
+    assert 50 < peak_memory(allocate, "cpu") < 200
+
+
+def test_tables_align_and_drop_empty_columns():
+    text = format_table(["name", "n", "empty"], [["a", "1.5", ""], ["longer", "12.25", ""]])
+    assert text.splitlines() == ["name        n", "------  -----", "a         1.5", "longer  12.25"]
