@@ -39,7 +39,7 @@ class ParameterTable:
 
 
 # source features → millions of parameters for n = 2 … 6
-_THESIS_TABLE_3_4 = {
+THESIS_TABLE_3_4 = {
     "s-agg": (61.8, 62.1, 62.3, 62.6, 62.8),
     "iter-s-agg": (61.8, 62.3, 62.8, 63.4, 63.9),
     "c-agg": (64.4, 65.5, 66.5, 67.6, 68.6),
@@ -86,7 +86,7 @@ PARAMETER_TABLES = (
         baseline=("Transformer", 61.2),
         rows={
             f"{name}, n={n}": ({"source_features": name, "source_layers": n}, millions)
-            for name, row in _THESIS_TABLE_3_4.items()
+            for name, row in THESIS_TABLE_3_4.items()
             for n, millions in zip(range(2, 7), row, strict=True)
         },
         tolerance=0.003,
