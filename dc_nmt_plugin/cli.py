@@ -20,6 +20,7 @@ COMMANDS = {
     "corpus": ("corpus", "make the embedded parallel corpus"),
     "check-text": ("corpus.checks", "check a pair of parallel text files"),
     "average": ("averaging", "average checkpoints"),
+    "export": ("export", "a checkpoint without auxiliary decoders, or as fairseq's transformer"),
     "progress": ("progress", "one readable line from the log of a running fairseq-train"),
     "score": ("report.score_command", "score the output of fairseq-generate"),
     "report": ("report.report_command", "finished runs side by side"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sacrebleu.metrics import BLEU
-from sacrebleu.significance import PairedTest
+from sacrebleu.significance import PairedTest, Result
 
 from ..table import format_table
 
@@ -54,14 +54,14 @@ def paired_bootstrap(
         n_samples=RESAMPLES,
     )
     _, scores = test()
-    baseline, *systems = scores["BLEU"]
+    baseline, *systems = [score for score in scores["BLEU"] if isinstance(score, Result)]
     (_, baseline_lines), *others = hypotheses.items()
     # sacreBLEU counts resamples with a greater difference, so it calls equals significant
     return [
         Comparison(
             name,
             system.score - baseline.score,
-            1.0 if list(lines) == list(baseline_lines) else float(system.p_value),
+            1.0 if list(lines) == list(baseline_lines) else float(system.p_value or 0.0),
         )
         for (name, lines), system in zip(others, systems, strict=True)
     ]

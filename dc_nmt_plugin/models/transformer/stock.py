@@ -72,6 +72,8 @@ def house_to_stock(state: StateDict) -> StateDict:
                 break
         else:
             result[new_name] = value
+    # without them fairseq takes the checkpoint for one from before pre-norm's final layer norm
+    result["encoder.version"] = result["decoder.version"] = torch.Tensor([3])
     return result
 
 

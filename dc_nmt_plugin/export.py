@@ -1,0 +1,142 @@
+"""``dc-nmt export``: a checkpoint without auxiliary decoders, or in fairseq's own format.
+
+Auxiliary decoders without fusion only help in training: without them the translations are the
+same, and the model has the plain Transformer's parameters. Where everything else is standard too,
+``--stock`` writes fairseq's own ``transformer``, which loads where this plugin is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.tasks.translation import TranslationConfig as StockTranslationConfig
+
+from . import compat
+from .averaging import average_checkpoints, find_checkpoints
+from .errors import UserError
+from .files import replacing
+from .models.options import read_config
+from .models.transformer.config import TransformerConfig
+from .models.transformer.stock import house_to_stock
+
+StateDict = dict[str, Any]
+
+
+def drop_auxiliary(state: StateDict, name: str) -> StateDict:
+    """The checkpoint without its auxiliary decoders and optimizer state, changed in place.
+
+    Args:
+        state: a checkpoint of one of our Transformers
+        name: of its file, for messages
+
+    Raises:
+        UserError: the main decoder reads the auxiliary ones (fusion), or it is no Transformer
+    """
+    flags = _model_flags(state, name)
+    cfg = read_config(flags, TransformerConfig)
+    if cfg.aux_fusion:
+        raise UserError(
+            f"{name}: was trained with --aux-fusion: its main decoder reads the auxiliary decoders "
+            "at every step, so without them it would translate differently. Nothing was written."
+        )
+    source = range(cfg.encoder_layers - cfg.num_source_layers + 1, cfg.encoder_layers + 1)
+    taps = tuple(f"encoder.tap_norms.{layer}." for layer in source)
+    state["model"] = {
+        key: value
+        for key, value in state["model"].items()
+        if not key.startswith("decoder.auxiliary.")
+        and (not key.startswith("encoder.tap_norms.") or key.startswith(taps))
+    }
+    flags.aux_layers = None
+    flags.arch = flags._name = "transformer_standard"  # every other setting is in the flags
+    state["last_optimizer_state"] = None
+    return state
+
+
+def to_stock(state: StateDict, name: str) -> StateDict:
+    """The checkpoint as fairseq's own ``transformer``, changed in place; after `drop_auxiliary`.
+
+    Raises:
+        UserError: the model has something that fairseq's ``transformer`` does not have
+    """
+    flags = _model_flags(state, name)
+    cfg = read_config(flags, TransformerConfig)
+    extra = [
+        f"--{flag.replace('_', '-')} {getattr(cfg, flag)}"
+        for flag, plain in (
+            ("encoder_self_attention", "standard"),
+            ("decoder_self_attention", "standard"),
+            ("source_features", "top"),
+        )
+        if getattr(cfg, flag) != plain
+    ]
+    if extra:
+        raise UserError(
+            f"{name}: --stock needs a standard Transformer, and this one has {', '.join(extra)}."
+        )
+    state["model"] = house_to_stock(state["model"])
+    flags.arch = flags._name = "transformer"
+    task = state["cfg"]["task"]
+    known = {field.name for field in fields(StockTranslationConfig)}
+    for key in [key for key in task if key not in known]:
+        del task[key]
+    task["_name"] = "translation"
+    return state
+
+
+def _model_flags(state: StateDict, name: str) -> Any:
+    flags = (state.get("cfg") or {}).get("model")
+    if flags is None or not hasattr(flags, "encoder_self_attention"):
+        raise UserError(f"{name}: is no checkpoint of a Transformer of this plugin.")
+    return flags
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the checkpoint."""
+    parser = argparse.ArgumentParser(prog="dc-nmt export", description=__doc__)
+    parser.add_argument("--input", required=True, type=Path, help="a checkpoint, or a --save-dir")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE")
+    parser.add_argument(
+        "--average",
+        metavar="last:N|best:N|FILE,FILE…",
+        help="average checkpoints of the save folder --input first, or these files of it",
+    )
+    parser.add_argument("--stock", action="store_true", help="write fairseq's own transformer")
+    args = parser.parse_args(argv)
+    state = _load(args.input, args.average)
+    name = str(args.input)
+    drop_auxiliary(state, name)
+    if args.stock:
+        to_stock(state, name)
+    try:
+        with replacing(args.output) as temporary:
+            torch.save(state, temporary)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+        raise UserError(f"cannot write {args.output}: {error}") from error
+    parameters = sum(tensor.numel() for tensor in _distinct(state["model"].values()))
+    print(f"{args.output}: {parameters:,} parameters")
+    return 0
+
+
+def _load(path: Path, average: str | None) -> StateDict:
+    if average is None:
+        if path.is_dir():
+            raise UserError(f"--input {path}: is a folder; name a checkpoint, or give --average")
+        return compat.load_checkpoint(str(path))
+    kind, _, number = average.partition(":")
+    if kind in ("last", "best") and number.isdigit() and int(number) > 0:
+        last, best = (int(number), None) if kind == "last" else (None, int(number))
+        return average_checkpoints(find_checkpoints(path, last=last, best=best))
+    if ":" in average:
+        raise UserError(f"--average {average!r}: is not last:N, best:N or a list of files")
+    return average_checkpoints([path / name for name in average.split(",")])
+
+
+def _distinct(tensors: Any) -> list[Any]:
+    # a tied matrix is saved under each of its names, over the same memory
+    return list({tensor.data_ptr(): tensor for tensor in tensors}.values())

@@ -1,0 +1,182 @@
+"""Auxiliary decoders: the joint loss, decoding by any of them, export without them."""
+
+import argparse
+
+import pytest
+import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY
+from fairseq.models.transformer import TransformerConfig, TransformerModel, base_architecture
+from fairseq.sequence_generator import SequenceGenerator
+from helpers import TINY, build, perturb, sample, sentences, task
+
+from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from dc_nmt_plugin.criterions.transformer_ms_aux import (
+    TransformerMultiLevelSupervisionCriterion,
+)
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.export import drop_auxiliary, to_stock
+from dc_nmt_plugin.modules.auxiliary_fusion import without_fusion
+
+
+def batch():
+    return sample(sentences([7, 3, 5]), sentences([4, 6, 2], seed=5))
+
+
+def criterion(kind=JointLossCriterion, **options):
+    return kind(task(), False, 0.1, **options)
+
+
+def plain_like(model, **settings):
+    """A plain Transformer with the main decoder's weights."""
+    plain = build("transformer_standard", **settings)
+    plain.load_state_dict(
+        {k: v for k, v in model.state_dict().items() if not k.startswith("decoder.auxiliary")}
+    )
+    return plain
+
+
+def test_the_joint_loss_is_the_weighted_sum():
+    for gamma in (1.0, 0.3):
+        model = perturb(build("transformer_ms_aux", aux_layers="1,2", aux_weight=gamma)).double()
+        loss, _, log = criterion(report_accuracy=True)(model, batch())
+        features, extra = model(**batch()["net_input"], features_only=True, with_auxiliary=True)
+        single = criterion()
+        target = batch()["target"]
+        parts = [single.decoder_loss(model, f, target).loss for f in extra["auxiliary"].values()]
+        main = single.decoder_loss(model, features, target).loss
+        assert len(parts) == 2
+        assert float(loss) == pytest.approx(float(main + gamma * sum(parts)), rel=1e-12)
+        assert float(log["main_loss"]) == pytest.approx(float(main))
+        assert float(log["aux2_loss"]) == pytest.approx(float(parts[1]))
+        assert {"aux1_nll_loss", "aux1_n_correct", "aux2_n_correct"} <= set(log)
+
+
+def test_gamma_zero_trains_the_main_decoder_bit_for_bit_like_the_baseline():
+    settings = {"dropout": 0.2, "attention_dropout": 0.1, "share_all_embeddings": False}
+    joint = build("transformer_ms_aux", aux_layers="1,2", aux_weight=0.0, **settings)
+    plain = plain_like(joint, **settings)
+    updated = []
+    for model in (joint, plain):
+        model.train()
+        torch.manual_seed(4)
+        trained = [p for p in model.parameters() if p.requires_grad]
+        optimizer = torch.optim.Adam(trained, lr=0.01)
+        for _ in range(3):
+            optimizer.zero_grad()
+            criterion()(model, batch())[0].backward()
+            assert all(p.grad is not None for p in trained)
+            optimizer.step()
+        updated.append(model.state_dict())
+    assert all(torch.equal(updated[0][name], value) for name, value in updated[1].items())
+
+
+def test_without_fusion_the_main_decoder_is_the_plain_model():
+    model = perturb(build("transformer_ms_aux", aux_layers="1,2", share_all_embeddings=True))
+    plain = plain_like(model, share_all_embeddings=True)
+    net_input = batch()["net_input"]
+    assert torch.equal(model(**net_input)[0], plain(**net_input)[0])
+
+
+def test_the_ind_decoder_is_fusion_with_zero_weights():
+    model = perturb(build("transformer_ms_aux_aif", share_all_embeddings=True))
+    plain = build("transformer_standard", share_all_embeddings=True)
+    kept = set(plain.state_dict())
+    plain.load_state_dict({k: v for k, v in model.state_dict().items() if k in kept})
+    net_input = batch()["net_input"]
+    with without_fusion(model):
+        assert torch.allclose(model(**net_input)[0], plain(**net_input)[0], atol=1e-6)
+    assert not torch.allclose(model(**net_input)[0], plain(**net_input)[0], atol=1e-3)
+
+
+def test_embeddings_get_every_decoders_gradient():
+    model = perturb(build("transformer_ms_aux", share_all_embeddings=True)).double()
+    main, joint = [], []
+    for gamma, out in ((0.0, main), (1.0, joint)):
+        model.aux_weight = gamma
+        model.zero_grad()
+        criterion()(model, batch())[0].backward()
+        out.append(model.encoder.embed_tokens.weight.grad.clone())
+    assert not torch.allclose(main[0], joint[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("arch", ["transformer_ms_aux", "transformer_ms_aux_aif"])
+def test_any_decoder_decodes_incrementally(arch):
+    model = perturb(build(arch, aux_layers="1,2"))
+    net_input = batch()["net_input"]
+    _, extra = model(**net_input, features_only=True, with_auxiliary=True)
+    for layer, features in extra["auxiliary"].items():
+        model.decoder.decode_with = layer
+        assert torch.allclose(model(**net_input, features_only=True)[0], features, atol=1e-6)
+        source, state = model.encoder(net_input["src_tokens"]), {}
+        prefix = net_input["prev_output_tokens"]
+        for step in range(1, prefix.size(1) + 1):
+            last, _ = model.decoder(
+                prefix[:, :step], source, incremental_state=state, features_only=True
+            )
+            real = prefix[:, step - 1].ne(1)
+            assert torch.allclose(last[real, -1], features[real, step - 1], atol=1e-5)
+
+
+def test_validation_counts_every_decoders_accuracy():
+    model = perturb(build("transformer_ms_aux"))
+    kind = TransformerMultiLevelSupervisionCriterion
+    _, _, log = criterion(kind)(model.eval(), batch())
+    assert log["total"] == 12 and "aux1_n_correct" in log
+    _, _, log = criterion(kind)(model.train(), batch())
+    assert "total" not in log
+
+
+def checkpoint(arch, **settings):
+    model = perturb(build(arch, share_all_embeddings=True, **settings))
+    flags = argparse.Namespace(arch=arch, _name=arch, **{**TINY, **settings})
+    flags.share_all_embeddings = True
+    ARCH_CONFIG_REGISTRY[arch](flags)
+    state = {
+        "model": model.state_dict(),
+        "cfg": {"model": flags, "task": {"_name": "transformer_ms_aux", "decode_with": "main"}},
+        "last_optimizer_state": {"state": {}},
+    }
+    return model, state
+
+
+def translations(model):
+    torch.manual_seed(1)
+    generator = SequenceGenerator([model], task().target_dictionary, beam_size=3, max_len_b=12)
+    found = generator.generate([model], batch())
+    return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in found]
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_export_translates_alike_with_the_baselines_parameters(pre_norm):
+    norm = {"encoder_normalize_before": pre_norm, "decoder_normalize_before": pre_norm}
+    model, state = checkpoint("transformer_ms_aux", aux_layers="1,2", **norm)
+    exported = drop_auxiliary(state, "file")
+    flags = exported["cfg"]["model"]
+    settings = {k: v for k, v in vars(flags).items() if k not in ("arch", "_name")}
+    plain = build("transformer_standard", **settings)
+    plain.load_state_dict(exported["model"])
+    assert translations(plain) == translations(model)
+    baseline = build("transformer_standard", share_all_embeddings=True, **norm)
+    assert sum(p.numel() for p in plain.parameters()) == sum(
+        p.numel() for p in baseline.parameters()
+    )
+    assert exported["last_optimizer_state"] is None
+
+    stock_state = to_stock(exported, "file")
+    assert stock_state["cfg"]["task"] == {"_name": "translation"}
+    args = argparse.Namespace(**vars(flags))
+    base_architecture(args)
+    stock = TransformerModel.build_model(TransformerConfig.from_namespace(args), task()).eval()
+    stock.load_state_dict(stock_state["model"])
+    assert translations(stock) == translations(model)
+
+
+def test_export_refuses_what_it_cannot_do():
+    _, state = checkpoint("transformer_ms_aux_aif")
+    with pytest.raises(UserError, match="--aux-fusion"):
+        drop_auxiliary(state, "file")
+    _, state = checkpoint("transformer_dc")
+    with pytest.raises(UserError, match="--encoder-self-attention dual_context"):
+        to_stock(drop_auxiliary(state, "file"), "file")
+    with pytest.raises(UserError, match="no checkpoint of a Transformer"):
+        drop_auxiliary({"model": {}, "cfg": {"model": argparse.Namespace()}}, "file")
