@@ -1,13 +1,13 @@
 """Six published architectures of neural machine translation as a fairseq plugin.
 
-Importing registers models, criterions and tasks with fairseq (``--user-dir`` imports this).
+``--user-dir`` imports this package from within fairseq: models, criterions and tasks are then
+registered. Elsewhere (``dc-nmt``) importing it costs nothing and needs no fairseq;
+``import dc_nmt_plugin.registration`` registers explicitly.
 """
+
+import sys
 
 __version__ = "0.1.0"
 
-try:
-    import fairseq as _fairseq  # noqa: F401
-except Exception:  # a missing or broken fairseq is what `dc-nmt doctor` is there to report
-    pass
-else:
+if "fairseq" in sys.modules:
     from . import registration as registration

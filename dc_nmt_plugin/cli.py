@@ -19,6 +19,7 @@ COMMANDS = {
     "bench": ("bench", "training and decoding speed against fairseq's own transformer"),
     "corpus": ("corpus", "make the embedded parallel corpus"),
     "check-text": ("corpus.checks", "check a pair of parallel text files"),
+    "split-text": ("corpus.pieces", "split text reversibly at punctuation and digits"),
     "average": ("averaging", "average checkpoints"),
     "export": ("export", "a checkpoint without auxiliary decoders, or as fairseq's transformer"),
     "progress": ("progress", "one readable line from the log of a running fairseq-train"),
@@ -51,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"dc-nmt: {name!r} is not one of {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
-    logging.getLogger("fairseq").setLevel(logging.WARNING)
+    logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     try:
         module = importlib.import_module(f"dc_nmt_plugin.{COMMANDS[name][0]}")
         return int(module.main(rest) or 0)
@@ -61,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ def apply() -> None:
     _keep_every_sentence()
     _restore_numpy_names()
     _load_checkpoints_safely()
+    _explain_failed_resumption()
     _save_checkpoints_atomically()
     _mend_stock_encoder_layer()
 
@@ -134,6 +135,34 @@ def _load_checkpoints_safely() -> None:
     checkpoint_utils.load_checkpoint_to_cpu = load_checkpoint_to_cpu
 
 
+def _explain_failed_resumption() -> None:
+    """Say in one sentence why a training cannot continue from a checkpoint."""
+    from fairseq.trainer import Trainer
+
+    stock: Callable[..., Any] = Trainer.load_checkpoint
+
+    @functools.wraps(stock)
+    def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return stock(self, filename, *args, **kwargs)
+        except UserError:
+            raise
+        except Exception as error:
+            # fairseq asserts the criterion and the optimizer, and hides what torch says of the
+            # parameters behind an exception of its own
+            told = error if isinstance(error, AssertionError) else error.__context__
+            lines = [line.strip() for line in str(told).splitlines() if line.strip()]
+            if not lines or not isinstance(told, (AssertionError, RuntimeError)):
+                raise
+            raise UserError(
+                f"{filename}: does not fit this training; continue it with the flags that it was "
+                "started with, or choose another --save-dir "
+                f"({lines[min(1, len(lines) - 1)][:300]})."
+            ) from error
+
+    Trainer.load_checkpoint = load_checkpoint
+
+
 def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
     """A fairseq checkpoint as it was saved, on the CPU, through torch's safe loader.
 
@@ -198,11 +227,17 @@ def _save_checkpoints_atomically() -> None:
     stock_copy: Callable[..., bool] = PathManager.copy
 
     @functools.wraps(stock_save)
-    def torch_persistent_save(obj: Any, filename: str, *args: Any, **kwargs: Any) -> None:
+    def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
+        if async_write:
+            return stock_save(obj, filename, async_write)
+        # fairseq's own tries again into the half-written file
         try:
-            stock_save(obj, filename, *args, **kwargs)
+            with open(filename + ".tmp", "wb") as part:
+                torch.save(obj, part)
+            os.replace(filename + ".tmp", filename)
         except (OSError, RuntimeError) as error:
             raise _unwritable(filename, error) from error
+        return None
 
     def copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
         part = dst_path + ".tmp"

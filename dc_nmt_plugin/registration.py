@@ -1,9 +1,5 @@
 """Registers everything with fairseq, once a process."""
 
-from . import compat
-from .errors import install_excepthook
+from . import criterions, models, tasks
 
-install_excepthook()
-compat.apply()
-
-from . import criterions, models, tasks  # noqa: E402, F401
+__all__ = ["criterions", "models", "tasks"]

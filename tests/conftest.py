@@ -9,4 +9,4 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "model")]
 torch.set_num_threads(1)
 
-import dc_nmt_plugin  # noqa: E402, F401
+import dc_nmt_plugin.registration  # noqa: E402, F401

@@ -1,5 +1,6 @@
 """Criterions: one joint loss, and each paper's diagnostics on top of it."""
 
+from .. import prepare as prepare
 from . import (
     gru_selfattn_residual,
     joint_loss,

@@ -1,5 +1,6 @@
 """Models; importing this package registers every architecture of ``presets.py``."""
 
+from .. import prepare as prepare
 from . import recurrent, transformer
 from .presets import register_all
 

@@ -1,0 +1,67 @@
+"""Imports tried out in a process of their own, so that what is missing, broken or crashes
+there cannot take ``dc-nmt doctor`` with it. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+TORCH = """
+import json, torch
+gpus = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+print(json.dumps(dict(version=torch.__version__, cuda=torch.version.cuda,
+    gpus=["%s, %.0f GiB" % (g.name, g.total_memory / 2**30) for g in gpus])))
+"""
+
+FAIRSEQ = """
+import argparse, importlib, importlib.util, json, sys
+import fairseq
+import fairseq.utils
+broken = []
+for name in ("fairseq.data.data_utils_fast", "fairseq.data.token_block_utils_fast"):
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        broken.append(f"{name.rpartition('.')[2]}: {error}")
+if importlib.util.find_spec("fairseq.libbleu") is None:
+    broken.append("libbleu: not compiled")
+plugin_error = None
+if not broken:
+    try:
+        fairseq.utils.import_user_module(argparse.Namespace(user_dir=sys.argv[1]))
+    except BaseException as error:
+        plugin_error = f"{type(error).__name__}: {error}"
+print(json.dumps(dict(broken=broken, plugin_error=plugin_error, file=fairseq.__file__)))
+"""
+
+INSTALLED = """
+import importlib.util, json
+spec = importlib.util.find_spec("dc_nmt_plugin")
+print(json.dumps(dict(origin=spec and spec.origin)))
+"""
+
+
+def start(code: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start ``code`` under this Python, away from the current folder."""
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tempfile.gettempdir(),
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """The probe's result; its ``error`` says in one line why there is none."""
+    out, err = process.communicate()
+    try:
+        return dict(json.loads(out.strip().splitlines()[-1]))
+    except (IndexError, ValueError):
+        lines = err.strip().splitlines() or [f"ended with status {process.returncode}"]
+        return {"error": lines[-1]}

@@ -1,0 +1,62 @@
+"""Parameters, updates and speed from the log of ``fairseq-train --log-format json``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+from ..corpus.checks import read_lines
+from ..errors import UserError
+
+PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
+STATISTICS = re.compile(r"\| (train_inner|train|valid) \| (\{.*\})$")
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """What one training says about itself."""
+
+    parameters: int
+    updates: int
+    tokens_per_second: float  # target tokens, median over the log's intervals
+    train_seconds: float  # with validation and saving; fairseq carries it over a resumption
+
+
+def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
+    """(kind, values) of a statistics line, kind being train_inner, train or valid."""
+    match = STATISTICS.search(line)
+    if not match:
+        return None
+    try:
+        values = json.loads(match[2])
+    except json.JSONDecodeError:
+        return None  # a line cut short when the training was killed
+    return match[1], values
+
+
+def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
+    """Read a training log, of a resumed training too (its parts one after the other).
+
+    Raises:
+        UserError: the file is no such log.
+    """
+    parameters, updates, speeds = None, 0, []
+    seconds = 0.0
+    for line in read_lines(path):
+        if match := PARAMETERS.search(line):
+            parameters = int(match[1].replace(",", ""))
+        parsed = parse_statistics(line)
+        if parsed is None or parsed[0] != "train_inner":
+            continue
+        values = parsed[1]
+        updates = max(updates, int(values["num_updates"]))
+        speeds.append(float(values["wps"]))
+        seconds = float(values["wall"])
+    if parameters is None or not speeds:
+        raise UserError(f"{path}: not a log of fairseq-train --log-format json")
+    # The first interval includes warming up of caches and has few steps.
+    return TrainingLog(parameters, updates, statistics.median(speeds[1:] or speeds), seconds)
