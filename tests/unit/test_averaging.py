@@ -1,0 +1,154 @@
+"""Checkpoint averaging against plain arithmetic."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+import torch
+
+from dc_nmt_plugin.averaging import find_checkpoints, main
+from dc_nmt_plugin.errors import UserError
+
+
+def save(path: Path, model: dict[str, torch.Tensor], arch: str = "transformer_dc", **cfg) -> Path:
+    torch.save(
+        {
+            "args": None,
+            "cfg": {"model": Namespace(_name=arch, arch=arch), "checkpoint": cfg},
+            "model": model,
+            "optimizer_history": [{"num_updates": 7}],
+            "last_optimizer_state": {"state": {0: torch.ones(3)}},
+            "extra_state": {"epoch": 1},
+        },
+        path,
+    )
+    return path
+
+
+def average(output: Path, *arguments: object) -> dict:
+    assert main([*map(str, arguments), "--output", str(output)]) == 0
+    return torch.load(output, weights_only=False)
+
+
+def test_mean_of_floats_integers_and_booleans(tmp_path):
+    weights = [torch.tensor([[1.0, -2.0], [3e7, 0.1 * k]]) for k in range(3)]
+    paths = [
+        save(
+            tmp_path / f"{k}.pt",
+            {
+                "w": weight,
+                "half": torch.tensor([1.0 + k]).half(),
+                "steps": torch.tensor([2**40 + k]),
+                "mask": torch.tensor([True, False]),
+            },
+        )
+        for k, weight in enumerate(weights)
+    ]
+    state = average(tmp_path / "mean.pt", "--inputs", *paths)
+    expected = [[1.0, -2.0], [3e7, (0.0 + 0.1 + 0.2) / 3]]
+    assert torch.equal(state["model"]["w"], torch.tensor(expected))
+    assert state["model"]["half"].dtype is torch.float16 and state["model"]["half"].item() == 2.0
+    assert state["model"]["steps"].tolist() == [2**40 + 1]
+    assert state["model"]["mask"].tolist() == [True, False]
+    assert state["last_optimizer_state"] is None
+    assert state["averaged_checkpoints"] == ["0.pt", "1.pt", "2.pt"]
+    assert state["extra_state"] == {"epoch": 1}
+
+
+def test_float32_sums_do_not_lose_small_parts(tmp_path):
+    values = [1e8, 1.0, 1.0, 1.0, -1e8]
+    paths = [save(tmp_path / f"{k}.pt", {"w": torch.tensor([v])}) for k, v in enumerate(values)]
+    state = average(tmp_path / "mean.pt", "--inputs", *paths)
+    assert state["model"]["w"].item() == pytest.approx(0.6)  # 0.0 if summed in float32
+
+
+def folder_of(tmp_path: Path, *names: str, **cfg) -> Path:
+    for name in names:
+        save(tmp_path / name, {"w": torch.zeros(1)}, **cfg)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({"last": 2, "kind": "epoch"}, ["checkpoint9.pt", "checkpoint10.pt"]),
+        ({"last": 2, "kind": "update"}, ["checkpoint_1_900.pt", "checkpoint_2_1000.pt"]),
+        ({"updates": (850, 950)}, ["checkpoint_1_900.pt"]),
+        ({"best": 2}, ["checkpoint.best_loss_1.5.pt", "checkpoint.best_loss_2.25.pt"]),
+    ],
+)
+def test_choice_from_a_folder(tmp_path, chosen, expected):
+    folder = folder_of(
+        tmp_path,
+        *("checkpoint2.pt", "checkpoint9.pt", "checkpoint10.pt", "checkpoint_last.pt"),
+        *("checkpoint_1_800.pt", "checkpoint_1_900.pt", "checkpoint_2_1000.pt"),
+        *("checkpoint.best_loss_10.5.pt", "checkpoint.best_loss_2.25.pt"),
+        *("checkpoint.best_loss_1.5.pt", "checkpoint_best.pt"),
+    )
+    assert [path.name for path in find_checkpoints(folder, **chosen)] == expected
+
+
+def test_best_is_highest_where_the_metric_is_maximised(tmp_path):
+    names = [f"checkpoint.best_bleu_{score}.pt" for score in ("8.5", "31.0", "30.5")]
+    folder = folder_of(tmp_path, *names, maximize_best_checkpoint_metric=True)
+    found = [path.name for path in find_checkpoints(folder, best=2)]
+    assert found == [names[1], names[2]]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"last": 2}, "checkpoints of epochs and of updates: choose --kind epoch or --kind update"),
+        ({"last": 3, "kind": "epoch"}, "has 1 epoch checkpoints, 3 are asked for"),
+        ({"best": 1}, "has 0 best checkpoints, 1 are asked for"),
+        ({"updates": (5, 9)}, "no checkpoint_*_U.pt with U in 5:9"),
+        ({}, "--dir needs one of --last, --best, --updates"),
+    ],
+)
+def test_impossible_choices(tmp_path, chosen, message):
+    folder = folder_of(tmp_path, "checkpoint1.pt", "checkpoint_1_100.pt")
+    with pytest.raises(UserError) as error:
+        find_checkpoints(folder, **chosen)
+    assert message in str(error.value)
+
+
+def test_different_models_are_refused_by_name(tmp_path):
+    first = save(tmp_path / "a.pt", {"w": torch.zeros(2), "v": torch.zeros(1)})
+    others = {
+        "is a transformer_dc but": save(
+            tmp_path / "b.pt", {"w": torch.zeros(2), "v": torch.zeros(1)}, arch="transformer_x"
+        ),
+        "has the parameter u": save(
+            tmp_path / "c.pt", {"w": torch.zeros(2), "v": torch.zeros(1), "u": torch.zeros(1)}
+        ),
+        "w has shape [2] in": save(tmp_path / "d.pt", {"w": torch.zeros(3), "v": torch.zeros(1)}),
+        "given twice": tmp_path / "." / "a.pt",
+        "no such checkpoint": tmp_path / "absent.pt",
+    }
+    for message, other in others.items():
+        with pytest.raises(UserError, match=message.replace("[", r"\[")):
+            average(tmp_path / "mean.pt", "--inputs", first, other)
+        assert not list(tmp_path.glob("*mean*"))  # nothing half-written
+
+
+def test_truncated_and_foreign_files_are_refused(tmp_path):
+    whole = save(tmp_path / "a.pt", {"w": torch.zeros(1000)})
+    (tmp_path / "short.pt").write_bytes(whole.read_bytes()[:2000])
+    torch.save({"weights": torch.zeros(1)}, tmp_path / "foreign.pt")
+    for name in ("short.pt", "foreign.pt"):
+        with pytest.raises(UserError, match=name):
+            average(tmp_path / "mean.pt", "--inputs", whole, tmp_path / name)
+
+
+def test_flags_that_contradict(tmp_path, capsys):
+    for flags in (
+        "--inputs a --last 2",
+        "--dir a --best 2 --kind epoch",
+        "--dir a --last 0",
+        "--dir a --updates 9:5",
+    ):
+        with pytest.raises(SystemExit):
+            main([*flags.split(), "--output", str(tmp_path / "o")])
+        assert capsys.readouterr().err.splitlines()[-1].startswith("dc-nmt average: error:")

@@ -1,0 +1,174 @@
+"""Hypotheses, scores, logs and the table."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+import sacrebleu
+
+from dc_nmt_plugin import progress
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.report import main, read_generated, read_training_log, score_command, score_text
+
+GENERATED = """\
+2026-11-21 09:00:00 | INFO | fairseq_cli.generate | loading model(s) from average.pt
+S-2\tc@@ c .
+T-2\tC@@ C .
+H-2\t-0.5\tC@@ C &amp; D@@
+D-2\t-0.5\tC@@ C &amp; D@@
+P-2\t-0.1 -0.2
+S-0\ta
+T-0\tA
+H-0\t-0.1\tA b@@ c !
+H-0\t-0.9\tsecond best
+H-1\t-0.3\t
+D-1\t-0.3\t
+2026-11-21 09:00:02 | INFO | x | Translated 3 sentences (1,007 tokens) in 1.5s (2.00 sentences/s, \
+671.33 tokens/s)
+Generate test with beam=5: BLEU4 = 0.00
+"""
+SPEED = "INFO:y:Translated 1,000 sentences (9 tokens) in 2.0s (500.00 sentences/s, 4.5 tokens/s)\n"
+
+
+def statistics(kind: str, **values: str) -> str:
+    return f"2026-11-21 09:00:00 | INFO | {kind} | {json.dumps(values)}\n"
+
+
+def inner(updates: int, wps: float, wall: int) -> str:
+    return statistics(
+        "train_inner", num_updates=str(updates), wps=str(wps), wall=str(wall),
+        loss="4.2", ups="2",
+    )  # fmt: skip
+
+
+LOG = (
+    "2026-11-21 | INFO | x | num. shared model params: 1,234,567 (num. trained: 1)\n"
+    + inner(10, 1, 5) + inner(20, 1000, 9) + '2026 | INFO | train_inner | {"num_upda\n'
+    + statistics("valid", valid_loss="3.3")
+    # killed and resumed: updates and clock go back to those of the last checkpoint
+    + inner(15, 3000, 7) + inner(25, 2000, 12)
+)  # fmt: skip
+
+
+def test_hypotheses_come_back_in_order_without_bpe(tmp_path):
+    (tmp_path / "gen.txt").write_text(GENERATED)
+    found = read_generated(tmp_path / "gen.txt")
+    assert found.hypotheses == ["A bc !", "", "CC &amp; D"]
+    assert found.sentences_per_second == 2.0
+
+
+def test_the_speed_may_be_in_the_log(tmp_path):
+    (tmp_path / "gen.txt").write_text("H-0\t-0.1\ta\n")
+    (tmp_path / "log").write_text(SPEED)
+    assert read_generated(tmp_path / "gen.txt").sentences_per_second is None
+    assert read_generated(tmp_path / "gen.txt", tmp_path / "log").sentences_per_second == 500.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("H-0\t-1\ta\nH-2\t-1\tc\n", "no hypothesis for sentence 1"), ("S-0\ta\n", "no hypotheses")],
+)
+def test_lost_sentences_are_found(tmp_path, text, message):
+    (tmp_path / "gen.txt").write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_generated(tmp_path / "gen.txt")
+
+
+def test_scores_equal_sacrebleu_and_chinese_has_its_own_tokeniser():
+    hypotheses = ["The cat sat on the mat .", "a dog, a bird"]
+    references = ["the cat sat on the mat.", "A dog, a bird."]
+    scores = score_text(hypotheses, references, "de")
+    assert scores.bleu == sacrebleu.corpus_bleu(hypotheses, [references]).score
+    lower = sacrebleu.corpus_bleu(hypotheses, [references], lowercase=True).score
+    assert scores.bleu_lc == lower > scores.bleu
+    assert scores.chrf == sacrebleu.corpus_chrf(hypotheses, [references]).score
+    assert "case:mixed" in scores.bleu_signature and "tok:13a" in scores.bleu_signature
+    chinese = score_text(["三百三十六年三月"], ["三百三十七年三月"], "zh")
+    assert "tok:zh" in chinese.bleu_signature and chinese.bleu > 30
+
+
+def test_training_log_of_a_resumed_training(tmp_path):
+    (tmp_path / "train.log").write_text(LOG)
+    log = read_training_log(tmp_path / "train.log")
+    assert (log.parameters, log.updates) == (1_234_567, 25)
+    assert log.tokens_per_second == 2000  # median without the first interval
+    assert log.train_seconds == 12
+    (tmp_path / "other.log").write_text("hello\n")
+    with pytest.raises(UserError, match="not a log of fairseq-train"):
+        read_training_log(tmp_path / "other.log")
+
+
+@pytest.fixture
+def scored(tmp_path, capsys):
+    """A folder with two results on one test set."""
+    (tmp_path / "train.log").write_text(LOG)
+    (tmp_path / "gen.txt").write_text(GENERATED)
+    (tmp_path / "ref.de").write_text("A bc!\nnothing here\nCC &amp; D\n")
+    (tmp_path / "src.en").write_text("a\nempty\nc\n")
+    for name in ("plain", "dc"):
+        flags = (
+            f"--generated gen.txt --reference ref.de --source src.en --source-lang en "
+            f"--target-lang de --tokenizer moses --train-log train.log --name {name} "
+            f"--hypotheses {name}.de --json {name}.json"
+        ).split()
+        files = {".txt", ".de", ".en", ".log", ".json"}
+        assert (
+            score_command.main(
+                [str(tmp_path / f) if f[f.rfind(".") :] in files else f for f in flags]
+            )
+            == 0
+        )
+    capsys.readouterr()
+    return tmp_path
+
+
+def test_score_then_report(scored, capsys):
+    assert (scored / "dc.de").read_text() == "A bc!\n\nCC &amp; D\n"  # detokenised, & kept
+    result = json.loads((scored / "dc.json").read_text())
+    assert (result["sentences"], result["parameters"], result["updates"]) == (3, 1_234_567, 25)
+    results = [str(scored / "plain.json"), str(scored / "dc.json")]
+    assert main([*results, "--examples", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("1,234,567") == 2 and result["bleu_signature"] in printed
+    assert "source     empty\nreference  nothing here" in printed
+    assert main([*results, "--json"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["plain", "dc"]
+
+
+def test_a_wrong_number_of_sentences_is_refused(scored):
+    (scored / "ref.de").write_text("A bc!\n")
+    with pytest.raises(UserError, match="3 hypotheses for 1 references"):
+        score_command.main(
+            f"--generated {scored}/gen.txt --reference {scored}/ref.de --source-lang en "
+            f"--target-lang de --json {scored}/new.json".split()
+        )
+    assert not (scored / "new.json").exists()
+
+
+def test_report_refuses_what_is_no_result(scored):
+    (scored / "broken.json").write_text("{")
+    (scored / "other.json").write_text('{"bleu": 3}')
+    elsewhere = json.loads((scored / "dc.json").read_text()) | {"reference": "elsewhere.de"}
+    (scored / "elsewhere.json").write_text(json.dumps(elsewhere))
+    for name, message in (
+        ("broken", "not JSON"), ("other", "'name' is missing"), ("absent", "cannot be read"),
+        ("elsewhere", "results on different tests"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=message):
+            main([str(scored / "plain.json"), str(scored / f"{name}.json")])
+
+
+def test_progress_shows_one_line_and_keeps_the_log(tmp_path, capsys, monkeypatch):
+    flags = f"--name dc --updates 25 --interval 0 --log {tmp_path}/train.log".split()
+    monkeypatch.setattr("sys.stdin", io.StringIO(LOG))
+    progress.main(flags)
+    printed = capsys.readouterr()
+    assert (tmp_path / "train.log").read_text() == LOG
+    assert "  dc: 15/25 updates  loss 4.2  valid loss 3.3  3,000 tokens/s  0:05 left" in printed.out
+    assert "stopped early" in printed.err and LOG.splitlines()[-1] in printed.err
+    monkeypatch.setattr("sys.stdin", io.StringIO("INFO | done training in 3.0 seconds\n"))
+    progress.main(flags)
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "train.log").read_text().startswith(LOG)
