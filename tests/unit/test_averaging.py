@@ -29,7 +29,7 @@ def save(path: Path, model: dict[str, torch.Tensor], arch: str = "transformer_dc
 
 def average(output: Path, *arguments: object) -> dict:
     assert main([*map(str, arguments), "--output", str(output)]) == 0
-    return torch.load(output, weights_only=False)
+    return torch.load(output, weights_only=True)
 
 
 def test_mean_of_floats_integers_and_booleans(tmp_path):

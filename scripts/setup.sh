@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Makes the project's environment, or completes it; does nothing when it is complete.
+#
+# usage: scripts/setup.sh [--python 3.11|3.12|3.10|PATH] [--dev]
+#   --python   the Python to use: a version or a path. Default: the first of 3.11, 3.12, 3.10,
+#              in .venv; a named version gets a folder of its own, such as .venv-3.10.
+#   --dev      with DC_NMT_PYTHON: the tools of scripts/test.sh too (.venv always has them).
+#
+# DC_NMT_PYTHON=/path/to/python uses that existing environment instead of one of our own: only
+# what it lacks is installed there, and its torch is never touched.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+arguments=("$@") asked="" dev=no
+while [ $# -gt 0 ]; do
+  case $1 in
+    --python)
+      [ $# -ge 2 ] || die "--python needs a value: 3.10, 3.11, 3.12 or the path of a Python"
+      asked=$2
+      shift
+      ;;
+    --python=*) asked=${1#*=} ;;
+    --dev) dev=yes ;;
+    -h | --help)
+      sed -n '2,/^set -/p' "$0" | sed '$d; s/^# \{0,1\}//'
+      exit 0
+      ;;
+    *) die "unknown option '$1'; choose among --python, --dev, --help" ;;
+  esac
+  shift
+done
+
+cd "$ROOT"
+if [ -n "${DC_NMT_PYTHON:-}" ]; then
+  [ -z "$asked" ] || die "--python '$asked' contradicts DC_NMT_PYTHON='$DC_NMT_PYTHON': unset one of them"
+  python=$(command -v "$DC_NMT_PYTHON") || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' is not a program: give the path of a Python 3.10, 3.11 or 3.12"
+  state=$ROOT/.setup/$(printf '%s' "$python" | cksum | cut -d' ' -f1)
+else
+  case $asked in */*) find_python "$asked" >/dev/null ;; esac
+  state=$(environment_folder "$asked")
+  python=$state/bin/python
+  dev=yes
+fi
+stamp=$state/setup.stamp log=$state/setup.log
+
+# The tools of the tests, once installed, are kept up too.
+[ "$(head -n 1 "$stamp" 2>/dev/null)" != "$ROOT yes" ] || dev=yes
+
+# What the environment is made from, and what is in it: when either changes, look again.
+fingerprint() {
+  printf '%s %s\n' "$ROOT" "$dev"
+  find setup.py pyproject.toml requirements scripts/setup.sh scripts/lib.sh scripts/missing.py scripts/build_stub \
+    -type f ! -name '*.pyc' -exec cksum {} + | sort
+  "$python" -c '
+import os, sys, sysconfig
+print(sys.version, sys.prefix, *sorted(os.listdir(sysconfig.get_path("purelib"))), sep="\n")' 2>&1 | cksum
+}
+if [ -f "$stamp" ] && [ -x "$python" ] && [ "$(fingerprint)" = "$(cat "$stamp")" ]; then
+  exit 0
+fi
+
+if [ -z "${DC_NMT_PYTHON:-}" ]; then
+  # An environment knows its own path: one that was copied or moved with the project, or
+  # whose making was interrupted, is made anew.
+  if [ ! -f "$state/made_in" ] || [ "$(cat "$state/made_in")" != "$state" ] || ! "$python" -m pip --version >/dev/null 2>&1; then
+    base=$(find_python "$asked")
+    say "making the environment ${state#"$ROOT"/} with $("$base" --version)"
+    "$base" -m venv --clear "$state" || die "'$base -m venv' failed: install the package python3-venv, or name another Python with --python"
+    printf '%s\n' "$state" >"$state/made_in"
+  fi
+else
+  python_is_usable "$python" "" ||
+    die "DC_NMT_PYTHON='$DC_NMT_PYTHON' cannot be used: it must be Python 3.10, 3.11 or 3.12 with the venv module and its C headers"
+  "$python" -m pip --version >/dev/null 2>&1 || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' has no pip: run '$DC_NMT_PYTHON -m ensurepip'"
+fi
+mkdir -p "$state"
+# Two set-ups of one environment at a time would disturb each other.
+if command -v flock >/dev/null 2>&1; then
+  exec 9>"$state/setup.lock"
+  if ! flock -n 9; then
+    say "waiting for another set-up of this environment"
+    flock 9
+    exec "$0" "${arguments[@]+"${arguments[@]}"}"
+  fi
+fi
+printf '== %s: %s\n' "$(date '+%F %T')" "$python" >>"$log"
+
+remedy() {
+  if grep -qiE 'no space left' "$log"; then
+    echo "The disk is full: free some space (a CUDA build of torch takes 7 GB), then run the same command again."
+  elif grep -qiE 'externally-managed' "$log"; then
+    echo "DC_NMT_PYTHON is the system's own Python, which pip must not change: name the Python of a virtual environment."
+  elif grep -qiE 'could not find a version|connection|temporary failure|timed out|proxy' "$log"; then
+    echo "A package could not be fetched: check the network (or pip's index settings), then run the same command again."
+  else
+    echo "The whole log is $log; the same command continues where it stopped."
+  fi
+}
+
+# install WHAT PIP-ARGUMENTS…: one progress line, everything else into the log.
+install() {
+  local what=$1
+  shift
+  say "installing $what"
+  printf -- '-- %s: pip install %s\n' "$what" "$*" >>"$log"
+  "$python" -m pip install --disable-pip-version-check --no-input "$@" >>"$log" 2>&1
+}
+must_install() {
+  install "$@" || {
+    tail -n 12 "$log" >&2
+    die "installing $1 failed. $(remedy)"
+  }
+}
+
+# install_missing WHAT FILE…: what the environment lacks of these requirement files.
+install_missing() {
+  local what=$1 lacking
+  shift
+  lacking=$("$python" scripts/missing.py "$@")
+  [ -n "$lacking" ] || return 0
+  printf '%s\n' "$lacking" >"$state/lacking.txt"
+  must_install "$what" -r "$state/lacking.txt"
+}
+
+torch_version() { "$python" -c 'from importlib.metadata import version; print(version("torch"))' 2>/dev/null; }
+fairseq_works() {
+  "$python" -c '
+import importlib.util
+import fairseq, fairseq.data.data_utils_fast, fairseq.data.token_block_utils_fast
+assert importlib.util.find_spec("fairseq.libbleu")' >>"$log" 2>&1
+}
+
+torch_before=$(torch_version) || must_install "torch (the largest part: minutes where it is a CUDA build)" -r requirements/torch.txt
+install_missing "what fairseq needs, and libraries" requirements/build.txt requirements/run.txt
+[ "$dev" = no ] || install_missing "the tools of the tests" requirements/dev.txt
+
+if ! fairseq_works; then
+  if [ -n "${DC_NMT_PYTHON:-}" ] && "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("fairseq") is None)'; then
+    die "the fairseq in DC_NMT_PYTHON='$DC_NMT_PYTHON' does not work and is left as it is: 'pip uninstall fairseq fairseq-fixed' there, then run the same command again; the log is $log"
+  fi
+  "$python" -c 'import sys; sys.exit(sys.version_info >= (3, 12))' && need c++ "install a C++ compiler ('apt-get install g++'), or use --python 3.12, for which fairseq is ready-made"
+  fairseq=(--no-deps --no-build-isolation --no-cache-dir --force-reinstall -r requirements/fairseq.txt)
+  # The stand-in for torch leaves out what translation does not need: 30 s instead of minutes.
+  # --no-cache-dir: a cached wheel may be built against another numpy, and this one is partial.
+  if ! { PYTHONPATH=$ROOT/scripts/build_stub${PYTHONPATH:+:$PYTHONPATH} install "fairseq (compiles for half a minute)" "${fairseq[@]}" && fairseq_works; }; then
+    MAX_JOBS=1 must_install "fairseq once more, whole (compiles for several minutes)" "${fairseq[@]}"
+    fairseq_works || {
+      tail -n 12 "$log" >&2
+      die "fairseq was installed but does not load. $(remedy)"
+    }
+  fi
+fi
+must_install "the plugin, from this folder" --no-deps --no-build-isolation -e .
+
+[ -z "$torch_before" ] || [ "$(torch_version)" = "$torch_before" ] ||
+  die "torch changed from $torch_before to $(torch_version), which must not happen: please report it with $log"
+fingerprint >"$stamp.new"
+mv "$stamp.new" "$stamp"
+say "the environment is complete: ${state#"$ROOT"/}, torch $(torch_version)"

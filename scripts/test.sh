@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# All checks of the project: set-up, ruff, mypy, shellcheck, pytest. Leaves with the exit code of
+# the step that failed.
+#
+# usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [pytest arguments …]
+#   --python   as for scripts/setup.sh
+#   --fast     leaves out tests/system, which train and translate through the command line
+# DC_NMT_PYTHON=/path/to/python tests in that existing environment.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+setup=(--dev) pytest=(--dist loadfile)
+while [ $# -gt 0 ]; do
+  case $1 in
+    --python)
+      [ $# -ge 2 ] || die "--python needs a value: 3.10, 3.11, 3.12 or the path of a Python"
+      setup+=(--python "$2")
+      shift
+      ;;
+    --python=*) setup+=(--python "${1#*=}") ;;
+    --fast) pytest+=(--ignore tests/system) ;;
+    -h | --help)
+      sed -n '2,/^set -/p' "$0" | sed '$d; s/^# \{0,1\}//'
+      exit 0
+      ;;
+    *) pytest+=("$1") ;;
+  esac
+  shift
+done
+
+cd "$ROOT"
+use_environment "${setup[@]}"
+times="set-up $SECONDS s"
+
+# step NAME COMMAND…: one check, its time, and a sentence when it fails.
+step() {
+  local name=$1 began=$SECONDS code=0
+  shift
+  "$@" || code=$?
+  times="$times, $name $((SECONDS - began)) s"
+  [ "$code" -eq 0 ] || {
+    warn "the step '$name' failed (exit code $code); it ran: $*"
+    exit "$code"
+  }
+}
+
+shell_scripts=(.ci/run)
+while IFS= read -r file; do
+  shell_scripts+=("$file")
+done < <(find . \( -name '.?*' -o -name build -o -name shared \) -prune -o -name '*.sh' -print | sort)
+
+step "ruff check" "$PYTHON" -m ruff check .
+step "ruff format" "$PYTHON" -m ruff format --check --quiet .
+step mypy "$PYTHON" -m mypy
+step shellcheck shellcheck --external-sources "${shell_scripts[@]}"
+
+# One process a CPU with one thread each: the models are tiny, threads would only get in each
+# other's way. A file's tests stay together, because they share what the file's fixtures trained.
+workers=$("$PYTHON" -c 'import runpy; print(min(8, runpy.run_path("dc_nmt_plugin/machine.py")["usable_cpus"]()))')
+say "times: $times"
+export OMP_NUM_THREADS=1
+# The last line is pytest's own: how many passed, in how many seconds.
+step pytest "$PYTHON" -m pytest -q -n "$workers" "${pytest[@]}"

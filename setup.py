@@ -1,0 +1,44 @@
+"""Packaging of dc_nmt_plugin; what it needs is listed in requirements/*.txt."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).resolve().parent
+
+
+def requirements(name: str) -> list[str]:
+    """The requirement lines of requirements/<name>.txt, without comments."""
+    lines = (HERE / "requirements" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def long_description() -> str:
+    readme = HERE / "README.md"
+    return readme.read_text(encoding="utf-8") if readme.exists() else ""
+
+
+setup(
+    name="dc_nmt_plugin",
+    version="0.1.0",
+    description="Six published neural machine translation architectures as a fairseq plugin",
+    long_description=long_description(),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    author="dc_nmt_plugin contributors",
+    python_requires=">=3.10",
+    packages=find_packages(include=["dc_nmt_plugin", "dc_nmt_plugin.*"]),
+    # Any recent torch is accepted, so that an existing one stays; 2.6 has the safe loader.
+    install_requires=["torch>=2.6", *requirements("fairseq"), *requirements("run")],
+    extras_require={"dev": requirements("dev")},
+    entry_points={"console_scripts": ["dc-nmt = dc_nmt_plugin.cli:main"]},
+    zip_safe=False,
+    classifiers=[
+        "Intended Audience :: Science/Research",
+        "License :: OSI Approved :: MIT License",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)

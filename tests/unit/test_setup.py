@@ -1,0 +1,181 @@
+"""Packaging and set-up: what is declared, what a wheel holds, what the scripts refuse."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from email.parser import Parser
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from pip._vendor.packaging.requirements import Requirement
+
+import dc_nmt_plugin
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def canonical(name):
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def listed(*files):
+    """The distributions named in requirements/*.txt that count under this Python."""
+    lines = [
+        line
+        for file in files
+        for line in (ROOT / "requirements" / f"{file}.txt").read_text().splitlines()
+    ]
+    wanted = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {canonical(r.name) for r in wanted if r.marker is None or r.marker.evaluate()}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """A wheel built from a copy of the sources: building leaves folders behind."""
+    folder = tmp_path_factory.mktemp("wheel")
+    sources = folder / "sources"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "dc_nmt_plugin", sources / "dc_nmt_plugin", ignore=ignore)
+    shutil.copytree(ROOT / "requirements", sources / "requirements")
+    for name in ("setup.py", "pyproject.toml", "LICENSE", "MANIFEST.in"):
+        shutil.copy(ROOT / name, sources)
+    options = ["--no-deps", "--no-build-isolation", "--quiet", "--wheel-dir", str(folder)]
+    command = [sys.executable, "-m", "pip", "wheel", *options, str(sources)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    (path,) = folder.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+def wheel_metadata(wheel, name):
+    path = next(n for n in wheel.namelist() if n.endswith(f".dist-info/{name}"))
+    return wheel.read(path).decode()
+
+
+def test_wheel_holds_every_module_and_nothing_else(wheel):
+    modules = (ROOT / "dc_nmt_plugin").rglob("*.py")
+    expected = {str(path.relative_to(ROOT)) for path in modules}
+    built = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert built == expected
+
+
+def test_wheel_declares_the_command_and_the_version(wheel):
+    assert "dc-nmt = dc_nmt_plugin.cli:main" in wheel_metadata(wheel, "entry_points.txt")
+    declared = Parser().parsestr(wheel_metadata(wheel, "METADATA"))
+    assert declared["Version"] == dc_nmt_plugin.__version__
+    assert declared["Requires-Python"] == ">=3.10"
+
+
+@pytest.mark.parametrize(
+    ("python", "fairseq", "other"),
+    [
+        ("3.10", "fairseq==0.12.2", "fairseq-fixed"),
+        ("3.11", "fairseq-fixed==0.12.3.1", "fairseq"),
+        ("3.12", "fairseq-fixed==0.12.3.1", "fairseq"),
+    ],
+)
+def test_fairseq_is_chosen_by_the_python_version(wheel, python, fairseq, other):
+    declared = Parser().parsestr(wheel_metadata(wheel, "METADATA")).get_all("Requires-Dist")
+    where = {"python_version": python, "extra": ""}
+    required = [Requirement(line) for line in declared]
+    required = [r for r in required if r.marker is None or r.marker.evaluate(where)]
+    names = {r.name for r in required}
+    assert fairseq in {f"{r.name}{r.specifier}" for r in required}
+    assert other not in names and "torchaudio" not in names
+    assert {"torch", "sacrebleu", "subword-nmt", "compare-mt", "six", "babel"} <= names
+    assert not {"pytest", "ruff", "mypy"} & names
+
+
+def test_nothing_that_is_installed_with_dependencies_depends_on_torch():
+    """An existing torch stays: only requirements/torch.txt could ever bring another one."""
+    open_, seen = sorted(listed("build", "run", "dev")), set()
+    while open_:
+        name = open_.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            needs = [Requirement(line) for line in metadata.requires(name) or ()]
+        except metadata.PackageNotFoundError:
+            continue  # the test tools are not in every existing environment
+        open_ += [
+            canonical(r.name) for r in needs if r.marker is None or r.marker.evaluate({"extra": ""})
+        ]
+    assert "numpy" in seen  # the walk did walk
+    assert not {"torch", "torchaudio", "fairseq", "fairseq-fixed"} & seen
+
+
+def test_what_fairseq_declares_is_installed_without_torchaudio():
+    """--no-deps drops fairseq's metadata: our own lists have everything but torchaudio."""
+    distribution = "fairseq-fixed" if sys.version_info >= (3, 11) else "fairseq"
+    needs = [Requirement(line) for line in metadata.requires(distribution)]
+    names = {
+        canonical(r.name) for r in needs if r.marker is None or r.marker.evaluate({"extra": ""})
+    }
+    assert names - listed("build", "run", "fairseq", "torch") == {"torchaudio"}
+    assert "torchaudio" not in sys.modules
+
+
+def test_missing_lists_only_what_is_not_met(tmp_path):
+    file = tmp_path / "some.txt"
+    file.write_text(
+        "# a comment\n\nnumpy>=1.20\nno-such-thing\nnumpy<1 # too new here\n"
+        "other-python ; python_version < '3.0'\nTorch\n"
+    )
+    command = [sys.executable, ROOT / "scripts" / "missing.py", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["no-such-thing", "numpy<1"]
+
+
+def test_stand_in_drops_only_extensions_against_torch():
+    code = """
+from setuptools import Distribution, Extension
+from torch.utils import cpp_extension
+kept = Extension("kept", ["kept.c"])
+dropped = cpp_extension.CppExtension("dropped", sources=["dropped.cpp"])
+command = cpp_extension.BuildExtension(Distribution({"ext_modules": [dropped, kept]}))
+command.ensure_finalized()
+print([extension.name for extension in command.extensions])
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts" / "build_stub")}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.stdout == "['kept']\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "existing", "sentence"),
+    [
+        ("setup.sh", ["--python", "2.7"], None, "'2.7' is not supported; choose 3.10, 3.11, 3.12"),
+        ("setup.sh", ["--python", "/no/python"], None, "'/no/python' is not a program"),
+        ("setup.sh", ["--python", "/bin/true/"], None, "'/bin/true/' is not a program"),
+        ("setup.sh", ["--python", "/bin/false"], None, "'/bin/false' cannot be used: it must be"),
+        ("setup.sh", ["--python"], None, "--python needs a value: 3.10, 3.11, 3.12"),
+        ("setup.sh", ["--fast"], None, "unknown option '--fast'; choose among --python"),
+        ("setup.sh", [], "/no/python", "DC_NMT_PYTHON='/no/python' is not a program"),
+        ("setup.sh", [], "/bin/false", "DC_NMT_PYTHON='/bin/false' cannot be used"),
+        ("setup.sh", ["--python", "3.11"], "/bin/false", "contradicts DC_NMT_PYTHON"),
+        ("test.sh", ["--python"], None, "--python needs a value"),
+        ("test.sh", ["--python", "4"], None, "'4' is not supported"),
+    ],
+)
+def test_scripts_refuse_bad_input_in_one_sentence(script, arguments, existing, sentence):
+    before = sorted(ROOT.glob(".venv*")) + sorted(ROOT.glob(".setup/*"))
+    environment = {k: v for k, v in os.environ.items() if k != "DC_NMT_PYTHON"}
+    if existing is not None:
+        environment["DC_NMT_PYTHON"] = existing
+    command = [ROOT / "scripts" / script, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert sentence in done.stderr and len(done.stderr.splitlines()) == 1
+    assert sorted(ROOT.glob(".venv*")) + sorted(ROOT.glob(".setup/*")) == before
+
+
+def test_help_of_the_scripts_is_their_header():
+    for script in ("setup.sh", "test.sh"):
+        command = [ROOT / "scripts" / script, "--help"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert f"usage: scripts/{script} " in done.stdout and "set -e" not in done.stdout
