@@ -3,7 +3,7 @@
 # done is not repeated; an interrupted training continues from its last checkpoint.
 #
 # usage: examples/multi30k_en_de/run.sh [--arch transformer_standard] [--size tiny|iwslt]
-#          [--updates 2400] [--batch-tokens 4096] [--lr 1.5e-3] [--warmup 600] [--average 5]
+#          [--updates 2800] [--batch-tokens 2048] [--lr 2e-3] [--warmup 400] [--average 5]
 #          [--seed 1] [--threads N] [--name NAME] [--out runs/multi30k_en_de] [--raw DIR]
 #          [--python VERSION] [-- FLAGS…]
 #   --arch          architectures of the plugin, separated by spaces or commas
@@ -26,9 +26,9 @@ source "$HERE/../../scripts/lib.sh"
 # shellcheck source=scripts/recipe.sh
 source "$HERE/../../scripts/recipe.sh"
 
-arch=transformer_standard size=tiny batch_tokens=4096 lr=1.5e-3 warmup=600 seed=1
+arch=transformer_standard size=tiny batch_tokens=2048 lr=2e-3 warmup=400 seed=1
 name="" out=runs/multi30k_en_de raw=""
-UPDATES=2400 AVERAGE=5
+UPDATES=2800 AVERAGE=5
 setup=() extra=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -76,7 +76,7 @@ recipe_architectures "$arch"
     --encoder-embed-dim "$width" --decoder-embed-dim "$width"
     --encoder-ffn-embed-dim "$inner" --decoder-ffn-embed-dim "$inner"
     --encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings
-    --dropout 0.3 --label-smoothing 0.1 --clip-norm 1.0 --max-tokens "$batch_tokens"
+    --dropout 0.1 --label-smoothing 0.1 --clip-norm 1.0 --max-tokens "$batch_tokens"
     --optimizer adam --adam-betas "(0.9, 0.98)" --lr "$lr"
     --lr-scheduler cosine --warmup-updates "$warmup"
     --seed "$seed" ${extra[@]+"${extra[@]}"}
