@@ -40,7 +40,7 @@ step() {
   "$@" || code=$?
   times="$times, $name $((SECONDS - began)) s"
   [ "$code" -eq 0 ] || {
-    warn "the step '$name' failed (exit code $code); it ran: $*"
+    warn "the step '$name' failed (exit code $code)"
     exit "$code"
   }
 }
@@ -60,5 +60,15 @@ step shellcheck shellcheck --external-sources "${shell_scripts[@]}"
 workers=$("$PYTHON" -c 'import runpy; print(min(8, runpy.run_path("dc_nmt_plugin/machine.py")["usable_cpus"]()))')
 say "times: $times"
 export OMP_NUM_THREADS=1
-# The last line is pytest's own: how many passed, in how many seconds.
-step pytest "$PYTHON" -m pytest -q -n "$workers" "${pytest[@]}"
+# The last line is pytest's own: how many passed, in how many seconds. What libraries write to
+# stderr would come after it, and is shown when something failed.
+stray=$(mktemp)
+trap 'rm -f "$stray"' EXIT
+run_pytest() {
+  "$PYTHON" -m pytest -q -n "$workers" "${pytest[@]}" 2>"$stray" || {
+    local code=$?
+    cat "$stray" >&2
+    return "$code"
+  }
+}
+step pytest run_pytest
