@@ -132,7 +132,17 @@ def _load_checkpoints_safely() -> None:
         except Exception as error:
             raise _unreadable(path, error) from error
 
+    stock_ensemble: Callable[..., Any] = checkpoint_utils.load_model_ensemble_and_task
+
+    @functools.wraps(stock_ensemble)
+    def load_model_ensemble_and_task(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return stock_ensemble(*args, **kwargs)
+        except OSError as error:  # a missing file, which fairseq's message names
+            raise UserError(f"--path: {error}.") from error
+
     checkpoint_utils.load_checkpoint_to_cpu = load_checkpoint_to_cpu
+    checkpoint_utils.load_model_ensemble_and_task = load_model_ensemble_and_task
 
 
 def _explain_failed_resumption() -> None:

@@ -10,7 +10,8 @@ import torch
 from ..compat import checkpoint_architecture
 from ..errors import ConfigError
 
-_HALF_PRECISION = ("fp16", "bf16", "memory_efficient_fp16", "memory_efficient_bf16")
+# the memory-efficient ones first: fairseq switches on the plain ones with them
+_HALF_PRECISION = ("memory_efficient_fp16", "memory_efficient_bf16", "fp16", "bf16")
 
 
 def check_training_run(args: Any) -> None:

@@ -1,0 +1,172 @@
+"""fairseq's commands as tests run them.
+
+:class:`Run` starts a command in a forked copy of the test process: a process of its own, with its
+own exit status, signals and global state, but without the seconds that importing takes.
+:func:`real` starts a program as a user would.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import fairseq_cli.generate
+import fairseq_cli.interactive
+import fairseq_cli.preprocess
+import fairseq_cli.train
+import fairseq_cli.validate
+import torch
+import torch._dynamo
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = {
+    name: getattr(fairseq_cli, name).cli_main
+    for name in ("preprocess", "train", "validate", "generate", "interactive")
+}
+TIMEOUT = 300  # seconds; ends a command that hangs
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left behind.
+
+    Attributes:
+        code: exit status; the negative number of the signal that ended it
+        output: standard output
+        errors: standard error
+    """
+
+    code: int
+    output: str
+    errors: str
+
+    def good(self) -> Result:
+        """Itself, after a check that the command succeeded."""
+        assert self.code == 0, self.output[-3000:] + self.errors[-3000:]
+        return self
+
+    def logged(self, name: str) -> list[float]:
+        """Every value of a number in the JSON log (``--log-format json``)."""
+        rows = [line.split(" | ")[-1] for line in self.output.splitlines()]
+        logs = [json.loads(row) for row in rows if row.startswith('{"')]
+        return [float(log[name]) for log in logs if name in log]
+
+    def hypotheses(self) -> dict[int, tuple[float, str]]:
+        """Sentence → (score, tokens) of the best hypotheses that generation printed."""
+        found = {}
+        for line in self.output.splitlines():
+            if line.startswith("H-"):
+                number, score, text = line.split("\t")
+                found[int(number[2:])] = (float(score), text)
+        return found
+
+    def scored(self) -> list[tuple[float, list[float]]]:
+        """Score and tokens' log-probabilities of every hypothesis that was printed, in order."""
+        rows = [line.split("\t") for line in self.output.splitlines()]
+        scores = [float(row[1]) for row in rows if row[0].startswith("H-")]
+        tokens = [list(map(float, row[1].split())) for row in rows if row[0].startswith("P-")]
+        return list(zip(scores, tokens, strict=True))
+
+
+class Run:
+    """A command started in a forked copy of this process.
+
+    Args:
+        folder: where its output is kept
+        program: a key of :data:`PROGRAMS`
+        arguments: its command line
+        before: called in the new process before the program
+        environment: variables of the new process, on top of this one's
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        program: str,
+        *arguments: object,
+        before: Callable[[], Any] | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"{program}-{time.monotonic_ns()}"
+        self.files = [folder / f"{name}.out", folder / f"{name}.err"]
+        self.command = [program, *map(str, arguments)]
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._child(before, environment or {})
+
+    def wait(self) -> Result:
+        """Wait for its end, but not for ever."""
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                code = os.waitstatus_to_exitcode(status)
+                return Result(code, *(path.read_text(encoding="utf-8") for path in self.files))
+            if time.monotonic() > deadline:
+                os.kill(self.pid, signal.SIGKILL)
+                deadline += TIMEOUT
+            time.sleep(0.02)
+
+    def _child(self, before: Callable[[], Any] | None, environment: dict[str, str]) -> NoReturn:
+        """Run the program and leave as the interpreter would, excepthook and all."""
+        code = 1
+        try:
+            for path, descriptor in zip(self.files, (1, 2), strict=True):
+                with open(path, "wb") as file:
+                    os.dup2(file.fileno(), descriptor)
+            sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+            sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+            logging.basicConfig(
+                stream=sys.stdout,
+                level="INFO",
+                force=True,
+                format="%(asctime)s | %(levelname)s | %(name)s | %(message)s",
+            )
+            os.environ.update(environment)
+            torch.set_num_threads(1)
+            sys.argv = list(self.command)
+            if before is not None:
+                before()
+            code = PROGRAMS[self.command[0]]() or 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+
+def run(folder: Path, program: str, *arguments: object, **options: Any) -> Result:
+    """Start a command in a forked process and wait for its end; see :class:`Run`."""
+    return Run(folder, program, *arguments, **options).wait()
+
+
+def real(*command: object, folder: Path, environment: dict[str, str] | None = None) -> Result:
+    """Run a program of this environment (``fairseq-train``, ``python``, …) as a user would."""
+    programs = Path(sys.executable).parent
+    variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    variables.pop("PYTHONPATH", None)
+    variables["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    variables.update(environment or {})
+    done = subprocess.run(
+        [str(programs / str(command[0])), *map(str, command[1:])],
+        cwd=folder,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    return Result(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,106 @@
+"""Made-up parallel text, and the command lines that train tiny systems on it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from commands import Result, run
+from fairseq import options, tasks
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+SOURCE, TARGET = "xx", "yy"
+WORDS = [first + second for first in ("ba", "ke", "lo", "mi") for second in ("dun", "far", "gol")]
+# test sets are named so that fairseq, which joins train, train1 …, keeps them apart
+SPLITS = {"train": 50, "valid": 5, "test": 50, "test1": 5, "test2": 1}
+
+# architecture → its task and its criterion
+FAMILIES = {
+    "transformer_standard": ("translation_dc_nmt", "joint_label_smoothed_cross_entropy"),
+    "transformer_dc": ("transformer_dc", "transformer_dc"),
+    "transformer_ctxaware": ("transformer_ctxaware", "transformer_ctxaware"),
+    "transformer_cross_agg": ("transformer_cross_agg", "transformer_cross_agg"),
+    "transformer_mlmha": ("transformer_mlmha", "transformer_mlmha"),
+    "transformer_ms_aux_aif": ("transformer_ms_aux", "transformer_ms_aux"),
+}
+SMALL = ["--encoder-layers", 2, "--decoder-layers", 1, "--dropout", 0.1]
+for _side in ("encoder", "decoder"):
+    SMALL += [f"--{_side}-embed-dim", 8, f"--{_side}-ffn-embed-dim", 12]
+    SMALL += [f"--{_side}-attention-heads", 2]
+
+
+def translation(sentence: list[str]) -> list[str]:
+    """The other language: the words in reverse order, each spelled backwards."""
+    return [word[::-1] for word in reversed(sentence)]
+
+
+def write_text(folder: Path, splits: dict[str, int], *, longest: int = 7, seed: int = 1) -> None:
+    """Write ``<split>.xx`` and ``<split>.yy`` with that many sentences each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    choice = random.Random(seed)
+    for split, size in splits.items():
+        pairs = []
+        for _ in range(size):
+            words = choice.choices(WORDS, k=choice.randint(2, longest))
+            pairs.append((" ".join(words), " ".join(translation(words))))
+        for language, side in zip((SOURCE, TARGET), zip(*pairs, strict=True), strict=True):
+            path = folder / f"{split}.{language}"
+            path.write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
+
+
+def binarise(folder: Path, splits: dict[str, int], **text: int) -> Path:
+    """Write text, binarise it with one dictionary for both sides, return the folder of the data."""
+    write_text(folder / "text", splits, **text)
+    tests = [folder / "text" / split for split in splits if split.startswith("test")]
+    run(
+        folder,
+        "preprocess",
+        *("--source-lang", SOURCE, "--target-lang", TARGET, "--joined-dictionary"),
+        *("--trainpref", folder / "text" / "train", "--validpref", folder / "text" / "valid"),
+        *("--testpref", ",".join(map(str, tests)), "--destdir", folder / "data"),
+    ).good()
+    return folder / "data"
+
+
+def family(arch: str) -> list[str]:
+    """The flags that go with an architecture."""
+    task, criterion = FAMILIES[arch]
+    return ["--arch", arch, "--task", task, "--criterion", criterion]
+
+
+def training(data: Path, save: Path, *changes: object) -> list[object]:
+    """The command line of a tiny training, after :func:`family`; later flags win."""
+    return [
+        *(data, "--save-dir", save, *SMALL, "--cpu", "--seed", 5, "--label-smoothing", 0.1),
+        *("--optimizer", "adam", "--lr", 0.01, "--max-tokens", 80, "--num-workers", 0),
+        *("--log-format", "json", "--log-interval", 1, *changes),
+    ]
+
+
+def train(data: Path, save: Path, arch: str, *changes: object) -> Result:
+    """Train a tiny system."""
+    return run(save, "train", *training(data, save, *family(arch), *changes))
+
+
+def generation(data: Path, checkpoint: object, arch: str, *changes: object) -> list[object]:
+    """The command line of ``fairseq-generate`` and ``fairseq-interactive``."""
+    task, _ = FAMILIES[arch]
+    return [
+        *(data, "--path", checkpoint, "--task", task, "--cpu", "--num-workers", 0),
+        *("--source-lang", SOURCE, "--target-lang", TARGET, "--max-len-b", 12, *changes),
+    ]
+
+
+def configuration(*flags: object) -> Any:
+    """What ``fairseq-generate`` makes of a command line."""
+    parser = options.get_generation_parser()
+    return convert_namespace_to_omegaconf(
+        options.parse_args_and_arch(parser, [str(flag) for flag in flags])
+    )
+
+
+def task(name: str, data: Path, *flags: object) -> Any:
+    """A task as ``fairseq-generate`` sets it up."""
+    languages = ("--source-lang", SOURCE, "--target-lang", TARGET)
+    return tasks.setup_task(configuration(data, "--task", name, *languages, *flags).task)

@@ -1,0 +1,205 @@
+"""What cannot work ends with one clear sentence, a non-zero status and nothing half-written."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+
+import pytest
+import torch
+from commands import ROOT, real, run
+from systems import family, generation, train, training
+
+ARCH = "transformer_dc"
+AUXILIARY = "transformer_ms_aux_aif"
+
+
+def assert_explained(result, *pieces):
+    """The command failed; all that it says to the user is one sentence with these pieces."""
+    assert result.code == 1, result.output[-2000:] + result.errors
+    assert "Traceback" not in result.output + result.errors, result.output[-3000:] + result.errors
+    said = [line for line in result.errors.splitlines() if line.startswith("error: ")]
+    assert len(said) == 1, result.errors
+    for piece in pieces:
+        assert str(piece) in said[0], said[0]
+    assert result.errors.rstrip().endswith(said[0]), "it is the last thing on the screen"
+
+
+# what is wrong → (architecture, flags, what the sentence must name)
+SETTINGS = {
+    "layers outside the model": (
+        ARCH,
+        ["--encoder-self-attention-layers", "2-3"],
+        ["--encoder-self-attention-layers", "'2-3'", "1-2"],
+    ),
+    "a kernel of no width": (ARCH, ["--dc-kernel-size", 0], ["--dc-kernel-size", "0"]),
+    "an unknown kind": (
+        ARCH,
+        ["--encoder-self-attention", "dual_contxt"],
+        ["--encoder-self-attention", "'dual_contxt'", "standard, dual_context", "Did you mean"],
+    ),
+    "fp16 on a CPU": (ARCH, ["--fp16"], ["--fp16", "GPU", "--amp"]),
+    "bf16 on a CPU": (ARCH, ["--bf16"], ["--bf16", "GPU", "--amp"]),
+    "memory-efficient bf16 on a CPU": (
+        ARCH,
+        ["--memory-efficient-bf16"],
+        ["--memory-efficient-bf16", "GPU", "--amp"],
+    ),
+    "an unknown length penalty": (
+        ARCH,
+        ["--length-penalty", "google"],
+        ["--length-penalty", "'google'", "fairseq, wu"],
+    ),
+    "a stock criterion, which ignores auxiliary decoders": (
+        AUXILIARY,
+        ["--criterion", "label_smoothed_cross_entropy"],
+        ["--criterion", "label_smoothed_cross_entropy", "transformer_ms_aux"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS)
+def test_training_flags(case, corpus, tmp_path):
+    arch, flags, pieces = SETTINGS[case]
+    save = tmp_path / "save"
+    result = run(tmp_path, "train", *training(corpus, save, *family(arch), *flags))
+    assert_explained(result, *pieces)
+    assert not list(save.glob("*"))
+
+
+def test_several_problems_are_told_at_once(corpus, tmp_path):
+    flags = ["--dc-kernel-size", 0, "--encoder-embed-dim", 9, "--activation-fn", "relv"]
+    result = run(tmp_path, "train", *training(corpus, tmp_path / "s", *family(ARCH), *flags))
+    assert result.code == 1
+    for piece in ("--dc-kernel-size", "--encoder-attention-heads", "--activation-fn"):
+        assert piece in result.errors
+
+
+def test_as_a_user_sees_it(corpus, tmp_path):
+    flags = training(corpus, tmp_path / "save", *family(ARCH), "--dc-kernel-size", 0)
+    result = real("fairseq-train", *flags, "--user-dir", "dc_nmt_plugin", folder=ROOT)
+    assert_explained(result, "--dc-kernel-size", "0")
+
+
+DECODING = {
+    "an unknown length penalty": (
+        ARCH,
+        ["--length-penalty", "google"],
+        ["--length-penalty", "'google'", "fairseq, wu"],
+    ),
+    "a decoder that is not there": (
+        AUXILIARY,
+        ["--decode-with", "aux:2"],
+        ["--decode-with", "'aux:2'", "main, aux:1"],
+    ),
+    "a source layer that is not read": (
+        "transformer_mlmha",
+        ["--mask-source-layers", "2,7"],
+        ["--mask-source-layers", "'2,7'"],
+    ),
+    "source layers that are no numbers": (
+        "transformer_mlmha",
+        ["--mask-source-layers", "top"],
+        ["--mask-source-layers", "'top'"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DECODING)
+def test_decoding_flags(case, corpus, trained, tmp_path):
+    arch, flags, pieces = DECODING[case]
+    checkpoint = trained(arch) / "checkpoint_last.pt"
+    result = run(tmp_path, "generate", *generation(corpus, checkpoint, arch, *flags))
+    assert_explained(result, *pieces)
+
+
+def write_truncated(path, good):
+    path.write_bytes(good.read_bytes()[:50_000])
+
+
+def write_foreign_dictionary(path, good):
+    torch.save({"weights": torch.zeros(3), "epoch": 3}, path)
+
+
+def write_foreign_model(path, good):
+    torch.save({"model": {"layer.weight": torch.zeros(3)}, "epoch": 3}, path)
+
+
+def write_foreign_tensor(path, good):
+    torch.save(torch.zeros(3), path)
+
+
+def write_text(path, good):
+    path.write_text("this is not a checkpoint\n")
+
+
+def write_nothing(path, good):
+    path.touch()
+
+
+BROKEN = [
+    write_truncated,
+    write_foreign_dictionary,
+    write_foreign_model,
+    write_foreign_tensor,
+    write_text,
+    write_nothing,
+]
+
+
+@pytest.mark.parametrize("write", BROKEN)
+def test_broken_checkpoints(write, corpus, trained, tmp_path):
+    """Neither translated with nor resumed from, nor replaced."""
+    path = tmp_path / "checkpoint_last.pt"
+    write(path, trained(ARCH) / "checkpoint_last.pt")
+    before = path.read_bytes()
+    generated = run(tmp_path, "generate", *generation(corpus, path, ARCH))
+    assert_explained(generated, path)
+    resumed = train(corpus, tmp_path, ARCH, "--max-epoch", 2)
+    assert_explained(resumed, path)
+    assert path.read_bytes() == before
+
+
+def test_a_missing_checkpoint(corpus, tmp_path):
+    path = tmp_path / "nowhere.pt"
+    assert_explained(run(tmp_path, "generate", *generation(corpus, path, ARCH)), path)
+
+
+# what the save folder's checkpoints do not fit → (architecture, flags, what the sentence names)
+MISFITS = {
+    "another architecture": ("transformer_standard", [], ["'transformer_dc'", "--save-dir"]),
+    "another width": (ARCH, ["--encoder-ffn-embed-dim", 14], ["--save-dir", "[14, 8]", "[12, 8]"]),
+    "another optimizer": (ARCH, ["--optimizer", "sgd"], ["--save-dir", "--reset-optimizer"]),
+}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_a_save_folder_with_other_checkpoints(case, corpus, trained, tmp_path):
+    arch, flags, pieces = MISFITS[case]
+    save = tmp_path / "save"
+    shutil.copytree(trained(ARCH), save)
+    before = {path.name: path.read_bytes() for path in save.glob("*.pt")}
+    result = train(corpus, save, arch, *flags, "--max-epoch", 2)
+    assert_explained(result, save, *pieces)
+    assert {path.name: path.read_bytes() for path in save.glob("*.pt")} == before
+
+
+def full_disk(limit):
+    """Let no file of this process grow beyond `limit` bytes."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+
+def test_a_full_disk_leaves_the_last_good_checkpoint(corpus, trained, tmp_path):
+    save = tmp_path / "save"
+    shutil.copytree(trained(ARCH), save)
+    before = {path.name: path.read_bytes() for path in save.glob("*.pt")}
+    size = len(before["checkpoint_last.pt"])
+    flags = training(corpus, save, *family(ARCH), "--max-epoch", 2, "--log-format", "none")
+    failed = run(tmp_path, "train", *flags, before=lambda: full_disk(size - 1000))
+    assert_explained(failed, save / "checkpoint2.pt", "could not be saved", "same command")
+    assert {path.name: path.read_bytes() for path in save.glob("*.pt")} == before
+    assert not list(save.glob("*.tmp"))
+    resumed = run(tmp_path, "train", *flags).good()
+    assert "Loaded checkpoint" in resumed.output
+    state = torch.load(save / "checkpoint_last.pt", weights_only=True)
+    assert state["extra_state"]["train_iterator"]["epoch"] == 3

@@ -1,0 +1,128 @@
+"""Two processes train as one does, with fairseq's old and its default way of exchanging gradients.
+
+On a CPU fairseq's default backend only fails because it names a GPU to torch's
+``DistributedDataParallel``; :func:`without_devices` leaves that out, so its default settings (no
+search for unused parameters) are tested here too.
+"""
+
+from __future__ import annotations
+
+import functools
+import socket
+
+import fairseq.models.distributed_fairseq_model as distributed
+import pytest
+import torch
+from commands import ROOT, Run, real, run
+from systems import family, training
+
+ARCHITECTURES = ["transformer_dc", "transformer_ms_aux_aif"]
+# without dropout and with plain gradient descent, only the order of additions differs
+EXACT = ["--dropout", 0, "--optimizer", "sgd", "--lr", 0.2, "--momentum", 0.9]
+
+
+def without_devices():
+    stock = distributed.DistributedDataParallel
+    distributed.DistributedDataParallel = lambda device_ids, output_device, **options: stock(
+        **options
+    )
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def train_on_two(folder, backend, *command):
+    """Results of two processes that train together."""
+    port = str(free_port())
+    flags = ["--ddp-backend", backend, "--distributed-backend", "gloo", "--distributed-no-spawn"]
+    flags += ["--distributed-init-method", "env://", "--distributed-world-size", 2]
+    processes = [
+        Run(
+            folder,
+            "train",
+            *(*command, *flags, "--distributed-rank", rank),
+            before=without_devices,
+            environment={
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": port,
+                "WORLD_SIZE": "2",
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+            },
+        )
+        for rank in range(2)
+    ]
+    return [process.wait().good() for process in processes]
+
+
+def load(folder):
+    return torch.load(folder / "checkpoint_last.pt", weights_only=True)
+
+
+@pytest.mark.parametrize("backend", ["legacy_ddp", "pytorch_ddp"])
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_two_processes_train_as_one_that_adds_up_two_batches(
+    arch, backend, corpus, alone, tmp_path
+):
+    command = training(corpus, tmp_path, *family(arch), *EXACT, "--max-epoch", 2)
+    first, _ = train_on_two(tmp_path, backend, *command)
+    assert "training on 2 devices" in first.output
+    expected, losses = alone(arch)
+    state = load(tmp_path)
+    assert state["model"].keys() == expected["model"].keys()
+    for name, parameter in expected["model"].items():
+        assert torch.allclose(state["model"][name], parameter, atol=1e-5, rtol=1e-4), name
+    # losses are added up over both processes
+    assert first.logged("train_loss") == pytest.approx(losses["train_loss"], abs=2e-3)
+    assert first.logged("valid_loss") == pytest.approx(losses["valid_loss"], abs=2e-3)
+
+
+@pytest.fixture(scope="module")
+def alone(corpus, tmp_path_factory):
+    """Architecture → checkpoint and losses of one process that adds up two batches an update."""
+
+    @functools.cache
+    def of(arch):
+        save = tmp_path_factory.mktemp("alone")
+        command = training(corpus, save, *family(arch), *EXACT, "--max-epoch", 2)
+        done = run(save, "train", *command, "--update-freq", 2).good()
+        return load(save), {name: done.logged(name) for name in ("train_loss", "valid_loss")}
+
+    return of
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_two_processes_resume_exactly(arch, corpus, tmp_path):
+    """With dropout and Adam, whose state the second process receives from the first."""
+
+    def command(save, *length):
+        return training(corpus, save, *family(arch), *length)
+
+    unbroken, resumed = tmp_path / "unbroken", tmp_path / "resumed"
+    train_on_two(unbroken, "legacy_ddp", *command(unbroken, "--max-epoch", 3))
+    stop = ["--max-update", 4, "--save-interval-updates", 2]
+    train_on_two(resumed, "legacy_ddp", *command(resumed, *stop))
+    again, _ = train_on_two(resumed, "legacy_ddp", *command(resumed, "--max-epoch", 3))
+    assert "(epoch 2 @ 4 updates)" in again.output
+    left, right = load(unbroken)["model"], load(resumed)["model"]
+    assert all(torch.equal(left[name], right[name]) for name in left)
+
+
+def test_torchrun(corpus, tmp_path):
+    """The documented command line."""
+    arch = "transformer_dc"
+    flags = training(corpus, tmp_path, *family(arch), "--max-update", 3, "--disable-validation")
+    flags += ["--user-dir", ROOT / "dc_nmt_plugin", "--ddp-backend", "legacy_ddp"]
+    flags += ["--distributed-backend", "gloo", "--distributed-no-spawn"]
+    ranks = (
+        "--distributed-world-size $WORLD_SIZE --distributed-rank $RANK "
+        "--distributed-init-method env://"
+    )
+    command = f"exec fairseq-train {' '.join(map(str, flags))} {ranks}"
+    launcher = ["torchrun", "--nproc_per_node", 2, "--master_port", free_port(), "--no-python"]
+    result = real(*launcher, "bash", "-c", command, folder=tmp_path).good()
+    assert "training on 2 devices" in result.output
+    assert load(tmp_path)["optimizer_history"][-1]["num_updates"] == 3

@@ -1,0 +1,214 @@
+"""Beam search under fairseq's generator: scores, length penalty, prefixes, ensembles."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+import torch
+from commands import run
+from fairseq import checkpoint_utils
+from fairseq.models.transformer import TransformerModel as StockTransformer
+from fairseq.models.transformer import base_architecture
+from fairseq.sequence_generator import SequenceGenerator
+from systems import FAMILIES, SOURCE, SPLITS, family, generation, task, train, training
+
+from dc_nmt_plugin.models.transformer.stock import house_to_stock
+
+SEVERAL = ["transformer_dc", "transformer_mlmha", "transformer_ms_aux_aif"]
+ALPHA = 0.6
+
+
+@pytest.fixture(scope="module")
+def lively(corpus, tmp_path_factory):
+    """Architecture → checkpoint trained long enough that hypotheses differ in words and length."""
+    folder = tmp_path_factory.mktemp("lively")
+    flags = ["--max-epoch", 12, "--lr", 0.02, "--dropout", 0]
+    flags += ["--no-epoch-checkpoints", "--disable-validation"]
+
+    def of(arch):
+        path = folder / arch / "checkpoint_last.pt"
+        if not path.exists():
+            train(corpus, path.parent, arch, *flags).good()
+        return path
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def systems(corpus, lively):
+    """Architecture → task, model, and one batch of the test set."""
+    loaded = {}
+
+    def of(arch):
+        if arch not in loaded:
+            name, _ = FAMILIES[arch]
+            made = task(name, corpus)
+            [model], _ = checkpoint_utils.load_model_ensemble([str(lively(arch))], task=made)
+            made.load_dataset("test")
+            data = made.dataset("test")
+            loaded[arch] = made, model.eval(), data.collater([data[i] for i in range(12)])
+        return loaded[arch]
+
+    return of
+
+
+def generator(made, models, **settings):
+    flags = {"beam": 4, "max_len_a": 1, "max_len_b": 3, "lenpen": ALPHA, **settings}
+    return made.build_generator(models, argparse.Namespace(**flags))
+
+
+def search(made, models, batch, **settings):
+    """Every sentence's hypotheses, best first."""
+    with torch.no_grad():
+        return made.inference_step(generator(made, models, **settings), models, batch)
+
+
+def teacher_forced(made, model, batch, hypotheses):
+    """Log-probability of every token of one hypothesis a sentence, in one full forward pass."""
+    tokens = [row["tokens"] for row in hypotheses]
+    eos, pad = made.target_dictionary.eos(), made.target_dictionary.pad()
+    target = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=pad)
+    before = torch.cat([torch.full((len(tokens), 1), eos), target[:, :-1]], dim=1)
+    net_input = {**batch["net_input"], "prev_output_tokens": before}
+    with torch.no_grad():
+        logits, _ = model(**net_input)
+    scores = torch.log_softmax(logits, dim=-1).gather(2, target.unsqueeze(2)).squeeze(2)
+    return [row[: len(sentence)] for row, sentence in zip(scores, tokens, strict=True)]
+
+
+@pytest.mark.parametrize("arch", FAMILIES)
+def test_scores_are_those_of_a_full_forward_pass(arch, systems):
+    made, model, batch = systems(arch)
+    found = [rows[0] for rows in search(made, [model], batch)]
+    assert len({tuple(row["tokens"].tolist()) for row in found}) > 1
+    for row, scores in zip(found, teacher_forced(made, model, batch, found), strict=True):
+        assert torch.allclose(row["positional_scores"], scores, atol=1e-5)
+        length = len(row["tokens"])
+        assert float(row["score"]) == pytest.approx(float(scores.sum()) / length**ALPHA, abs=1e-4)
+
+
+@pytest.mark.parametrize("arch", SEVERAL)
+def test_a_beam_of_one_is_greedy_search(arch, systems):
+    """By hand: the likeliest next token of the full forward pass, again and again."""
+    made, model, batch = systems(arch)
+    eos, pad = made.target_dictionary.eos(), made.target_dictionary.pad()
+    sources = batch["net_input"]["src_tokens"]
+    longest = sources.size(1) + 3  # max_len_a * width + max_len_b
+    for source, rows in zip(sources, search(made, [model], batch, beam=1), strict=True):
+        source = source[source.ne(made.source_dictionary.pad())].unsqueeze(0)
+        tokens = [eos]
+        while len(tokens) == 1 or (tokens[-1] != eos and len(tokens) <= longest):
+            with torch.no_grad():
+                logits, _ = model(source, None, torch.tensor([tokens]))
+            logits[0, -1, [pad, eos] if len(tokens) == 1 else pad] = -torch.inf
+            tokens.append(int(logits[0, -1].argmax()))
+        tokens += [eos] if tokens[-1] != eos else []
+        assert rows[0]["tokens"].tolist() == tokens[1:]
+
+
+@pytest.mark.parametrize("arch", SEVERAL)
+def test_prefixes_are_kept(arch, systems):
+    made, model, batch = systems(arch)
+    prefix = batch["target"][:, :2]
+    searching = generator(made, [model])
+    with torch.no_grad():
+        found = made.inference_step(searching, [model], batch, prefix_tokens=prefix)
+    best = [rows[0] for rows in found]
+    for row, first in zip(best, prefix, strict=True):
+        assert row["tokens"][:2].tolist() == first.tolist()
+    for row, scores in zip(best, teacher_forced(made, model, batch, best), strict=True):
+        assert torch.allclose(row["positional_scores"], scores, atol=1e-5)
+
+
+def test_an_ensemble_of_two_architectures_averages_their_probabilities(systems):
+    made, first, batch = systems("transformer_dc")
+    _, second, _ = systems("transformer_ms_aux_aif")
+    found = [rows[0] for rows in search(made, [first, second], batch)]
+    scores = [teacher_forced(made, model, batch, found) for model in (first, second)]
+    for row, one, other in zip(found, *scores, strict=True):
+        mean = ((one.exp() + other.exp()) / 2).log()
+        assert torch.allclose(row["positional_scores"], mean, atol=1e-5)
+
+
+def test_an_ensemble_on_the_command_line(corpus, lively, tmp_path):
+    names = ("transformer_standard", "transformer_cross_agg")
+    paths = ":".join(str(lively(name)) for name in names)
+    flags = generation(corpus, paths, "transformer_standard", "--prefix-size", 1)
+    assert len(run(tmp_path, "generate", *flags).good().hypotheses()) == SPLITS["test"]
+
+
+@pytest.mark.parametrize("beam", [1, 5])
+def test_the_stock_transformer_finds_the_same_hypotheses(beam, corpus, systems):
+    made, ours, batch = systems("transformer_standard")
+    flags = argparse.Namespace(share_all_embeddings=True, encoder_layers=2, decoder_layers=1)
+    for side in ("encoder", "decoder"):
+        for name, value in (("embed_dim", 8), ("ffn_embed_dim", 12), ("attention_heads", 2)):
+            setattr(flags, f"{side}_{name}", value)
+    base_architecture(flags)
+    stock = StockTransformer.build_model(flags, made)
+    stock.load_state_dict(house_to_stock(ours.state_dict()))
+    theirs = search(made, [stock.eval()], batch, beam=beam)
+    for left, right in zip(search(made, [ours], batch, beam=beam), theirs, strict=True):
+        for one, other in zip(left, right, strict=True):
+            assert one["tokens"].tolist() == other["tokens"].tolist()
+            assert float(one["score"]) == pytest.approx(float(other["score"]), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kind, penalty",
+    [("fairseq", lambda length: length**ALPHA), ("wu", lambda length: ((5 + length) / 6) ** ALPHA)],
+)
+def test_length_penalty_of_generate_and_interactive(kind, penalty, corpus, lively, tmp_path):
+    checkpoint = lively("transformer_dc")
+    flags = ["--length-penalty", kind, "--lenpen", ALPHA, "--nbest", 4, "--beam", 4]
+    flags = generation(corpus, checkpoint, "transformer_dc", *flags)
+    source = corpus.parent / "text" / f"test.{SOURCE}"
+    for program, extra in (("generate", []), ("interactive", ["--input", source])):
+        hypotheses = run(tmp_path, program, *flags, *extra).good().scored()
+        assert len(hypotheses) == 4 * SPLITS["test"]
+        assert len({len(tokens) for _, tokens in hypotheses}) > 1
+        for score, tokens in hypotheses:
+            # |Y| counts the end token
+            assert score == pytest.approx(sum(tokens) / penalty(len(tokens)), abs=2e-3)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+def test_length_penalty_decides_which_hypothesis_wins(alpha, systems):
+    """Every hypothesis's score is Wu's, and the best come first."""
+    made, model, batch = systems("transformer_dc")
+    wu = task("transformer_dc", made.cfg.data, "--length-penalty", "wu")
+    found = search(wu, [model], batch, lenpen=alpha)
+    for rows in found:
+        scores = [float(row["score"]) for row in rows]
+        assert scores == sorted(scores, reverse=True)
+        for row, score in zip(rows, scores, strict=True):
+            total = float(row["positional_scores"].sum())
+            assert score == pytest.approx(total / ((5 + len(row["tokens"])) / 6) ** alpha, abs=1e-4)
+
+
+def test_eval_bleu_uses_the_length_penalty(corpus, tmp_path):
+    """In training, for --best-checkpoint-metric bleu."""
+    save = tmp_path / "save"
+    arguments = ["--eval-bleu", "--eval-bleu-args", '{"beam": 2, "lenpen": 0.7, "max_len_b": 9}']
+    flags = [*arguments, "--length-penalty", "wu", "--max-epoch", 1]
+    flags += ["--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
+    seen = tmp_path / "penalties"
+
+    def note_penalties():
+        finalize = SequenceGenerator.finalize_hypos
+
+        def noted(self, step, *args, **kwargs):
+            with open(seen, "a", encoding="utf-8") as file:
+                file.write(f"{step + 1} {(step + 1) ** self.len_penalty}\n")
+            return finalize(self, step, *args, **kwargs)
+
+        SequenceGenerator.finalize_hypos = noted
+
+    command = training(corpus, save, *family("transformer_dc"), *flags)
+    result = run(tmp_path, "train", *command, before=note_penalties).good()
+    assert result.logged("valid_bleu")
+    rows = [line.split() for line in seen.read_text().splitlines()]
+    assert rows
+    for length, penalty in rows:
+        assert float(penalty) == pytest.approx(((5 + int(length)) / 6) ** 0.7)

@@ -1,0 +1,158 @@
+"""The plugin is found wherever it lies, in spawned processes too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from commands import ROOT, real
+from systems import SPLITS, family, generation, training
+
+PACKAGE = "dc_nmt_plugin"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder that pip installed the package into, from a copy of the checkout."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = folder / "source"
+    source.mkdir()
+    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "README.md"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, source)
+    no_cache = shutil.ignore_patterns("__pycache__")
+    for name in (PACKAGE, "requirements"):
+        shutil.copytree(ROOT / name, source / name, ignore=no_cache)
+    site = folder / "site"
+    pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    offline = {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    real("python", *pip, "--target", site, source, folder=folder, environment=offline).good()
+    return site
+
+
+def test_the_installed_copy_has_every_file(installed):
+    def files(folder):
+        return {str(path.relative_to(folder)) for path in (folder / PACKAGE).rglob("*.py")}
+
+    assert files(installed) == files(ROOT)
+
+
+def test_the_installed_command_tells_its_own_folder(installed, tmp_path):
+    command = installed / "bin" / "dc-nmt"
+    result = real(command, "user-dir", folder=tmp_path, environment={"PYTHONPATH": installed})
+    assert result.good().output.strip() == str(installed / PACKAGE)
+
+
+# without --user-dir, importing the model's class has to be enough
+TRANSLATE = """
+import sys
+from dc_nmt_plugin.models.transformer import TransformerModel
+
+model = TransformerModel.from_pretrained(sys.argv[1], "checkpoint_last.pt", sys.argv[2])
+print(model.translate("kedun bafar", max_len_b=12))
+"""
+
+
+def test_from_pretrained_in_a_script(corpus, trained):
+    save = trained("transformer_dc")
+    environment = {"PYTHONPATH": str(ROOT)}
+    real("python", "-c", TRANSLATE, save, corpus, folder=save, environment=environment).good()
+
+
+# imports fairseq once, then tries every way in a process of its own
+TRY_USER_DIRS = """
+import argparse, json, os, sys
+import fairseq.utils
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.tasks import TASK_REGISTRY
+from fairseq.criterions import CRITERION_REGISTRY
+
+assert "dc_nmt_plugin" not in sys.modules
+for way in json.load(open(sys.argv[1])):
+    sys.stdout.flush()
+    if os.fork() == 0:
+        os.chdir(way["folder"])
+        sys.path[:0] = way["path"]
+        fairseq.utils.import_user_module(argparse.Namespace(user_dir=way["user_dir"]))
+        fairseq.utils.import_user_module(argparse.Namespace(user_dir=way["user_dir"]))
+        import dc_nmt_plugin
+        registered = "transformer_dc" in ARCH_MODEL_REGISTRY
+        registered = registered and "transformer_dc" in TASK_REGISTRY
+        registered = registered and "transformer_dc" in CRITERION_REGISTRY
+        print(json.dumps([registered, os.path.dirname(dc_nmt_plugin.__file__)]), flush=True)
+        os._exit(0)
+    if os.wait()[1]:
+        print(json.dumps([False, "failed"]), flush=True)
+"""
+
+
+def test_user_dir_in_every_form(installed, tmp_path):
+    """Relative, absolute, with a slash; checkout and installed copy, alone and side by side."""
+    ours, theirs, elsewhere = ROOT, installed, tmp_path
+    # folder to start in, --user-dir, what is on Python's path already, where it must come from
+    ways = [
+        (ours, PACKAGE, [], ours),
+        (ours, f"{PACKAGE}/", [], ours),
+        (ours, f"./{PACKAGE}", [], ours),
+        (ours.parent, f"{ours.name}/{PACKAGE}", [], ours),
+        (elsewhere, ours / PACKAGE, [], ours),
+        (elsewhere, f"{ours / PACKAGE}/", [], ours),
+        (elsewhere, theirs / PACKAGE, [], theirs),
+        (elsewhere, f"{theirs / PACKAGE}/", [theirs], theirs),
+        (ours, theirs / PACKAGE, [ours], theirs),
+        (ours, theirs / PACKAGE, ["", theirs], theirs),
+        (ours, PACKAGE, [theirs], ours),
+        (elsewhere, ours / PACKAGE, [theirs], ours),
+    ]
+    questions = [
+        {"folder": str(folder), "user_dir": str(user_dir), "path": list(map(str, path))}
+        for folder, user_dir, path, _ in ways
+    ]
+    asked = tmp_path / "ways.json"
+    asked.write_text(json.dumps(questions))
+    result = real("python", "-c", TRY_USER_DIRS, asked, folder=tmp_path).good()
+    answers = [json.loads(line) for line in result.output.splitlines() if line.startswith("[")]
+    expected = [[True, str(where / PACKAGE)] for *_, where in ways]
+    assert answers == expected, result.errors
+
+
+# fairseq-train as on a machine with one GPU in distributed training: it starts its worker with
+# the "spawn" method, and that worker its data worker
+SPAWNING = """
+import torch
+from fairseq_cli.train import cli_main
+
+print("started as", __name__)
+if __name__ == "__main__":
+    torch.cuda.device_count = lambda: 1
+    cli_main()
+"""
+
+
+def test_spawned_distributed_worker_with_spawned_data_worker(installed, corpus, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SPAWNING)
+    hook = tmp_path / "site" / "sitecustomize.py"
+    hook.parent.mkdir()
+    hook.write_text("import multiprocessing\nmultiprocessing.set_start_method('spawn')\n")
+    save = tmp_path / "save"
+    flags = training(corpus, save, *family("transformer_dc"), "--max-update", 2)
+    flags += ["--user-dir", installed / PACKAGE, "--num-workers", 1, "--disable-validation"]
+    flags += ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
+    flags += ["--distributed-world-size", 1]
+    flags += ["--distributed-init-method", f"file://{tmp_path / 'meeting'}"]
+    environment = {"PYTHONPATH": str(hook.parent)}
+    result = real("python", script, *flags, folder=tmp_path, environment=environment).good()
+    assert result.output.count("started as __mp_main__") == 2
+    assert (save / "checkpoint_last.pt").exists()
+
+
+def test_programs_as_a_user_types_them(corpus, tmp_path):
+    save = tmp_path / "save"
+    flags = training(corpus, save, *family("transformer_dc"), "--max-update", 2)
+    real("fairseq-train", *flags, "--user-dir", PACKAGE, folder=ROOT).good()
+    flags = generation(corpus, save / "checkpoint_last.pt", "transformer_dc")
+    generated = real("fairseq-generate", *flags, "--user-dir", PACKAGE, folder=ROOT).good()
+    assert len(generated.hypotheses()) == SPLITS["test"]

@@ -1,0 +1,108 @@
+"""Checkpoints travel through every command, always through torch's safe loader."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+import torch
+from commands import ROOT, run
+from systems import FAMILIES, SOURCE, SPLITS, TARGET, generation, train, training
+
+from dc_nmt_plugin.models.transformer import TransformerModel
+
+WHOLE = ["transformer_standard", "transformer_dc"]  # these go through every command
+
+
+@pytest.mark.parametrize("arch", WHOLE)
+def test_train_resume_validate_generate_interactive_from_pretrained(arch, corpus, tmp_path):
+    save, last = tmp_path / "save", tmp_path / "save" / "checkpoint_last.pt"
+    train(corpus, save, arch, "--max-epoch", 1).good()
+    resumed = train(corpus, save, arch, "--max-epoch", 2).good()
+    assert "Loaded checkpoint" in resumed.output
+    state = torch.load(last, weights_only=True)
+    assert state["extra_state"]["train_iterator"]["epoch"] == 3
+
+    task, criterion = FAMILIES[arch]
+    validated = run(
+        tmp_path,
+        "validate",
+        *(corpus, "--path", last, "--task", task, "--criterion", criterion),
+        *("--label-smoothing", 0.1, "--max-tokens", 80, "--log-format", "json", "--cpu"),
+    ).good()
+    trainings_loss = resumed.logged("valid_loss")[-1]
+    assert validated.logged("valid_loss")[-1] == pytest.approx(trainings_loss, abs=2e-3)
+
+    generated = run(tmp_path, "generate", *generation(corpus, last, arch)).good()
+    hypotheses = generated.hypotheses()
+    assert sorted(hypotheses) == list(range(SPLITS["test"]))
+
+    lines = (corpus.parent / "text" / f"test.{SOURCE}").read_text().splitlines()
+    source = tmp_path / "input"
+    source.write_text("".join(f"{line}\n" for line in lines[:7]))
+    interactive = run(
+        tmp_path,
+        "interactive",
+        *generation(corpus, last, arch, "--input", source, "--buffer-size", 3),
+    ).good()
+    typed = interactive.hypotheses()
+    assert [text for _, text in typed.values()] == [hypotheses[i][1] for i in range(7)]
+
+    loaded = TransformerModel.from_pretrained(
+        str(save), "checkpoint_last.pt", str(corpus), source_lang=SOURCE, target_lang=TARGET
+    )
+    assert loaded.translate(lines[:7], beam=5, max_len_b=12) == [hypotheses[i][1] for i in range(7)]
+
+
+@pytest.mark.parametrize("arch", [arch for arch in FAMILIES if arch not in WHOLE])
+def test_other_architectures_train_and_generate(arch, corpus, trained, tmp_path):
+    checkpoint = trained(arch) / "checkpoint_best.pt"
+    generated = run(tmp_path, "generate", *generation(corpus, checkpoint, arch)).good()
+    assert sorted(generated.hypotheses()) == list(range(SPLITS["test"]))
+
+
+def test_starts_from_a_stock_checkpoint(corpus, tmp_path):
+    """--finetune-from-model takes a checkpoint of fairseq's own transformer."""
+    stock, ours = tmp_path / "stock", tmp_path / "ours"
+    plain = ["--arch", "transformer", "--share-all-embeddings", "--criterion"]
+    flags = training(corpus, stock, *plain, "label_smoothed_cross_entropy", "--max-update", 3)
+    trained_stock = run(tmp_path, "train", *flags, "--task", "translation").good()
+    start = ["--finetune-from-model", stock / "checkpoint_last.pt", "--lr", 0.0]
+    tuned = train(corpus, ours, "transformer_standard", *start, "--max-update", 1).good()
+    assert "loading pretrained model" in tuned.output
+    losses = [log.logged("valid_loss")[-1] for log in (trained_stock, tuned)]
+    assert losses[0] == pytest.approx(losses[1], abs=2e-3)
+
+
+def test_the_safe_loader_is_never_switched_off():
+    """Neither in Python nor in shell code of the project."""
+    files = [
+        path
+        for folder in ("dc_nmt_plugin", "scripts", "examples")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".sh")
+    ]
+    assert len(files) > 50
+    switched_off = re.compile(r"weights_only\s*=\s*False|NO_WEIGHTS_ONLY_LOAD")
+    assert not [path for path in files if switched_off.search(path.read_text(encoding="utf-8"))]
+
+
+class Trap:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_a_checkpoint_cannot_run_code(corpus, trained, tmp_path):
+    state = torch.load(trained("transformer_dc") / "checkpoint_last.pt", weights_only=True)
+    checkpoint, harm = tmp_path / "trap.pt", tmp_path / "harm"
+    torch.save({**state, "extra_state": Trap(harm)}, checkpoint)
+    result = run(tmp_path, "generate", *generation(corpus, checkpoint, "transformer_dc"))
+    assert result.code == 1
+    assert str(checkpoint) in result.errors
+    assert not harm.exists()

@@ -1,0 +1,115 @@
+"""A killed training, resumed, ends with the parameters of an unbroken one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+import pytest
+import torch
+from commands import run
+from fairseq.trainer import Trainer
+from systems import family, train, training
+
+EPOCHS = 4
+
+
+@pytest.fixture(scope="module")
+def unbroken(corpus, tmp_path_factory):
+    """Architecture → the last checkpoint of an unbroken training."""
+    states = {}
+
+    def of(arch):
+        if arch not in states:
+            save = tmp_path_factory.mktemp("unbroken")
+            output = train(corpus, save, arch, *FLAGS).good().output
+            assert updates(save) >= 4 * EPOCHS, "an epoch needs several batches"
+            assert "Loaded checkpoint" not in output
+            states[arch] = load(save)
+        return states[arch]
+
+    return of
+
+
+FLAGS = ["--max-epoch", EPOCHS, "--save-interval-updates", 2, "--lr-scheduler", "inverse_sqrt"]
+
+
+def load(save):
+    return torch.load(save / "checkpoint_last.pt", weights_only=True)
+
+
+def updates(save):
+    return load(save)["optimizer_history"][-1]["num_updates"]
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_before_update(number):
+    """End this process as ``kill -9`` does, before its `number`-th update."""
+    train_step = Trainer.train_step
+
+    def step(self, samples, raise_oom=False):
+        if self.get_num_updates() + 1 == number:
+            die()
+        return train_step(self, samples, raise_oom)
+
+    Trainer.train_step = step
+
+
+def kill_while_saving(number):
+    """End this process in the middle of writing its `number`-th checkpoint."""
+    save, calls = torch.save, []
+
+    def half_saved(state, file):
+        calls.append(file)
+        if len(calls) == number:
+            file.write(b"half of a checkpoint")
+            file.flush()
+            die()
+        save(state, file)
+
+    torch.save = half_saved
+
+
+def same(left, right):
+    """Whether two nested structures hold the same values and exactly the same tensors."""
+    if isinstance(left, torch.Tensor):
+        return torch.equal(left, right)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, (list, tuple)):
+        return len(left) == len(right) and all(map(same, left, right))
+    return left == right
+
+
+def assert_same_training(state, expected):
+    assert same(state["model"], expected["model"])
+    assert same(state["last_optimizer_state"], expected["last_optimizer_state"])
+
+
+@pytest.mark.parametrize("arch", ["transformer_dc", "transformer_ms_aux_aif"])
+def test_killed_in_a_later_epoch(arch, corpus, unbroken, tmp_path):
+    expected = unbroken(arch)
+    total = expected["optimizer_history"][-1]["num_updates"]
+    command = training(corpus, tmp_path, *family(arch), *FLAGS)
+    killed = run(tmp_path, "train", *command, before=lambda: kill_before_update(total - 1))
+    assert killed.code == -signal.SIGKILL
+    resumed = run(tmp_path, "train", *command).good()
+    assert re.search(
+        rf"Loaded checkpoint .* \(epoch {EPOCHS} @ {total - 2 - total % 2} updates\)",
+        resumed.output,
+    )
+    assert_same_training(load(tmp_path), expected)
+
+
+def test_killed_twice_once_while_saving(corpus, unbroken, tmp_path):
+    arch = "transformer_dc"
+    command = training(corpus, tmp_path, *family(arch), *FLAGS)
+    for moment in (lambda: kill_before_update(11), lambda: kill_while_saving(3)):
+        assert run(tmp_path, "train", *command, before=moment).code == -signal.SIGKILL
+    assert list(tmp_path.glob("*.tmp")), "the second one died while saving"
+    run(tmp_path, "train", *command).good()
+    assert_same_training(load(tmp_path), unbroken(arch))

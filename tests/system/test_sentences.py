@@ -1,0 +1,118 @@
+"""No sentence is lost at any number of sentences; fairseq-fixed drops incomplete batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from commands import run
+from fairseq.data import data_utils
+from fairseq.tasks.fairseq_task import FairseqTask
+from systems import FAMILIES, family, generation, task, training
+
+COUNTED = {"train": 50, "test1": 5, "test2": 1}
+ARCH = "transformer_standard"
+LIMITS = [{}, {"max_tokens": 40}, {"max_sentences": 8}, {"max_sentences": 7, "max_tokens": 90}]
+
+
+@pytest.fixture(scope="module")
+def loaded(corpus):
+    """The task with every counted split loaded."""
+    result = task("translation_dc_nmt", corpus)
+    for split in COUNTED:
+        result.load_dataset(split)
+    return result
+
+
+@pytest.mark.parametrize("split", COUNTED)
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("multiple", [1, 8])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_iterators_hold_every_sentence_once(loaded, split, limits, multiple, workers):
+    """Over all data-parallel workers, in several epochs, shuffled and not."""
+    for epoch in (1, 2):
+        for shuffle in (True, False):
+            seen: Counter[int] = Counter()
+            for worker in range(workers):
+                iterator = loaded.get_batch_iterator(
+                    loaded.dataset(split),
+                    required_batch_size_multiple=multiple,
+                    num_shards=workers,
+                    shard_id=worker,
+                    epoch=epoch,
+                    **limits,
+                )
+                for batch in iterator.next_epoch_itr(shuffle=shuffle):
+                    seen.update(batch["id"].tolist() if batch else [])
+            assert seen == Counter(range(COUNTED[split]))
+
+
+def test_batches_keep_their_limits():
+    lengths = np.array([3, 9, 4, 4, 7, 2, 5, 5, 6, 1, 8, 3, 3])
+    order = np.argsort(lengths, kind="stable")
+    batches = data_utils.batch_by_size(
+        order,
+        lambda index: lengths[index],
+        num_tokens_vec=lengths[order],
+        max_tokens=20,
+        max_sentences=5,
+        required_batch_size_multiple=4,
+    )
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) <= 5
+        assert len(batch) * lengths[batch].max() <= 20
+
+
+def record_sentences(path):
+    """Note the sentences of every training and validation step of this process."""
+    train_step, valid_step = FairseqTask.train_step, FairseqTask.valid_step
+
+    def noting(name, step):
+        def noted(self, sample, *args, **kwargs):
+            with open(path, "a", encoding="utf-8") as file:
+                file.writelines(f"{name} {number}\n" for number in sample["id"].tolist())
+            return step(self, sample, *args, **kwargs)
+
+        return noted
+
+    FairseqTask.train_step = noting("train", train_step)
+    FairseqTask.valid_step = noting("valid", valid_step)
+
+
+@pytest.mark.parametrize("split", COUNTED)
+def test_training_and_validation_see_every_sentence(split, corpus, tmp_path):
+    notes = tmp_path / "notes"
+    run(
+        tmp_path,
+        "train",
+        *training(corpus, tmp_path / "save", *family(ARCH), "--max-epoch", 2, "--no-save"),
+        *("--train-subset", split, "--valid-subset", split, "--max-tokens", 4000),
+        before=lambda: record_sentences(notes),
+    ).good()
+    epochs = 2
+    expected = {f"{step} {n}" for step in ("train", "valid") for n in range(COUNTED[split])}
+    assert Counter(notes.read_text().splitlines()) == Counter(dict.fromkeys(expected, epochs))
+
+
+@pytest.mark.parametrize("split", COUNTED)
+def test_generate_and_validate_see_every_sentence(split, corpus, trained, tmp_path):
+    checkpoint = trained(ARCH) / "checkpoint_last.pt"
+    flags = generation(corpus, checkpoint, ARCH, "--gen-subset", split, "--scoring", "sacrebleu")
+    generated = run(tmp_path, "generate", *flags).good()
+    assert sorted(generated.hypotheses()) == list(range(COUNTED[split]))
+    assert f"Translated {COUNTED[split]:,} sentences" in generated.output
+
+    notes = tmp_path / "notes"
+    name, criterion = FAMILIES[ARCH]
+    run(
+        tmp_path,
+        "validate",
+        *(corpus, "--path", checkpoint, "--task", name, "--criterion", criterion, "--cpu"),
+        *("--valid-subset", split, "--max-tokens", 4000),
+        before=lambda: record_sentences(notes),
+    ).good()
+    assert Counter(notes.read_text().splitlines()) == Counter(
+        f"valid {number}" for number in range(COUNTED[split])
+    )
