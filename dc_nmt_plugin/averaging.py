@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import compat
+from .checkpoints import load_checkpoint
 from .errors import UserError
 from .files import replacing
 
@@ -42,7 +42,7 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     state: dict[str, Any] = {}
     sums: dict[str, Tensor] = {}
     for path in paths:
-        previous, state = state, compat.load_checkpoint(str(path))
+        previous, state = state, load_checkpoint(str(path))
         if previous:
             _require_same_model(paths[0], previous, path, state)
         for name, tensor in state["model"].items():
@@ -177,7 +177,7 @@ def _get(container: Any, key: str) -> Any:
 
 
 def _best_is_highest(path: Path) -> bool:
-    checkpoint = _get(compat.load_checkpoint(str(path)).get("cfg"), "checkpoint")
+    checkpoint = _get(load_checkpoint(str(path)).get("cfg"), "checkpoint")
     return bool(_get(checkpoint, "maximize_best_checkpoint_metric"))
 
 

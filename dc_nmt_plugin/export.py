@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from fairseq.tasks.translation import TranslationConfig as StockTranslationConfig
 
-from . import compat
 from .averaging import average_checkpoints, find_checkpoints
+from .checkpoints import load_checkpoint
 from .errors import UserError
 from .files import replacing
 from .models.options import read_config
@@ -127,7 +127,7 @@ def _load(path: Path, average: str | None) -> StateDict:
     if average is None:
         if path.is_dir():
             raise UserError(f"--input {path}: is a folder; name a checkpoint, or give --average")
-        return compat.load_checkpoint(str(path))
+        return load_checkpoint(str(path))
     kind, _, number = average.partition(":")
     if kind in ("last", "best") and number.isdigit() and int(number) > 0:
         last, best = (int(number), None) if kind == "last" else (None, int(number))
