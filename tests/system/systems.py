@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import torch
 from commands import Result, run
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -90,6 +91,15 @@ def generation(data: Path, checkpoint: object, arch: str, *changes: object) -> l
         *(data, "--path", checkpoint, "--task", task, "--cpu", "--num-workers", 0),
         *("--source-lang", SOURCE, "--target-lang", TARGET, "--max-len-b", 12, *changes),
     ]
+
+
+def load(save: Path) -> dict[str, Any]:
+    """The last checkpoint of a training."""
+    state: dict[str, Any] = torch.load(save / "checkpoint_last.pt", weights_only=True)
+    # fairseq 0.12.2's sinusoidal positions save memory that nothing ever wrote to
+    for name in [name for name in state["model"] if name.endswith("_float_tensor")]:
+        del state["model"][name]
+    return state
 
 
 def configuration(*flags: object) -> Any:

@@ -14,7 +14,7 @@ import fairseq.models.distributed_fairseq_model as distributed
 import pytest
 import torch
 from commands import ROOT, Run, real, run
-from systems import family, training
+from systems import family, load, training
 
 ARCHITECTURES = ["transformer_dc", "transformer_ms_aux_aif"]
 # without dropout and with plain gradient descent, only the order of additions differs
@@ -56,10 +56,6 @@ def train_on_two(folder, backend, *command):
         for rank in range(2)
     ]
     return [process.wait().good() for process in processes]
-
-
-def load(folder):
-    return torch.load(folder / "checkpoint_last.pt", weights_only=True)
 
 
 @pytest.mark.parametrize("backend", ["legacy_ddp", "pytorch_ddp"])

@@ -257,8 +257,8 @@ def test_multi30k_refuses_other_files(recipe, raw):
     ("arguments", "message"),
     [
         (["--size", "huge"], "--size 'huge' is unknown; choose tiny or iwslt"),
-        (["--warmup", "2400"], "--warmup 2400 is not below --updates 2400"),
-        (["--average", "21"], "--average 21 is more than the 20 checkpoints of --updates 2400"),
+        (["--warmup", "2800"], "--warmup 2800 is not below --updates 2800"),
+        (["--average", "21"], "--average 21 is more than the 20 checkpoints of --updates 2800"),
         (["--arch", "plain dual", "--name", "x"], "--name 'x' goes with one architecture"),
         (["--batch-tokens", "many"], "--batch-tokens 'many' is not a whole number above zero"),
     ],

@@ -10,7 +10,7 @@ import pytest
 import torch
 from commands import run
 from fairseq.trainer import Trainer
-from systems import family, train, training
+from systems import family, load, train, training
 
 EPOCHS = 4
 
@@ -33,10 +33,6 @@ def unbroken(corpus, tmp_path_factory):
 
 
 FLAGS = ["--max-epoch", EPOCHS, "--save-interval-updates", 2, "--lr-scheduler", "inverse_sqrt"]
-
-
-def load(save):
-    return torch.load(save / "checkpoint_last.pt", weights_only=True)
 
 
 def updates(save):
