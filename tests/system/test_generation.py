@@ -17,14 +17,16 @@ from dc_nmt_plugin.models.transformer.stock import house_to_stock
 
 SEVERAL = ["transformer_dc", "transformer_mlmha", "transformer_ms_aux_aif"]
 ALPHA = 0.6
+WIDTH = 16
 
 
 @pytest.fixture(scope="module")
 def lively(corpus, tmp_path_factory):
     """Architecture → checkpoint trained long enough that hypotheses differ in words and length."""
     folder = tmp_path_factory.mktemp("lively")
-    flags = ["--max-epoch", 12, "--lr", 0.02, "--dropout", 0]
-    flags += ["--no-epoch-checkpoints", "--disable-validation"]
+    flags = ["--max-epoch", 12, "--dropout", 0, "--no-epoch-checkpoints", "--disable-validation"]
+    for side in ("encoder", "decoder"):
+        flags += [f"--{side}-embed-dim", WIDTH, f"--{side}-ffn-embed-dim", 2 * WIDTH]
 
     def of(arch):
         path = folder / arch / "checkpoint_last.pt"
@@ -143,7 +145,11 @@ def test_the_stock_transformer_finds_the_same_hypotheses(beam, corpus, systems):
     made, ours, batch = systems("transformer_standard")
     flags = argparse.Namespace(share_all_embeddings=True, encoder_layers=2, decoder_layers=1)
     for side in ("encoder", "decoder"):
-        for name, value in (("embed_dim", 8), ("ffn_embed_dim", 12), ("attention_heads", 2)):
+        for name, value in (
+            ("embed_dim", WIDTH),
+            ("ffn_embed_dim", 2 * WIDTH),
+            ("attention_heads", 2),
+        ):
             setattr(flags, f"{side}_{name}", value)
     base_architecture(flags)
     stock = StockTransformer.build_model(flags, made)
