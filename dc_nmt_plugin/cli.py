@@ -20,6 +20,7 @@ COMMANDS = {
     "corpus": ("corpus", "make the embedded parallel corpus"),
     "check-text": ("corpus.checks", "check a pair of parallel text files"),
     "split-text": ("corpus.pieces", "split text reversibly at punctuation and digits"),
+    "head-weights": ("analysis.head_weights_command", "how peaked cross aggregation's Λ is"),
     "average": ("averaging", "average checkpoints"),
     "export": ("export", "a checkpoint without auxiliary decoders, or as fairseq's transformer"),
     "progress": ("progress", "one readable line from the log of a running fairseq-train"),
@@ -31,7 +32,7 @@ COMMANDS = {
 def usage() -> str:
     """The text of ``dc-nmt --help``."""
     lines = ["usage: dc-nmt COMMAND [options]", "", "commands:"]
-    lines += [f"  {name:<12}{text}" for name, (_, text) in COMMANDS.items()]
+    lines += [f"  {name:<13}{text}" for name, (_, text) in COMMANDS.items()]
     return "\n".join([*lines, "", "dc-nmt COMMAND --help tells a command's options."])
 
 

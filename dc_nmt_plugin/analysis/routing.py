@@ -1,19 +1,16 @@
 """Head weights and added logits of cross aggregation, from what its modules record.
 
 Everything comes as (sum, count), so that the totals of batches and of workers can be added and
-divided once, exactly. ``python -m dc_nmt_plugin.analysis.routing`` measures how the softmax of the
-head weights Λ (Eq. 13) saturates with length at initialisation.
+divided once, exactly. ``dc-nmt head-weights`` prints how the softmax of the head weights Λ (Eq. 13)
+saturates with length.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 
-from ..modules.cross_aggregation import HEAD_WEIGHTS, CrossAggregationSelfAttention
+from ..modules.cross_aggregation import CrossAggregationSelfAttention
 from ..modules.masks import SequenceMask
 from ..modules.recording import recording
 
@@ -52,41 +49,6 @@ def added_norm_total(added_norm: Tensor, padding: Tensor | None) -> tuple[float,
     return float(values.masked_fill(padding[:, None, :], 0.0).sum()), real
 
 
-class EntropyByLength:
-    """Mean entropy of Λ by sentence length, added up batch by batch.
-
-    Args:
-        bounds: upper bounds of the length buckets, ascending, inclusive; longer sentences make
-            one more bucket
-    """
-
-    def __init__(self, bounds: Sequence[int] = (10, 30, 100)) -> None:
-        self.bounds = list(bounds)
-        self.totals = [0.0] * (len(self.bounds) + 1)
-        self.counts = [0] * (len(self.bounds) + 1)
-
-    def add(self, head_weights: Tensor, padding: Tensor | None, length: int) -> None:
-        """Add one layer's record of one batch.
-
-        Args:
-            head_weights: (B, H)
-            padding: (B, T) bool, True at padding, or None
-            length: T, the length of all sentences where there is no padding
-        """
-        entropies = head_weight_entropy(head_weights).tolist()
-        lengths = [length] * len(entropies) if padding is None else (~padding).sum(1).tolist()
-        for entropy, tokens in zip(entropies, lengths, strict=True):
-            bucket = bisect_left(self.bounds, tokens)
-            self.totals[bucket] += entropy
-            self.counts[bucket] += 1
-
-    def means(self) -> dict[str, float]:
-        """{"≤ 10": nats, …, "> 100": nats} of the buckets that have sentences."""
-        names = [f"≤ {bound}" for bound in self.bounds] + [f"> {self.bounds[-1]}"]
-        rows = zip(names, self.totals, self.counts, strict=True)
-        return {name: total / count for name, total, count in rows if count}
-
-
 @torch.no_grad()
 def initial_entropy(
     *, embed_dim: int, num_heads: int, head_weights: str, length: int, modules: int = 8
@@ -111,29 +73,3 @@ def initial_entropy(
         entropy, sentences = entropy_total(records[""]["head_weights"])
         total, count = total + entropy, count + sentences
     return total / count
-
-
-def main() -> None:
-    """Print the table that the default of `head_weights` rests on."""
-    torch.manual_seed(1)
-    lengths = (10, 30, 100)
-    print("entropy of the head weights at initialisation, nats, at lengths", *lengths)
-    for num_heads, embed_dim in ((4, 256), (8, 512)):
-        print(f"{num_heads} heads, width {embed_dim}; at most", end=" ")
-        print(f"{float(torch.tensor(float(num_heads)).log()):.2f}")
-        for kind in HEAD_WEIGHTS:
-            row = [
-                initial_entropy(
-                    embed_dim=embed_dim,
-                    num_heads=num_heads,
-                    head_weights=kind,
-                    length=length,
-                    modules=25,
-                )
-                for length in lengths
-            ]
-            print(f"  {kind:5}", *(f"{entropy:5.2f}" for entropy in row))
-
-
-if __name__ == "__main__":
-    main()

@@ -220,7 +220,7 @@ class CrossAggregationSelfAttention(Recordable):
 
         The mean is the default because the paper's sum saturates the softmax: its gradient, and
         with it W's, vanishes. Entropy of Λ (nats) at initialisation, at lengths 10, 30, 100
-        (`python -m dc_nmt_plugin.analysis.routing`):
+        (`dc-nmt head-weights`):
 
             heads (max)   mean              sum
             4 (1.39)      1.10 0.64 0.34    0.19 0.00 0.00

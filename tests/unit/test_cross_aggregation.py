@@ -9,7 +9,6 @@ from reference.cross_aggregation import cross_aggregation, simple_routing
 from torch import nn
 
 from dc_nmt_plugin.analysis.routing import (
-    EntropyByLength,
     added_norm_total,
     entropy_total,
     head_weight_totals,
@@ -308,17 +307,6 @@ def test_records_are_distributions_and_totals_add_up():
     assert sentences == 3 and sums == pytest.approx(head_weights.sum(0).tolist())
     expected = sum(-float(w) * math.log(w) for w in head_weights.flatten())
     assert entropy_total(head_weights) == (pytest.approx(expected), 3)
-
-
-def test_entropy_by_length():
-    uniform, peaked = torch.full((2,), 0.5), torch.tensor([1.0, 0.0])
-    table = EntropyByLength((2, 4))
-    padding = torch.tensor([[True, True, False, False, False], [True, True, True, True, False]])
-    table.add(torch.stack([uniform, peaked]), padding, 5)
-    table.add(torch.stack([peaked, uniform]), None, 4)
-    table.add(uniform[None], None, 9)
-    means = table.means()
-    assert means == pytest.approx({"≤ 2": 0.0, "≤ 4": math.log(2) * 2 / 3, "> 4": math.log(2)})
 
 
 def test_the_sum_saturates_the_head_weights_and_the_mean_does_not():
