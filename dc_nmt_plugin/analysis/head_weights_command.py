@@ -86,6 +86,8 @@ def trained(args: argparse.Namespace) -> list[dict[str, Any]]:
     """Rows of a model's encoder layers, with its own head weights and with the other ones."""
     from fairseq import checkpoint_utils
 
+    from .. import registration as registration
+
     models, _, task = checkpoint_utils.load_model_ensemble_and_task(
         [args.path], arg_overrides={"data": args.data}
     )

@@ -225,6 +225,10 @@ class CrossAggregationSelfAttention(Recordable):
             heads (max)   mean              sum
             4 (1.39)      1.10 0.64 0.34    0.19 0.00 0.00
             8 (2.08)      1.98 1.36 0.74    0.61 0.03 0.00
+
+        After training (Multi30k, 4 heads of width 128 in all) the mean has sharpened too, to
+        0.07 0.14 0.00 in the first layer and 0.01 0.00 0.00 in the last: each layer has learnt
+        which head to vote for. The mean leaves it the time to.
         """
         total = voting.sum(dim=-1)  # (B, H)
         if self.head_weights == "mean":
