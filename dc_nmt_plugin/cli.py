@@ -24,8 +24,10 @@ COMMANDS = {
     "average": ("averaging", "average checkpoints"),
     "export": ("export", "a checkpoint without auxiliary decoders, or as fairseq's transformer"),
     "progress": ("progress", "one readable line from the log of a running fairseq-train"),
-    "score": ("report.score_command", "score the output of fairseq-generate"),
-    "report": ("report.report_command", "finished runs side by side"),
+    "score": ("report.score_command", "every score that papers print, of a translation"),
+    "report": ("report.report_command", "finished runs side by side, with examples"),
+    "compare": ("report.compare_command", "systems against a baseline: significance, lengths"),
+    "results": ("report.results_command", "finished runs in one table, beside published numbers"),
 }
 
 

@@ -55,11 +55,3 @@ def read_generated(
     if missing:
         raise UserError(f"{path}: no hypothesis for sentence {missing[0]} (H-{missing[0]})")
     return Generated([best[number] for number in sorted(best)], speed)
-
-
-def detokenize(lines: list[str], lang: str) -> list[str]:
-    """Undo Moses tokenisation."""
-    from sacremoses import MosesDetokenizer
-
-    moses = MosesDetokenizer(lang=lang)
-    return [moses.detokenize(line.split(), unescape=False) for line in lines]

@@ -12,6 +12,9 @@ from typing import Any
 from ..corpus.checks import read_lines
 from ..errors import UserError
 
+ARCHITECTURE = re.compile(r"\barch='(\w+)'|'arch': '(\w+)'")
+DECODER = re.compile(r"'decode_with': '([^']+)'")
+WITHOUT_FUSION = "'no_aux_fusion': True"
 PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 STATISTICS = re.compile(r"\| (train_inner|train|valid) \| (\{.*\})$")
 
@@ -24,6 +27,7 @@ class TrainingLog:
     updates: int
     tokens_per_second: float  # target tokens, median over the log's intervals
     train_seconds: float  # with validation and saving; fairseq carries it over a resumption
+    arch: str | None = None
 
 
 def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
@@ -44,11 +48,13 @@ def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
     Raises:
         UserError: the file is no such log.
     """
-    parameters, updates, speeds = None, 0, []
+    parameters, arch, updates, speeds = None, None, 0, []
     seconds = 0.0
     for line in read_lines(path):
         if match := PARAMETERS.search(line):
             parameters = int(match[1].replace(",", ""))
+        if arch is None and (match := ARCHITECTURE.search(line)):
+            arch = match[1] or match[2]
         parsed = parse_statistics(line)
         if parsed is None or parsed[0] != "train_inner":
             continue
@@ -59,4 +65,18 @@ def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
     if parameters is None or not speeds:
         raise UserError(f"{path}: not a log of fairseq-train --log-format json")
     # The first interval includes warming up of caches and has few steps.
-    return TrainingLog(parameters, updates, statistics.median(speeds[1:] or speeds), seconds)
+    speed = statistics.median(speeds[1:] or speeds)
+    return TrainingLog(parameters, updates, speed, seconds, arch)
+
+
+def read_decoder(path: str | os.PathLike[str]) -> str | None:
+    """What ``--decode-with`` and ``--no-aux-fusion`` chose, from the log of ``fairseq-generate``.
+
+    None for the main decoder as trained, or where the log does not tell.
+    """
+    for line in read_lines(path) if os.path.getsize(path) else []:
+        if match := DECODER.search(line):
+            found = [match[1]] if match[1] != "main" else []
+            found += ["without fusion"] if WITHOUT_FUSION in line else []
+            return " ".join(found) or None
+    return None

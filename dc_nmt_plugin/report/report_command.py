@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from ..corpus.checks import read_lines
-from ..errors import UserError
-from .results import Result, format_examples, format_results
+from .results import Result, format_examples, format_results, read_result
 from .significance import format_comparisons, paired_bootstrap
+from .systems import Given, labels, load_systems
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,31 +22,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--examples", type=int, default=3, metavar="N", help="0 for none")
     parser.add_argument("--json", action="store_true", help="print one JSON array instead")
     args = parser.parse_args(argv)
-    results = [_read_result(path) for path in args.results]
-    references = {result.reference for result in results}
-    if len(references) > 1:
-        raise UserError("results on different tests: " + ", ".join(sorted(references)))
+    results = _named(args.results)
+    names = [result.name for result in results]
+    with_text = all(result.texts or result.hypotheses for result in results)
+    systems = load_systems(args.results, Given(), names) if with_text else []
     if args.json:
         print(json.dumps([result.to_json() for result in results], indent=2))
         return 0
     print(format_results(results))
-    texts = {r.name: read_lines(r.hypotheses) for r in results if r.hypotheses}
+    if not systems:
+        return 0
+    texts = {system.label: system.texts.raw.hypotheses for system in systems}
+    raw, language = systems[0].texts.raw, systems[0].target_lang
     if len(texts) > 1:
-        lines = read_lines(results[0].reference)
-        comparisons = paired_bootstrap(texts, lines, results[0].target_lang)
-        print("\n" + format_comparisons(next(iter(texts)), comparisons))
-    if texts and args.examples > 0:
-        source = read_lines(results[0].source) if results[0].source else []
-        reference = read_lines(results[0].reference)
-        print("\n" + format_examples(texts, reference, source, args.examples))
+        print("\n" + format_comparisons(paired_bootstrap(texts, raw.references, language)))
+    if args.examples > 0:
+        source = systems[0].source or []
+        print("\n" + format_examples(texts, raw.references, source, args.examples))
     return 0
 
 
-def _read_result(path: Path) -> Result:
-    try:
-        values = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise UserError(f"{path}: not JSON: {error}") from error
-    return Result.from_json(values, path)
+def _named(paths: Sequence[Path]) -> list[Result]:
+    """Results by their own names, or by their folders where two have the same name."""
+    results = [read_result(path) for path in paths]
+    if len({result.name for result in results}) == len(results):
+        return results
+    folders = labels(paths)
+    return [replace(r, name=folder) for r, folder in zip(results, folders, strict=True)]

@@ -1,21 +1,30 @@
-"""Results of several models side by side, as plain text."""
+"""What a run's ``result.json`` holds, and several of them as plain text."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
 from ..table import format_table
+from .scores import MetricScore
+from .texts import TextFiles, locate
+
+RESULT = Path("score", "result.json")  # where recipes leave it in a run's folder
 
 
 @dataclass(frozen=True)
 class Result:
-    """One trained and scored model: what a run's ``result.json`` holds."""
+    """One trained and scored model: what a run's ``result.json`` holds.
+
+    The fields with defaults are absent from results of 0.1.0's first recipes.
+    """
 
     name: str
-    source_lang: str
+    source_lang: str | None
     target_lang: str
     sentences: int
     bleu: float
@@ -30,19 +39,68 @@ class Result:
     train_seconds: float | None
     decode_sentences_per_second: float | None
     hypotheses: str | None  # file of detokenised hypotheses
-    reference: str
+    reference: str | None
     source: str | None
+    arch: str | None = None
+    decode_with: str | None = None  # decoder of a model with auxiliary decoders, if not the main
+    scores: tuple[MetricScore, ...] = field(default=())
+    texts: TextFiles | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: Any, origin: object) -> Result:
-        names = [field.name for field in fields(cls)]
-        absent = [n for n in names if n not in values] if isinstance(values, dict) else names
+        """Raises UserError where `values` is not what ``dc-nmt score --json`` wrote."""
+        needed = [f.name for f in fields(cls) if f.default is MISSING]
+        absent = [n for n in needed if n not in values] if isinstance(values, dict) else needed
         if absent:
             raise UserError(f"{origin}: not a result of dc-nmt score, '{absent[0]}' is missing")
-        return cls(**{name: values[name] for name in names})
+        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        known["scores"] = tuple(MetricScore.from_json(s, origin) for s in known.get("scores", ()))
+        if known.get("texts"):
+            known["texts"] = TextFiles.from_json(known["texts"], origin)
+        return cls(**known)
+
+    def score(self, metric: str) -> MetricScore | None:
+        return next((score for score in self.scores if score.metric == metric), None)
+
+    @property
+    def paper_metric(self) -> str | None:
+        """The metric marked as the paper's."""
+        return next((score.metric for score in self.scores if score.paper), None)
+
+    def text_files(self, origin: Path) -> TextFiles | None:
+        """The files that were scored, found from `origin`, the place of ``result.json``."""
+        files = self.texts
+        if files is None and self.hypotheses:
+            files = TextFiles(self.hypotheses, "raw", self.target_lang, reference=self.reference)
+        return files.beside(origin) if files else None
+
+
+def read_result(path: Path) -> Result:
+    """Read a ``result.json``, or that of a run's folder.
+
+    Raises:
+        UserError: it is missing, not JSON or no result.
+    """
+    if path.is_dir():
+        if not (path / RESULT).is_file():
+            raise UserError(f"{path}: no {RESULT} in it: the run is not finished, or no run")
+        path = path / RESULT
+    try:
+        values = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON: {error}") from error
+    result = Result.from_json(values, path)
+    return replace(
+        result,
+        hypotheses=locate(result.hypotheses, path),
+        reference=locate(result.reference, path),
+        source=locate(result.source, path),
+    )
 
 
 def format_results(results: Sequence[Result]) -> str:

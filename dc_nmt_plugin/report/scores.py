@@ -1,13 +1,17 @@
-"""BLEU and chrF against the raw reference, with signatures."""
+"""Scores of one system, with signatures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF
 
 from ..errors import UserError
+from .metrics import Metric
+from .text_checks import check_counts
+from .texts import Texts
 
 
 @dataclass(frozen=True)
@@ -22,20 +26,62 @@ class Scores:
     chrf_signature: str
 
 
+@dataclass(frozen=True)
+class MetricScore:
+    """One line of the score table.
+
+    Attributes:
+        metric: a name in metrics.METRICS
+        score: 0 to 100
+        signature: sacreBLEU's
+        text: how both sides came to be what was scored
+        paper: this is the number that the paper printed
+    """
+
+    metric: str
+    score: float
+    signature: str
+    text: str
+    paper: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Any, origin: object) -> MetricScore:
+        """Raises UserError where `values` is not what :meth:`to_json` made."""
+        try:
+            return cls(**{f.name: values[f.name] for f in fields(cls)})
+        except (KeyError, TypeError):
+            raise UserError(f"{origin}: 'scores' is not what dc-nmt score writes") from None
+
+
+def score_metrics(
+    texts: Texts, metrics: Sequence[Metric], target_lang: str, paper: Metric | None = None
+) -> list[MetricScore]:
+    """Score with several metrics.
+
+    Raises:
+        UserError: a metric needs tokenised text and there is none.
+    """
+    found = []
+    for metric in metrics:
+        sides = texts.sides(metric)
+        score, signature = metric.score(sides.hypotheses, sides.references, target_lang)
+        found.append(MetricScore(metric.name, score, signature, sides.origin, metric is paper))
+    return found
+
+
 def score_text(hypotheses: Sequence[str], references: Sequence[str], target_lang: str) -> Scores:
     """Score detokenised hypotheses; ``target_lang`` chooses sacrebleu's tokeniser (zh, else 13a).
 
     Raises:
         UserError: not as many hypotheses as references.
     """
-    if len(hypotheses) != len(references):
-        raise UserError(
-            f"{len(hypotheses)} hypotheses for {len(references)} references: "
-            "the scores would compare different sentences"
-        )
+    check_counts(len(hypotheses), len(references))
     metrics = (
-        BLEU(trg_lang=target_lang),
-        BLEU(trg_lang=target_lang, lowercase=True),
+        BLEU(trg_lang=target_lang, force=True),
+        BLEU(trg_lang=target_lang, lowercase=True, force=True),
         CHRF(),
     )
     found = [metric.corpus_score(hypotheses, [references]).score for metric in metrics]

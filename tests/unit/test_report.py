@@ -105,7 +105,7 @@ def scored(tmp_path, capsys):
     """A folder with two results on one test set."""
     (tmp_path / "train.log").write_text(LOG)
     (tmp_path / "gen.txt").write_text(GENERATED)
-    (tmp_path / "ref.de").write_text("A bc!\nnothing here\nCC &amp; D\n")
+    (tmp_path / "ref.de").write_text("A bc!\nnothing here\nCC & D\n")
     (tmp_path / "src.en").write_text("a\nempty\nc\n")
     for name in ("plain", "dc"):
         flags = (
@@ -125,7 +125,7 @@ def scored(tmp_path, capsys):
 
 
 def test_score_then_report(scored, capsys):
-    assert (scored / "dc.de").read_text() == "A bc!\n\nCC &amp; D\n"  # detokenised, & kept
+    assert (scored / "dc.de").read_text() == "A bc!\n\nCC & D\n"  # detokenised, unescaped
     result = json.loads((scored / "dc.json").read_text())
     assert (result["sentences"], result["parameters"], result["updates"]) == (3, 1_234_567, 25)
     results = [str(scored / "plain.json"), str(scored / "dc.json")]
@@ -150,14 +150,36 @@ def test_a_wrong_number_of_sentences_is_refused(scored):
 def test_report_refuses_what_is_no_result(scored):
     (scored / "broken.json").write_text("{")
     (scored / "other.json").write_text('{"bleu": 3}')
-    elsewhere = json.loads((scored / "dc.json").read_text()) | {"reference": "elsewhere.de"}
+    elsewhere = json.loads((scored / "dc.json").read_text())
+    elsewhere["texts"]["reference"] = str(scored / "other.de")
+    (scored / "other.de").write_text("A bc!\nsomething else\nCC & D\n")
     (scored / "elsewhere.json").write_text(json.dumps(elsewhere))
     for name, message in (
         ("broken", "not JSON"), ("other", "'name' is missing"), ("absent", "cannot be read"),
-        ("elsewhere", "results on different tests"),
+        ("elsewhere", "different tests: plain and dc: their references differ in line 2"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=message):
             main([str(scored / "plain.json"), str(scored / f"{name}.json")])
+
+
+def test_results_without_the_later_fields_are_read(scored, capsys):
+    """Recipes wrote such results before metrics had names."""
+    later = ("arch", "decode_with", "scores", "texts")
+    for name in ("plain", "dc"):
+        values = json.loads((scored / f"{name}.json").read_text())
+        old = {key: value for key, value in values.items() if key not in later}
+        (scored / f"{name}.json").write_text(json.dumps(old))
+    assert main([str(scored / "plain.json"), str(scored / "dc.json")]) == 0
+    assert "against plain" in capsys.readouterr().out
+
+
+def test_two_runs_of_one_name_are_told_apart(scored, capsys):
+    for run in ("seed1", "seed2"):
+        (scored / run / "score").mkdir(parents=True)
+        (scored / run / "score" / "result.json").write_text((scored / "dc.json").read_text())
+    assert main([str(scored / "seed1"), str(scored / "seed2/score/result.json")]) == 0
+    printed = capsys.readouterr().out
+    assert "against seed1" in printed and "\nseed2 " in printed
 
 
 def test_progress_shows_one_line_and_keeps_the_log(tmp_path, capsys, monkeypatch):

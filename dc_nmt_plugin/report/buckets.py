@@ -1,0 +1,129 @@
+"""Scores by length of the source sentence: the table and the figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UserError
+from ..files import replacing
+from .metrics import Metric
+from .text_checks import UNSPACED
+
+EDGES = (10, 20, 30, 40, 50, 60)  # compare-mt's own
+PLOTS = ("png", "pdf", "svg")
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Sentences with ``low`` to ``high`` source words.
+
+    Attributes:
+        low, high: both included; high is None in the last bucket
+        sentences: how many
+        scores: system → corpus score of these sentences
+    """
+
+    low: int
+    high: int | None
+    sentences: int
+    scores: dict[str, float]
+
+    @property
+    def label(self) -> str:
+        return f"{self.low}+" if self.high is None else f"{self.low}-{self.high}"
+
+
+def parse_edges(flag: str, text: str) -> tuple[int, ...]:
+    """Rising whole numbers separated by commas.
+
+    Raises:
+        UserError: they are not.
+    """
+    try:
+        edges = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        edges = ()
+    if not edges or edges[0] < 1 or list(edges) != sorted(set(edges)):
+        raise UserError(f"{flag}: '{text}' is not a rising list of lengths such as 10,20,30")
+    return edges
+
+
+def source_lengths(lines: Sequence[str], lang: str | None) -> list[int]:
+    """Words of each line, or characters where the language writes no spaces (zh, ja)."""
+    if lang in UNSPACED:
+        return [len("".join(line.split())) for line in lines]
+    return [len(line.split()) for line in lines]
+
+
+def score_buckets(
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    lengths: Sequence[int],
+    edges: Sequence[int],
+    metric: Metric,
+    target_lang: str,
+) -> list[Bucket]:
+    """Score the sentences of every length apart; empty buckets are left out.
+
+    Args:
+        systems: name → hypotheses
+        references: as many
+        lengths: of the source sentences
+        edges: lengths at which a new bucket begins: 10,20 makes 0-9, 10-19, 20 and more
+        metric: what is computed
+        target_lang: chooses sacreBLEU's tokeniser
+    """
+    bounds = [0, *edges]
+    highs: list[int | None] = [*(edge - 1 for edge in edges), None]
+    buckets = []
+    for low, high in zip(bounds, highs, strict=True):
+        chosen = [
+            i for i, length in enumerate(lengths) if length >= low and length <= (high or length)
+        ]
+        if not chosen:
+            continue
+        reference = [references[i] for i in chosen]
+        scores = {
+            name: metric.score([lines[i] for i in chosen], reference, target_lang)[0]
+            for name, lines in systems.items()
+        }
+        buckets.append(Bucket(low, high, len(chosen), scores))
+    return buckets
+
+
+def check_plot(flag: str, path: Path) -> None:
+    """Raises UserError where the name does not tell a format that is written."""
+    if path.suffix[1:].lower() not in PLOTS:
+        raise UserError(f"{flag}: '{path}' must end in one of .{', .'.join(PLOTS)}")
+
+
+def plot_buckets(buckets: Sequence[Bucket], path: Path, metric: str, unit: str) -> None:
+    """Draw one line a system over the buckets, with the number of sentences under each.
+
+    Args:
+        buckets: from :func:`score_buckets`
+        path: .png, .pdf or .svg
+        metric: name of the vertical axis
+        unit: what lengths count, "words" or "characters"
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    places = range(len(buckets))
+    for name, marker in zip(buckets[0].scores, "osD^vPX*" * len(buckets[0].scores), strict=False):
+        axes.plot(places, [b.scores[name] for b in buckets], marker=marker, label=name)
+    axes.set_xticks(places, [f"{b.label}\n({b.sentences:,})" for b in buckets])
+    axes.set_xlabel(f"{unit} of the source sentence (number of sentences)")
+    axes.set_ylabel(metric)
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend()
+    form = path.suffix[1:].lower()
+    # no date in the file: the same numbers make the same figure
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=form, dpi=150, metadata=metadata)

@@ -1,0 +1,171 @@
+"""compare-mt's HTML report and its bootstrap test (Neubig et al. 2019), as published.
+
+Its test is not sacreBLEU's: it draws samples of half the test set with replacement, which makes
+intervals √2 too wide, counts how often one system wins, and p is 1 minus the share of the better
+one, which is one-sided. The dual-contextual paper's marks come from it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import UserError
+
+RESAMPLES = 1000
+SEED = 12345
+MOST_SYSTEMS = 8  # compare-mt has colours for so many
+TITLE = "BLEU with compare-mt's test: half-size samples, one-sided"
+OURS = ("index.html", "compare_mt.css")
+
+
+@dataclass(frozen=True)
+class HalfSizeTest:
+    """compare-mt's test of a pair of systems.
+
+    Attributes:
+        left, right: names
+        left_wins, right_wins: share of the samples in which the one scores higher
+        p_value: 1 minus the greater share, one-sided
+    """
+
+    left: str
+    right: str
+    left_wins: float
+    right_wins: float
+
+    @property
+    def p_value(self) -> float:
+        return 1 - max(self.left_wins, self.right_wins)
+
+
+def write_report(
+    folder: Path,
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    source: Sequence[str] | None = None,
+    lowercase: bool = False,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> list[HalfSizeTest]:
+    """Write ``folder/index.html``: scores, lengths, n-grams, sentences; and run its test.
+
+    Args:
+        folder: made, or replaced where it holds an earlier report
+        systems: name → tokenised lines; the first is the baseline
+        references: tokenised lines
+        source: lines, shown beside the sentences
+        lowercase: ignore case
+        resamples: of the test
+        seed: of numpy's global generator, from which compare-mt draws
+
+    Raises:
+        UserError: the folder holds something else, there are too many systems, or compare-mt is
+            not installed.
+    """
+    if folder.exists() and not _is_report(folder):
+        raise UserError(f"{folder}: exists and is no report of compare-mt: choose another folder")
+    if len(systems) > MOST_SYSTEMS:
+        raise UserError(f"compare-mt's report takes {MOST_SYSTEMS} systems, not {len(systems)}")
+    try:
+        from compare_mt import compare_mt_main as main
+        from compare_mt import reporters
+    except ImportError as error:
+        raise UserError(
+            f"compare-mt cannot be imported ({error}): pip install compare-mt six"
+        ) from error
+    names = list(systems)
+    outputs = [[line.split() for line in lines] for lines in systems.values()]
+    reference = [line.split() for line in references]
+    shown = [line.split() for line in source] if source is not None else None
+    with _settings(reporters, names, seed), contextlib.redirect_stdout(io.StringIO()):
+        score = main.generate_score_report(
+            reference, outputs, shown, bootstrap=resamples, title=TITLE,
+            case_insensitive=lowercase,
+        )  # fmt: skip
+        reports = [("Aggregate Scores", [score])]
+        reports += _analyses(main, reference, outputs, shown, lowercase)
+        with _replacing_folder(folder) as temporary:
+            reporters.generate_html_report(reports, str(temporary), "compare-mt")
+    return [
+        HalfSizeTest(names[left], names[right], wins[0], wins[1])
+        for (left, right), wins in score.wins or ()
+    ]
+
+
+def _analyses(
+    main: Any, reference: Any, outputs: Any, source: Any, lowercase: bool
+) -> list[tuple[str, list[Any]]]:
+    """The sections of compare-mt's default report after the scores."""
+    case: dict[str, Any] = {"case_insensitive": lowercase}
+    by: Callable[..., Any] = main.generate_sentence_bucketed_report
+    sections = [
+        ("Word Accuracies", [main.generate_word_accuracy_report(reference, outputs, **case)]),
+        (
+            "Sentence Buckets",
+            [
+                by(reference, outputs, source, bucket_type="length", statistic_type="score",
+                   score_measure="bleu", **case),
+                by(reference, outputs, source, bucket_type="lengthdiff"),
+                by(reference, outputs, source, bucket_type="score", score_measure="sentbleu",
+                   **case),
+            ],
+        ),
+    ]  # fmt: skip
+    pairs = ";".join(f"0-{other}" for other in range(1, len(outputs)))
+    if pairs:
+        ngrams = main.generate_ngram_report(reference, outputs, compare_directions=pairs, **case)
+        examples = main.generate_sentence_examples(
+            reference, outputs, source, compare_directions=pairs, **case
+        )
+        sections += [("Characteristic N-grams", [ngrams]), ("Sentence Examples", [examples])]
+    return sections
+
+
+@contextlib.contextmanager
+def _settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
+    """compare-mt's module variables, and numpy's global generator, put back afterwards."""
+    from matplotlib import pyplot
+
+    state = np.random.get_state()
+    np.random.seed(seed)
+    reporters.sys_names, reporters.fig_size = names, (6.0, 4.5)
+    reporters.fig_counter = reporters.tab_counter = 0
+    try:
+        yield
+    finally:
+        reporters.sys_names = reporters.fig_size = None
+        np.random.set_state(state)
+        pyplot.close("all")
+
+
+def _is_report(folder: Path) -> bool:
+    return folder.is_dir() and (
+        not any(folder.iterdir()) or all((folder / name).is_file() for name in OURS)
+    )
+
+
+@contextlib.contextmanager
+def _replacing_folder(folder: Path) -> Iterator[Path]:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {error.strerror}") from error
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        if folder.exists():
+            shutil.rmtree(folder)
+        temporary.rename(folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise

@@ -1,0 +1,76 @@
+"""Finished runs as numbers, without any text, so that they can be kept beside a recipe."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from ..files import replacing
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run.
+
+    Attributes:
+        label: name of the run's folder or as given, with the decoder if not the main one
+        run: its folder, relative to the checkout where it is below it
+        arch: value of ``--arch``
+        parameters, published_parameters: counts
+        updates: of the training
+        train_tokens_per_second: target tokens, median
+        decode_sentences_per_second: of the test set
+        score, bleu_lc, chrf: by the table's metric; lower-cased BLEU; chrF2
+        difference, p_value: against the baseline; None for the baseline
+        published_score, published_place: of the same architecture and task
+    """
+
+    label: str
+    run: str
+    arch: str | None
+    parameters: int | None
+    published_parameters: int | None
+    updates: int | None
+    train_tokens_per_second: float | None
+    decode_sentences_per_second: float | None
+    score: float
+    bleu_lc: float
+    chrf: float
+    difference: float | None
+    p_value: float | None
+    published_score: float | None
+    published_place: str | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A table of runs on one test set; the first row is the baseline."""
+
+    metric: str
+    signatures: dict[str, str]
+    sentences: int
+    rows: list[Row]
+
+    def save(self, path: Path) -> None:
+        """Write as JSON."""
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Facts:
+        """Raises UserError where the file is not what :meth:`save` wrote."""
+        try:
+            values: Any = json.loads(path.read_text("utf-8"))
+            names = [field.name for field in fields(Row)]
+            rows = [Row(**{name: row[name] for name in names}) for row in values["rows"]]
+            facts = cls(values["metric"], dict(values["signatures"]), values["sentences"], rows)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path}: not written by dc-nmt results --save: {error}") from error
+        if not rows:
+            raise UserError(f"{path}: has no rows")
+        return facts

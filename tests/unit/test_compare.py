@@ -1,0 +1,189 @@
+"""``dc-nmt compare``: tests, lengths, figure and compare-mt's report."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import numpy as np
+import pytest
+from reference.multi_bleu import multi_bleu
+
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.report import compare_command, comparemt, score_command
+from dc_nmt_plugin.report.buckets import parse_edges, score_buckets, source_lengths
+from dc_nmt_plugin.report.metrics import METRICS
+
+VOCABULARY = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
+
+
+def spoil(lines, share, seed):
+    chooser = random.Random(seed)
+    return [
+        " ".join("x" if chooser.random() < share else word for word in line.split())
+        for line in lines
+    ]
+
+
+@pytest.fixture(scope="module")
+def texts():
+    chooser = random.Random(1)
+    reference = [" ".join(chooser.choices(VOCABULARY, k=chooser.randint(5, 35))) for _ in range(60)]
+    source = [" ".join(["w"] * len(line.split())) for line in reference]
+    systems = {"base": spoil(reference, 0.3, 2), "good": spoil(reference, 0.1, 3)}
+    return {"ref.en": reference, "src.de": source, **systems}
+
+
+@pytest.fixture
+def folder(tmp_path, texts):
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def compare(folder, flags, capsys):
+    """(JSON, printed) of ``dc-nmt compare``."""
+    words = [str(folder / w) if (folder / w).exists() or "." in w else w for w in flags.split()]
+    assert compare_command.main([*words, "--json", str(folder / "out.json")]) == 0
+    return json.loads((folder / "out.json").read_text()), capsys.readouterr().out
+
+
+TEXT = "base good --reference ref.en --source src.de --target-lang en"
+
+
+def test_scores_differences_and_lengths(folder, texts, capsys):
+    tokenised = TEXT.replace("--reference", "--tokenized --tokenized-reference")
+    found, printed = compare(folder, f"{tokenised} --buckets 10,20", capsys)
+    assert found["metric"] == "multi-bleu"
+    base, good = found["comparisons"]
+    assert (base["name"], good["name"]) == ("base", "good")
+    assert base["difference"] is None and good["difference"] > 10 and good["p_value"] < 0.002
+    assert "full-size" in found["test"] and "seed 12345" in printed and "  *" in printed
+    assert "tok:none" in found["signature"] and found["length_unit"] == "words"
+    assert [(b["low"], b["high"]) for b in found["buckets"]] == [(0, 9), (10, 19), (20, None)]
+    assert sum(b["sentences"] for b in found["buckets"]) == 60
+    middle = [i for i, line in enumerate(texts["src.de"]) if 10 <= len(line.split()) < 20]
+    chosen = [[texts[name][i] for i in middle] for name in ("good", "ref.en")]
+    assert found["buckets"][1]["scores"]["good"] == pytest.approx(multi_bleu(*chosen))
+    assert "10-19" in printed and "20+" in printed
+
+
+@pytest.mark.parametrize("form", ["png", "pdf", "svg"])
+def test_the_figure_is_the_same_every_time(folder, form, capsys):
+    starts = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
+    for name in ("one", "two"):
+        compare(folder, f"{TEXT} --plot {name}.{form}", capsys)
+    one = (folder / f"one.{form}").read_bytes()
+    assert one.startswith(starts[form]) and len(one) > 5000
+    if form != "svg":  # its identifiers are random
+        assert one == (folder / f"two.{form}").read_bytes()
+
+
+def test_compare_mt_writes_its_report_and_its_own_test(folder, texts, capsys):
+    state = np.random.get_state()[1].tolist()
+    found, printed = compare(folder, f"{TEXT} --html report.html", capsys)
+    assert np.random.get_state()[1].tolist() == state
+    page = (folder / "report.html" / "index.html").read_text()
+    assert "half-size samples, one-sided" in page and "half-size samples, one-sided" in printed
+    for section in ("Aggregate Scores", "Sentence Buckets", "Characteristic N-grams", "Examples"):
+        assert section in page
+    (test,) = found["half_size_tests"]
+    assert (test["left"], test["right"], test["right_wins"]) == ("base", "good", 1.0)
+    # in vain into a folder with something else
+    (folder / "mine.html").mkdir()
+    (folder / "mine.html" / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match="no report of compare-mt"):
+        compare(folder, f"{TEXT} --html mine.html", capsys)
+    assert [p.name for p in (folder / "mine.html").iterdir()] == ["thesis.tex"]
+    assert not [p for p in folder.iterdir() if p.name.startswith(".")]
+
+
+def test_the_half_size_test_is_compare_mts_formula(tmp_path, texts, monkeypatch):
+    """Wins in samples of half the sentences, drawn with replacement by numpy's seeded generator."""
+    monkeypatch.setattr(comparemt, "_analyses", lambda *_: [])  # drawing takes seconds
+    monkeypatch.setattr("compare_mt.reporters.ScoreReport.plot", lambda *_, **__: None)
+    close = {"base": texts["base"][:12], "other": spoil(texts["ref.en"][:12], 0.3, 9)}
+    reference = texts["ref.en"][:12]
+    for name in comparemt.OURS:  # an earlier report is replaced
+        (tmp_path / "r").mkdir(exist_ok=True)
+        (tmp_path / "r" / name).write_text("old")
+    (test,) = comparemt.write_report(tmp_path / "r", close, reference, resamples=40, seed=3)
+    assert "old" not in (tmp_path / "r" / "index.html").read_text()[:100]
+    np.random.seed(3)
+    wins = [0, 0]
+    for _ in range(40):
+        sample = np.random.choice(range(12), size=6, replace=True)
+        base, other = (
+            multi_bleu([lines[i] for i in sample], [reference[i] for i in sample])
+            for lines in close.values()
+        )
+        wins[0] += base > other
+        wins[1] += other > base
+    assert [test.left_wins, test.right_wins] == [win / 40 for win in wins]
+    assert test.p_value == 1 - max(wins) / 40 and min(wins) > 0
+
+
+def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    for name in ("base", "good"):
+        flags = f"--hypothesis {name} --reference ref.en --source src.de --source-lang de \
+                 --target-lang en --name same --json runs/{name}/score/result.json --paper chrf"
+        score_command.main(flags.split())
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    capsys.readouterr()
+    found, _ = compare(folder, "runs/base runs/good/score/result.json", capsys)
+    assert [c["name"] for c in found["comparisons"]] == ["base", "good"]
+    assert found["metric"] == "chrf" and found["buckets"]
+    # plain text beside a run takes its reference
+    found, _ = compare(folder, "runs/base good --metric ter --names one,two", capsys)
+    assert [c["name"] for c in found["comparisons"]] == ["one", "two"]
+    assert found["comparisons"][1]["difference"] < 0
+
+
+def test_chinese_sources_are_counted_in_characters():
+    assert source_lengths(["我们 在家", "好"], "zh") == [4, 1]
+    assert source_lengths(["we are home", "good"], "en") == [3, 1]
+
+
+def test_buckets_without_sentences_are_left_out(texts):
+    systems = {"base": texts["base"][:2]}
+    found = score_buckets(
+        systems, texts["ref.en"][:2], [10, 40], (10, 20, 40), METRICS["mteval-v13a"], "en"
+    )
+    assert [(b.label, b.sentences) for b in found] == [("10-19", 1), ("40+", 1)]
+    assert parse_edges("--buckets", "5,10") == (5, 10)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("base --reference ref.en --target-lang en", "one system alone"),
+        ("base good --reference ref.en", "plain text needs --target-lang"),
+        ("base good --target-lang en", "plain text needs --reference"),
+        (f"{TEXT} --plot figure.jpeg", "--plot: '.*figure.jpeg' must end in one of .png"),
+        (f"{TEXT} --buckets 20,10", "--buckets: '20,10' is not a rising list"),
+        (f"{TEXT} --buckets ten", "--buckets: 'ten'"),
+        (f"{TEXT} --metric bleu", "--metric: 'bleu' is not one of"),
+        (f"{TEXT} --metric multi-bleu", "multi-bleu scores tokenised text"),
+        (f"{TEXT} --names one", "--names: 1 labels for 2 systems"),
+        (f"{TEXT} --names one,one", "one: given twice"),
+        (f"{TEXT} --metric chrf --html r.html", "compare-mt's report is of BLEU"),
+        ("base good --reference ref.en --target-lang en --plot f.png", "need --source"),
+        ("base short --reference ref.en --target-lang en", "1 hypotheses for 60 references"),
+        ("base good --reference ref.en --source short --target-lang en", "1 source lines for 60"),
+        ("base absent.en --reference ref.en --target-lang en", "absent.en: cannot be read"),
+        ("base runs --reference ref.en --target-lang en", "no score/result.json in it"),
+        ("base bad.json --reference ref.en --target-lang en", "bad.json: not JSON"),
+        ("base old.json --reference ref.en --target-lang en", "old.json: not a result"),
+    ],
+)
+def test_bad_input(folder, flags, message, capsys):
+    (folder / "short").write_text("one\n")
+    (folder / "runs").mkdir()
+    (folder / "bad.json").write_text("{")
+    (folder / "old.json").write_text("[]")
+    with pytest.raises(UserError, match=message):
+        compare(folder, flags, capsys)
+    assert not (folder / "out.json").exists() and not (folder / "f.png").exists()

@@ -1,0 +1,297 @@
+"""``dc-nmt results``: runs in one table, stored numbers, and the READMEs made from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes import recipe
+from dc_nmt_plugin.report import results_command
+from dc_nmt_plugin.report.facts import Facts
+from dc_nmt_plugin.report.logs import read_decoder, read_training_log
+from dc_nmt_plugin.report.published import flag_value, published
+from dc_nmt_plugin.report.results import read_result
+from dc_nmt_plugin.report.results_command import BEGIN, END, format_markdown, readme_block
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+REFERENCE = ["Ein Haus steht am Fluss.", "Die Katze schläft.", "Wir gehen heute nach Hause."]
+OTHER = ["Ein Haus steht am Bach.", "Die Katze schläft.", "Wir gehen nach Hause."]
+
+OLD = {
+    "name": "model", "source_lang": "en", "target_lang": "de", "sentences": 3, "bleu": 1.0,
+    "bleu_lc": 2.0, "chrf": 3.0, "bleu_signature": "b", "bleu_lc_signature": "lc",
+    "chrf_signature": "c", "parameters": 1_000_000, "updates": 2000,
+    "train_tokens_per_second": 1000.0, "train_seconds": 5.0, "decode_sentences_per_second": 50.0,
+    "hypotheses": "h.de", "reference": "ref.de", "source": None,
+}  # fmt: skip
+
+
+def finished(task, name, lines=REFERENCE, arch="transformer_dc", score="score", **values):
+    """A run as the first recipes left it: result.json without the later fields."""
+    run = task / name
+    (run / score).mkdir(parents=True)
+    (task / "ref.de").write_text("\n".join(REFERENCE) + "\n")
+    (run / f"{score}.de").write_text("\n".join(lines) + "\n")
+    (run / "command.txt").write_text(f"fairseq-train data --arch {arch} --dropout 0.1\n")
+    files = {"hypotheses": str(run / f"{score}.de"), "reference": str(task / "ref.de")}
+    (run / score / "result.json").write_text(json.dumps({**OLD, **files, **values}))
+    return run
+
+
+@pytest.fixture
+def task(tmp_path, monkeypatch):
+    """Two runs, the plain Transformer after the other in alphabetical order."""
+    folder = tmp_path / "runs" / "multi30k_en_de"
+    finished(folder, "a-dc", OTHER, parameters=1_500_000, train_tokens_per_second=800.0)
+    finished(folder, "b-plain", arch="transformer_standard")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def results(*words):
+    assert results_command.main([str(word) for word in words]) == 0
+
+
+def rows(capsys, *words):
+    results(*words, "--json")
+    return json.loads(capsys.readouterr().out)["rows"]
+
+
+def test_the_table_of_runs(task, capsys):
+    plain, dual = rows(capsys, task)
+    assert (plain["label"], plain["arch"], plain["difference"]) == (
+        "b-plain", "transformer_standard", None,
+    )  # fmt: skip
+    assert dual["run"] == "runs/multi30k_en_de/a-dc" and dual["arch"] == "transformer_dc"
+    assert plain["score"] == 100 and dual["difference"] == pytest.approx(dual["score"] - 100)
+    assert 0 < dual["p_value"] <= 1
+    results(task)
+    printed = capsys.readouterr().out
+    assert "1,500,000" in printed and " 0.80 " in printed  # speed relative to the baseline's
+    assert "1.00 is 1,000 target tokens/s in training and 50 sentences/s" in printed
+    assert "published" not in printed  # nothing is, for this task
+    assert "against b-plain" in printed and "tok:13a" in printed
+
+
+def test_the_baseline_metric_and_labels_are_chosen(task, capsys):
+    flags = [task, "--name", "a-dc=Enc-DC", "--baseline", "Enc-DC", "--metric", "chrf"]
+    first, second = rows(capsys, *flags)
+    assert (first["label"], second["label"]) == ("Enc-DC", "b-plain")
+    assert first["difference"] is None and second["difference"] > 0
+    results(*flags)
+    assert "chrf: nrefs:1" in capsys.readouterr().out
+
+
+def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
+    (alone,) = rows(capsys, task / "a-dc")
+    assert alone["label"] == "a-dc" and alone["p_value"] is None and alone["score"] < 100
+    (task / "c-running").mkdir()
+    (task / "c-running" / "command.txt").write_text("fairseq-train data\n")
+    results(task)
+    assert "not finished, left out: " in capsys.readouterr().err
+    again = finished(task.parent / "again", "a-dc")
+    labels = [row["label"] for row in rows(capsys, task / "a-dc", again)]
+    assert labels == ["multi30k_en_de/a-dc", "again/a-dc"]
+
+
+class Printed:
+    """A recipe with published scores."""
+
+    def __init__(self, scores):
+        self.scores = scores
+
+    def published(self):
+        return self.scores
+
+
+@pytest.fixture
+def recipes(monkeypatch):
+    """Name a task's published scores."""
+
+    def give(task, scores):
+        monkeypatch.setattr(recipe, "tasks", lambda: {task: None})
+        monkeypatch.setattr(recipe, "load", lambda name: Printed(scores))
+
+    return give
+
+
+def test_one_run_decoded_in_two_ways(task, capsys, recipes):
+    recipes("multi30k_en_de", {"transformer_ms_aux": (30.0, "Table 4")})
+    aux = {"texts": None, "decode_with": "aux:2"}
+    run = finished(task, "d-aux", arch="transformer_ms_aux")
+    (run / "generate.log").write_text("INFO: {'task': {'decode_with': 'main'}}\n")
+    (run / "score-aux2").mkdir()
+    files = {"hypotheses": str(task / "a-dc/score.de"), "reference": str(task / "ref.de")}
+    texts = {**files, "kind": "raw", "target_lang": "de"}
+    (run / "score-aux2" / "result.json").write_text(
+        json.dumps({**OLD, **files, **aux, "arch": "transformer_ms_aux", "texts": texts})
+    )
+    main, auxiliary = rows(capsys, run)
+    assert (main["label"], auxiliary["label"]) == ("d-aux", "d-aux, decoder aux:2")
+    # what papers print is translated by the main decoder
+    assert main["published_score"] == 30 and auxiliary["published_score"] is None
+
+
+@pytest.mark.parametrize(
+    ("line", "decoder"),
+    [
+        ("{'_name': 'x', 'decode_with': 'main', 'no_aux_fusion': False}", None),
+        ("{'decode_with': 'aux:3', 'no_aux_fusion': False}", "aux:3"),
+        ("{'decode_with': 'main', 'no_aux_fusion': True}", "without fusion"),
+        ("{'decode_with_beam': 1}", None),
+        ("", None),
+    ],
+)
+def test_the_decoder_is_in_the_log(tmp_path, line, decoder):
+    (tmp_path / "log").write_text(line)
+    assert read_decoder(tmp_path / "log") == decoder
+
+
+@pytest.mark.parametrize("form", ["arch='transformer_dc', x", "'arch': 'transformer_dc'"])
+def test_the_architecture_is_in_the_log(tmp_path, form):
+    (tmp_path / "log").write_text(
+        f"INFO | Namespace({form})\nnum. shared model params: 12 (num\n"
+        '1 | INFO | train_inner | {"num_updates": "1", "wps": "2", "wall": "3"}\n'
+    )
+    assert read_training_log(tmp_path / "log").arch == "transformer_dc"
+
+
+# -- published numbers -------------------------------------------------------------------------
+
+
+def test_published_parameters_are_those_of_the_papers_task():
+    def parameters(task, arch):
+        return published(task, arch, []).parameters
+
+    assert parameters("wmt14_en_de", "transformer_dc") == 73_860_000
+    assert parameters("wmt14_en_de", "transformer_standard") == 61_200_000
+    assert parameters("iwslt15_en_vi", "transformer_standard_iwslt") == 12_800_000
+    assert parameters("wmt13_es_en", "gru_selfattn_residual_baseline") == 108_700_000
+    assert parameters("multi30k_en_de", "transformer_dc") is None
+    assert parameters("wmt14_en_de", "transformer") is None
+
+
+def test_published_scores_go_by_architecture_and_flags(recipes):
+    printed = {
+        "transformer_mlmha": (27.0, "Table A"),
+        "transformer_mlmha --source-features s-agg --source-layers 3": (28.0, "Table B"),
+        "transformer_mlmha --source-features s-agg": (27.5, "Table C"),
+    }
+    recipes("task", printed)
+
+    def score(*flags):
+        found = published("task", "transformer_mlmha", ["fairseq-train", *flags])
+        return found.score, found.place
+
+    assert score() == (27.0, "Table A")
+    assert score("--source-features", "s-agg", "--source-layers", "3") == (28.0, "Table B")
+    assert score("--source-layers=2", "--source-features=s-agg") == (27.5, "Table C")
+    assert published("task", "transformer_dc", []).score is None
+    assert published("elsewhere", "transformer_mlmha", []).score is None
+    assert flag_value(["--a", "1", "--a", "2"], "--a") == "2"
+
+
+def test_the_table_shows_published_numbers_and_the_distance(task, capsys, recipes):
+    recipes("multi30k_en_de", {"transformer_standard": (98.5, "Some Table 2")})
+    results(task, "--latex")
+    printed = capsys.readouterr().out
+    assert "published BLEU & to published" in printed and "98.5 & $+1.50$" in printed
+    assert "% published: Some Table 2" in printed
+
+
+# -- stored numbers and READMEs ----------------------------------------------------------------
+
+
+def test_numbers_are_stored_without_text_and_made_into_a_readme(task, tmp_path, capsys):
+    home = tmp_path / "examples" / "multi30k_en_de"
+    home.mkdir(parents=True)
+    (home / "README.md").write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
+    results(task, "--save", home / "results.json", "--update-readme", "--markdown")
+    printed = capsys.readouterr().out.strip()
+    stored = (home / "results.json").read_text()
+    assert "Katze" not in stored and str(tmp_path) not in stored
+    readme = (home / "README.md").read_text()
+    assert readme == f"# Title\n\n{BEGIN}\n\n{printed}\n\n{END}\n\nThe end.\n"
+    assert printed.startswith("| run | architecture | parameters | updates | training speed |")
+    assert "| `b-plain` | `transformer_standard` | 1,000,000 | 2,000 | 1.00 | 1.00 |" in printed
+    # the stored numbers alone make the same table, and writing it again changes nothing
+    for folder in task.iterdir():
+        if folder.is_dir():
+            (folder / "score" / "result.json").unlink()
+    results(home, "--markdown", "--update-readme")
+    assert capsys.readouterr().out.strip() == printed
+    assert (home / "README.md").read_text() == readme
+
+
+def test_a_task_without_stored_numbers_shows_its_runs(task, tmp_path, capsys):
+    home = tmp_path / "examples" / "multi30k_en_de"
+    home.mkdir(parents=True)
+    assert [row["label"] for row in rows(capsys, home)] == ["b-plain", "a-dc"]
+    (tmp_path / "examples" / "new_task").mkdir()
+    with pytest.raises(UserError, match=r"new_task: neither .*results.json nor runs in"):
+        results(tmp_path / "examples" / "new_task")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(EXAMPLES.glob("*/results.json")), ids=lambda path: path.parent.name
+)
+def test_the_readme_shows_the_stored_numbers(path):
+    """`dc-nmt results examples/TASK --update-readme` makes them equal."""
+    readme = (path.parent / "README.md").read_text(encoding="utf-8")
+    assert readme_block(Facts.read(path)) in readme
+
+
+def test_multi30k_has_stored_numbers():
+    facts = Facts.read(EXAMPLES / "multi30k_en_de" / "results.json")
+    assert facts.rows[0].arch == "transformer_standard" and facts.sentences == 1000
+    assert all(not Path(row.run).is_absolute() for row in facts.rows)
+    assert format_markdown(facts).count("\n| `") == len(facts.rows)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("absent", "absent: no such run or folder of runs"),
+        ("empty", "empty: no finished run in it"),
+        ("runs/multi30k_en_de/a-dc/broken.json", "broken.json: not JSON"),
+        ("runs/multi30k_en_de --baseline dc", "--baseline: 'dc' is not one of a-dc, b-plain"),
+        ("runs/multi30k_en_de --name dc=x", "--name: 'dc' is not one of a-dc, b-plain"),
+        ("runs/multi30k_en_de --name a-dc", "--name: 'a-dc' is not FOLDER=LABEL"),
+        ("runs/multi30k_en_de --metric bleu", "--metric: 'bleu' is not one of"),
+        ("runs/multi30k_en_de --update-readme", "--update-readme needs"),
+        ("runs/multi30k_en_de --save s.json --update-readme", "README.md: needs the line"),
+        ("runs/multi30k_en_de runs/other", "results on different tests: b-plain and x"),
+        ("stored --metric chrf", "need the folders of the runs"),
+        ("stored", "results.json: not written by dc-nmt results"),
+    ],
+)
+def test_bad_input(task, flags, message):
+    Path("empty").mkdir()
+    Path("stored").mkdir()
+    Path("stored/results.json").write_text('{"rows": [{}]}')
+    (task / "a-dc" / "broken.json").write_text("{")
+    finished(task.parent / "other", "x")
+    (task.parent / "other" / "ref.de").write_text("Ganz anders.\nJa.\nNein.\n")
+    with pytest.raises(UserError, match=message):
+        results(*flags.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "'name' is missing"),
+        (json.dumps({**OLD, "scores": [{"metric": "x"}]}), "'scores' is not what"),
+        (json.dumps({**OLD, "texts": {"kind": "raw"}}), "'texts' is not what"),
+        (
+            json.dumps({**OLD, "texts": {"hypotheses": "h", "kind": "x", "target_lang": "de"}}),
+            "unknown kind",
+        ),
+    ],
+)
+def test_invalid_results_are_named(tmp_path, text, message):
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_result(tmp_path / "result.json")

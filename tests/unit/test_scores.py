@@ -1,0 +1,279 @@
+"""Every metric against its definition, and from a user's files to the right text."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+import sacrebleu
+from reference.multi_bleu import multi_bleu, split_compounds
+
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.report import metrics, score_command
+from dc_nmt_plugin.report.metrics import METRICS, default_metrics
+from dc_nmt_plugin.report.tokenizers import MOSES, detokenize, tokenize
+
+WORDS = [
+    "Das",
+    "das",
+    "Haus",
+    "Kern-Kraft",
+    "a-b-c",
+    "-",
+    "steht",
+    ",",
+    ".",
+    "Über",
+    "über",
+    "x-",
+    "-x",
+    "1-2",
+]
+
+
+def corpus(seed, size=40):
+    """Tokenised references and translations that share many of their words, none without."""
+    chooser = random.Random(seed)
+    references = [chooser.choices(WORDS, k=chooser.randint(4, 20)) for _ in range(size)]
+    hypotheses = [
+        [chooser.choice(WORDS) if chooser.random() < 0.2 else word for word in line][: 4 + seed * 5]
+        for line in references
+    ]
+    return [" ".join(line) for line in hypotheses], [" ".join(line) for line in references]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_multi_bleu_is_its_definition(seed):
+    hypotheses, references = corpus(seed)
+
+    def score(name):
+        return METRICS[name].score(hypotheses, references, "de")[0]
+
+    assert score("multi-bleu") == pytest.approx(multi_bleu(hypotheses, references), abs=1e-9)
+    split = [[split_compounds(line) for line in side] for side in (hypotheses, references)]
+    assert score("compound-split") == pytest.approx(multi_bleu(*split), abs=1e-9)
+    assert abs(score("compound-split") - score("multi-bleu")) > 0.1
+    # Perl lower-cases ASCII alone, sacreBLEU all of Unicode
+    ascii_text = [[line.replace("Ü", "ü") for line in side] for side in (hypotheses, references)]
+    expected = multi_bleu(*ascii_text, lowercase=True)
+    assert score("multi-bleu-lc") == pytest.approx(expected, abs=1e-9)
+    assert score("multi-bleu-lc") > score("multi-bleu") == score("zh-words")
+
+
+def test_multi_bleu_smooths_nothing():
+    assert multi_bleu(["a b c d"], ["a x c d"]) == 0
+    assert METRICS["multi-bleu"].score(["a b c d"], ["a x c d"], "en")[0] == 0
+    assert METRICS["mteval-v13a"].score(["a b c d"], ["a x c d"], "en")[0] > 10
+
+
+@pytest.mark.parametrize(
+    "line", ["a-b-c", "ab-cd-ef", "a - b", "-a b-", "ü-ö x--y", "a-b c-d", "--a--", ""]
+)
+def test_compounds_are_split_as_by_the_perl_line(line):
+    assert metrics.split_compounds(line) == split_compounds(line)
+
+
+def test_the_other_metrics_are_those_of_sacrebleu():
+    hypotheses, references = ["The cat, it sat.", "A dog!"], ["the cat: it sat.", "A dog!"]
+    for name, options in (
+        ("mteval-v13a", {"tokenize": "13a"}), ("mteval-v13a-lc", {"lowercase": True}),
+        ("sacrebleu", {}), ("sacrebleu-tokenized", {}),
+    ):  # fmt: skip
+        expected = sacrebleu.corpus_bleu(hypotheses, [references], **options)
+        assert METRICS[name].score(hypotheses, references, "vi")[0] == expected.score
+    chrf, signature = METRICS["chrf"].score(hypotheses, references, "en")
+    assert chrf == sacrebleu.corpus_chrf(hypotheses, [references]).score and "nw:0" in signature
+    ter, _ = METRICS["ter"].score(hypotheses, references, "en")
+    assert ter == sacrebleu.corpus_ter(hypotheses, [references]).score
+    chinese, signature = METRICS["zh"].score(["我们 在家"], ["我们在家"], "zh")
+    assert chinese == pytest.approx(100) and "tok:zh" in signature
+    assert "tok:zh" in METRICS["sacrebleu"].score(["我"], ["我"], "zh")[1]
+
+
+def test_defaults_have_both_cases_and_what_the_language_needs():
+    german = default_metrics("de", tokenized=True)
+    assert german[:4] == ["mteval-v13a", "mteval-v13a-lc", "multi-bleu", "multi-bleu-lc"]
+    assert "compound-split" in german and "compound-split" not in default_metrics("en", True)
+    assert "sacrebleu-tokenized" in default_metrics("vi", True)
+    assert default_metrics("zh", True) == ["zh", "zh-words", "chrf", "ter"]
+    raw = default_metrics("de", tokenized=False)
+    assert not any(METRICS[name].tokenized for name in raw) and raw
+
+
+@pytest.mark.parametrize("tokenizer", MOSES)
+def test_tokenizers_undo_themselves(tokenizer):
+    text = ["It's a \"well-known\" fact, isn't it?", "R & D (100%) [x]"]
+    tokens = tokenize(text, tokenizer, "en")
+    assert detokenize(tokens, tokenizer, "en") == text
+    assert ("@-@" in tokens[0]) == ("-a" in tokenizer)
+    assert ("&apos;" in tokens[0] and "&amp;" in tokens[1]) == ("no-escape" not in tokenizer)
+
+
+def test_chinese_is_cut_into_words():
+    tokens = tokenize(["我们在家。"], "moses", "zh")[0]
+    assert tokens.replace(" ", "") == "我们在家。" and "我们 " in tokens
+
+
+# -- the command -----------------------------------------------------------------------------
+
+
+class Folder:
+    """A folder of texts, and ``dc-nmt score`` on them."""
+
+    def __init__(self, path, capsys):
+        self.path, self.capsys = path, capsys
+
+    def write(self, **texts):
+        for name, text in texts.items():
+            (self.path / name).write_text(text, encoding="utf-8")
+
+    def score(self, flags, lang="de"):
+        """(metric → line of the table, standard error, JSON)."""
+        words = [str(self.path / w) if (self.path / w).exists() else w for w in flags.split()]
+        out = self.path / "out.json"
+        words += ["--target-lang", lang, "--json", str(out)]
+        assert score_command.main(words) == 0
+        printed = self.capsys.readouterr()
+        rows = {line.split()[0]: line for line in printed.out.splitlines() if line.strip()}
+        return rows, printed.err, json.loads(out.read_text())
+
+
+@pytest.fixture
+def folder(tmp_path, capsys):
+    folder = Folder(tmp_path, capsys)
+    folder.write(
+        generated="H-1\t-1\tEin well-known@@ es &quot; Haus &quot; , das gibt .\n"
+        "H-0\t-1\tD@@ as Haus .\n",
+        raw='Das Haus.\nEin well-knownes "Haus", das gibt.\n',
+        ref='Das Haus.\nEin well-knownes "Haus", das es gibt.\n',
+        tok="Das Haus .\nEin well-knownes &quot; Haus &quot; , das es gibt .\n",
+    )
+    return folder
+
+
+def test_one_text_by_four_ways_has_the_same_scores(folder):
+    rows, err, result = folder.score("--generated generated --reference ref --tokenizer moses")
+    assert err == "" and list(rows)[-7:] == default_metrics("de", True)
+    scores = {s["metric"]: s["score"] for s in result["scores"]}
+    tokens = ["Das Haus .", "Ein well-knownes &quot; Haus &quot; , das gibt ."]
+    tokenised = (folder.path / "tok").read_text().splitlines()
+    assert scores["multi-bleu"] == pytest.approx(multi_bleu(tokens, tokenised))
+    raw = (folder.path / "raw").read_text().splitlines()
+    reference = (folder.path / "ref").read_text().splitlines()
+    assert scores["mteval-v13a"] == sacrebleu.corpus_bleu(raw, [reference]).score
+    folder.write(hyp="\n".join(tokens) + "\n")
+    for flags in (
+        "--hypothesis raw --reference ref --tokenizer moses",
+        "--hypothesis hyp --tokenized --reference ref --tokenizer moses",
+        "--hypothesis hyp --tokenized --tokenized-reference tok --tokenizer moses",
+        "--generated generated --reference ref --tokenized-reference tok --tokenizer moses",
+    ):
+        _, _, other = folder.score(flags)
+        assert {s["metric"]: s["score"] for s in other["scores"]} == scores, flags
+
+
+def test_it_is_said_how_the_reference_was_tokenised(folder):
+    rows, _, _ = folder.score("--generated generated --reference ref --tokenizer moses")
+    assert "reference tokenised by moses" in rows["multi-bleu"]
+    assert "moses undone; reference as given" in rows["mteval-v13a"]
+    flags = "--generated generated --tokenized-reference tok --tokenizer moses"
+    rows, _, _ = folder.score(flags)
+    assert "reference as given" in rows["multi-bleu"]
+    assert "reference moses undone" in rows["mteval-v13a"]
+    assert "tok:13a" in rows["mteval-v13a"] and "smooth:none" in rows["multi-bleu"]
+
+
+def test_metrics_are_chosen_and_one_is_the_papers(folder):
+    flags = "--hypothesis raw --reference ref --tokenizer moses"
+    rows, _, result = folder.score(f"{flags} --metrics chrf,multi-bleu-lc --paper multi-bleu-lc")
+    assert list(rows)[-2:] == ["chrf", "multi-bleu-lc"]
+    assert "the paper's" in rows["multi-bleu-lc"] and "the paper's" not in rows["chrf"]
+    assert [s["paper"] for s in result["scores"]] == [False, True]
+    rows, _, _ = folder.score(f"{flags} --metrics chrf --paper ter")  # added where not listed
+    assert list(rows)[-1] == "ter"
+    assert result["bleu"] and result["texts"]["tokenizer"] == "moses"
+
+
+def test_latex(folder, capsys):
+    words = f"--hypothesis {folder.path}/raw --reference {folder.path}/ref --target-lang de --latex"
+    assert score_command.main(words.split()) == 0
+    printed = capsys.readouterr().out
+    assert "mteval-v13a & " in printed and r"nrefs:1\textbar{}case" in printed
+    assert printed.count(r"\\") == 5 and r"\bottomrule" in printed
+
+
+@pytest.mark.parametrize(
+    ("texts", "flags", "message"),
+    [
+        ({"ref": "Das Haus.\n"}, "--reference ref", "2 hypotheses for 1 references"),
+        ({"tok": "a\nb\nc\n"}, "--reference ref --tokenized-reference tok",
+         "2 hypotheses for 3 references"),
+        ({"ref": "Das Haus .\nEin Haus , ja .\n"}, "--reference ref",
+         "looks tokenised .2 of 2 lines with free-standing punctuation, as line 1"),
+        ({"ref": "Das Haus\nGrün @-@ blau\n"}, "--reference ref",
+         "looks tokenised .'@-@' in line 2.* --tokenized-reference"),
+        ({"ref": "Das Haus\nGibt &apos;s\n"}, "--reference ref", "'&apos;' in line 2"),
+        ({"ref": "Das Haus.\nEin <unk>.\n"}, "--reference ref", "<unk> in 1 references.* line 2"),
+        ({"tok": "<<unk>> Haus .\nEin .\n"}, "--tokenized-reference tok", "<unk> in 1 references"),
+        ({}, "", "no reference"),
+        ({}, "--reference ref --metrics bleu,chrf", "--metrics: 'bleu' is not one of mteval-v13a"),
+        ({}, "--reference ref --paper multibleu", "--paper.*Did you mean 'multi-bleu'"),
+        ({}, "--reference ref --metrics ,", "names no metric"),
+        ({}, "--reference ref --metrics multi-bleu", "multi-bleu scores tokenised text"),
+        ({}, "--reference absent", "absent: cannot be read"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_and_nothing_written(folder, texts, flags, message):
+    folder.write(**texts)
+    with pytest.raises(UserError, match=message):
+        folder.score(f"--hypothesis raw {flags}")
+    assert not (folder.path / "out.json").exists()
+
+
+def test_tokenized_without_plain_text_is_refused(folder):
+    with pytest.raises(SystemExit):
+        folder.score("--generated generated --tokenized --reference ref")
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "warning"),
+    [
+        ("Das Haus.\n\n", "1 empty hypotheses, the first in line 2"),
+        ("<unk> Haus.\nEin <unk>\n", "2 hypotheses with <unk>, the first in line 1"),
+        ("Das Haus .\nEin Haus , ja .\n", "look tokenised"),
+        ("das haus.\nein haus.\n", "only the hypotheses are lower-cased"),
+        ("Das 's ist.\nDas 's.\n", "references have '&apos;' 2 times, the hypotheses never"),
+    ],
+)
+def test_what_may_be_wrong_is_said(folder, hypotheses, warning):
+    folder.write(raw=hypotheses, ref="Das Haus.\nEin Haus.\n")
+    flags = "--hypothesis raw --reference ref"
+    if "&apos;" in warning:
+        folder.write(tok="Das &apos;s ist .\nDas &apos;s .\n")
+        flags = "--hypothesis raw --tokenized-reference tok --tokenizer moses-no-escape"
+    _, err, _ = folder.score(flags)
+    assert err.startswith("warning: ") and warning in err
+
+
+def test_french_spaces_and_single_marks_are_not_taken_for_tokens(folder):
+    lines = ["Quoi ?", "Ça alors !", "Il a dit : « oui ».", *["Bien, merci."] * 200, "R &amp; D"]
+    folder.write(raw="\n".join(lines), ref="\n".join(lines))
+    rows, err, _ = folder.score("--hypothesis raw --reference ref", lang="fr")
+    assert err == "" and " 100.00 " in rows["mteval-v13a"]
+
+
+def test_chinese_may_come_in_words(folder):
+    words = "我们 在 家 , 你们 呢 。\n好 , 好 。\n"
+    folder.write(raw=words, ref=words)
+    flags = "--hypothesis raw --tokenized --reference ref --tokenized-reference raw"
+    rows, err, _ = folder.score(flags, lang="zh")
+    assert err == "" and list(rows)[-4:] == ["zh", "zh-words", "chrf", "ter"]
+    assert " 100.00 " in rows["zh-words"] and "tok:zh" in rows["zh"]
+
+
+def test_raw_text_given_as_tokenised_is_said(folder):
+    folder.write(raw="Ja.\n" * 12)
+    flags = "--hypothesis raw --tokenized --tokenized-reference raw --tokenizer moses"
+    _, err, _ = folder.score(flags)
+    assert "does not look tokenised (12 of 12 lines" in err
