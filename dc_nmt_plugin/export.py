@@ -54,6 +54,9 @@ def drop_auxiliary(state: StateDict, name: str) -> StateDict:
     }
     flags.aux_layers = None
     flags.arch = flags._name = "transformer_standard"  # every other setting is in the flags
+    task = state["cfg"].get("task") or {}
+    if "eval_bleu_decoders" in task:
+        task["eval_bleu_decoders"] = "main"  # fairseq-validate would look for the others
     state["last_optimizer_state"] = None
     return state
 

@@ -88,6 +88,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
     problems = [choice_problem("architecture", name, architectures()) for name in args.arch]
     problems.append(choice_problem("--against", args.against, [STOCK, *architectures()]))
+    problems += [_language_model_problem(name) for name in [*args.arch, args.against]]
     for name in ("rounds", "threads", "max_tokens", "vocabulary", "length", "beam"):
         value = getattr(args, name)
         if value < 1:
@@ -99,6 +100,13 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     if args.against == STOCK:
         stock_settings(args.arch[0])  # tells early that there is none of that size
     return args
+
+
+def _language_model_problem(name: str) -> str | None:
+    known = architectures()
+    if name not in known or known[name].family.task != "language_modeling":
+        return None
+    return f"{name}: is a language model; bench times translation models only."
 
 
 def _measure(

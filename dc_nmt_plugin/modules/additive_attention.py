@@ -62,7 +62,7 @@ def causal_additive_attention(
     length, total = queries.size(1), keys.size(1)
     outputs: list[Tensor] = []
     rows: list[Tensor] = []
-    for start in range(0, length, BLOCK):
+    for start in range(0, max(length, 1), BLOCK):  # no query: an empty result, in the graph
         block = queries[:, start : start + BLOCK]
         seen = total - length + start + block.size(1)  # what the block's last query sees
         scores = additive_scores(block, keys[:, :seen], vector)  # (B, block, seen)

@@ -7,7 +7,8 @@ into its gradients, so that neither the logits nor their gradients are ever stor
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -15,6 +16,10 @@ from torch.autograd.function import once_differentiable
 
 # logits alive at a time; on a CPU a chunk should stay near the caches, a GPU wants big products
 CHUNK_ELEMENTS = {"cpu": 1 << 21, "cuda": 1 << 25}
+
+# torch 2.8's has no types
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_once_differentiable = cast(Callable[[_Function], _Function], once_differentiable)
 
 
 class SmoothedLoss(NamedTuple):
@@ -139,7 +144,7 @@ class _ChunkedLoss(torch.autograd.Function):
         return loss, nll, correct
 
     @staticmethod
-    @once_differentiable
+    @_once_differentiable
     def backward(ctx: Any, grad_loss: Tensor, *unused: Tensor) -> tuple[Tensor | None, ...]:
         grad_features, grad_weight, grad_bias = ctx.saved_tensors
         features_dtype, weight_dtype = ctx.dtypes

@@ -22,7 +22,8 @@ class StateSummary(Recordable, Stateful):
     """Self-attentive RNN: ``s̃_t = Σ_{i<t} α_i^t s_i``, scores ``a(s_i, s_t)`` (eqs 19-21).
 
     It enters the readout only, so a whole sequence is summarised after the recurrence.
-    s̃_1 = 0: there is no state yet.
+    s̃_1 = 0, an empty sum; it is computed as one, so that every parameter has a gradient even where
+    all targets have one token (torch's DistributedDataParallel waits for each).
 
     Args:
         state_dim: width d of the states
@@ -45,17 +46,13 @@ class StateSummary(Recordable, Stateful):
             s̃, (B, T, d); records ``previous_words`` (B, T, T)
         """
         keys = self.key_proj(states)
-        if state is not None:
-            slot = self.slot(state)
-            earlier = [slot["keys"], slot["states"]] if slot else None
-            append(slot, keys=keys, states=states)
-            if earlier is None:
-                return torch.zeros_like(states)  # s̃_1 = 0
-            return self._attend(states, *earlier, empty_rows=0)
-        if states.size(1) == 1:
-            return torch.zeros_like(states)
-        summaries = self._attend(states[:, 1:], keys[:, :-1], states[:, :-1], empty_rows=1)
-        return F.pad(summaries, (0, 0, 1, 0))  # s̃_1 = 0
+        if state is None:
+            summaries = self._attend(states[:, 1:], keys[:, :-1], states[:, :-1], empty_rows=1)
+            return F.pad(summaries, (0, 0, 1, 0))  # s̃_1 = 0
+        slot = self.slot(state)
+        earlier = (slot["keys"], slot["states"]) if slot else (keys[:, :0], states[:, :0])
+        append(slot, keys=keys, states=states)
+        return self._attend(states, *earlier, empty_rows=0)
 
     def _attend(self, states: Tensor, keys: Tensor, earlier: Tensor, *, empty_rows: int) -> Tensor:
         summaries, weights = causal_additive_attention(
@@ -127,16 +124,19 @@ class MemorySession:
         self.weights: list[Tensor] = []
 
     def read(self, word: Tensor, last: Tensor) -> Tensor:
-        """s̃_t (R, d), given y_{t-1} (R, e) and s_{t-1} (R, d); s̃_1 = s_0, which is not kept."""
-        if self.states:
-            keys, states = torch.stack(self.keys, dim=1), torch.stack(self.states, dim=1)
-            last, weights = self.memory(word, self.slot["summary"], keys, states)
-            if self.memory.is_recording:
-                self.weights.append(F.pad(weights, (1, 0)))  # from state to word that it predicts
-        elif self.memory.is_recording:
-            self.weights.append(word.new_zeros(word.size(0), 1))
-        self.slot["summary"] = last
-        return last
+        """s̃_t (R, d), given y_{t-1} (R, e) and s_{t-1} (R, d).
+
+        s̃_1 = s_0, which is not kept: the empty sum is added to it, so that every parameter has a
+        gradient, as in :class:`StateSummary`.
+        """
+        first = not self.states
+        states = last[:, None, :][:, :0] if first else torch.stack(self.states, dim=1)
+        keys = self.memory.key_proj(states) if first else torch.stack(self.keys, dim=1)
+        summary, weights = self.memory(word, last if first else self.slot["summary"], keys, states)
+        if self.memory.is_recording:
+            self.weights.append(F.pad(weights, (1, 0)))  # from state to word that it predicts
+        self.slot["summary"] = last + summary if first else summary
+        return self.slot["summary"]
 
     def write(self, state: Tensor) -> None:
         """Add s_t (R, d)."""

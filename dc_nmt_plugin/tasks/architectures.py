@@ -7,7 +7,7 @@ from typing import Any, Optional
 from fairseq.tasks import register_task
 
 from ..errors import ConfigError
-from ..modules.auxiliary_fusion import AuxiliaryFusion
+from .run_checks import refuse_in_training
 from .translation import JointTranslationTask, TranslationConfig
 
 
@@ -50,69 +50,31 @@ class TransformerMultiLayerTask(JointTranslationTask):
 
     cfg: MultiLayerConfig
 
-    def build_generator(self, models: list[Any], args: Any, *more: Any, **kwargs: Any) -> Any:
-        """Mask source layers in every model, then build the generator."""
-        if self.cfg.mask_source_layers:
-            layers = _numbers("--mask-source-layers", self.cfg.mask_source_layers)
-            for model in models:
-                known = getattr(model.encoder, "source_layers", None)
-                if known is None or not layers <= set(known):
-                    raise ConfigError(
-                        [
-                            f"--mask-source-layers: {self.cfg.mask_source_layers!r} must be among "
-                            f"the encoder layers that the decoder reads, {known or 'unknown here'}."
-                        ]
-                    )
-                model.encoder.masked_layers = layers
-        return super().build_generator(models, args, *more, **kwargs)
-
-
-@dataclass
-class MultiLevelConfig(TranslationConfig):
-    """Flags of ``transformer_ms_aux``."""
-
-    decode_with: str = field(
-        default="main",
-        metadata={"help": "decoder to translate with: main, or aux:1 for the one on layer 1"},
-    )
-    no_aux_fusion: bool = field(
-        default=False,
-        metadata={"help": "decode with all fusion weights as zero (the thesis's ind-decoder)"},
-    )
-
-
-@register_task("transformer_ms_aux", dataclass=MultiLevelConfig)
-class TransformerMultiLevelTask(JointTranslationTask):
-    """Translation with auxiliary decoders."""
-
-    cfg: MultiLevelConfig
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        """
+        Raises:
+            ConfigError: ``--mask-source-layers`` in training
+        """
+        if not from_checkpoint:
+            refuse_in_training(mask_source_layers=self.cfg.mask_source_layers)
+        return super().build_model(cfg, from_checkpoint)
 
     def build_generator(self, models: list[Any], args: Any, *more: Any, **kwargs: Any) -> Any:
-        """Choose the decoder in every model, then build the generator."""
+        """Mask source layers in every model, or none any more; then build the generator."""
+        text = self.cfg.mask_source_layers
+        layers = _numbers("--mask-source-layers", text) if text else frozenset()
         for model in models:
-            auxiliary = sorted(int(key) for key in getattr(model.decoder, "auxiliary", ()))
-            choices = {"main": None, **{f"aux:{layer}": layer for layer in auxiliary}}
-            if self.cfg.decode_with not in choices:
+            known = getattr(model.encoder, "source_layers", None)
+            if not layers <= set(known or ()):
                 raise ConfigError(
                     [
-                        f"--decode-with: {self.cfg.decode_with!r} is not one of "
-                        f"{', '.join(choices)} (the decoders of this model)."
+                        f"--mask-source-layers: {text!r} must be among the encoder layers that "
+                        f"the decoder reads, {known or 'unknown here'}."
                     ]
                 )
-            if auxiliary:
-                model.decoder.decode_with = choices[self.cfg.decode_with]
-                self._choose_fusion(model)
+            if known is not None:
+                model.encoder.masked_layers = layers
         return super().build_generator(models, args, *more, **kwargs)
-
-    def _choose_fusion(self, model: Any) -> None:
-        if not self.cfg.no_aux_fusion:
-            return
-        if not model.decoder.fusion:
-            raise ConfigError(["--no-aux-fusion: this model was trained without --aux-fusion."])
-        model.decoder.fusion = False
-        for module in model.decoder.modules():
-            if isinstance(module, AuxiliaryFusion):
-                module.enabled = False
 
 
 def _numbers(flag: str, text: str) -> frozenset[int]:

@@ -37,6 +37,22 @@ def check_training_run(args: Any) -> None:
         raise ConfigError(problems)
 
 
+def refuse_in_training(**flags: object) -> None:
+    """Flags for decoding would change what ``--eval-bleu`` measures, or the model in training.
+
+    Args:
+        flags: name → value; empty ones were not given
+
+    Raises:
+        ConfigError: naming those that were given
+    """
+    given = [f"--{name.replace('_', '-')}" for name, value in flags.items() if value]
+    if given:
+        raise ConfigError(
+            [f"{flag}: is for decoding a trained model, not for training." for flag in given]
+        )
+
+
 def _save_folder_problems(flags: dict[str, Any]) -> list[str]:
     folder, arch = flags.get("save_dir"), flags.get("arch")
     if not folder or not arch or flags.get("restore_file") != "checkpoint_last.pt":

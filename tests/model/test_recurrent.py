@@ -170,6 +170,16 @@ def test_every_parameter_has_a_finite_gradient(kind, readout, tied):
 
 
 @pytest.mark.parametrize(("kind", "readout"), MODELS)
+def test_every_parameter_has_a_gradient_where_all_targets_have_one_token(kind, readout):
+    """Zero where there is nothing to attend to: distributed training waits for each."""
+    net = build(kind, readout).train()
+    output, _ = run(net, pad(sentences(SOURCE), left=True), prefixes(length=1))
+    output.square().sum().backward()
+    assert [name for name, p in net.named_parameters() if p.grad is None] == []
+    assert all(bool(torch.isfinite(p.grad).all()) for p in net.parameters())
+
+
+@pytest.mark.parametrize(("kind", "readout"), MODELS)
 def test_mixed_precision_runs(kind, readout):
     net = build(kind, readout).float()
     source, prefix = pad(sentences(SOURCE), left=True), prefixes()
@@ -195,3 +205,22 @@ def test_diagnostics_come_from_one_forward_pass(readout):
             positions = torch.cat([torch.arange(1.0, n + 1) for n in TARGET]).double()
             torch.testing.assert_close(entropy, positions.log().sum())
             torch.testing.assert_close(totals["previous_last"][0], (1 / positions).sum())
+
+
+@pytest.mark.parametrize(
+    ("kind", "readout"), [m for m in MODELS if m[1] not in ("plain", "baseline")]
+)
+def test_attention_to_earlier_words_can_be_read_at_every_step(kind, readout):
+    """Of incremental decoding: the row of the whole sequence's weights."""
+    net = build(kind, readout)
+    source, prefix = pad(sentences(SOURCE), left=True), prefixes(length=5)
+    with recording(net) as records:
+        run(net, source, prefix)
+    whole = previous_word_weights(records)
+    encoder_out, state = (net.encoder(source) if kind == "gru" else None), {}
+    for step in range(5):
+        with recording(net) as records:
+            tokens = prefix[:, : step + 1]
+            net.decoder(tokens, encoder_out=encoder_out, incremental_state=state)
+        now = previous_word_weights(records)[:, 0]
+        torch.testing.assert_close(now, whole[:, step, : step + 1], atol=1e-10, rtol=0)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import fairseq_cli.eval_lm
 import fairseq_cli.generate
 import fairseq_cli.interactive
 import fairseq_cli.preprocess
@@ -30,7 +31,7 @@ import torch._dynamo
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {
     name: getattr(fairseq_cli, name).cli_main
-    for name in ("preprocess", "train", "validate", "generate", "interactive")
+    for name in ("preprocess", "train", "validate", "generate", "interactive", "eval_lm")
 }
 TIMEOUT = 300  # seconds; ends a command that hangs
 

@@ -88,6 +88,7 @@ def test_bench_prints_ratios(capsys):
         (["transformer_dc_tiny", "--against", "fast"], "--against: 'fast'"),
         (["transformer_dc_tiny", "--data", "nowhere"], "--data nowhere"),
         (["gru_selfattn_residual_tiny"], "--against stock"),
+        (["lstm_lm_selfattn_residual"], "lstm_lm_selfattn_residual: is a language model"),
     ],
 )
 def test_bench_names_what_is_wrong(capsys, argv, sentence):

@@ -1,0 +1,176 @@
+"""``lstm_lm_selfattn_residual`` from raw text to perplexity, with fairseq's own commands."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+
+import pytest
+import torch
+from commands import ROOT, real, run
+from fairseq import checkpoint_utils
+from fairseq.data import Dictionary
+from systems import SOURCE, load, write_text
+from test_bad_input import assert_explained
+from test_resume import assert_same_training, kill_before_update, updates
+
+ARCH = "lstm_lm_selfattn_residual"
+ARCHITECTURES = [ARCH, f"{ARCH}_mean", f"{ARCH}_baseline"]
+TASK = ["--task", "language_modeling"]
+BLOCK = 11
+MODES = {
+    "sentences": ["--sample-break-mode", "eos"],
+    "blocks": ["--sample-break-mode", "none", "--tokens-per-sample", BLOCK],
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Binarised text of one language; the test set has 21 sentences, one of them empty."""
+    folder = tmp_path_factory.mktemp("monolingual")
+    text = folder / "text"
+    write_text(text, {"train": 60, "valid": 5, "test": 20})
+    with open(text / f"test.{SOURCE}", "a", encoding="utf-8") as file:
+        file.write("\n")
+    prefixes = [
+        piece
+        for split in ("train", "valid", "test")
+        for piece in (f"--{split}pref", text / f"{split}.{SOURCE}")
+    ]
+    run(
+        folder,
+        "preprocess",
+        "--only-source",
+        *prefixes,
+        "--destdir",
+        folder / "data",
+        "--workers",
+        1,
+    ).good()
+    return folder / "data"
+
+
+def training(data, save, arch, mode, *changes):
+    return [
+        *(data, "--save-dir", save, *TASK, "--arch", arch, "--criterion", "gru_selfattn_residual"),
+        *("--embed-dim", 10, "--hidden-dim", 14, *MODES[mode], "--cpu", "--seed", 5),
+        *("--optimizer", "adam", "--lr", 0.01, "--max-tokens", 90, "--num-workers", 0),
+        *("--log-format", "json", "--max-epoch", 2, *changes),
+    ]
+
+
+def scoring(data, checkpoint, mode, *changes):
+    return [data, "--path", checkpoint, *TASK, *MODES[mode], "--cpu", "--num-workers", 0, *changes]
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    """Architecture and mode → save folder and what the training printed; do not change it."""
+    done = {}
+
+    def of(arch, mode):
+        if (arch, mode) not in done:
+            save = tmp_path_factory.mktemp("model")
+            done[arch, mode] = save, run(save, "train", *training(data, save, arch, mode)).good()
+        return done[arch, mode]
+
+    return of
+
+
+def blocks(data, mode):
+    """Token ids that are scored together, from the text itself."""
+    words = Dictionary.load(str(data / "dict.txt"))
+    lines = (data.parent / "text" / f"test.{SOURCE}").read_text(encoding="utf-8").splitlines()
+    rows = [[words.index(word) for word in line.split()] + [words.eos()] for line in lines]
+    if mode == "sentences":
+        return [([words.eos(), *row[:-1]], row) for row in rows]
+    stream = [token for row in rows for token in row]
+    before = [words.eos(), *stream[:-1]]
+    starts = range(0, len(stream), BLOCK)
+    return [(before[start : start + BLOCK], stream[start : start + BLOCK]) for start in starts]
+
+
+def reported(result):
+    """Tokens, loss in bits and perplexity, as fairseq-eval-lm prints them."""
+    text = result.output + result.errors
+    [tokens] = re.findall(r"Evaluated ([\d,]+) tokens", text)
+    [(loss, perplexity)] = re.findall(r"Loss \(base 2\): ([\d.]+), Perplexity: ([\d.]+)", text)
+    return int(tokens.replace(",", "")), float(loss), float(perplexity)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_the_same_perplexity_at_any_batch_size(arch, mode, data, trained, tmp_path):
+    """And that of a forward pass for one row at a time, over every token of the text."""
+    save, printed = trained(arch, mode)
+    checkpoint = save / "checkpoint_last.pt"
+    [model], _ = checkpoint_utils.load_model_ensemble([str(checkpoint)])
+    model.eval()
+    total, count = 0.0, 0
+    for before, target in blocks(data, mode):
+        with torch.no_grad():
+            logits, _ = model(torch.tensor([before]))
+        chosen = torch.log_softmax(logits[0].double(), dim=-1)[range(len(target)), target]
+        total, count = total - float(chosen.sum()), count + len(target)
+    bits = total / count / math.log(2)
+    for flags in (["--batch-size", 1], ["--batch-size", 5], ["--max-tokens", 1000]):
+        result = run(tmp_path, "eval_lm", *scoring(data, checkpoint, mode, *flags)).good()
+        assert reported(result) == (
+            count,
+            pytest.approx(bits, abs=1e-4),
+            pytest.approx(2**bits, abs=0.006),
+        )
+    shares = [printed.logged(f"valid_previous_{name}") for name in ("entropy", "last")]
+    assert [len(share) for share in shares] == ([0, 0] if arch.endswith("baseline") else [2, 2])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_killed_training_resumed_is_the_unbroken_one(mode, data, tmp_path):
+    unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
+    length = ["--max-epoch", 3, "--save-interval-updates", 2, "--disable-validation"]
+    run(tmp_path, "train", *training(data, unbroken, ARCH, mode, *length)).good()
+    last = updates(unbroken)
+    command = training(data, broken, ARCH, mode, *length)
+    assert run(tmp_path, "train", *command, before=lambda: kill_before_update(last)).code < 0
+    resumed = run(tmp_path, "train", *command).good()
+    assert re.search(r"Loaded checkpoint .*\(epoch 3 @ \d+ updates\)", resumed.output)
+    assert_same_training(load(broken), load(unbroken))
+
+
+def test_as_a_user_starts_it(data, trained, tmp_path):
+    save, _ = trained(ARCH, "sentences")
+    checkpoint = save / "checkpoint_last.pt"
+    flags = scoring(data, checkpoint, "sentences", "--user-dir", ROOT / "dc_nmt_plugin")
+    outside = real("fairseq-eval-lm", *flags, folder=tmp_path).good()
+    inside = run(tmp_path, "eval_lm", *scoring(data, checkpoint, "sentences")).good()
+    assert reported(outside) == reported(inside)
+
+
+WRONG = {
+    "an unknown readout": (["--readout", "memory-rnn"], ["--readout", "'memory-rnn'", "content"]),
+    "another target": (["--self-target"], ["--self-target", "next word"]),
+    "blocks of nothing": (["--tokens-per-sample", 0], ["--tokens-per-sample", "0"]),
+    "half precision on a CPU": (["--fp16"], ["--fp16", "GPU"]),
+    "shared embeddings of two sizes": (
+        ["--share-decoder-input-output-embed", "--output-dictionary-size", 7],
+        ["--share-decoder-input-output-embed", "--output-dictionary-size"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_work_is_named(case, data, tmp_path):
+    flags, pieces = WRONG[case]
+    save = tmp_path / "save"
+    result = run(tmp_path, "train", *training(data, save, ARCH, "blocks", *flags))
+    assert_explained(result, *pieces)
+    assert not list(save.glob("*"))
+
+
+def test_another_readouts_checkpoints_are_refused(data, trained, tmp_path):
+    """Mean and baseline have the same parameters: nothing else would notice."""
+    save = tmp_path / "save"
+    shutil.copytree(trained(f"{ARCH}_baseline", "sentences")[0], save)
+    command = training(data, save, f"{ARCH}_mean", "sentences", "--max-epoch", 3)
+    assert_explained(run(tmp_path, "train", *command), save, f"'{ARCH}_baseline'")
