@@ -8,13 +8,18 @@ search for unused parameters) are tested here too.
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import socket
 
 import fairseq.models.distributed_fairseq_model as distributed
 import pytest
 import torch
 from commands import ROOT, Run, real, run
+from helpers import sample, sentences, task
+from product import PAIRS, model, settings
 from systems import family, load, training
+
+from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 
 ARCHITECTURES = ["transformer_dc", "transformer_ms_aux_aif"]
 # without dropout and with plain gradient descent, only the order of additions differs
@@ -122,3 +127,89 @@ def test_torchrun(corpus, tmp_path):
     result = real(*launcher, "bash", "-c", command, folder=tmp_path).good()
     assert "training on 2 devices" in result.output
     assert load(tmp_path)["optimizer_history"][-1]["num_updates"] == 3
+
+
+# each value of the two self-attention axes and of the auxiliary one, and every way in which source
+# features are computed; the two tests below cover the rest without a command line a model
+COMBINED = [
+    ("cross_aggregation", "context_aware", "m-10", "auxiliary+AIF"),
+    ("dual_context", "dual_context", "iter-c-agg", "auxiliary"),
+    ("context_aware", "standard", "m-01", "none"),
+    ("standard", "dual_context", "s-agg", "auxiliary+AIF"),
+]
+
+
+@pytest.mark.parametrize("combination", COMBINED, ids=" ".join)
+def test_combined_axes_train_on_two_processes(combination, corpus, tmp_path):
+    """With fairseq's defaults: a parameter without a gradient would end the second update."""
+    flags = ["--max-update", 3, "--disable-validation"]
+    for name, value in settings(combination).items():
+        flags += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
+    command = training(corpus, tmp_path, *family("transformer_ms_aux_aif")[2:], *flags)
+    command += ["--arch", "transformer_standard"]
+    first, _ = train_on_two(tmp_path, "pytorch_ddp", *command)
+    assert "training on 2 devices" in first.output
+    assert load(tmp_path)["optimizer_history"][-1]["num_updates"] == 3
+
+
+def test_every_pair_of_axis_values_trains_on_two_processes(tmp_path):
+    """The 36 models that cover all pairs, one after the other in the same two processes.
+
+    tests/model/test_product.py sees on all 324 that every parameter gets a gradient, which is
+    what distributed training needs of a model.
+    """
+    context = multiprocessing.get_context("fork")
+    address = f"file://{tmp_path}/meet"
+    processes = [
+        context.Process(target=train_the_pairs, args=(rank, address, tmp_path)) for rank in range(2)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=600)
+        process.kill()
+    said = [(tmp_path / str(rank)).read_text() for rank in range(2)]
+    assert said == ["good", "good"], said
+
+
+def train_the_pairs(rank, address, folder):
+    """Three updates of every model; writes what went wrong into the file named like the rank."""
+    torch.set_num_threads(1)
+    said = folder / str(rank)
+    said.write_text("hangs or died")
+    dist = torch.distributed
+    dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+    criterion = JointLossCriterion(task(), False, 0.1)
+    batches = [
+        sample(sentences([5, 3], seed=seed), sentences([4, 2], seed=seed)) for seed in (1, 2)
+    ]
+    try:
+        for combination in PAIRS:
+            said.write_text(f"stopped at {combination}")
+            net = model(combination, dropout=0.0).train()
+            wrapped = torch.nn.parallel.DistributedDataParallel(Both(net, criterion))
+            for _ in range(2):
+                net.zero_grad()
+                wrapped(batches[rank]).backward()
+            shared = [parameter.grad.clone() for parameter in net.parameters()]
+            net.zero_grad()
+            (sum(criterion(net, batch)[0] for batch in batches) / 2).backward()
+            for (name, parameter), mean in zip(net.named_parameters(), shared, strict=True):
+                assert torch.allclose(parameter.grad, mean, atol=1e-5), (combination, name)
+        said.write_text("good")
+    except Exception as error:
+        said.write_text(repr(error))
+    finally:
+        dist.destroy_process_group()
+
+
+class Both(torch.nn.Module):
+    """Model and loss in one forward pass, so that all is seen by what wraps it."""
+
+    def __init__(self, net, criterion):
+        super().__init__()
+        self.net = net
+        self.criterion = criterion
+
+    def forward(self, batch):
+        return self.criterion(self.net, batch)[0]

@@ -1,0 +1,151 @@
+"""Translating a subset again and again with models that are loaded once."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq import checkpoint_utils, options, tasks, utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from .. import registration as registration
+from ..errors import UserError
+
+# not of use where hypotheses are scored: refused rather than ignored
+_UNUSED = (
+    *("--bpe", "--constraints", "--lm-path", "--nbest", "--prefix-size", "--replace-unk"),
+    *("--results-path", "--sacrebleu", "--scoring"),
+)
+
+
+class SubsetTranslation:
+    """What ``fairseq-generate`` sets up, kept for several passes over one subset.
+
+    Args:
+        flags: a command line of ``fairseq-generate``, without the program's name; ``--remove-bpe``
+            unless told otherwise
+
+    Attributes:
+        task: change its settings between passes: each pass builds its generator anew
+        models: of ``--path``, ready to decode
+        subset: name of the subset (``--gen-subset``)
+
+    Raises:
+        UserError: no ``--path``, a checkpoint that cannot be loaded, no such subset, or a flag
+            that would be ignored
+    """
+
+    def __init__(self, flags: Sequence[str]) -> None:
+        for flag in _UNUSED:
+            if any(given == flag or given.startswith(flag + "=") for given in flags):
+                raise UserError(f"{flag}: fairseq-generate has it, this command has not.")
+        parser = options.get_generation_parser()
+        args = options.parse_args_and_arch(parser, ["--remove-bpe=subword_nmt", *flags])
+        with _without_warnings():
+            self._cfg = cfg = convert_namespace_to_omegaconf(args)
+        if cfg.common_eval.path is None:
+            raise UserError("--path: name the checkpoint to translate with.")
+        utils.import_user_module(cfg.common)
+        self.task = tasks.setup_task(cfg.task)
+        self.models = self._load()
+        self.subset: str = cfg.dataset.gen_subset
+        try:
+            self.task.load_dataset(self.subset)
+        except FileNotFoundError as error:
+            raise UserError(f"--gen-subset {self.subset}: {error}.") from error
+        self._batches = self._collate()
+
+    def _load(self) -> list[Any]:
+        cfg = self._cfg
+        models, _ = checkpoint_utils.load_model_ensemble(
+            utils.split_paths(cfg.common_eval.path),
+            arg_overrides=ast.literal_eval(cfg.common_eval.model_overrides),
+            task=self.task,
+        )
+        self._cuda = torch.cuda.is_available() and not cfg.common.cpu
+        for model in models:
+            if cfg.common.fp16:
+                model.half()
+            if self._cuda:
+                model.cuda()
+            model.prepare_for_inference_(cfg)
+        return list(models)
+
+    def _collate(self) -> list[Any]:
+        data = self._cfg.dataset
+        limit = data.max_tokens
+        batches = self.task.get_batch_iterator(
+            dataset=self.task.dataset(self.subset),
+            max_tokens=12000 if limit is None and data.batch_size is None else limit,
+            max_sentences=data.batch_size,
+            max_positions=utils.resolve_max_positions(
+                self.task.max_positions(), *[model.max_positions() for model in self.models]
+            ),
+            ignore_invalid_inputs=data.skip_invalid_size_inputs_valid_test,
+            required_batch_size_multiple=data.required_batch_size_multiple,
+            seed=self._cfg.common.seed,
+            num_workers=data.num_workers,
+            data_buffer_size=data.data_buffer_size,
+        )
+        with _without_warnings():
+            return list(batches.next_epoch_itr(shuffle=False))
+
+    @property
+    def size(self) -> int:
+        """Sentences of the subset, those included that are too long to be translated."""
+        return len(self.task.dataset(self.subset))
+
+    def translate(self, progress: Callable[[int, int], None] | None = None) -> dict[int, str]:
+        """Sentence number (from 0) → its best hypothesis, without BPE.
+
+        Args:
+            progress: called after every batch with the sentences done and all there are
+        """
+        cfg = self._cfg
+        if cfg.common.seed is not None and not cfg.generation.no_seed_provided:
+            np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
+            utils.set_torch_seed(cfg.common.seed)
+        generator = self.task.build_generator(self.models, cfg.generation)
+        found: dict[int, str] = {}
+        for batch in self._batches:
+            batch = utils.move_to_cuda(batch) if self._cuda else batch
+            hypotheses = self.task.inference_step(generator, self.models, batch)
+            for number, rows in zip(batch["id"].tolist(), hypotheses, strict=True):
+                found[number] = self._text(rows[0]["tokens"])
+            if progress is not None:
+                progress(len(found), self.size)
+        return found
+
+    def targets(self) -> dict[int, str]:
+        """Sentence number → the subset's own target side, without BPE.
+
+        Raises:
+            UserError: the data has no target side
+        """
+        targets = self.task.dataset(self.subset).tgt
+        if targets is None:
+            raise UserError(
+                f"--gen-subset {self.subset}: has no target side to score against; give "
+                "--reference."
+            )
+        # escaped, so that an unknown word of the reference is never matched
+        return {number: self._text(targets[number], escape=True) for number in range(self.size)}
+
+    def _text(self, tokens: torch.Tensor, escape: bool = False) -> str:
+        text: str = self.task.target_dictionary.string(
+            tokens.int().cpu(), self._cfg.common_eval.post_process, escape_unk=escape
+        )
+        return text
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Without hydra's deprecations and torch's pinned memory: a user can do nothing about them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
