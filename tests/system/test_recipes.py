@@ -6,8 +6,6 @@ walked in seconds; the stand-ins note how they were called.
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import os
 import shutil
 import subprocess
@@ -70,7 +68,6 @@ class Recipe:
         (folder / "scripts").mkdir()
         for name in ("lib.sh", "recipe.sh", "quickstart.sh"):
             shutil.copy(ROOT / "scripts" / name, folder / "scripts" / name)
-        shutil.copytree(ROOT / "examples/multi30k_en_de", folder / "examples/multi30k_en_de")
         self.executable(folder / "scripts/setup.sh", "exit 0")
         self.executable(self.programs / "python", f"echo {self.programs}")
         for name, body in PROGRAMS.items():
@@ -100,11 +97,6 @@ class Recipe:
 
     def quickstart(self, *arguments: str):
         return self.run("scripts/quickstart.sh", "--arch", "plain dual", *arguments)
-
-    def multi30k(self, *arguments: str, **environment: str):
-        return self.run(
-            "examples/multi30k_en_de/run.sh", "--arch", "plain", *arguments, **environment
-        )
 
     def calls(self) -> list[str]:
         """Programs started by the last run, dc-nmt with its command."""
@@ -208,63 +200,3 @@ def test_bad_quickstart_flags_are_one_sentence(recipe, arguments, message):
     assert result.returncode != 0
     assert message in result.stderr and len(result.stderr.splitlines()) == 1
     assert not (recipe.folder / "quickstart_out").exists()
-
-
-@pytest.fixture
-def raw(recipe):
-    """A folder like Multi30k's, with its checksums in the recipe."""
-    folder = recipe.folder / "raw"
-    folder.mkdir()
-    sums = []
-    for name in ("train", "val", "test_2016_flickr"):
-        for lang in ("en", "de"):
-            path = folder / f"{name}.{lang}.gz"
-            path.write_bytes(gzip.compress(f"{name} {lang}\n".encode()))
-            sums.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n")
-    (recipe.folder / "examples/multi30k_en_de/checksums.sha256").write_text("".join(sums))
-    return folder
-
-
-def test_multi30k_from_a_folder_and_by_download(recipe, raw):
-    assert recipe.multi30k("--raw", str(raw)).returncode == 0
-    data = recipe.folder / "runs/multi30k_en_de/data"
-    assert (data / "raw/valid.de").read_text() == "val de\n"
-    assert (data / "raw/test.en").read_text() == "test_2016_flickr en\n"
-    assert "--encoder-embed-dim 128" in recipe.call("fairseq-train")
-    assert recipe.multi30k("--size", "iwslt").returncode == 0  # the raw text is there already
-    assert "--encoder-embed-dim 256" in recipe.call("fairseq-train")
-    assert "sacremoses" not in recipe.calls()
-    assert recipe.multi30k("--out", "new", MULTI30K_URL=raw.as_uri()).returncode == 0
-    assert (recipe.folder / "new/data/raw/train.en").read_text() == "train en\n"
-    made = {path.name for path in (recipe.folder / "runs/multi30k_en_de").iterdir()}
-    assert made == {"data", "plain-iwslt-s1", "plain-tiny-s1"}
-
-
-def test_multi30k_refuses_other_files(recipe, raw):
-    (raw / "val.de.gz").write_bytes(gzip.compress(b"changed\n"))
-    changed = recipe.multi30k("--raw", str(raw))
-    assert changed.returncode == 1 and "val.de.gz: FAILED" in changed.stderr
-    assert "checksums.sha256" in changed.stderr and len(changed.stderr.splitlines()) == 1
-    (raw / "val.de.gz").unlink()
-    absent = recipe.multi30k("--raw", str(raw))
-    assert absent.returncode == 1 and "val.de.gz is missing; --raw needs a folder" in absent.stderr
-    broken = recipe.multi30k(MULTI30K_URL=(raw / "nowhere").as_uri())
-    assert broken.returncode == 1 and "'curl' failed" in broken.stderr
-    assert not (recipe.folder / "runs/multi30k_en_de/data/raw").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--size", "huge"], "--size 'huge' is unknown; choose tiny or iwslt"),
-        (["--warmup", "2800"], "--warmup 2800 is not below --updates 2800"),
-        (["--average", "21"], "--average 21 is more than the 20 checkpoints of --updates 2800"),
-        (["--arch", "plain dual", "--name", "x"], "--name 'x' goes with one architecture"),
-        (["--batch-tokens", "many"], "--batch-tokens 'many' is not a whole number above zero"),
-    ],
-)
-def test_bad_multi30k_flags_are_one_sentence(recipe, arguments, message):
-    result = recipe.multi30k(*arguments)
-    assert result.returncode == 1
-    assert message in result.stderr and len(result.stderr.splitlines()) == 1
-    assert not (recipe.folder / "runs").exists()

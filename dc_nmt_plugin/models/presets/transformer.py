@@ -26,6 +26,9 @@ def _size(layers: int, width: int, ffn: int, heads: int) -> dict[str, Any]:
 SIZES: dict[str, dict[str, Any]] = {
     "": {**_size(6, 512, 2048, 8), "share_all_embeddings": True},
     "big": {**_size(6, 1024, 4096, 16), "dropout": 0.3, "share_all_embeddings": True},
+    # embeddings of their own for source, target and output: context-aware's Table 1, Zh-En
+    "unshared": _size(6, 512, 2048, 8),
+    "big_unshared": {**_size(6, 1024, 4096, 16), "dropout": 0.3},
     "iwslt": {**_size(4, 256, 1024, 4), "share_all_embeddings": True},  # thesis ch. 3, 4
     "iwslt_ff512": {**_size(4, 256, 512, 4), "share_all_embeddings": True},  # thesis Table 5.1
     "tiny": {**_size(4, 128, 256, 4), "dropout": 0.3, "share_all_embeddings": True},

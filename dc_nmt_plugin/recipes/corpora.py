@@ -1,0 +1,216 @@
+"""A recipe's corpora as plain text on disk: read once, tokenised once, each resumable by itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import UserError
+from ..files import replacing
+from ..report.tokenizers import detokenize
+from .archives import extract
+from .formats import Pair, read_pairs
+from .recipe import Part, Recipe
+from .sources import Say, Sources
+from .tokens import CHUNK, TextSettings, tokenise
+
+T = TypeVar("T")
+
+
+class Corpora:
+    """The corpora of a recipe under ``folder``: ``PART.LANG`` and ``PART.tok.LANG``.
+
+    Args:
+        recipe: whose corpora
+        sources: where its files come from
+        folder: where the text is put
+        limit: read no more pairs than this of each corpus (a sample); None for all
+        any_counts: only warn where a corpus has another number of lines than is known
+        say: called with lines of progress
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        sources: Sources,
+        folder: Path,
+        limit: int | None,
+        any_counts: bool,
+        say: Say = print,
+    ) -> None:
+        self.recipe, self.sources, self.folder = recipe, sources, folder
+        self.limit, self.any_counts, self.say = limit, any_counts, say
+        self.settings = TextSettings.read(recipe.text)
+
+    def ready(self, part: Part) -> bool:
+        """Read and tokenise a corpus as far as that is not done; False for an optional one that is
+        missing.
+
+        Raises:
+            UserError: a file is missing or unusable, or the corpus has not the lines it should have
+        """
+        names = {name for name, _ in part.members.values()}
+        unpacked = all(m and self.sources.plain(m) for _, m in part.members.values())
+        if part.optional and not unpacked and not all(map(self.sources.available, names)):
+            self.say(f"{part.name}: left out, {', '.join(sorted(names))} is not here")
+            return False
+        stamp = {
+            "part": {**self.recipe.sections[f"part:{part.name}"].values},
+            "limit": self.limit,
+        }
+        self._once(part, "read", stamp, self._read)
+        self._once(part, "tokenise", {**stamp, "text": {**self.recipe.text.values}}, self._tokenise)
+        return True
+
+    def raw(self, part: Part) -> Iterator[Pair]:
+        """A corpus untokenised: as it is published, or with its tokenisation undone."""
+        pairs = self._pairs(part, "")
+        if not part.tokenised or self.settings.undo == "none":
+            return pairs
+        return self._detokenised(pairs)
+
+    def _detokenised(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
+        while chunk := list(islice(pairs, CHUNK)):
+            sides = zip(*chunk, strict=True)
+            languages = zip(sides, self.recipe.pair, strict=True)
+            texts = [detokenize(side, self.settings.undo, language) for side, language in languages]
+            yield from zip(*texts, strict=True)
+
+    def tokens(self, part: Part) -> Iterator[Pair]:
+        """The same, tokenised."""
+        return self._pairs(part, ".tok")
+
+    def _pairs(self, part: Part, kind: str) -> Iterator[Pair]:
+        paths = [self._path(part, kind, language) for language in self.recipe.pair]
+        with ExitStack() as stack:
+            sides = [stack.enter_context(open(p, encoding="utf-8", newline="\n")) for p in paths]
+            for one, other in zip(*sides, strict=True):
+                yield one.removesuffix("\n"), other.removesuffix("\n")
+
+    def _path(self, part: Part, kind: str, language: str) -> Path:
+        return self.folder / f"{part.name}{kind}.{language}"
+
+    def _identities(self, part: Part) -> list[list[Any]]:
+        return [self._identity(name, member) for name, member in part.members.values()]
+
+    def _identity(self, name: str, member: str | None) -> list[Any]:
+        """What tells a file that was changed since; nothing of one that is not here any more."""
+        for folder in self.sources.folders:
+            if (folder / name).is_file():
+                status = (folder / name).stat()
+                return [name, status.st_size, int(status.st_mtime)]
+        plain = self.sources.plain(member) if member else None
+        return [str(plain), plain.stat().st_size, int(plain.stat().st_mtime)] if plain else []
+
+    def _once(
+        self, part: Part, what: str, stamp: dict[str, Any], work: Callable[[Part], int]
+    ) -> None:
+        record = self.folder / f"{part.name}.{what}.json"
+        try:
+            before = json.loads(record.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            before = {}
+        files = self._identities(part)
+        # files that are gone since do not undo what was made of them
+        same = not any(files) or before.get("files") == files
+        if before.get("stamp") == stamp and same:
+            self.say(f"{part.name}: {what}: done before, {before['pairs']:,} pairs")
+            return
+        pairs = work(part)
+        self.say(f"{part.name}: {what}: {pairs:,} pairs")
+        # after the work, which may have fetched them
+        made = {"stamp": stamp, "files": self._identities(part), "pairs": pairs}
+        with replacing(record) as temporary:
+            temporary.write_text(json.dumps(made), encoding="utf-8")
+
+    def _read(self, part: Part) -> int:
+        temporary = self.folder / f".{part.name}"
+        try:
+            paths = self._plain_files(part, temporary)
+            pairs = read_pairs(part.format, paths, self.recipe.pair, part.titles)
+            if part.apostrophe:
+                pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
+            if self.limit is not None:
+                pairs = islice(pairs, self.limit)
+            count = self._write(part, "", self._progress(part, pairs))
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        if not count:
+            raise UserError(f"{paths[0]}: has no text")
+        if part.lines is not None and count != part.lines and self.limit is None:
+            problem = (
+                f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in "
+                f"{' and '.join(sorted({name for name, _ in part.members.values()}))}"
+            )
+            if not self.any_counts:
+                raise UserError(f"{problem}: other files than the paper's (--any-counts goes on)")
+            self.say(f"warning: {problem}")
+        return count
+
+    def _plain_files(self, part: Part, temporary: Path) -> tuple[Path, Path]:
+        made: dict[tuple[str, str | None], Path] = {}
+        for name, member in part.members.values():
+            if (name, member) in made:
+                continue
+            plain = self.sources.plain(member) if member else None
+            # the archive itself, which can be verified, comes before what was unpacked from it
+            if member is None or (plain is None or self._identity(name, None)):
+                path = self.sources.path(name)
+                if member is not None:
+                    self.say(f"{part.name}: unpacking {member}")
+                    target = temporary / str(len(made)) / Path(member).name
+                    extract(path, member, target)
+                    path = target
+            else:
+                path = plain
+            made[name, member] = path
+        first, second = (made[part.members[language]] for language in self.recipe.pair)
+        return first, second
+
+    def _tokenise(self, part: Part) -> int:
+        count = 0
+        for language in self.recipe.pair:
+            settings = self.settings
+            if part.tokenised:
+                settings = TextSettings(**{**vars(settings), "tokenizer": "none"})
+            source = self._path(part, "", language)
+            with (
+                open(source, encoding="utf-8", newline="\n") as lines,
+                replacing(self._path(part, ".tok", language)) as temporary,
+                open(temporary, "w", encoding="utf-8", newline="\n") as out,
+            ):
+                texts = (line.removesuffix("\n") for line in lines)
+                done = tokenise(
+                    self._progress(part, texts, f"tokenise {language}"), language, settings
+                )
+                count = sum(1 for line in done if out.write(line + "\n"))
+        return count
+
+    def _write(self, part: Part, kind: str, pairs: Iterable[Pair]) -> int:
+        count = 0
+        with ExitStack() as stack:
+            outs = []
+            for language in self.recipe.pair:
+                path = stack.enter_context(replacing(self._path(part, kind, language)))
+                outs.append(stack.enter_context(open(path, "w", encoding="utf-8", newline="\n")))
+            for pair in pairs:
+                count += 1
+                for out, text in zip(outs, pair, strict=True):
+                    out.write(text + "\n")
+        return count
+
+    def _progress(self, part: Part, items: Iterable[T], what: str = "read") -> Iterator[T]:
+        """The items; a line every ten seconds."""
+        shown = time.monotonic()
+        for number, item in enumerate(items, start=1):
+            if not number % 1000 and time.monotonic() - shown > 10:
+                shown = time.monotonic()
+                of = f" of {part.lines:,}" if part.lines else ""
+                self.say(f"  {part.name}: {what}: {number:,}{of}")
+            yield item

@@ -1,0 +1,161 @@
+"""Parallel text in the formats of the campaigns, as pairs of lines.
+
+``plain``: a sentence a line (Moses style). ``iwslt-tags``: the same with lines of metadata between
+talks. ``iwslt-xml`` and ``sgm``: a ``<seg>`` a sentence; neither is well-formed XML, so both are
+read by pattern, as sacreBLEU does. ``tmx``: translation memories, parsed as XML in a stream.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from xml.etree import ElementTree
+
+from ..errors import UserError
+from .archives import opened
+
+Pair = tuple[str, str]
+
+# what ends a line for some of the tools but not for fairseq: it would shift every later line
+_LINE_ENDS = str.maketrans(dict.fromkeys("\r\v\f\x1c\x1d\x1e\x85\u2028\u2029", " "))
+_SEGMENT = re.compile(r'<seg(?:\s[^>]*?\bid\s*=\s*"?([^">\s]*)"?)?[^>]*>(.*?)</seg>', re.I | re.S)
+_KEPT_TAG = re.compile(r"</?(?:title|description)>", re.I)
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+def read_pairs(
+    kind: str, paths: tuple[Path, Path], languages: tuple[str, str], titles: bool = True
+) -> Iterator[Pair]:
+    """The pairs of a corpus, blank ones too.
+
+    Args:
+        kind: one of the module's formats
+        paths: of both languages; for ``tmx`` the same file twice
+        languages: their codes
+        titles: of ``iwslt-tags``, keep titles and descriptions
+
+    Raises:
+        UserError: the sides do not correspond, or bytes are not UTF-8 (the message has the line)
+    """
+    if kind == "plain":
+        return _together(paths, _lines(paths[0]), _lines(paths[1]), "line")
+    if kind == "iwslt-tags":
+        return _tagged(paths, titles)
+    if kind in ("iwslt-xml", "sgm"):
+        return _segments(paths)
+    if kind == "tmx":
+        return _translation_units(paths[0], languages)
+    raise UserError(f"{kind!r} is not a format of parallel text")
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Decoded lines; only a line feed ends one."""
+    with opened(path) as stream:
+        try:
+            for number, raw in enumerate(stream, start=1):
+                try:
+                    text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    raise UserError(
+                        f"{path}, line {number}: byte 0x{raw[error.start]:02x} is not valid UTF-8"
+                    ) from error
+                yield text.removesuffix("\n").removesuffix("\r").translate(_LINE_ENDS)
+        except (EOFError, OSError) as error:  # of a .gz file
+            raise UserError(f"{path}: damaged or cut off ({error})") from error
+
+
+def _together(
+    paths: tuple[Path, Path], first: Iterator[str], second: Iterator[str], what: str
+) -> Iterator[Pair]:
+    for count, (one, other) in enumerate(zip_longest(first, second)):
+        if one is None or other is None:
+            longer, shorter = paths if other is None else paths[::-1]
+            rest = 1 + sum(1 for _ in (first if other is None else second))
+            raise UserError(
+                f"{longer} has {count + rest} {what}s but {shorter} has {count}: "
+                f"{what} n of one must translate {what} n of the other"
+            )
+        yield one, other
+
+
+def _tagged(paths: tuple[Path, Path], titles: bool) -> Iterator[Pair]:
+    """Metadata stand on lines of their own, on both sides at the same place."""
+    pairs = _together(paths, _lines(paths[0]), _lines(paths[1]), "line")
+    for number, pair in enumerate(pairs, start=1):
+        texts = [_tagged_text(line, titles) for line in pair]
+        if (texts[0] is None) != (texts[1] is None):
+            tagged = paths[0] if texts[0] is None else paths[1]
+            other = paths[1] if texts[0] is None else paths[0]
+            raise UserError(
+                f"{tagged}, line {number}: has metadata where {other} has text: "
+                "the files do not belong together"
+            )
+        if texts[0] is not None and texts[1] is not None:
+            yield texts[0], texts[1]
+
+
+def _tagged_text(line: str, titles: bool) -> str | None:
+    """The sentence of a line, None for metadata."""
+    line = line.strip()
+    if _KEPT_TAG.match(line):
+        return _KEPT_TAG.sub("", line).strip() if titles else None
+    return None if line.startswith("<") else line
+
+
+def _segments(paths: tuple[Path, Path]) -> Iterator[Pair]:
+    sides = [_read_segments(path) for path in paths]
+    for path, side in zip(paths, sides, strict=True):
+        if not side:
+            raise UserError(f"{path}: no <seg> in it")
+    for number, (one, other) in enumerate(zip(*sides, strict=False), start=1):
+        if one[0] != other[0]:
+            raise UserError(
+                f"segment {number}: {paths[0]} has id {one[0]!r} where {paths[1]} has "
+                f"{other[0]!r}: the files do not belong together"
+            )
+    texts = [iter([text for _, text in side]) for side in sides]
+    return _together(paths, texts[0], texts[1], "segment")
+
+
+def _read_segments(path: Path) -> list[Pair]:
+    """(id, text) of every segment, in order."""
+    text = "\n".join(_lines(path))
+    found = _SEGMENT.findall(text)
+    return [(number, " ".join(html.unescape(seg).split())) for number, seg in found]
+
+
+def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]:
+    """Units that have both languages; ``EN-GB`` counts as ``en``."""
+    units = pairs = 0
+    with opened(path) as stream:
+        try:
+            for _, element in ElementTree.iterparse(stream):
+                if element.tag.rpartition("}")[2].lower() != "tu":
+                    continue
+                units += 1
+                texts = _unit_texts(element)
+                element.clear()
+                if all(language in texts for language in languages):
+                    pairs += 1
+                    yield texts[languages[0]], texts[languages[1]]
+        except ElementTree.ParseError as error:
+            raise UserError(f"{path}: not well-formed XML after {units} units: {error}") from error
+        except (EOFError, OSError) as error:
+            raise UserError(f"{path}: damaged or cut off ({error})") from error
+    if not pairs:
+        raise UserError(f"{path}: none of its {units} units has both {' and '.join(languages)}")
+
+
+def _unit_texts(unit: ElementTree.Element) -> dict[str, str]:
+    texts = {}
+    for variant in unit:
+        if variant.tag.rpartition("}")[2].lower() != "tuv":
+            continue
+        language = (variant.get(_XML_LANG) or variant.get("lang") or "").lower()[:2]
+        for child in variant:
+            if child.tag.rpartition("}")[2].lower() == "seg":
+                texts[language] = " ".join("".join(child.itertext()).split())
+    return texts

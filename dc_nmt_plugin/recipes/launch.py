@@ -1,0 +1,152 @@
+"""GPUs and machines: how a training is started, with the published tokens per update on any."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from ..errors import UserError, choice_problem
+
+LAUNCHERS = ("fairseq", "torchrun", "srun")
+DEFAULT_PORT = 29500
+
+
+@dataclass(frozen=True)
+class Machines:
+    """What a training runs on.
+
+    Attributes:
+        launcher: ``fairseq`` starts a process for each GPU of this machine; ``torchrun`` does so on
+            each machine on which the script is called; ``srun`` calls torchrun on each node of a
+            Slurm job
+        gpus: of each machine; 0 for the CPU
+        nodes: machines
+        rank: which of them this is (``torchrun``)
+        rendezvous: host:port of the first machine (``torchrun``)
+    """
+
+    launcher: str
+    gpus: int
+    nodes: int
+    rank: int
+    rendezvous: str
+
+    @property
+    def workers(self) -> int:
+        """Processes that take part; the CPU counts as one."""
+        return max(1, self.gpus) * self.nodes
+
+    def command(self) -> list[str]:
+        """The words before fairseq-train's own flags."""
+        if self.launcher == "fairseq":
+            return ["fairseq-train"]
+        torchrun = ["torchrun", f"--nnodes={self.nodes}", f"--nproc-per-node={self.gpus}"]
+        if self.nodes == 1:
+            torchrun += ["--standalone"]
+        elif self.launcher == "torchrun":
+            host, _, port = self.rendezvous.partition(":")
+            torchrun += [f"--node-rank={self.rank}", f"--master-addr={host}"]
+            torchrun += [f"--master-port={port or DEFAULT_PORT}"]
+        else:
+            torchrun += ["--rdzv-backend=c10d", f"--rdzv-endpoint={self.rendezvous}"]
+            torchrun += [f"--rdzv-id={os.environ.get('SLURM_JOB_ID', '0')}"]
+        # torchrun starts Python files; fairseq_cli.train is what fairseq-train calls
+        train = ["-m", "fairseq_cli.train"]
+        if self.launcher == "torchrun":
+            return [*torchrun, *train]
+        srun = ["srun", f"--nodes={self.nodes}", "--ntasks-per-node=1", "--kill-on-bad-exit=1"]
+        return [*srun, *torchrun, *train]
+
+    def flags(self) -> list[str]:
+        """fairseq-train's flags for it."""
+        if self.workers == 1 and self.gpus == 1 and self.launcher == "fairseq":
+            return ["--distributed-world-size", "1"]
+        return ["--distributed-world-size", str(self.workers)] if self.workers > 1 else []
+
+
+@dataclass(frozen=True)
+class Batch:
+    """How an update's tokens are shared out.
+
+    Attributes:
+        workers: processes
+        max_tokens: of one process at a time
+        update_freq: times that each of them adds up gradients
+    """
+
+    workers: int
+    max_tokens: int
+    update_freq: int
+
+    @property
+    def tokens(self) -> int:
+        """Of one update."""
+        return self.workers * self.max_tokens * self.update_freq
+
+    def describe(self, published: int) -> str:
+        """A sentence for the user."""
+        text = (
+            f"{self.tokens:,} tokens per update = {self.workers} x {self.max_tokens:,} "
+            f"(--max-tokens) x {self.update_freq} (--update-freq)"
+        )
+        if abs(self.tokens - published) > 0.01 * published:
+            return f"{text}; not the recipe's {published:,}"
+        return text
+
+
+def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> Batch:
+    """Share an update's ``tokens`` out over ``workers``, ``max_tokens`` at most for each at a time.
+
+    Args:
+        longest: tokens of the longest sentence, which has to fit into a batch
+
+    Raises:
+        UserError: a process would get less than the longest sentence
+    """
+    update_freq = -(-tokens // (workers * max_tokens))
+    batch = Batch(workers, round(tokens / (workers * update_freq)), update_freq)
+    if batch.max_tokens < max(1, longest):
+        raise UserError(
+            f"--gpus: {workers} processes would each get {batch.max_tokens} of an update's "
+            f"{tokens:,} tokens, and the longest sentence has {longest}: use fewer"
+        )
+    return batch
+
+
+def find_machines(
+    launcher: str | None, gpus: int | None, nodes: int | None, rank: int | None, rendezvous: str
+) -> Machines:
+    """What the options, Slurm's variables and this machine say.
+
+    Raises:
+        UserError: options that contradict each other
+    """
+    slurm = os.environ.get("SLURM_JOB_NUM_NODES")
+    launcher = launcher or ("srun" if slurm else "fairseq")
+    problem = choice_problem("--launcher", launcher, LAUNCHERS)
+    if problem:
+        raise UserError(problem)
+    nodes = nodes or (int(slurm) if slurm and launcher == "srun" else 1)
+    if gpus is None:
+        gpus = visible_gpus()
+    if launcher == "fairseq" and nodes > 1:
+        raise UserError(f"--nodes {nodes}: needs --launcher torchrun or srun")
+    if launcher != "fairseq" and gpus == 0:
+        raise UserError(f"--launcher {launcher}: needs GPUs; on a CPU leave it out")
+    if launcher == "srun" and not slurm:
+        raise UserError("--launcher srun: this is no Slurm job; use sbatch scripts/train.slurm")
+    if nodes > 1 and not rendezvous:
+        raise UserError(f"--nodes {nodes}: needs --rendezvous HOST:PORT, of the first machine")
+    if launcher == "torchrun" and nodes > 1 and rank is None:
+        raise UserError(f"--nodes {nodes}: needs --node-rank, 0 on the first machine")
+    rank = rank or 0
+    if not 0 <= rank < nodes:
+        raise UserError(f"--node-rank {rank}: is not from 0 to {nodes - 1} (--nodes {nodes})")
+    return Machines(launcher, gpus, nodes, rank, rendezvous)
+
+
+def visible_gpus() -> int:
+    """GPUs of this machine that torch may use."""
+    import torch
+
+    return torch.cuda.device_count()

@@ -1,0 +1,85 @@
+"""Training text after BPE: pairs that are too long or uneven dropped, lengths written down."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+from ..errors import UserError
+from ..files import replacing
+from .recipe import SPLITS
+from .tokens import fits
+
+LENGTHS = "lengths.json"
+POSITIONS = 1024  # default of --max-source-positions and --max-target-positions
+
+
+def clean_pieces(
+    folder: Path, languages: tuple[str, str], max_tokens: int, ratio: float
+) -> tuple[int, int]:
+    """Clean ``folder/train.LANG``, and note every split's longest sentence in ``lengths.json``.
+
+    Args:
+        folder: text after BPE
+        languages: of the files
+        max_tokens, ratio: as in ``clean-corpus-n.perl``; 0 for no limit
+
+    Returns:
+        training pairs before and after
+    """
+    before = after = 0
+    paths = [folder / f"train.{language}" for language in languages]
+    with ExitStack() as stack:
+        sides = [stack.enter_context(open(p, encoding="utf-8", newline="\n")) for p in paths]
+        names = [stack.enter_context(replacing(path)) for path in paths]
+        outs = [stack.enter_context(open(p, "w", encoding="utf-8", newline="\n")) for p in names]
+        for pair in zip(*sides, strict=True):
+            before += 1
+            if fits(pair[0], pair[1], max_tokens, ratio):
+                after += 1
+                for out, line in zip(outs, pair, strict=True):
+                    out.write(line)
+    if not after:
+        raise UserError(f"{folder}: no training pair has at most {max_tokens} pieces")
+    longest = {
+        f"{split}.{language}": _longest(folder / f"{split}.{language}")
+        for split in SPLITS
+        for language in languages
+    }
+    with replacing(folder / LENGTHS) as temporary:
+        temporary.write_text(json.dumps(longest) + "\n", encoding="utf-8")
+    return before, after
+
+
+def longest_pieces(folder: Path) -> dict[str, int]:
+    """What :func:`clean_pieces` wrote down; nothing where it has not run."""
+    try:
+        found: dict[str, int] = json.loads((folder / LENGTHS).read_text(encoding="utf-8"))
+    except OSError:
+        return {}
+    return found
+
+
+def check_positions(lengths: dict[str, int], limits: dict[str, int], folder: Path) -> None:
+    """
+    Args:
+        lengths: of :func:`longest_pieces`
+        limits: language → positions of the model
+        folder: named in the message
+
+    Raises:
+        UserError: a sentence, its end token counted, is longer than the model's positions
+    """
+    for name, length in lengths.items():
+        limit = limits.get(name.rpartition(".")[2])
+        if limit is not None and length + 1 > limit:
+            raise UserError(
+                f"{folder / name}: its longest sentence has {length + 1} tokens and the model "
+                f"{limit} positions: raise --max-source-positions and --max-target-positions"
+            )
+
+
+def _longest(path: Path) -> int:
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        return max((len(line.split()) for line in lines), default=0)

@@ -1,0 +1,218 @@
+"""A recipe's files: found, or fetched from one of their homes, and verified."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import UserError
+from ..files import replacing, sha256
+from .archives import extract
+from .recipe import Recipe, SourceFile
+
+Say = Callable[[str], None]
+BLOCK = 1 << 18
+TIMEOUT = 60  # seconds without a byte
+MAGIC = {".tgz": b"\x1f\x8b", ".gz": b"\x1f\x8b", ".zip": b"PK"}
+
+
+class Sources:
+    """The files of a recipe on this machine.
+
+    ``DC_NMT_MIRROR`` names a home (its address without the file's name) that is tried first.
+
+    Args:
+        recipe: whose files
+        raw: folder with files that the user has
+        downloads: folder that fetched files are kept in
+        say: called with a line for every file
+    """
+
+    def __init__(self, recipe: Recipe, raw: Path | None, downloads: Path, say: Say = print) -> None:
+        if raw is not None and not raw.is_dir():
+            raise UserError(f"--raw: {raw} is not a folder")
+        self.recipe, self.raw, self.downloads, self.say = recipe, raw, downloads, say
+        self.folders = [folder for folder in (raw, *recipe.nearby(), downloads) if folder]
+        self._found: dict[str, Path] = {}
+
+    def path(self, name: str) -> Path:
+        """The verified file, fetched if need be.
+
+        Raises:
+            UserError: it is nowhere, or it is not what it should be
+        """
+        if name not in self._found:
+            self._found[name] = self._get(self.recipe.files[name])
+        return self._found[name]
+
+    def plain(self, member: str) -> Path | None:
+        """A member of an archive that is unpacked in ``--raw``, with or without its folders."""
+        if self.raw is None:
+            return None
+        candidates = (*self.raw.glob(member), *self.raw.glob(Path(member).name))
+        return next((path for path in candidates if path.is_file()), None)
+
+    def missing(self) -> list[SourceFile]:
+        """Files that would have to be fetched."""
+        return [
+            file
+            for file in self.recipe.files.values()
+            if file.urls and not file.inside and self._here(file) is None
+        ]
+
+    def available(self, name: str) -> bool:
+        """Whether the file is here or has a home."""
+        file = self.recipe.files[name]
+        inner = file.inside is not None and self.available(file.inside[0])
+        return self._here(file) is not None or bool(file.urls) or inner
+
+    def checksums(self) -> dict[str, str]:
+        """Name → checksum of every file that was used in this run."""
+        result = {}
+        for name in self._found:
+            file = self.recipe.files[name]
+            record = self.downloads / f"{name}.sha256"
+            kind, value = file.checksum or ("sha256", record.read_text("utf-8").split()[0])
+            result[name] = f"{kind}:{value}"
+        return result
+
+    def _here(self, file: SourceFile) -> Path | None:
+        mine = [self.raw / name for name in file.also] if self.raw else []
+        candidates = [*(folder / file.name for folder in self.folders), *mine]
+        return next((path for path in candidates if path.is_file()), None)
+
+    def _get(self, file: SourceFile) -> Path:
+        path = self._here(file)
+        if path is None and file.inside is not None:
+            path = self._unpack(file, *file.inside)
+        if path is None:
+            path = self._fetch(file)
+        self._verify(file, path)
+        return path
+
+    def _unpack(self, file: SourceFile, archive: str, member: str) -> Path | None:
+        """Take a file out of another; None where that fails and there are homes to try."""
+        path = self.downloads / file.name
+        try:
+            extract(self.path(archive), member, path)
+        except UserError as error:
+            if not file.urls:
+                raise
+            self.say(f"  {error}")
+            return None
+        return path
+
+    def _verify(self, file: SourceFile, path: Path) -> None:
+        """Compare with the published checksum, or else with the one of the first time."""
+        record = self.downloads / f"{file.name}.sha256"
+        if file.checksum:
+            kind, expected = file.checksum
+            origin = "the published one"
+        elif record.is_file():
+            kind, expected = "sha256", record.read_text(encoding="utf-8").split()[0]
+            origin = f"that of the first time, in {record}"
+        else:
+            with replacing(record) as temporary:
+                temporary.write_text(f"{sha256(path)}  {file.name}\n", encoding="utf-8")
+            return
+        found = digest(kind, path)
+        if found != expected:
+            raise UserError(
+                f"{path}: its {kind} is {found}, and {expected} is {origin}: it is damaged or "
+                "another version; remove it, and the next run fetches it again"
+            )
+
+    def _fetch(self, file: SourceFile) -> Path:
+        target = self.downloads / file.name
+        self.downloads.mkdir(parents=True, exist_ok=True)
+        failures = []
+        mirror = os.environ.get("DC_NMT_MIRROR")
+        homes = [f"{mirror.rstrip('/')}/{file.name}"] if mirror else []
+        for url in (*homes, *file.urls):
+            part = target.with_name(f"{target.name}.part")
+            try:
+                fetch(url, part, self.say)
+                _check_kind(part, file.name)
+                self._verify(file, part)
+            except (OSError, UserError) as error:
+                if isinstance(error, UserError):
+                    part.unlink(missing_ok=True)  # not a cut-off file but a wrong one
+                failures.append(f"  {url}: {error}")
+                continue
+            part.replace(target)
+            return target
+        reasons = "\n".join(failures) if failures else "  it has no public home"
+        raise UserError(
+            f"{file.name}: cannot be fetched:\n{reasons}\n"
+            f"{file.note + chr(10) if file.note else ''}"
+            f"Put {file.name} into {self.raw or 'a folder'} and run the same command with "
+            f"--raw {self.raw or 'FOLDER'}"
+        )
+
+
+def fetch(url: str, part: Path, say: Say = print) -> None:
+    """Fetch ``url`` into ``part``, continuing there if it holds the beginning.
+
+    Raises:
+        OSError: no such home, or the connection ended before the whole file was there; what came
+            is kept
+    """
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"User-Agent": "dc-nmt"})
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+    try:
+        answer = urllib.request.urlopen(request, timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if error.code != 416 or not have:  # 416: nothing comes after what is here
+            raise
+        if error.headers.get("Content-Range", "").rpartition("/")[2] == str(have):
+            return
+        part.unlink()
+        raise OSError(f"what is here, {have} bytes, is not its beginning; run again") from error
+    with answer:
+        if have and answer.status != 206:
+            have = 0  # a home that cannot continue
+        length = answer.headers.get("Content-Length")
+        total = have + int(length) if length else None
+        shown = time.monotonic()
+        say(f"  {url}" + (f" ({megabytes(total)})" if total else ""))
+        with open(part, "ab" if have else "wb") as out:
+            while block := answer.read(BLOCK):
+                out.write(block)
+                have += len(block)
+                if time.monotonic() - shown > 10:
+                    shown = time.monotonic()
+                    say(f"  {megabytes(have)} of {megabytes(total) if total else 'unknown size'}")
+    if total is not None and have < total:
+        raise OSError(f"the connection ended after {have} of {total} bytes; run again to continue")
+
+
+def digest(kind: str, path: Path) -> str:
+    """Hexadecimal digest of a file's bytes."""
+    if kind == "sha256":
+        return sha256(path)
+    result = hashlib.new(kind, usedforsecurity=False)
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            result.update(block)
+    return result.hexdigest()
+
+
+def megabytes(size: float) -> str:
+    """A size for people."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
+
+
+def _check_kind(path: Path, name: str) -> None:
+    """Refuse the web page that a home sends instead of an archive."""
+    start = MAGIC.get(Path(name).suffix)
+    with open(path, "rb") as stream:
+        head = stream.read(4)
+    if start and not head.startswith(start):
+        raise UserError(f"did not send the file but something else (it begins with {head!r})")

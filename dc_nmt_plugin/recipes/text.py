@@ -1,0 +1,262 @@
+"""Training, validation and test text of a recipe, raw and tokenised."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+
+from ..errors import UserError
+from ..files import replacing
+from ..machine import GIB, free_disk_gib
+from ..table import format_table
+from .corpora import Corpora
+from .formats import Pair
+from .recipe import SPLITS, Part, Recipe
+from .sources import Say, Sources, megabytes
+from .tokens import TextSettings, fits, learn_truecaser
+
+COPIES = 6  # of the raw text: read, tokenised, both once more as splits, BPE, binarised
+TOLERANCE = 0.05  # of a published number that is rounded ("~")
+
+
+def say_disk(recipe: Recipe, sources: Sources, folder: Path, sample: int | None) -> None:
+    """Say how much disk the preparation needs.
+
+    Raises:
+        UserError: there is not so much
+    """
+    fetched = sum(file.size or 0 for file in sources.missing())
+    pairs = sample or expectation(recipe, "train")[0] or 0
+    text = COPIES * pairs * (recipe.task.number("pair_bytes") or 250)
+    folder.mkdir(parents=True, exist_ok=True)
+    free = free_disk_gib(folder) * GIB
+    print(
+        f"disk: about {megabytes(fetched)} to fetch and {megabytes(text)} of prepared text; "
+        f"{megabytes(free)} are free"
+    )
+    if fetched + text > free:
+        raise UserError(
+            f"{folder}: {megabytes(fetched + text)} are needed and {megabytes(free)} are free; "
+            "choose another disk with --out (and --downloads)"
+        )
+
+
+def expectation(recipe: Recipe, split: str) -> tuple[int | None, bool]:
+    """The published number of pairs of a split, and whether it is exact (no ``~``)."""
+    text = recipe.splits.text(f"{split}_lines", "").replace(",", "")
+    number = text.removeprefix("~").strip()
+    if number and not number.isdigit():
+        raise recipe.splits.problem(f"{split}_lines", f"{text!r} is not a number or ~number")
+    return (int(number) if number else None), not text.startswith("~")
+
+
+def make_text(
+    recipe: Recipe,
+    sources: Sources,
+    work: Path,
+    to: Path,
+    sample: int | None = None,
+    any_counts: bool = False,
+    say: Say = print,
+) -> dict[str, int]:
+    """Write ``to/SPLIT.LANG`` (raw) and ``to/tokenised/SPLIT.LANG``.
+
+    Args:
+        recipe: which task
+        sources: its files
+        work: folder of what is kept between runs
+        to: folder to write into
+        sample: about so many training pairs, and at most a tenth as many for each other split
+        any_counts: only warn where numbers of lines are not the published ones
+        say: called with lines of progress
+
+    Returns:
+        split → pairs
+
+    Raises:
+        UserError: files that are missing, damaged or not what the paper had
+    """
+    limit = None if sample is None else 4 * sample + 100
+    corpora = Corpora(recipe, sources, work, limit, any_counts, say)
+    parts = {split: recipe.split_parts(split) for split in SPLITS}
+    for split in SPLITS:
+        parts[split] = [part for part in parts[split] if corpora.ready(part)]
+    if not parts["train"]:
+        raise UserError(f"{recipe.path}: no training corpus is here")
+    chosen = _choose(recipe, corpora, parts, sample)
+    counts = {split: _write(recipe, corpora, *chosen[split], split, to) for split in SPLITS}
+    if corpora.settings.casing == "truecase":
+        _truecase(recipe, to, say)
+    _check_counts(recipe, counts, sample, any_counts, say)
+    _manifest(recipe, sources, counts, to)
+    return counts
+
+
+Choice = tuple[list[Part], Callable[[int], bool]]
+
+
+def _choose(
+    recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]], sample: int | None
+) -> dict[str, Choice]:
+    """Which lines (counted over all corpora of a split) belong to each split."""
+    held_out = None if sample is None else max(10, sample // 10)
+    kept = _clean(recipe, corpora, parts)
+    total = sum(kept)
+    valid: set[int] = set()  # places among the kept training lines
+    rule = recipe.splits.words("valid")
+    if not parts["valid"]:
+        valid = _from_training(recipe, rule, total, held_out)
+    places = iter(range(total))
+    # line → its place among the kept ones, -1 for a dropped one
+    place = [next(places) if keep else -1 for keep in kept] if valid or sample else None
+    trained = _spread(parts, corpora, kept, valid, place, sample)
+    result: dict[str, Choice] = {"train": (parts["train"], trained)}
+    if valid and place is not None:
+        held = place
+        result["valid"] = (parts["train"], lambda line: held[line] in valid)
+    for split in SPLITS[1:]:
+        if split not in result:
+            result[split] = (parts[split], lambda line: held_out is None or line < held_out)
+    return result
+
+
+def _clean(recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]]) -> bytearray:
+    """1 for every training line that is used."""
+    settings = TextSettings.read(recipe.text)
+    tested: set[int] = set()
+    if recipe.splits.yes("exclude_test"):
+        for part in parts["test"]:
+            tested.update(hash(_bare(source)) for source, _ in corpora.tokens(part))
+    kept = bytearray()
+    for part in parts["train"]:
+        for source, target in corpora.tokens(part):
+            good = fits(source, target, settings.max_tokens, settings.ratio)
+            kept.append(good and not (tested and hash(_bare(source)) in tested))
+    return kept
+
+
+def _bare(text: str) -> str:
+    return "".join(text.lower().split())
+
+
+def _from_training(recipe: Recipe, rule: list[str], total: int, held_out: int | None) -> set[int]:
+    """Places of the training lines that become validation text."""
+    number = rule[1] if len(rule) == 2 else ""
+    if not rule or rule[0] not in ("random", "every") or not number.isdigit():
+        raise recipe.splits.problem("valid", "is not names of parts, 'random N' or 'every N'")
+    if rule[0] == "every":
+        places = range(int(number) - 1, total, int(number))
+        return set(islice(places, held_out))
+    wanted = min(int(number), total // 2) if held_out is None else min(held_out, total // 2)
+    seed = recipe.splits.number("seed", 1)
+    return set(random.Random(seed).sample(range(total), wanted))
+
+
+def _spread(
+    parts: dict[str, list[Part]],
+    corpora: Corpora,
+    kept: bytearray,
+    valid: set[int],
+    place: list[int] | None,
+    sample: int | None,
+) -> Callable[[int], bool]:
+    """Whether a training line is used; a sample takes about as much of every corpus."""
+    if place is None:
+        return lambda line: bool(kept[line])
+    share = len(kept) if sample is None else -(-sample // len(parts["train"]))
+    used = bytearray(len(kept))
+    start = 0
+    for part in parts["train"]:
+        end = start + sum(1 for _ in corpora.tokens(part))
+        fitting = (line for line in range(start, end) if kept[line] and place[line] not in valid)
+        for line in islice(fitting, share):
+            used[line] = 1
+        start = end
+    return lambda line: bool(used[line])
+
+
+def _write(
+    recipe: Recipe,
+    corpora: Corpora,
+    parts: list[Part],
+    wanted: Callable[[int], bool],
+    split: str,
+    to: Path,
+) -> int:
+    count = 0
+    for reader, folder in ((corpora.raw, to), (corpora.tokens, to / "tokenised")):
+        count = _write_pairs(recipe, _lines(parts, reader, wanted), split, folder)
+    return count
+
+
+def _lines(
+    parts: list[Part], reader: Callable[[Part], Iterator[Pair]], wanted: Callable[[int], bool]
+) -> Iterator[Pair]:
+    line = 0
+    for part in parts:
+        for pair in reader(part):
+            if wanted(line):
+                yield pair
+            line += 1
+
+
+def _write_pairs(recipe: Recipe, pairs: Iterator[Pair], split: str, folder: Path) -> int:
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with ExitStack() as stack:
+        outs = [
+            stack.enter_context(open(folder / f"{split}.{lang}", "w", encoding="utf-8", newline=""))
+            for lang in recipe.pair
+        ]
+        for pair in pairs:
+            count += 1
+            for out, text in zip(outs, pair, strict=True):
+                out.write(text + "\n")
+    return count
+
+
+def _truecase(recipe: Recipe, to: Path, say: Say) -> None:
+    for language in recipe.pair:
+        say(f"learning the truecaser of {language} (kept beside the text)")
+        with open(to / f"tokenised/train.{language}", encoding="utf-8", newline="\n") as lines:
+            truecase = learn_truecaser(lines, to / f"truecase.{language}")
+        for split in SPLITS:
+            path = to / f"tokenised/{split}.{language}"
+            with (
+                open(path, encoding="utf-8", newline="\n") as lines,
+                replacing(path) as temporary,
+                open(temporary, "w", encoding="utf-8", newline="\n") as out,
+            ):
+                out.writelines(truecase(line.removesuffix("\n")) + "\n" for line in lines)
+
+
+def _check_counts(
+    recipe: Recipe, counts: dict[str, int], sample: int | None, any_counts: bool, say: Say
+) -> None:
+    rows, problems = [], []
+    for split, count in counts.items():
+        published, exact = expectation(recipe, split)
+        rows.append(
+            (split, f"{count:,}", f"{'' if exact else '~'}{published:,}" if published else "")
+        )
+        if count == 0:
+            raise UserError(f"{recipe.name}: no pair is left for {split}")
+        slack = 0 if exact or published is None else TOLERANCE * published
+        if published is not None and abs(count - published) > slack:
+            problems.append(f"{split} has {count:,} pairs, published are {published:,}")
+    say(format_table(("split", "pairs", "published"), rows))
+    if sample is None and problems:
+        problem = f"{recipe.name}: {'; '.join(problems)}"
+        if not any_counts:
+            raise UserError(f"{problem}: other files than the paper's (--any-counts goes on)")
+        say(f"warning: {problem}")
+
+
+def _manifest(recipe: Recipe, sources: Sources, counts: dict[str, int], to: Path) -> None:
+    content = {"task": recipe.name, "pairs": counts, "files": sources.checksums()}
+    with replacing(to / "manifest.json") as temporary:
+        temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,169 @@
+"""Files of a recipe: found, fetched, continued, verified; a server on this machine serves them."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from recipe_files import pack
+
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes.recipe import Recipe
+from dc_nmt_plugin.recipes.sources import Sources
+
+DATA = pack("x.tgz", {"a.en": b"one\ntwo\n" * 20000 + bytes(range(256)) * 300})
+SHA256 = hashlib.sha256(DATA).hexdigest()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves DATA; under /cut/ only its first half the first time, under /page/ a web page."""
+
+    asked: list[tuple[str, str | None]]
+
+    def do_GET(self) -> None:
+        place = self.headers.get("Range")
+        self.asked.append((self.path, place))
+        if self.path.startswith("/gone/"):
+            self.send_error(404)
+            return
+        data = b"<!DOCTYPE html><p>quota</p>" if self.path.startswith("/page/") else DATA
+        start = int(place[6:-1]) if place and not self.path.startswith("/whole/") else 0
+        if start >= len(data):
+            self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{len(data)}")
+            self.end_headers()
+            return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(data) - start))
+        self.end_headers()
+        cut = self.path.startswith("/cut/") and not start
+        self.wfile.write(data[start : len(data) // 2 if cut else None])
+        self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server():
+    handler = type("Asked", (Handler,), {"asked": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler)) as served:
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        served.asked = handler.asked
+        yield served
+        served.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def sources(tmp_path, server, monkeypatch):
+    """A function: homes (the parts of addresses) and a checksum → Sources of one file, x.tgz."""
+    monkeypatch.delenv("DC_NMT_MIRROR", raising=False)
+
+    def make(*homes: str, checksum: str = "", raw: Path | None = None, more: str = "") -> Sources:
+        root = f"http://127.0.0.1:{server.server_port}"
+        urls = "".join(f"\n    {root}/{home}/x.tgz" for home in homes)
+        path = tmp_path / "examples/made_en_de/recipe.ini"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f"[task]\ntitle = x\npair = en-de\n[file:x.tgz]\nurls = {urls}\n{checksum}\n{more}\n"
+        )
+        lines: list[str] = []
+        made = Sources(Recipe(path), raw, tmp_path / "downloads", lines.append)
+        made.lines = lines
+        return made
+
+    return make
+
+
+def test_fetched_once_and_verified(sources, server, tmp_path):
+    path = sources("good", checksum=f"sha256 = {SHA256}").path("x.tgz")
+    assert path == tmp_path / "downloads/x.tgz" and path.read_bytes() == DATA
+    sources("good", checksum=f"sha256 = {SHA256}").path("x.tgz")
+    assert server.asked == [("/good/x.tgz", None)]
+    md5 = hashlib.md5(DATA).hexdigest()
+    assert sources("good", checksum=f"md5 = {md5}").path("x.tgz") == path
+
+
+def test_a_download_that_is_cut_off_is_continued(sources, server, tmp_path):
+    with pytest.raises(UserError, match=r"connection ended after \d+ of \d+ bytes") as error:
+        sources("cut", checksum=f"sha256 = {SHA256}").path("x.tgz")
+    assert "Put x.tgz into a folder and run the same command with --raw FOLDER" in str(error.value)
+    half = len(DATA) // 2
+    assert not (tmp_path / "downloads/x.tgz").exists()
+    assert (tmp_path / "downloads/x.tgz.part").stat().st_size == half
+    assert sources("cut", checksum=f"sha256 = {SHA256}").path("x.tgz").read_bytes() == DATA
+    assert server.asked[-1] == ("/cut/x.tgz", f"bytes={half}-")
+
+
+def test_a_home_that_cannot_continue_starts_anew(sources, tmp_path):
+    (tmp_path / "downloads").mkdir()
+    (tmp_path / "downloads/x.tgz.part").write_bytes(b"something else")
+    assert sources("whole").path("x.tgz").read_bytes() == DATA
+    (tmp_path / "downloads/x.tgz").rename(tmp_path / "downloads/x.tgz.part")
+    assert sources("good").path("x.tgz").read_bytes() == DATA  # nothing was left to fetch
+
+
+def test_another_checksum_is_refused_and_the_next_home_tried(sources, server, tmp_path):
+    wrong = "0" * 64
+    with pytest.raises(UserError, match=f"its sha256 is {SHA256}, and {wrong} is the published"):
+        sources("good", checksum=f"sha256 = {wrong}").path("x.tgz")
+    assert [path.name for path in (tmp_path / "downloads").iterdir()] == []
+    found = sources("gone", "page", "good", checksum=f"sha256 = {SHA256}").path("x.tgz")
+    assert found.read_bytes() == DATA
+    assert [path for path, _ in server.asked][1:] == [
+        f"/{h}/x.tgz" for h in ("gone", "page", "good")
+    ]
+
+
+def test_without_a_checksum_the_first_download_s_is_kept(sources, tmp_path):
+    path = sources("good").path("x.tgz")
+    assert (tmp_path / "downloads/x.tgz.sha256").read_text() == f"{SHA256}  x.tgz\n"
+    path.write_bytes(DATA[:-1])
+    with pytest.raises(UserError, match=f"{SHA256} is that of the first time.*fetches it again"):
+        sources("good").path("x.tgz")
+    path.unlink()
+    assert sources("good").path("x.tgz").read_bytes() == DATA
+
+
+def test_a_mirror_of_ones_own_comes_first(sources, server, monkeypatch):
+    monkeypatch.setenv("DC_NMT_MIRROR", f"http://127.0.0.1:{server.server_port}/mine/")
+    sources("good").path("x.tgz")
+    assert server.asked == [("/mine/x.tgz", None)]
+
+
+def test_when_all_homes_are_gone_the_user_is_told_what_to_put_where(sources, tmp_path):
+    with pytest.raises(UserError) as error:
+        sources("gone", "page", more="note = Ask its makers.").path("x.tgz")
+    lines = str(error.value).splitlines()
+    assert lines[0] == "x.tgz: cannot be fetched:"
+    assert "/gone/x.tgz: HTTP Error 404" in lines[1] and "something else" in lines[2]
+    assert lines[3] == "Ask its makers."
+    assert lines[4].startswith("Put x.tgz into a folder") and lines[4].endswith("--raw FOLDER")
+    with pytest.raises(UserError, match="it has no public home"):
+        sources().path("x.tgz")
+
+
+def test_files_of_the_user_come_first_and_are_verified_too(sources, server, tmp_path):
+    raw = tmp_path / "raw"
+    with pytest.raises(UserError, match=r"--raw: .*raw is not a folder"):
+        sources("good", raw=raw)
+    raw.mkdir()
+    (raw / "mine.tgz").write_bytes(DATA)
+    found = sources("good", raw=raw, more="also = mine.tgz", checksum=f"sha256 = {SHA256}")
+    assert found.path("x.tgz") == raw / "mine.tgz" and not server.asked
+    (raw / "x.tgz").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"raw/x.tgz: its sha256 is"):
+        sources("good", raw=raw, checksum=f"sha256 = {SHA256}").path("x.tgz")
+
+
+def test_a_file_inside_another(sources, tmp_path):
+    more = "[file:a.en]\ninside = x.tgz a.en\n[file:b.en]\ninside = x.tgz b.en\n"
+    assert sources("good", more=more).path("a.en").read_bytes().startswith(b"one\ntwo\n")
+    with pytest.raises(UserError, match=r"x.tgz: has no b.en; it has a.en"):
+        sources("good", more=more).path("b.en")

@@ -1,0 +1,255 @@
+"""Every recipe's preparation, from made-up files in its campaign's own format."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from recipe_files import unchecked_examples, write_files
+
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.machine import GIB
+from dc_nmt_plugin.recipes import text as text_module
+from dc_nmt_plugin.recipes.corpora import Corpora
+from dc_nmt_plugin.recipes.pieces import check_positions, clean_pieces, longest_pieces
+from dc_nmt_plugin.recipes.recipe import Recipe, load
+from dc_nmt_plugin.recipes.sources import Sources
+from dc_nmt_plugin.recipes.text import make_text, say_disk
+from dc_nmt_plugin.recipes.tokens import TextSettings, fits, tokenise
+
+RECIPES = [path.parent.name for path in sorted(Path("examples").glob("*/recipe.ini"))]
+
+
+class Prepared:
+    """A recipe's text in a folder of its own."""
+
+    def __init__(self, folder: Path, name: str, change: tuple[str, str] | None = None) -> None:
+        examples = unchecked_examples(folder / "examples")
+        if change:
+            path = examples / name / "recipe.ini"
+            text = path.read_text(encoding="utf-8")
+            assert change[0] in text
+            path.write_text(text.replace(*change), encoding="utf-8")
+        self.folder, self.recipe = folder, load(name, examples)
+        self.counts = write_files(self.recipe, folder / "raw")
+        self.lines: list[str] = []
+
+    def make(self, sample: int | None = None, any_counts: bool = True) -> dict[str, int]:
+        self.lines.clear()
+        sources = Sources(self.recipe, self.folder / "raw", self.folder / "dl", self.lines.append)
+        work, to = self.folder / "work", self.folder / "text"
+        return make_text(self.recipe, sources, work, to, sample, any_counts, self.lines.append)
+
+    def text(self, name: str) -> list[str]:
+        return (self.folder / "text" / name).read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_s_text(tmp_path, name):
+    prepared = Prepared(tmp_path, name)
+    counts = prepared.make()
+    recipe = prepared.recipe
+    parts = {split: recipe.split_parts(split) for split in ("train", "valid", "test")}
+    made = {split: sum(prepared.counts[p.name] for p in parts[split]) for split in parts}
+    assert counts["test"] == made["test"]
+    if parts["valid"]:
+        assert counts["valid"] == made["valid"] and 0.8 * made["train"] < counts["train"]
+    else:
+        assert counts["train"] + counts["valid"] <= made["train"]
+    settings = TextSettings.read(recipe.text)
+    for split, count in counts.items():
+        for language in recipe.pair:
+            raw, tokens = (
+                prepared.text(f"{split}.{language}"),
+                prepared.text(f"tokenised/{split}.{language}"),
+            )
+            assert len(raw) == len(tokens) == count and all(raw) and all(tokens)
+            if settings.casing == "lower":
+                assert tokens == [line.lower() for line in tokens]
+            if language != "zh" and split == "test" and settings.undo != "none":
+                assert " ." not in "".join(raw) and "&apos;" not in "".join(raw)
+            assert not any("  " in line for line in tokens)
+    train = zip(*(prepared.text(f"tokenised/train.{la}") for la in recipe.pair), strict=True)
+    assert all(fits(*pair, settings.max_tokens, settings.ratio) for pair in train)
+    manifest = json.loads((tmp_path / "text/manifest.json").read_text())
+    assert manifest["pairs"] == counts and all("sha256:" in x for x in manifest["files"].values())
+
+
+def test_what_is_done_is_not_repeated_and_needs_no_files(tmp_path):
+    prepared = Prepared(tmp_path, "iwslt14_es_en")
+    first = prepared.make(), prepared.text("tokenised/test.es")
+    assert "train: read: 60 pairs" in prepared.lines
+    for path in (tmp_path / "raw").iterdir():
+        path.unlink()
+    assert (prepared.make(), prepared.text("tokenised/test.es")) == first
+    assert "train: tokenise: done before, 60 pairs" in prepared.lines
+
+
+def test_a_changed_file_is_read_again(tmp_path):
+    prepared = Prepared(tmp_path, "multi30k_en_de")
+    prepared.make()
+    for language in ("en", "de"):
+        path = tmp_path / f"raw/train.{language}.gz"
+        path.write_bytes(
+            gzip.compress(b"".join(gzip.decompress(path.read_bytes()).splitlines(True)[:50]))
+        )
+        (tmp_path / f"dl/train.{language}.gz.sha256").unlink()
+    assert prepared.make()["train"] == 50
+    assert "test_2016_flickr: read: done before, 12 pairs" in prepared.lines
+
+
+def test_an_interrupted_step_leaves_nothing(tmp_path, monkeypatch):
+    prepared = Prepared(tmp_path, "multi30k_en_de")
+    monkeypatch.setattr(Corpora, "_tokenise", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        prepared.make()
+    made = {path.name for path in (tmp_path / "work").iterdir()}
+    assert made == {"train.en", "train.de", "train.read.json"}
+    assert not (tmp_path / "text").exists()
+
+
+def test_random_validation_is_the_same_every_time_and_apart(tmp_path):
+    change = ("random 7000", "random 10")
+    prepared = Prepared(tmp_path / "a", "iwslt14_de_en", change)
+    counts = prepared.make()
+    assert counts["valid"] == 10 and counts["test"] == 48
+    valid, train = prepared.text("valid.de"), prepared.text("train.de")
+    assert not set(valid) & set(train)
+    again = Prepared(tmp_path / "b", "iwslt14_de_en", change)
+    again.make()
+    assert again.text("valid.de") == valid
+    ini = tmp_path / "b/examples/iwslt14_de_en/recipe.ini"
+    ini.write_text(ini.read_text().replace("seed = 1", "seed = 2"))
+    again.recipe = Recipe(ini)
+    again.make()
+    assert again.text("valid.de") != valid
+
+
+def test_fairseq_s_split_takes_every_23rd_and_has_tedx(tmp_path):
+    prepared = Prepared(tmp_path, "iwslt14_de_en_fairseq")
+    counts = prepared.make()
+    assert counts["test"] == 60 and counts["valid"] == (counts["train"] + counts["valid"]) // 23
+    assert prepared.text("valid.de")[0] not in prepared.text("train.de")
+
+
+def test_a_sample_takes_of_every_corpus(tmp_path):
+    prepared = Prepared(tmp_path, "wmt14_en_de")
+    counts = prepared.make(sample=30)
+    assert counts == {"train": 30, "valid": 10, "test": 10}
+    corpora = [
+        (tmp_path / f"work/{name}.en").read_text().splitlines()
+        for name in ("europarl", "commoncrawl", "news-commentary")
+    ]
+    train = prepared.text("train.en")
+    assert all(len(set(train) & set(corpus)) >= 10 for corpus in corpora)
+
+
+def test_training_pairs_of_the_test_set_are_left_out(tmp_path):
+    prepared = Prepared(tmp_path, "un_en_zh", ("random 2000", "random 5"))
+    path = tmp_path / "raw/unCorpus.test.en"
+    test = path.read_text().splitlines()
+    prepared.make()
+    assert prepared.text("test.zh") == (tmp_path / "raw/unCorpus.test.zh").read_text().splitlines()
+    leaked = prepared.text("train.en")[7]
+    path.write_text("\n".join([leaked.upper(), *test[1:]]) + "\n")
+    (tmp_path / "dl/unCorpus.test.en.sha256").unlink()
+    prepared.make()
+    assert leaked not in prepared.text("train.en") + prepared.text("valid.en")
+
+
+def test_other_numbers_of_lines_than_published_are_refused(tmp_path):
+    prepared = Prepared(tmp_path, "multi30k_en_de")
+    with pytest.raises(UserError, match="train has 60 pairs, published are 29,000; valid has 12"):
+        prepared.make(any_counts=False)
+    known = Prepared(tmp_path / "vi", "iwslt15_en_vi")
+    with pytest.raises(UserError, match=r"train: 60 pairs, and 133,317 are known to be"):
+        known.make(any_counts=False)
+    assert not (tmp_path / "vi/work/train.read.json").exists()
+    rounded = Prepared(tmp_path / "es", "iwslt14_es_en", ("~183,000", "~62"))
+    with pytest.raises(UserError, match=r"^iwslt14_es_en: valid has 48 pairs, published are 5,593"):
+        rounded.make(any_counts=False)  # 60 is near enough to about 62
+
+
+def test_a_missing_member_and_an_optional_corpus(tmp_path):
+    prepared = Prepared(tmp_path, "wmt17_zh_en")
+    assert not (tmp_path / "raw/cwmt.tgz").unlink()
+    assert prepared.make()["train"] == 120
+    assert "neu2017: left out, cwmt.tgz is not here" in prepared.lines
+    (tmp_path / "raw/NEU_cn.txt").write_text("你好。\n" * 30)
+    (tmp_path / "raw/NEU_en.txt").write_text("Good day .\n" * 30)
+    assert prepared.make()["train"] == 150
+    (tmp_path / "raw/UNPC-en-zh.txt.zip").unlink()
+    (tmp_path / "work/un.read.json").unlink()
+    section = prepared.recipe.sections["file:UNPC-en-zh.txt.zip"]
+    section.values["urls"] = "http://127.0.0.1:9/none"
+    del prepared.recipe.__dict__["files"]
+    with pytest.raises(UserError, match=r"Put UNPC-en-zh.txt.zip into .*raw and run the same"):
+        prepared.make()
+
+
+def test_disk_is_said_first_and_must_be_there(tmp_path, monkeypatch, capsys):
+    recipe = load("wmt14_en_de")
+    sources = Sources(recipe, None, tmp_path)
+    say_disk(recipe, sources, tmp_path, None)
+    said = capsys.readouterr().out
+    assert said.startswith("disk: about 1.6 GB to fetch and 7.8 GB of prepared text; ")
+    monkeypatch.setattr(text_module, "free_disk_gib", lambda _: 1e9 / GIB)
+    with pytest.raises(UserError, match=r"9.4 GB are needed and 1.0 GB are free; choose another"):
+        say_disk(recipe, sources, tmp_path, None)
+
+
+SETTINGS = TextSettings("moses", False, "keep", False, 0, 0, "moses")
+
+
+def test_tokens_of_many_lines_come_from_several_processes_in_order(monkeypatch):
+    lines = [f"It's line {n}, isn't it?" for n in range(9000)]
+    monkeypatch.setattr("dc_nmt_plugin.recipes.tokens.usable_cpus", lambda: 2)
+    tokens = list(tokenise(lines, "en", SETTINGS))
+    assert tokens == [f"It &apos;s line {n} , isn &apos;t it ?" for n in range(9000)]
+
+
+def test_chinese_words_hyphens_punctuation_and_case():
+    assert list(tokenise(["我们爱北京。"], "zh", SETTINGS)) == ["我们 爱 北京 。"]
+    hyphens = replace(SETTINGS, hyphens=True, casing="lower")
+    assert list(tokenise(["A well-known “one”"], "en", hyphens)) == ["a well @-@ known “ one ”"]
+    normal = replace(SETTINGS, punctuation=True)
+    assert next(tokenise(["“one”\u200b"], "en", normal)).startswith("&quot; one &quot;")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "limit", "ratio", "kept"),
+    [
+        ("a b", "c", 2, 2, True),
+        ("a b c", "d", 0, 2, False),
+        ("a b c", "d", 2, 0, False),
+        ("a", "b c", 2, 1.9, False),
+        ("", "b", 0, 0, False),
+        ("a", "b c d e", 0, 0, True),
+    ],
+)
+def test_cleaning_is_that_of_clean_corpus_n(source, target, limit, ratio, kept):
+    assert fits(source, target, limit, ratio) is kept
+
+
+def test_training_text_is_cleaned_after_bpe_and_long_sentences_are_found(tmp_path):
+    for split, lines in {
+        "train": ["a b", "a b c d", "a"],
+        "valid": ["a b c"],
+        "test": ["a"],
+    }.items():
+        for language in ("en", "de"):
+            (tmp_path / f"{split}.{language}").write_text("\n".join(lines) + "\n")
+    assert clean_pieces(tmp_path, ("en", "de"), 3, 9) == (3, 2)
+    lengths = longest_pieces(tmp_path)
+    assert lengths["train.en"] == 2 and lengths["valid.de"] == 3
+    check_positions(lengths, {"en": 4, "de": 4}, tmp_path)
+    with pytest.raises(
+        UserError, match=r"valid.de: its longest sentence has 4 tokens and the mode"
+    ):
+        check_positions(lengths, {"en": 4, "de": 3}, tmp_path)
+    with pytest.raises(UserError, match="no training pair has at most 0"):
+        (tmp_path / "train.en").write_text("\n\n")
+        clean_pieces(tmp_path, ("en", "de"), 0, 0)
