@@ -29,5 +29,10 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(text)
 
 
+def number_cell(value: float | None, form: str) -> str:
+    """A table's cell: `value` as :func:`format` has it, empty where it is unknown."""
+    return "" if value is None else format(value, form)
+
+
 def _is_number(cell: str, name: str) -> bool:
     return cell == name or cell[:1].isdigit() or cell[:1] in "+-."

@@ -14,9 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=scripts/recipe.sh
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"
 
-recipe_arguments "$@"
-trap 'echo; die "stopped; the same command continues where it stopped"' INT TERM
-use_environment ${SETUP[@]+"${SETUP[@]}"}
+recipe_begin "$@"
 # A checkpoint is decoded in one process, whatever it was trained on.
 plan=$(dc-nmt recipe plan run ${ARGUMENTS[@]+"${ARGUMENTS[@]}"} --gpus 1 --launcher fairseq --nodes 1) || exit 1
 eval "$plan"

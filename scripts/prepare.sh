@@ -22,9 +22,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=scripts/recipe.sh
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"
 
-recipe_arguments "$@"
-trap 'echo; die "stopped; the same command continues where it stopped"' INT TERM
-use_environment ${SETUP[@]+"${SETUP[@]}"}
+recipe_begin "$@"
 plan=$(dc-nmt recipe plan data ${ARGUMENTS[@]+"${ARGUMENTS[@]}"}) || exit 1
 eval "$plan"
 

@@ -36,7 +36,7 @@ language="(en|de|es|fr|ro|vi|zh)"
 if ! [[ $pair =~ ^$language-$language$ ]] || [ "${pair%-*}" = "${pair#*-}" ]; then
   die "--pair '$pair' is not SOURCE-TARGET with two different ones of en, de, es, fr, ro, vi, zh"
 fi
-trap 'echo; die "stopped; the same command continues where it stopped"' INT TERM
+stop_gently
 
 use_environment ${setup[@]+"${setup[@]}"}
 recipe_architectures "$arch"

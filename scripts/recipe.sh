@@ -187,25 +187,30 @@ lock_run() {
   flock -n 7 || die "another recipe is working in $RUN"
 }
 
-# recipe_train: $RUN/checkpoints. What else may be set: TRAIN_IDENTITY, TRAIN_FLAGS without what
-# only the number of GPUs decides; LAUNCHER, the words before fairseq-train's flags.
-recipe_train() {
-  local -a arch_flags fixed
+# train_command: TRAIN_FIXED, the flags that every training of this recipe has.
+train_command() {
+  local -a arch_flags
   read -r -a arch_flags <<<"${ARCH_FLAGS[$ARCH]}"
-  fixed=("${arch_flags[@]}" --source-lang "$SRC" --target-lang "$TGT"
+  TRAIN_FIXED=("${arch_flags[@]}" --source-lang "$SRC" --target-lang "$TGT"
     --max-update "$UPDATES" --save-interval-updates "$SAVE_EVERY"
     --keep-interval-updates "$((AVERAGE > 1 ? AVERAGE : 1))" --no-epoch-checkpoints --log-format json
     --log-interval "$((UPDATES < 100 ? 1 : 10))")
+}
+
+# recipe_train: $RUN/checkpoints. What else may be set: TRAIN_IDENTITY, TRAIN_FLAGS without what
+# only the number of GPUs decides; LAUNCHER, the words before fairseq-train's flags.
+recipe_train() {
+  train_command
   [ -n "${TRAIN_IDENTITY+set}" ] || TRAIN_IDENTITY=("${TRAIN_FLAGS[@]}")
   [ -n "${LAUNCHER+set}" ] || LAUNCHER=(fairseq-train)
   if [ -n "${DRY_RUN:-}" ]; then
     printf '\n# %s: train %s updates\n' "$ARCH" "$UPDATES"
-    shown "${LAUNCHER[@]}" "${BIN:-$WORK/bin}" --user-dir "$PLUGIN" "${fixed[@]}" "${TRAIN_FLAGS[@]}" --save-dir "$RUN/checkpoints"
+    shown "${LAUNCHER[@]}" "${BIN:-$WORK/bin}" --user-dir "$PLUGIN" "${TRAIN_FIXED[@]}" "${TRAIN_FLAGS[@]}" --save-dir "$RUN/checkpoints"
     return
   fi
-  TRAIN_STAMP=$(digest "$DATA_STAMP" "${fixed[@]}" "${TRAIN_IDENTITY[@]}")
+  TRAIN_STAMP=$(digest "$DATA_STAMP" "${TRAIN_FIXED[@]}" "${TRAIN_IDENTITY[@]}")
   lock_run
-  train --user-dir "$PLUGIN" "${fixed[@]}" "${TRAIN_FLAGS[@]}"
+  train --user-dir "$PLUGIN" "${TRAIN_FIXED[@]}" "${TRAIN_FLAGS[@]}"
 }
 
 # recipe_evaluate: $RUN/average, generate and score. What else may be set: SCORE_FLAGS.
@@ -278,15 +283,21 @@ score() {
 
 # -- command lines ---------------------------------------------------------------------------
 
-# recipe_arguments ARGUMENT…: --python, --dry-run and --help are the scripts' own; what follows
-# -- goes to EXTRA where the script reads it, everything else to ARGUMENTS.
+# stop_gently: say what an interrupted command leaves.
+stop_gently() {
+  trap 'echo; die "stopped; the same command continues where it stopped"' INT TERM
+}
+
+# recipe_begin ARGUMENT…: --python, --dry-run and --help are the scripts' own; what follows
+# -- goes to EXTRA where the script reads it, everything else to ARGUMENTS. Then the environment.
 # shellcheck disable=SC2034  # read by the scripts
-recipe_arguments() {
-  ARGUMENTS=() SETUP=() EXTRA=() DRY_RUN=""
+recipe_begin() {
+  local -a setup=()
+  ARGUMENTS=() EXTRA=() DRY_RUN=""
   while [ $# -gt 0 ]; do
     case $1 in
-      --python) flag_value "$1" $#; SETUP=(--python "$2"); shift ;;
-      --python=*) SETUP=(--python "${1#*=}") ;;
+      --python) flag_value "$1" $#; setup=(--python "$2"); shift ;;
+      --python=*) setup=(--python "${1#*=}") ;;
       --dry-run) DRY_RUN=yes ;;
       -h | --help) sed -n '3,/^set -/p' "$0" | sed '$d; s/^# \{0,1\}//'; exit 0 ;;
       --) shift; EXTRA=("$@"); break ;;
@@ -294,4 +305,6 @@ recipe_arguments() {
     esac
     shift
   done
+  stop_gently
+  use_environment ${setup[@]+"${setup[@]}"}
 }

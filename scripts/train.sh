@@ -30,9 +30,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=scripts/recipe.sh
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"
 
-recipe_arguments "$@"
-trap 'echo; die "stopped; the same command continues where it stopped"' INT TERM
-use_environment ${SETUP[@]+"${SETUP[@]}"}
+recipe_begin "$@"
 plan=$(dc-nmt recipe plan run ${ARGUMENTS[@]+"${ARGUMENTS[@]}"} ${EXTRA[@]+-- "${EXTRA[@]}"}) || exit 1
 eval "$plan"
 ARCH_FLAGS[$ARCH]=$ARCH_WORDS
@@ -43,11 +41,9 @@ fi
 printf '%s: %s\n%s\n' "$TASK" "$TITLE" "$SETTINGS"
 say "$BATCH"
 if [ "$NODE_RANK" -gt 0 ]; then # the first machine keeps the books
-  read -r -a flags <<<"${ARCH_FLAGS[$ARCH]}"
-  exec "${LAUNCHER[@]}" "$BIN" --user-dir "$PLUGIN" "${flags[@]}" --source-lang "$SRC" \
-    --target-lang "$TGT" --max-update "$UPDATES" --save-interval-updates "$SAVE_EVERY" \
-    --keep-interval-updates "$((AVERAGE > 1 ? AVERAGE : 1))" --no-epoch-checkpoints \
-    "${TRAIN_FLAGS[@]}" --save-dir "$RUN/checkpoints"
+  train_command
+  exec "${LAUNCHER[@]}" "$BIN" --user-dir "$PLUGIN" "${TRAIN_FIXED[@]}" "${TRAIN_FLAGS[@]}" \
+    --save-dir "$RUN/checkpoints"
 fi
 recipe_train
 [ -n "${DRY_RUN:-}" ] || say "done; the checkpoints are in $RUN/checkpoints"

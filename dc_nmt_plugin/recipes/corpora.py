@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import UserError
-from ..files import replacing
+from ..files import replacing, write_parallel
 from ..report.tokenizers import detokenize
 from .archives import extract
 from .formats import Pair, read_pairs
@@ -138,7 +138,8 @@ class Corpora:
                 pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
             if self.limit is not None:
                 pairs = islice(pairs, self.limit)
-            count = self._write(part, "", self._progress(part, pairs))
+            targets = [self._path(part, "", language) for language in self.recipe.pair]
+            count = write_parallel(targets, self._progress(part, pairs))
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
         if not count:
@@ -190,19 +191,6 @@ class Corpora:
                     self._progress(part, texts, f"tokenise {language}"), language, settings
                 )
                 count = sum(1 for line in done if out.write(line + "\n"))
-        return count
-
-    def _write(self, part: Part, kind: str, pairs: Iterable[Pair]) -> int:
-        count = 0
-        with ExitStack() as stack:
-            outs = []
-            for language in self.recipe.pair:
-                path = stack.enter_context(replacing(self._path(part, kind, language)))
-                outs.append(stack.enter_context(open(path, "w", encoding="utf-8", newline="\n")))
-            for pair in pairs:
-                count += 1
-                for out, text in zip(outs, pair, strict=True):
-                    out.write(text + "\n")
         return count
 
     def _progress(self, part: Part, items: Iterable[T], what: str = "read") -> Iterator[T]:

@@ -167,14 +167,16 @@ def plan_run(argv: Sequence[str]) -> dict[str, Value]:
     work = _out(words, recipe.folder, sample) / "data"
     name = "-".join(filter(None, (settings.arch, settings.label, f"s{seed}")))
     suffix = f"-{settings.bpe}" if settings.bpe else ""
-    machines, batch = _batch(recipe, settings, words, work / f"bpe{suffix}")
+    pieces = work / f"bpe{suffix}"
+    lengths = longest_pieces(pieces)
+    machines, batch = _batch(recipe, settings, words, pieces, lengths)
     rest = [*settings.flags, "--max-tokens", str(settings.tokens)]
     if "--max-tokens" in settings.flags:  # in its place, as earlier runs have it
         rest = list(settings.flags)
     identity = [*rest, "--seed", str(seed), *words.rest]
     flags = _replaced(identity, "--max-tokens", str(batch.max_tokens))
     flags += ["--update-freq", str(batch.update_freq)] if batch.update_freq > 1 else []
-    flags += machines.flags() + _valid_tokens(work / f"bpe{suffix}", batch)
+    flags += machines.flags() + _valid_tokens(lengths, batch)
     return {
         "TASK": recipe.name,
         "TITLE": recipe.title,
@@ -239,7 +241,7 @@ def _changed(settings: Settings, words: Words) -> Settings:
 
 
 def _batch(
-    recipe: Recipe, settings: Settings, words: Words, folder: Path
+    recipe: Recipe, settings: Settings, words: Words, pieces: Path, lengths: dict[str, int]
 ) -> tuple[Machines, Batch]:
     """What it runs on, and each process's share of an update."""
     machines = find_machines(
@@ -249,7 +251,6 @@ def _batch(
         words.number("--node-rank", 0),
         words.options.get("--rendezvous", f"localhost:{DEFAULT_PORT}"),
     )
-    lengths = longest_pieces(folder)
     limits = {
         language: int(flag_value((*settings.flags, *words.rest), flag) or POSITIONS)
         for language, flag in (
@@ -257,19 +258,23 @@ def _batch(
             (recipe.target, "--max-target-positions"),
         )
     }
-    check_positions(lengths, limits, folder)
+    check_positions(lengths, limits, pieces)
     fits = words.number("--max-tokens") or settings.max_tokens
     update_freq = words.number("--update-freq")
     if update_freq:
         return machines, Batch(machines.workers, fits, update_freq)
-    longest = max((n + 1 for name, n in lengths.items() if name.startswith("train")), default=0)
+    longest = _longest(lengths, "train")
     return machines, share_out(settings.tokens, machines.workers, fits, longest)
 
 
-def _valid_tokens(folder: Path, batch: Batch) -> list[str]:
+def _longest(lengths: dict[str, int], split: str) -> int:
+    """Tokens of a split's longest sentence, with the end token; 0 where unknown."""
+    return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
+
+
+def _valid_tokens(lengths: dict[str, int], batch: Batch) -> list[str]:
     """Room for a validation sentence that is longer than a training batch."""
-    lengths = longest_pieces(folder)
-    longest = max((n + 1 for name, n in lengths.items() if name.startswith("valid")), default=0)
+    longest = _longest(lengths, "valid")
     return ["--max-tokens-valid", str(longest)] if longest > batch.max_tokens else []
 
 

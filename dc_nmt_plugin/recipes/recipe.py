@@ -251,10 +251,11 @@ def load(name: str, folder: Path | None = None) -> Recipe:
         UserError: no such task
     """
     known = tasks(folder)
-    problem = choice_problem("task", name.rstrip("/").rsplit("/", 1)[-1], known)
+    task = name.rstrip("/").rsplit("/", 1)[-1]  # also as the path of its folder
+    problem = choice_problem("task", task, known)
     if problem:
         raise UserError(problem)
-    return Recipe(*known[name.rstrip("/").rsplit("/", 1)[-1]])
+    return Recipe(*known[task])
 
 
 def _directed(folder: str, pair: tuple[str, str], direction: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 import urllib.error
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import replacing, sha256
+from ..files import digest, replacing, sha256
 from .archives import extract
 from .recipe import Recipe, SourceFile
 
@@ -191,17 +190,6 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
                     say(f"  {megabytes(have)} of {megabytes(total) if total else 'unknown size'}")
     if total is not None and have < total:
         raise OSError(f"the connection ended after {have} of {total} bytes; run again to continue")
-
-
-def digest(kind: str, path: Path) -> str:
-    """Hexadecimal digest of a file's bytes."""
-    if kind == "sha256":
-        return sha256(path)
-    result = hashlib.new(kind, usedforsecurity=False)
-    with open(path, "rb") as stream:
-        while block := stream.read(1 << 20):
-            result.update(block)
-    return result.hexdigest()
 
 
 def megabytes(size: float) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import replacing
+from ..files import replacing, write_parallel
 from ..machine import GIB, free_disk_gib
 from ..table import format_table
 from .corpora import Corpora
@@ -104,7 +103,7 @@ def _choose(
 ) -> dict[str, Choice]:
     """Which lines (counted over all corpora of a split) belong to each split."""
     held_out = None if sample is None else max(10, sample // 10)
-    kept = _clean(recipe, corpora, parts)
+    kept, ends = _clean(recipe, corpora, parts)
     total = sum(kept)
     valid: set[int] = set()  # places among the kept training lines
     rule = recipe.splits.words("valid")
@@ -113,7 +112,7 @@ def _choose(
     places = iter(range(total))
     # line → its place among the kept ones, -1 for a dropped one
     place = [next(places) if keep else -1 for keep in kept] if valid or sample else None
-    trained = _spread(parts, corpora, kept, valid, place, sample)
+    trained = _spread(kept, ends, valid, place, sample)
     result: dict[str, Choice] = {"train": (parts["train"], trained)}
     if valid and place is not None:
         held = place
@@ -124,19 +123,22 @@ def _choose(
     return result
 
 
-def _clean(recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]]) -> bytearray:
-    """1 for every training line that is used."""
+def _clean(
+    recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]]
+) -> tuple[bytearray, list[int]]:
+    """1 for every training line that is used, and the line after each corpus's last."""
     settings = TextSettings.read(recipe.text)
     tested: set[int] = set()
     if recipe.splits.yes("exclude_test"):
         for part in parts["test"]:
             tested.update(hash(_bare(source)) for source, _ in corpora.tokens(part))
-    kept = bytearray()
+    kept, ends = bytearray(), []
     for part in parts["train"]:
         for source, target in corpora.tokens(part):
             good = fits(source, target, settings.max_tokens, settings.ratio)
             kept.append(good and not (tested and hash(_bare(source)) in tested))
-    return kept
+        ends.append(len(kept))
+    return kept, ends
 
 
 def _bare(text: str) -> str:
@@ -157,9 +159,8 @@ def _from_training(recipe: Recipe, rule: list[str], total: int, held_out: int | 
 
 
 def _spread(
-    parts: dict[str, list[Part]],
-    corpora: Corpora,
     kept: bytearray,
+    ends: list[int],
     valid: set[int],
     place: list[int] | None,
     sample: int | None,
@@ -167,11 +168,10 @@ def _spread(
     """Whether a training line is used; a sample takes about as much of every corpus."""
     if place is None:
         return lambda line: bool(kept[line])
-    share = len(kept) if sample is None else -(-sample // len(parts["train"]))
+    share = len(kept) if sample is None else -(-sample // len(ends))
     used = bytearray(len(kept))
     start = 0
-    for part in parts["train"]:
-        end = start + sum(1 for _ in corpora.tokens(part))
+    for end in ends:
         fitting = (line for line in range(start, end) if kept[line] and place[line] not in valid)
         for line in islice(fitting, share):
             used[line] = 1
@@ -189,7 +189,8 @@ def _write(
 ) -> int:
     count = 0
     for reader, folder in ((corpora.raw, to), (corpora.tokens, to / "tokenised")):
-        count = _write_pairs(recipe, _lines(parts, reader, wanted), split, folder)
+        paths = [folder / f"{split}.{language}" for language in recipe.pair]
+        count = write_parallel(paths, _lines(parts, reader, wanted))
     return count
 
 
@@ -202,21 +203,6 @@ def _lines(
             if wanted(line):
                 yield pair
             line += 1
-
-
-def _write_pairs(recipe: Recipe, pairs: Iterator[Pair], split: str, folder: Path) -> int:
-    folder.mkdir(parents=True, exist_ok=True)
-    count = 0
-    with ExitStack() as stack:
-        outs = [
-            stack.enter_context(open(folder / f"{split}.{lang}", "w", encoding="utf-8", newline=""))
-            for lang in recipe.pair
-        ]
-        for pair in pairs:
-            count += 1
-            for out, text in zip(outs, pair, strict=True):
-                out.write(text + "\n")
-    return count
 
 
 def _truecase(recipe: Recipe, to: Path, say: Say) -> None:

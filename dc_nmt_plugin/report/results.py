@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..table import format_table
+from ..table import format_table, number_cell
 from .scores import MetricScore
 from .texts import TextFiles, locate
 
@@ -121,10 +121,10 @@ def format_results(results: Sequence[Result]) -> str:
             f"{result.bleu:.2f}",
             f"{result.bleu_lc:.2f}",
             f"{result.chrf:.2f}",
-            _number(result.parameters, ",d"),
-            _number(result.updates, ",d"),
-            _number(result.train_tokens_per_second, ",.0f"),
-            _number(result.decode_sentences_per_second, ",.1f"),
+            number_cell(result.parameters, ",d"),
+            number_cell(result.updates, ",d"),
+            number_cell(result.train_tokens_per_second, ",.0f"),
+            number_cell(result.decode_sentences_per_second, ",.1f"),
         )
         for result in results
     ]
@@ -149,7 +149,3 @@ def format_examples(
         rows += [(name, lines[number]) for name, lines in texts.items()]
         blocks.append("\n".join(f"{name:<{width}}  {text}" for name, text in rows))
     return "\n\n".join(blocks)
-
-
-def _number(value: float | None, form: str) -> str:
-    return "" if value is None else format(value, form)

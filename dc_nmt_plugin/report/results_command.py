@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..files import replacing
-from ..table import format_table
+from ..table import format_table, number_cell
 from .facts import Facts, Row
 from .formats import latex_table, markdown_table
 from .metrics import find_metrics
@@ -179,18 +179,18 @@ def _cells(row: Row, baseline: Row) -> list[str]:
     return [
         row.label,
         row.arch or "",
-        _number(row.parameters, ",d"),
-        _number(row.published_parameters, ",d"),
-        _number(row.updates, ",d"),
+        number_cell(row.parameters, ",d"),
+        number_cell(row.published_parameters, ",d"),
+        number_cell(row.updates, ",d"),
         _relative(row.train_tokens_per_second, baseline.train_tokens_per_second),
         _relative(row.decode_sentences_per_second, baseline.decode_sentences_per_second),
         f"{row.score:.2f}",
         f"{row.bleu_lc:.2f}",
         f"{row.chrf:.2f}",
-        _number(row.difference, "+.2f"),
-        _number(row.p_value, ".3f"),
-        _number(row.published_score, "g"),
-        _number(above, "+.2f"),
+        number_cell(row.difference, "+.2f"),
+        number_cell(row.p_value, ".3f"),
+        number_cell(row.published_score, "g"),
+        number_cell(above, "+.2f"),
     ]
 
 
@@ -219,7 +219,3 @@ def _notes(facts: Facts, code: Mapping[str, str] | None = None) -> list[str]:
 
 def _relative(value: float | None, one: float | None) -> str:
     return f"{value / one:.2f}" if value and one else ""
-
-
-def _number(value: float | None, form: str) -> str:
-    return "" if value is None else format(value, form)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def load_texts(files: TextFiles) -> Texts:
             files.reference, raw_reference, "give it as --tokenized-reference, without --reference"
         )
     hypotheses = _Hypotheses(lines, files)
-    if spaced and (sign := tokenized_sign(hypotheses.raw())):
+    if spaced and (sign := tokenized_sign(hypotheses.raw)):
         warnings.append(
             f"{files.hypotheses}: hypotheses that should be detokenised look tokenised ({sign}): "
             "scores of detokenised text are wrong if they are; "
@@ -172,11 +173,13 @@ class _Hypotheses:
         self.lines = list(lines)
         self.files = files
 
+    @cached_property
     def raw(self) -> list[str]:
         if self.files.kind == "raw":
             return self.lines
         return detokenize(self.lines, self.files.tokenizer, self.files.target_lang)
 
+    @cached_property
     def tokenized(self) -> list[str]:
         if self.files.kind != "raw":
             return self.lines
@@ -187,10 +190,10 @@ def _raw_sides(hyps: _Hypotheses, raw: list[str] | None, tokenized: list[str] | 
     tool, lang = hyps.files.tokenizer, hyps.files.target_lang
     how = "as given" if hyps.files.kind == "raw" or tool == "none" else f"{tool} undone"
     if raw is not None:
-        return Sides(hyps.raw(), raw, f"hypotheses {how}; reference as given")
+        return Sides(hyps.raw, raw, f"hypotheses {how}; reference as given")
     reference = detokenize(tokenized or [], tool, lang)
     made = "as given, tokenised" if tool == "none" else f"{tool} undone"
-    return Sides(hyps.raw(), reference, f"hypotheses {how}; reference {made}")
+    return Sides(hyps.raw, reference, f"hypotheses {how}; reference {made}")
 
 
 def _tokenized_sides(
@@ -201,6 +204,6 @@ def _tokenized_sides(
         return None
     how = f"tokenised by {tool}" if hyps.files.kind == "raw" else "as translated"
     if tokenized is not None:
-        return Sides(hyps.tokenized(), tokenized, f"hypotheses {how}; reference as given")
+        return Sides(hyps.tokenized, tokenized, f"hypotheses {how}; reference as given")
     reference = tokenize(raw or [], tool, lang)
-    return Sides(hyps.tokenized(), reference, f"hypotheses {how}; reference tokenised by {tool}")
+    return Sides(hyps.tokenized, reference, f"hypotheses {how}; reference tokenised by {tool}")
