@@ -1,6 +1,7 @@
 """The recurrent models: initial weights, dropout, published parameter counts, bad settings."""
 
 import argparse
+import math
 
 import pytest
 import torch
@@ -36,6 +37,36 @@ def test_plain_normal_initial_weights():
         if "bias" not in name and parameter.numel() > 500:
             assert float(parameter.detach().std()) == pytest.approx(0.01, rel=0.1), name
     assert bool(net.decoder.embed_tokens.weight[1].eq(0).all())
+
+
+def test_xavier_initial_weights():
+    torch.manual_seed(1)
+    args = argparse.Namespace(embed_dim=40, hidden_dim=50, weight_init="xavier")
+    net = GRUModel.build_model(args, task(300))
+    for name, parameter in net.named_parameters():
+        if "embed_tokens" in name:
+            assert float(parameter.detach()[2:].norm(dim=1).mean()) == pytest.approx(1, rel=0.05)
+        elif parameter.dim() > 1:
+            bound = math.sqrt(6 / sum(parameter.shape))
+            assert float(parameter.detach().abs().max()) <= bound, name
+            assert float(parameter.detach().std()) == pytest.approx(bound / math.sqrt(3), rel=0.1)
+    assert bool(net.decoder.embed_tokens.weight[1].eq(0).all())
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("model_class", [GRUModel, LSTMLanguageModel])
+def test_unigram_output_bias_predicts_the_words_frequencies(model_class, tied):
+    words = task(20)
+    words.target_dictionary.count = [1, 1, 1, 1, *range(16, 0, -1)]
+    sizes = {"embed_dim": 8, "hidden_dim": 8, "share_decoder_input_output_embed": tied}
+    args = argparse.Namespace(output_bias_init="unigram", **sizes)
+    bias = model_class.build_model(args, words).decoder.output_projection.bias.detach()
+    total = 16 + 1.5 + sum(range(17))  # the end of a sentence is as frequent as the first word
+    expected = [0.5, 0.5, 16, 0.5, *range(16, 0, -1)]
+    torch.testing.assert_close(bias.exp() * total, torch.tensor(expected, dtype=torch.float))
+    assert not model_class.build_model(
+        argparse.Namespace(**sizes), words
+    ).decoder.output_projection.bias.any()
 
 
 @pytest.mark.parametrize("kind", ["gru", "lm"])
@@ -109,7 +140,8 @@ BAD = [
     ("lm", {"readout": "memory-rnn"}, "--readout"),
     ("gru", {"dropout": 1.0}, "--dropout: 1.0"),
     ("gru", {"dropout_after": "some"}, "--dropout-after"),
-    ("gru", {"weight_init": "xavier"}, "--weight-init"),
+    ("gru", {"weight_init": "kaiming"}, "--weight-init"),
+    ("lm", {"output_bias_init": "bigram"}, "--output-bias-init"),
     ("gru", {"embed_dim": 0}, "--embed-dim: 0 is not at least 1"),
     ("gru", {"hidden_dim": -1}, "--hidden-dim"),
     ("gru", {"attention_dim": -1}, "--attention-dim"),

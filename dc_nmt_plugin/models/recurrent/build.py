@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from fairseq.data import Dictionary
-from torch import nn
+from torch import Tensor, nn
 
 from ...modules.dl4mt_init import SCALE, init_linear
 from ...modules.residual_context import (
@@ -60,9 +61,40 @@ def dropout_between(cfg: Any) -> float:
     return dropout
 
 
-def finish_weights(model: nn.Module, cfg: Any) -> None:
-    """``--weight-init normal``: draw the orthogonal matrices again, from N(0, 0.01²)."""
-    if cfg.weight_init == "normal":
+def finish_weights(model: Any, cfg: Any, dictionary: Dictionary) -> None:
+    """What ``--weight-init`` and ``--output-bias-init`` change of the published initialisation.
+
+    Args:
+        model: as its modules initialised it (dl4mt)
+        cfg: :class:`GRUConfig` or :class:`LanguageModelConfig`
+        dictionary: of the words that are predicted, with their counts
+    """
+    if cfg.weight_init != "dl4mt":
         for name, parameter in model.named_parameters():
-            if parameter.dim() > 1 and "embed_tokens" not in name:
-                nn.init.normal_(parameter, std=SCALE)
+            if parameter.dim() > 1:
+                _redraw(parameter, cfg.weight_init, is_embedding="embed_tokens" in name)
+    if cfg.output_bias_init == "unigram":
+        model.decoder.output_projection.bias.data = unigram_logits(dictionary)
+
+
+def _redraw(weight: nn.Parameter, kind: str, *, is_embedding: bool) -> None:
+    if is_embedding:
+        if kind == "xavier":  # of unit length on average; the row of the padding stays zero
+            weight.data.mul_(weight.size(1) ** -0.5 / SCALE)
+    elif kind == "xavier":
+        nn.init.xavier_uniform_(weight)
+    else:
+        nn.init.normal_(weight, std=SCALE)
+
+
+def unigram_logits(dictionary: Dictionary) -> Tensor:
+    """Logarithms of the types' relative frequencies (V), by the dictionary's counts.
+
+    A dictionary counts words only: the end of the sentence gets the most frequent word's count,
+    about one a sentence; types that never occur get one half.
+    """
+    counts = torch.tensor(dictionary.count, dtype=torch.float64)
+    counts[: dictionary.nspecial] = 0
+    counts[dictionary.eos()] = counts.max()
+    counts.clamp_(min=0.5)
+    return (counts / counts.sum()).log().float()

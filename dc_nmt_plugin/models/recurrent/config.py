@@ -10,7 +10,8 @@ from ...errors import ConfigError, choice_problem
 
 READOUTS = ("baseline", "mean", "content", "content+scope", "memory-rnn", "self-attentive-rnn")
 LM_READOUTS = ("plain", "baseline", "mean", "content", "content+scope")
-WEIGHT_INITS = ("dl4mt", "normal")
+WEIGHT_INITS = ("dl4mt", "normal", "xavier")
+OUTPUT_BIAS_INITS = ("zero", "unigram")
 DROPOUT_AFTER = ("all", "readout")
 
 
@@ -37,8 +38,14 @@ class _RecurrentConfig(FairseqDataclass):
     )
     weight_init: str = _flag(
         "dl4mt",
-        "initial weights: N(0, 0.01^2), square matrices orthogonal (dl4mt), or all of them "
-        "N(0, 0.01^2) (normal)",
+        "initial weights: N(0, 0.01^2), square matrices orthogonal (dl4mt), all of them "
+        "N(0, 0.01^2) (normal), or Glorot's uniform with embeddings N(0, 1/embed-dim) (xavier)",
+    )
+    output_bias_init: str = _flag(
+        "zero",
+        "initial bias of the output layer: zero, as published, or the logarithm of the words' "
+        "frequencies (unigram). With Adam, zero biases let the states saturate before anything "
+        "else is learnt",
     )
     share_decoder_input_output_embed: bool = _flag(
         False, "share the input and output embeddings of the target words"
@@ -62,6 +69,7 @@ class _RecurrentConfig(FairseqDataclass):
             choice_problem("--readout", self.readout, self._readouts()),
             choice_problem("--dropout-after", self.dropout_after, DROPOUT_AFTER),
             choice_problem("--weight-init", self.weight_init, WEIGHT_INITS),
+            choice_problem("--output-bias-init", self.output_bias_init, OUTPUT_BIAS_INITS),
         ]
         problems = [problem for problem in found if problem is not None]
         if not 0 <= self.dropout < 1:

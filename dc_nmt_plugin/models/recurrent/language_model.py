@@ -80,5 +80,5 @@ def build(cfg: LanguageModelConfig, source: Dictionary, target: Dictionary) -> L
         **decoder_options(cfg),
     )
     model = LSTMLanguageModel(decoder)
-    finish_weights(model, cfg)
+    finish_weights(model, cfg, target)
     return model

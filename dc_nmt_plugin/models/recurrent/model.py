@@ -67,7 +67,7 @@ def build(cfg: GRUConfig, source: Dictionary, target: Dictionary) -> GRUModel:
         max_source_positions=cfg.max_source_positions,
     )
     model = GRUModel(encoder, build_decoder(cfg, target))
-    finish_weights(model, cfg)
+    finish_weights(model, cfg, target)
     return model
 
 
