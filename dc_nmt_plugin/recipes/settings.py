@@ -18,10 +18,10 @@ PAPERS = "papers.ini"  # in examples: settings that several tasks have in common
 SAMPLE_UPDATES = 100
 SAMPLE_TOKENS = 2048
 _NARROW = {
-    "transformer": "--encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 128 "
-    "--decoder-embed-dim 128 --encoder-ffn-embed-dim 256 --decoder-ffn-embed-dim 256 "
+    "transformer": "--encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 64 "
+    "--decoder-embed-dim 64 --encoder-ffn-embed-dim 128 --decoder-ffn-embed-dim 128 "
     "--encoder-attention-heads 4 --decoder-attention-heads 4",
-    "gru": "--embed-dim 128 --hidden-dim 256",
+    "gru": "--embed-dim 64 --hidden-dim 128",
 }
 
 
