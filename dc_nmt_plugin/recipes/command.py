@@ -57,7 +57,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(argv: Sequence[str]) -> int:
-    from .plan import plan_data, plan_run, shell
+    from .plan import plan_data, plan_run
+    from .words import shell
 
     if not argv or argv[0] not in PLANS:
         raise UserError(f"plan: choose {' or '.join(PLANS)}")

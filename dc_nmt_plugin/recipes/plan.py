@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,12 @@ from .launch import DEFAULT_PORT, Batch, Machines, find_machines, share_out
 from .pieces import POSITIONS, check_positions, longest_pieces
 from .recipe import Recipe, load
 from .tokens import TextSettings
+from .words import Value, Words, replaced, take_apart
 
 if TYPE_CHECKING:  # settings need torch, which takes seconds to load
     from .settings import Settings
 
 SAMPLE_OPERATIONS = 2000  # of BPE at most
-Value = str | int | Sequence[str]
 # option → whether it has a value
 DATA_OPTIONS = {
     **dict.fromkeys(("--out", "--sample", "--downloads", "--raw"), True),
@@ -34,71 +33,6 @@ RUN_OPTIONS = dict.fromkeys(
     ),
     True,
 )
-
-
-@dataclass
-class Words:
-    """A command line taken apart.
-
-    Attributes:
-        names: words before the first unknown flag
-        options: known options, those without a value as "yes"
-        rest: everything else, in order
-    """
-
-    names: list[str] = field(default_factory=list)
-    options: dict[str, str] = field(default_factory=dict)
-    rest: list[str] = field(default_factory=list)
-
-    def number(self, name: str, least: int = 1) -> int | None:
-        """An option that is a whole number.
-
-        Raises:
-            UserError: it is none, or too small
-        """
-        text = self.options.get(name)
-        if text is None:
-            return None
-        if not text.isdigit() or int(text) < least:
-            raise UserError(f"{name}: {text!r} is not a whole number from {least} on")
-        return int(text)
-
-
-def take_apart(argv: Sequence[str], known: Mapping[str, bool], names: int) -> Words:
-    """Known options from anywhere, then up to ``names`` words, the rest untouched.
-
-    Raises:
-        UserError: an option without its value
-    """
-    words, waiting = Words(), list(argv)
-    while waiting:
-        word = waiting.pop(0)
-        name, equals, value = word.partition("=")
-        if word == "--":
-            words.rest += waiting
-            break
-        if name in known:
-            if known[name] and not equals:
-                if not waiting:
-                    raise UserError(f"{name}: needs a value")
-                value = waiting.pop(0)
-            words.options[name] = value if known[name] else "yes"
-        elif not words.rest and not word.startswith("-") and len(words.names) < names:
-            words.names.append(word)
-        else:
-            words.rest.append(word)
-    return words
-
-
-def shell(variables: Mapping[str, Value]) -> str:
-    """Assignments for bash: strings, and arrays where the value is a sequence."""
-    lines = []
-    for name, value in variables.items():
-        if isinstance(value, str | int):
-            lines.append(f"{name}={shlex.quote(str(value))}")
-        else:
-            lines.append(f"{name}=({' '.join(map(shlex.quote, value))})")
-    return "\n".join(lines)
 
 
 def plan_data(argv: Sequence[str]) -> dict[str, Value]:
@@ -174,7 +108,7 @@ def plan_run(argv: Sequence[str]) -> dict[str, Value]:
     if "--max-tokens" in settings.flags:  # in its place, as earlier runs have it
         rest = list(settings.flags)
     identity = [*rest, "--seed", str(seed), *words.rest]
-    flags = _replaced(identity, "--max-tokens", str(batch.max_tokens))
+    flags = replaced(identity, "--max-tokens", str(batch.max_tokens))
     flags += ["--update-freq", str(batch.update_freq)] if batch.update_freq > 1 else []
     flags += machines.flags() + _valid_tokens(lengths, batch)
     return {
@@ -235,7 +169,7 @@ def _changed(settings: Settings, words: Words) -> Settings:
         return settings
     warmup = flag_value(words.rest, "--warmup-updates")
     if warmup is not None:
-        flags = _replaced(list(settings.flags), "--warmup-updates", warmup)
+        flags = replaced(list(settings.flags), "--warmup-updates", warmup)
         settings = replace(settings, flags=tuple(flags))
     return with_updates(settings, updates, "--max-update")
 
@@ -285,11 +219,3 @@ def _score_flags(recipe: Recipe, settings: Settings, work: Path) -> list[str]:
     flags = ["--tokenizer", tokenizer, "--tokenized-reference", str(reference)]
     flags += ["--metrics", settings.metrics] if settings.metrics else []
     return [*flags, "--paper", settings.paper]
-
-
-def _replaced(flags: list[str], name: str, value: str) -> list[str]:
-    """``flags`` with another value of one of them, the first time it is given."""
-    if name not in flags:
-        return flags
-    place = flags.index(name)
-    return [*flags[: place + 1], value, *flags[place + 2 :]]

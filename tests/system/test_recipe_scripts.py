@@ -14,7 +14,8 @@ import pytest
 from test_recipes import PROGRAMS, ROOT, Recipe
 
 from dc_nmt_plugin.recipes import launch
-from dc_nmt_plugin.recipes.plan import plan_data, plan_run, shell
+from dc_nmt_plugin.recipes.plan import plan_data, plan_run
+from dc_nmt_plugin.recipes.words import shell
 
 STAND_INS = {
     **PROGRAMS,

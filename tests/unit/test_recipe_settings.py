@@ -15,10 +15,11 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes import launch
 from dc_nmt_plugin.recipes.launch import Machines, find_machines, share_out
 from dc_nmt_plugin.recipes.pieces import LENGTHS
-from dc_nmt_plugin.recipes.plan import plan_data, plan_run, shell
+from dc_nmt_plugin.recipes.plan import plan_data, plan_run
 from dc_nmt_plugin.recipes.published import published_tables
 from dc_nmt_plugin.recipes.recipe import Recipe, load, tasks
 from dc_nmt_plugin.recipes.settings import settings_of, unsized_architectures
+from dc_nmt_plugin.recipes.words import shell
 from dc_nmt_plugin.report.metrics import find_metrics
 from dc_nmt_plugin.report.published import flag_value
 
