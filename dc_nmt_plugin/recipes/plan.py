@@ -217,5 +217,6 @@ def _score_flags(recipe: Recipe, settings: Settings, work: Path) -> list[str]:
     tokenizer = "moses-a" if text.undo == "moses" and text.hyphens else text.undo
     reference = work / f"raw/tokenised/test.{recipe.target}"
     flags = ["--tokenizer", tokenizer, "--tokenized-reference", str(reference)]
+    flags += ["--truecased"] if text.casing == "truecase" else []
     flags += ["--metrics", settings.metrics] if settings.metrics else []
     return [*flags, "--paper", settings.paper]

@@ -56,6 +56,11 @@ def parser() -> argparse.ArgumentParser:
         "moses-no-escape leaves ' and & as they are",
     )
     parser.add_argument(
+        "--truecased",
+        action="store_true",
+        help="the tokenised hypotheses are: capitalise sentences in their detokenised text",
+    )
+    parser.add_argument(
         "--metrics", metavar="LIST", help="separated by commas; default: by target language"
     )
     parser.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
@@ -73,6 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = options.parse_args(argv)
     if args.tokenized and not args.hypothesis:
         options.error("--tokenized goes with --hypothesis; --generated is tokenised text")
+    if args.truecased and args.hypothesis and not args.tokenized:
+        options.error("--truecased goes with --generated, or with --hypothesis and --tokenized")
     result, warnings = _score(args)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -105,6 +112,7 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         tokenizer=args.tokenizer,
         reference=str(args.reference) if args.reference else None,
         tokenized_reference=str(args.tokenized_reference) if args.tokenized_reference else None,
+        truecased=args.truecased,
     )
     texts = load_texts(files)
     if metrics is None:

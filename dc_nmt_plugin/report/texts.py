@@ -22,7 +22,7 @@ from .text_checks import (
     unlike_warnings,
     untokenized_sign,
 )
-from .tokenizers import TOKENIZERS, detokenize, tokenize
+from .tokenizers import TOKENIZERS, detokenize, detruecase, tokenize
 
 KINDS = ("generated", "raw", "tokenized")
 
@@ -38,6 +38,7 @@ class TextFiles:
         tokenizer: one of TOKENIZERS: what the tokenised text was made with
         reference: raw text
         tokenized_reference: as the training text was tokenised, without BPE
+        truecased: the tokenised hypotheses are; as raw text, sentences begin with a capital again
     """
 
     hypotheses: str
@@ -46,6 +47,7 @@ class TextFiles:
     tokenizer: str = "none"
     reference: str | None = None
     tokenized_reference: str | None = None
+    truecased: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -177,7 +179,8 @@ class _Hypotheses:
     def raw(self) -> list[str]:
         if self.files.kind == "raw":
             return self.lines
-        return detokenize(self.lines, self.files.tokenizer, self.files.target_lang)
+        lines = detruecase(self.lines) if self.files.truecased else self.lines
+        return detokenize(lines, self.files.tokenizer, self.files.target_lang)
 
     @cached_property
     def tokenized(self) -> list[str]:
@@ -189,6 +192,8 @@ class _Hypotheses:
 def _raw_sides(hyps: _Hypotheses, raw: list[str] | None, tokenized: list[str] | None) -> Sides:
     tool, lang = hyps.files.tokenizer, hyps.files.target_lang
     how = "as given" if hyps.files.kind == "raw" or tool == "none" else f"{tool} undone"
+    if hyps.files.truecased:
+        how = f"detruecased, {how}"
     if raw is not None:
         return Sides(hyps.raw, raw, f"hypotheses {how}; reference as given")
     reference = detokenize(tokenized or [], tool, lang)

@@ -28,6 +28,14 @@ def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
     return _each(lines, _moses_detokenizer(lang) if tokenizer in MOSES else _JOIN[tokenizer])
 
 
+def detruecase(lines: Sequence[str]) -> list[str]:
+    """Capitals at the beginning of tokenised, truecased sentences."""
+    from sacremoses import MosesDetruecaser
+
+    moses = MosesDetruecaser()
+    return _each(lines, lambda line: moses.detruecase(line, return_str=True))
+
+
 def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
     """Tokenise raw lines; the arguments are those of :func:`detokenize`."""
     return _each(

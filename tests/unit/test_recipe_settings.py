@@ -65,6 +65,7 @@ def test_fairseq_reads_every_architecture_s_flags(name):
             assert parse(GENERATE, words).beam >= 4
         score = plan["SCORE_FLAGS"]
         find_metrics("--paper", score[score.index("--paper") + 1])
+        assert ("--truecased" in score) == (name == "wmt13_es_en")
 
 
 @pytest.mark.parametrize("task", tasks())

@@ -12,6 +12,7 @@ from reference.multi_bleu import multi_bleu, split_compounds
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.report import metrics, score_command
 from dc_nmt_plugin.report.metrics import METRICS, default_metrics
+from dc_nmt_plugin.report.texts import TextFiles, load_texts
 from dc_nmt_plugin.report.tokenizers import MOSES, detokenize, tokenize
 
 WORDS = [
@@ -171,6 +172,26 @@ def test_one_text_by_four_ways_has_the_same_scores(folder):
     ):
         _, _, other = folder.score(flags)
         assert {s["metric"]: s["score"] for s in other["scores"]} == scores, flags
+
+
+def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
+    folder.write(out="", hyp="das Haus .\nein Haus , das gibt .\n", tok="das Haus .\nein Haus .\n")
+    flags = (
+        "--hypothesis hyp --tokenized --reference ref --tokenized-reference tok --tokenizer moses"
+    )
+    _, _, kept = folder.score(flags)
+    rows, _, result = folder.score(f"{flags} --truecased --hypotheses out")
+    assert (folder.path / "out").read_text() == "Das Haus.\nEin Haus, das gibt.\n"
+    assert "hypotheses detruecased, moses undone; reference as given" in rows["mteval-v13a"]
+    assert "hypotheses as translated" in rows["multi-bleu"]
+    scores, before = [{s["metric"]: s["score"] for s in r["scores"]} for r in (result, kept)]
+    assert scores["mteval-v13a"] > before["mteval-v13a"]
+    assert scores["multi-bleu"] == before["multi-bleu"]
+    assert (
+        load_texts(TextFiles.from_json(result["texts"], "result")).raw.hypotheses[0] == "Das Haus."
+    )
+    with pytest.raises(SystemExit):
+        folder.score("--hypothesis raw --reference ref --truecased")
 
 
 def test_it_is_said_how_the_reference_was_tokenised(folder):
