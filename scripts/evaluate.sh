@@ -5,6 +5,8 @@
 #
 # usage: scripts/evaluate.sh TASK ARCH [options] [-- fairseq-generate flags]
 #   --size --seed --name --out --sample --average   as given to scripts/train.sh
+#   --as NAME      one of several ways to decode a run: its translation and score get folders of
+#                  their own, generate-NAME and score-NAME, and a row in dc-nmt results
 #   --dry-run      print the commands and do nothing
 #   --python       as in scripts/setup.sh
 #   --             what follows goes to fairseq-generate, after the recipe's own flags
@@ -15,8 +17,22 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"
 
 recipe_begin "$@"
+WAY="" arguments=()
+set -- ${ARGUMENTS[@]+"${ARGUMENTS[@]}"}
+while [ $# -gt 0 ]; do
+  case $1 in
+    --as)
+      flag_value "$1" $#
+      [[ $2 =~ ^[A-Za-z0-9_.]+$ ]] || die "--as '$2': a part of a folder's name, of letters, digits, _ and ."
+      WAY=-$2
+      shift
+      ;;
+    *) arguments+=("$1") ;;
+  esac
+  shift
+done
 # A checkpoint is decoded in one process, whatever it was trained on.
-plan=$(dc-nmt recipe plan run ${ARGUMENTS[@]+"${ARGUMENTS[@]}"} --gpus 1 --launcher fairseq --nodes 1) || exit 1
+plan=$(dc-nmt recipe plan run ${arguments[@]+"${arguments[@]}"} --gpus 1 --launcher fairseq --nodes 1) || exit 1
 eval "$plan"
 ARCH_FLAGS[$ARCH]=$ARCH_WORDS
 GENERATE_FLAGS+=(${EXTRA[@]+"${EXTRA[@]}"})
@@ -35,4 +51,4 @@ fi
 # shellcheck disable=SC2034  # read by recipe.sh
 SCORE_STAMP=-$(digest "${SCORE_FLAGS[@]}")
 recipe_evaluate
-[ -n "${DRY_RUN:-}" ] || cat "$RUN/score.log"
+[ -n "${DRY_RUN:-}" ] || cat "$RUN/score$WAY.log"

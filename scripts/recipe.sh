@@ -213,15 +213,16 @@ recipe_train() {
   train --user-dir "$PLUGIN" "${TRAIN_FIXED[@]}" "${TRAIN_FLAGS[@]}"
 }
 
-# recipe_evaluate: $RUN/average, generate and score. What else may be set: SCORE_FLAGS.
+# recipe_evaluate: $RUN/average, generate and score. What else may be set: SCORE_FLAGS; WAY, put
+# behind the names of what is made of the averaged model.
 recipe_evaluate() {
-  local stamp
+  local stamp way=${WAY:-}
   [ -n "${SCORE_FLAGS+set}" ] || SCORE_FLAGS=(--tokenizer "$TOKENIZER")
   stamp=$(digest "${TRAIN_STAMP:-}" "$AVERAGE")
   step "$ARCH: average the last $AVERAGE checkpoints" "$RUN/average" "$stamp" average
   stamp=$(digest "${TRAIN_STAMP:-}" "$AVERAGE" "${GENERATE_FLAGS[@]}")
-  step "$ARCH: translate the test set" "$RUN/generate" "$stamp" translate
-  step "$ARCH: score" "$RUN/score" "$stamp${SCORE_STAMP:-}" score
+  step "$ARCH: translate the test set" "$RUN/generate$way" "$stamp" translate
+  step "$ARCH: score" "$RUN/score$way" "$stamp${SCORE_STAMP:-}" score
   [ -n "${DRY_RUN:-}" ] || exec 7>&-
 }
 
@@ -274,11 +275,12 @@ translate() {
 }
 
 score() {
-  quietly dc-nmt score --generated "$RUN/generate/generate-test.txt" --name "$ARCH" \
-    --generate-log "$RUN/generate.log" \
+  local way=${WAY:-}
+  quietly dc-nmt score --generated "$RUN/generate$way/generate-test.txt" --name "$ARCH" \
+    --generate-log "$RUN/generate$way.log" \
     --source "$RAW/test.$SRC" --reference "$RAW/test.$TGT" --source-lang "$SRC" \
     --target-lang "$TGT" "${SCORE_FLAGS[@]}" --train-log "$RUN/train.log" \
-    --hypotheses "$RUN/hypotheses.$TGT" --json "$1/result.json"
+    --hypotheses "$RUN/hypotheses$way.$TGT" --json "$1/result.json"
 }
 
 # -- command lines ---------------------------------------------------------------------------

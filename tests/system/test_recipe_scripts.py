@@ -116,6 +116,27 @@ def test_three_steps_and_nothing_is_done_twice(scripts):
         assert started == {"dc-nmt"} and all("recipe plan" in c for c in scripts.all_calls())
 
 
+def test_ways_to_decode_a_run_stand_side_by_side(scripts):
+    scripts.run("scripts/prepare.sh", TASK[0])
+    scripts.run("scripts/train.sh", *TASK)
+    plain = scripts.run("scripts/evaluate.sh", *TASK)
+    other = scripts.run(
+        "scripts/evaluate.sh", *TASK, "--as", "aux1", "--", "--decode-with", "aux:1"
+    )
+    assert plain.returncode == other.returncode == 0, other.stderr
+    assert scripts.call("fairseq-generate").endswith("--decode-with aux:1")
+    score = scripts.call("dc-nmt score")
+    assert f"--generated {RUN}/generate-aux1/generate-test.txt" in score
+    assert f"--generate-log {RUN}/generate-aux1.log" in score
+    assert f"--hypotheses {RUN}/hypotheses-aux1.vi" in score
+    for folder in ("score", "score-aux1"):
+        assert (scripts.folder / RUN / folder / "result.json").is_file()
+    again = scripts.run("scripts/evaluate.sh", *TASK)
+    assert again.stdout.count("done before") == 3
+    bad = scripts.run("scripts/evaluate.sh", *TASK, "--as", "../x")
+    assert bad.returncode == 1 and "--as '../x'" in bad.stderr
+
+
 def test_a_dry_run_prints_the_commands_and_does_nothing(scripts):
     before = sorted(scripts.folder.rglob("*"))
     outputs = {}
