@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import recipe_files
 from recipe_files import unchecked_examples, write_files
 
 from dc_nmt_plugin.errors import UserError
@@ -133,6 +134,23 @@ def test_fairseq_s_split_takes_every_23rd_and_has_tedx(tmp_path):
     counts = prepared.make()
     assert counts["test"] == 60 and counts["valid"] == (counts["train"] + counts["valid"]) // 23
     assert prepared.text("valid.de")[0] not in prepared.text("train.de")
+
+
+def test_a_tokenised_corpus_is_not_tokenised_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(recipe_files, "made_up", lambda *_: [("It's here & there.", "Nó ở đây.")])
+    prepared = Prepared(tmp_path, "iwslt15_en_vi")
+    prepared.make()
+    assert set(prepared.text("tokenised/test.en")) == {"It &apos;s here &amp; there ."}
+    assert set(prepared.text("test.en")) == {"It's here & there."}
+
+
+def test_fairseq_s_test_sets_have_plain_apostrophes(tmp_path, monkeypatch):
+    pairs = [(f"So geht’s {n}.", f"That’s it {n}.") for n in range(200)]
+    monkeypatch.setattr(recipe_files, "made_up", lambda *_: pairs)
+    prepared = Prepared(tmp_path, "iwslt14_de_en_fairseq")
+    prepared.make()
+    assert all("That's it" in line for line in prepared.text("test.en"))
+    assert all("That’s it" in line for line in prepared.text("train.en"))
 
 
 def test_a_sample_takes_of_every_corpus(tmp_path):
