@@ -242,6 +242,9 @@ def test_both_directions_share_the_data():
     assert plans[1]["RUN"] == "runs/iwslt15_vi_en/transformer_dc_iwslt_ff512-s1"
     sample = plan_run(["iwslt15_vi_en", "transformer_dc", "--sample", "99"])
     assert sample["RUN"].startswith("runs/iwslt15_vi_en-sample99/") and sample["UPDATES"] == 100
+    # narrow, and validated with its checkpoints only, not after each of its many small epochs
+    for flag, value in (("--encoder-embed-dim", "64"), ("--validate-interval", "1000")):
+        assert flag_value(sample["TRAIN_FLAGS"], flag) == value
 
 
 def test_a_paper_s_own_cutting_is_prepared_for_its_architectures():
