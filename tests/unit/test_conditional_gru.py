@@ -146,6 +146,14 @@ def test_stepwise_product_equals_plain_products(batched):
     torch.testing.assert_close(found, plain, atol=1e-12, rtol=1e-12)
 
 
+def test_stepwise_product_can_go_backward_twice():
+    weight = torch.randn(3, 4, requires_grad=True)
+    product = StepwiseProduct(weight, torch.zeros(4), dtype=torch.float32)
+    total = sum(product(torch.randn(2, 3)).square().sum() for _ in range(2))
+    first = torch.autograd.grad(total, weight, retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(total, weight), first)
+
+
 def test_huge_attention_scores_stay_finite():
     module = build()
     with torch.no_grad():
