@@ -25,6 +25,7 @@ from .models.transformer.config import TransformerConfig
 from .models.transformer.stock import house_to_stock
 
 StateDict = dict[str, Any]
+_MAY_BE_TIED = ("embedding.tokens.weight", "output_projection.weight")
 
 
 def drop_auxiliary(state: StateDict, name: str) -> StateDict:
@@ -92,6 +93,22 @@ def to_stock(state: StateDict, name: str) -> StateDict:
     return state
 
 
+def count_parameters(model: StateDict) -> int:
+    """Parameters of one of our Transformers, those of tied matrices once.
+
+    A tied matrix is saved under each of its names; trained on a GPU or averaged, as copies.
+    """
+    matrices: list[Any] = []
+    total = 0
+    for name, tensor in model.items():
+        if name.endswith(_MAY_BE_TIED):
+            if any(torch.equal(tensor, other) for other in matrices):
+                continue
+            matrices.append(tensor)
+        total += tensor.numel()
+    return total
+
+
 def _model_flags(state: StateDict, name: str) -> Any:
     flags = (state.get("cfg") or {}).get("model")
     if flags is None or not hasattr(flags, "encoder_self_attention"):
@@ -114,6 +131,7 @@ def main(argv: Sequence[str]) -> int:
     state = _load(args.input, args.average)
     name = str(args.input)
     drop_auxiliary(state, name)
+    parameters = count_parameters(state["model"])
     if args.stock:
         to_stock(state, name)
     try:
@@ -121,7 +139,6 @@ def main(argv: Sequence[str]) -> int:
             torch.save(state, temporary)
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         raise UserError(f"cannot write {args.output}: {error}") from error
-    parameters = sum(tensor.numel() for tensor in _distinct(state["model"].values()))
     print(f"{args.output}: {parameters:,} parameters")
     return 0
 
@@ -138,8 +155,3 @@ def _load(path: Path, average: str | None) -> StateDict:
     if ":" in average:
         raise UserError(f"--average {average!r}: is not last:N, best:N or a list of files")
     return average_checkpoints([path / name for name in average.split(",")])
-
-
-def _distinct(tensors: Any) -> list[Any]:
-    # a tied matrix is saved under each of its names, over the same memory
-    return list({tensor.data_ptr(): tensor for tensor in tensors}.values())

@@ -17,22 +17,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"
 
 recipe_begin "$@"
-WAY="" arguments=()
-set -- ${ARGUMENTS[@]+"${ARGUMENTS[@]}"}
-while [ $# -gt 0 ]; do
-  case $1 in
-    --as)
-      flag_value "$1" $#
-      [[ $2 =~ ^[A-Za-z0-9_.]+$ ]] || die "--as '$2': a part of a folder's name, of letters, digits, _ and ."
-      WAY=-$2
-      shift
-      ;;
-    *) arguments+=("$1") ;;
-  esac
-  shift
-done
-# A checkpoint is decoded in one process, whatever it was trained on.
-plan=$(dc-nmt recipe plan run ${arguments[@]+"${arguments[@]}"} --gpus 1 --launcher fairseq --nodes 1) || exit 1
+plan=$(dc-nmt recipe plan evaluation ${ARGUMENTS[@]+"${ARGUMENTS[@]}"}) || exit 1
 eval "$plan"
 ARCH_FLAGS[$ARCH]=$ARCH_WORDS
 GENERATE_FLAGS+=(${EXTRA[@]+"${EXTRA[@]}"})

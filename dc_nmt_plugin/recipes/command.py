@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..table import format_table
 from .recipe import Recipe, load, tasks
 
-PLANS = ("data", "run")
+PLANS = ("data", "run", "evaluation")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("list", help="every task, with its published numbers")
     published = commands.add_parser("published", help="a task's published numbers, as Markdown")
     published.add_argument("task")
-    commands.add_parser("plan", help="data|run ARGUMENTS: shell variables for the scripts")
+    commands.add_parser("plan", help="data|run|evaluation …: the scripts' shell variables")
     text = commands.add_parser("text", help="fetch, verify, tokenise and split a task's text")
     text.add_argument("task")
     text.add_argument("--to", required=True, type=Path, metavar="DIR", help="where it is written")
@@ -57,12 +57,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(argv: Sequence[str]) -> int:
-    from .plan import plan_data, plan_run
+    from .plan import plan_data, plan_evaluation, plan_run
     from .words import shell
 
     if not argv or argv[0] not in PLANS:
-        raise UserError(f"plan: choose {' or '.join(PLANS)}")
-    print(shell((plan_data if argv[0] == "data" else plan_run)(argv[1:])))
+        raise UserError(f"plan: choose one of {', '.join(PLANS)}")
+    plans = dict(zip(PLANS, (plan_data, plan_run, plan_evaluation), strict=True))
+    print(shell(plans[argv[0]](argv[1:])))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,10 @@ DATA_OPTIONS = {
     **dict.fromkeys(("--out", "--sample", "--downloads", "--raw"), True),
     "--any-counts": False,
 }
+# what an evaluation shares with its training
+EVALUATION_OPTIONS = dict.fromkeys(
+    ("--out", "--name", "--sample", "--size", "--seed", "--average", "--as"), True
+)
 RUN_OPTIONS = dict.fromkeys(
     (
         *("--out", "--name", "--sample", "--size", "--seed", "--average"),
@@ -79,7 +84,7 @@ def plan_data(argv: Sequence[str]) -> dict[str, Value]:
 
 
 def plan_run(argv: Sequence[str]) -> dict[str, Value]:
-    """Variables of ``scripts/train.sh TASK ARCH [flags]``, which ``evaluate.sh`` reads too.
+    """Variables of ``scripts/train.sh TASK ARCH [flags]``.
 
     Raises:
         UserError: an unknown task or architecture, options that contradict each other, sentences
@@ -135,6 +140,29 @@ def plan_run(argv: Sequence[str]) -> dict[str, Value]:
         "GENERATE_FLAGS": list(settings.decode),
         "SCORE_FLAGS": _score_flags(recipe, settings, work),
     }
+
+
+def plan_evaluation(argv: Sequence[str]) -> dict[str, Value]:
+    """Variables of ``scripts/evaluate.sh TASK ARCH``: those of its training, and ``WAY``.
+
+    Raises:
+        UserError: as :func:`plan_run`, and for options that only a training has
+    """
+    words = take_apart(argv, EVALUATION_OPTIONS, names=2)
+    if words.rest:
+        raise UserError(
+            f"{words.rest[0]!r} is no option of scripts/evaluate.sh; it has "
+            f"{', '.join(EVALUATION_OPTIONS)}, and flags of fairseq-generate behind --"
+        )
+    way = words.options.pop("--as", "")
+    if not re.fullmatch(r"[\w.]*", way):
+        raise UserError(
+            f"--as: {way!r} becomes a part of folders' names: use letters, digits, _ and ."
+        )
+    # a checkpoint is decoded in one process, whatever it was trained on
+    options = {**words.options, "--gpus": "1", "--launcher": "fairseq", "--nodes": "1"}
+    flags = [word for option in options.items() for word in option]
+    return {**plan_run([*words.names, *flags]), "WAY": f"-{way}" if way else ""}
 
 
 def _recipe(words: Words) -> Recipe:

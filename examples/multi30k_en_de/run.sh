@@ -24,15 +24,15 @@ source "$SCRIPTS/lib.sh"
 source "$SCRIPTS/recipe.sh"
 
 arch=transformer_standard size=tiny seed=1 name="" out=runs/multi30k_en_de
-setup=() raw=() train=() both=() extra=()
+setup=() raw=() train=() average=() extra=()
 while [ $# -gt 0 ]; do
   case $1 in
     --arch) flag_value "$1" $#; arch=$2; shift ;;
     --size) flag_value "$1" $#; size=$2; shift ;;
-    --updates) flag_value "$1" $#; positive "$1" "$2"; both+=(--max-update "$2"); shift ;;
+    --updates) flag_value "$1" $#; positive "$1" "$2"; train+=(--max-update "$2"); shift ;;
     --lr) flag_value "$1" $#; train+=(--lr "$2"); shift ;;
-    --warmup) flag_value "$1" $#; positive "$1" "$2"; both+=(--warmup-updates "$2"); shift ;;
-    --average) flag_value "$1" $#; positive "$1" "$2"; both+=(--average "$2"); shift ;;
+    --warmup) flag_value "$1" $#; positive "$1" "$2"; train+=(--warmup-updates "$2"); shift ;;
+    --average) flag_value "$1" $#; positive "$1" "$2"; average=(--average "$2"); shift ;;
     --seed) flag_value "$1" $#; positive "$1" "$2"; seed=$2; shift ;;
     --threads) flag_value "$1" $#; positive "$1" "$2"; export OMP_NUM_THREADS=$2; shift ;;
     --name) flag_value "$1" $#; name=$2; shift ;;
@@ -62,7 +62,7 @@ results=()
 for model in "${architectures[@]}"; do
   run=${name:-$model-$size-s$seed}
   common=(multi30k_en_de "$model" --out "$out" --seed "$seed" --name "$run"
-    ${setup[@]+"${setup[@]}"} ${both[@]+"${both[@]}"})
+    ${setup[@]+"${setup[@]}"} ${average[@]+"${average[@]}"})
   "$SCRIPTS/train.sh" "${common[@]}" ${train[@]+"${train[@]}"} ${extra[@]+-- "${extra[@]}"}
   "$SCRIPTS/evaluate.sh" "${common[@]}"
   results+=("$out/$run/score/result.json")

@@ -15,6 +15,7 @@ from dc_nmt_plugin.criterions.transformer_ms_aux import (
 )
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.export import drop_auxiliary, to_stock
+from dc_nmt_plugin.export import main as export
 from dc_nmt_plugin.modules.auxiliary_fusion import without_fusion
 
 
@@ -170,6 +171,18 @@ def test_export_translates_alike_with_the_baselines_parameters(pre_norm):
     stock = TransformerModel.build_model(TransformerConfig.from_namespace(args), task()).eval()
     stock.load_state_dict(stock_state["model"])
     assert translations(stock) == translations(model)
+
+
+@pytest.mark.parametrize("stock", [[], ["--stock"]])
+def test_export_prints_the_baselines_parameters(tmp_path, capsys, stock):
+    _, state = checkpoint("transformer_ms_aux")
+    # as fairseq saves a model from a GPU, and as averaging leaves it: tied matrices are copies
+    state["model"] = {name: tensor.clone() for name, tensor in state["model"].items()}
+    torch.save(state, tmp_path / "in.pt")
+    export(["--input", str(tmp_path / "in.pt"), "--output", str(tmp_path / "out.pt"), *stock])
+    baseline = build("transformer_standard", share_all_embeddings=True)
+    expected = sum(p.numel() for p in baseline.parameters())
+    assert capsys.readouterr().out.endswith(f"out.pt: {expected:,} parameters\n")
 
 
 def test_export_refuses_what_it_cannot_do():

@@ -14,7 +14,7 @@ import pytest
 from test_recipes import PROGRAMS, ROOT, Recipe
 
 from dc_nmt_plugin.recipes import launch
-from dc_nmt_plugin.recipes.plan import plan_data, plan_run
+from dc_nmt_plugin.recipes.plan import plan_data, plan_evaluation, plan_run
 from dc_nmt_plugin.recipes.words import shell
 
 STAND_INS = {
@@ -66,6 +66,10 @@ class Scripts(Recipe):
     def plan(self, task: str, arch: str, *run: str) -> None:
         (self.state / "plan-data").write_text(shell(plan_data([task])))
         (self.state / "plan-run").write_text(shell(plan_run([task, arch, *run])))
+        self.plan_evaluation(task, arch)
+
+    def plan_evaluation(self, *words: str) -> None:
+        (self.state / "plan-evaluation").write_text(shell(plan_evaluation(words)))
 
     def all_calls(self) -> list[str]:
         return (self.state / "calls").read_text().splitlines()
@@ -120,9 +124,8 @@ def test_ways_to_decode_a_run_stand_side_by_side(scripts):
     scripts.run("scripts/prepare.sh", TASK[0])
     scripts.run("scripts/train.sh", *TASK)
     plain = scripts.run("scripts/evaluate.sh", *TASK)
-    other = scripts.run(
-        "scripts/evaluate.sh", *TASK, "--as", "aux1", "--", "--decode-with", "aux:1"
-    )
+    scripts.plan_evaluation(*TASK, "--as", "aux1")
+    other = scripts.run("scripts/evaluate.sh", *TASK, "--", "--decode-with", "aux:1")
     assert plain.returncode == other.returncode == 0, other.stderr
     assert scripts.call("fairseq-generate").endswith("--decode-with aux:1")
     score = scripts.call("dc-nmt score")
@@ -131,10 +134,8 @@ def test_ways_to_decode_a_run_stand_side_by_side(scripts):
     assert f"--hypotheses {RUN}/hypotheses-aux1.vi" in score
     for folder in ("score", "score-aux1"):
         assert (scripts.folder / RUN / folder / "result.json").is_file()
-    again = scripts.run("scripts/evaluate.sh", *TASK)
-    assert again.stdout.count("done before") == 3
-    bad = scripts.run("scripts/evaluate.sh", *TASK, "--as", "../x")
-    assert bad.returncode == 1 and "--as '../x'" in bad.stderr
+    scripts.plan_evaluation(*TASK)
+    assert scripts.run("scripts/evaluate.sh", *TASK).stdout.count("done before") == 3
 
 
 def test_a_dry_run_prints_the_commands_and_does_nothing(scripts):
@@ -265,10 +266,10 @@ def test_multi30k_in_one_call(scripts):
     arguments = ["--arch", "transformer_dc", "--lr", "1e-3", "--size", "iwslt", "--", "--fp16"]
     done = scripts.run("examples/multi30k_en_de/run.sh", *arguments)
     assert done.returncode == 0, done.stderr
-    plans = [call for call in scripts.all_calls() if "recipe plan run" in call]
-    assert "--name transformer_dc-iwslt-s1 --lr 1e-3 --encoder-embed-dim 256" in plans[0]
-    assert plans[0].endswith("--decoder-ffn-embed-dim 1024 -- --fp16")
-    assert plans[1].endswith("--gpus 1 --launcher fairseq --nodes 1")
+    _, training, evaluation = [call for call in scripts.all_calls() if "recipe plan" in call]
+    assert "--name transformer_dc-iwslt-s1 --lr 1e-3 --encoder-embed-dim 256" in training
+    assert training.endswith("--decoder-ffn-embed-dim 1024 -- --fp16")
+    assert evaluation.endswith("--seed 1 --name transformer_dc-iwslt-s1")
     assert "THE TABLE runs/multi30k_en_de/transformer_dc-iwslt-s1/score/result.json" in done.stdout
     for arguments, message in (
         (["--size", "huge"], "--size 'huge' is unknown; choose tiny or iwslt"),

@@ -15,7 +15,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes import launch
 from dc_nmt_plugin.recipes.launch import Machines, find_machines, share_out
 from dc_nmt_plugin.recipes.pieces import LENGTHS
-from dc_nmt_plugin.recipes.plan import plan_data, plan_run
+from dc_nmt_plugin.recipes.plan import plan_data, plan_evaluation, plan_run
 from dc_nmt_plugin.recipes.published import published_tables
 from dc_nmt_plugin.recipes.recipe import Recipe, load, tasks
 from dc_nmt_plugin.recipes.settings import settings_of, unsized_architectures
@@ -215,6 +215,22 @@ def test_options_that_cannot_work_are_one_sentence(arguments, message):
     with pytest.raises(UserError, match=re.escape(message)) as error:
         plan_run(["wmt14_en_de", "transformer_dc", *arguments])
     assert len(str(error.value).splitlines()) == 1
+
+
+def test_an_evaluation_is_that_of_its_training_and_takes_nothing_that_it_ignores():
+    task = ["iwslt15_en_vi", "transformer_dc"]
+    shared = ["--seed", "3", "--average", "2", "--out", "x", "--sample", "90"]
+    evaluation, training = plan_evaluation([*task, *shared]), plan_run([*task, *shared])
+    for name in ("RUN", "BIN", "AVERAGE", "GENERATE_FLAGS", "SCORE_FLAGS", "ARCH_WORDS"):
+        assert evaluation[name] == training[name]
+    assert evaluation["WAY"] == "" and plan_evaluation([*task, "--as", "aux1"])["WAY"] == "-aux1"
+    for words, message in (
+        (["--beam", "9"], "'--beam' is no option of scripts/evaluate.sh"),
+        (["--max-update", "9"], "'--max-update' is no option of scripts/evaluate.sh"),
+        (["--as", "../x"], "--as: '../x' becomes a part of folders' names"),
+    ):
+        with pytest.raises(UserError, match=re.escape(message)):
+            plan_evaluation([*task, *words])
 
 
 def test_arguments_and_flags_of_fairseq_go_apart(tmp_path):
