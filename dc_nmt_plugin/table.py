@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns aligned, the first to the left, numbers to the right; empty columns left out.
+    """Columns aligned, those of numbers to the right but for the first; empty columns left out.
 
     Args:
         header: names of the columns
@@ -16,12 +16,11 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     keep = [i for i in range(len(header)) if not rows or any(row[i] for row in rows)]
     lines = [[line[i] for i in keep] for line in lines]
     widths = [max(len(line[i]) for line in lines) for i in range(len(keep))]
+    numbers = [all(_is_number(line[i]) for line in lines[1:]) for i in range(len(keep))]
     text = []
     for line in lines:
         cells = [
-            cell.ljust(width)
-            if i == 0 or not _is_number(cell, header[keep[i]])
-            else cell.rjust(width)
+            cell.rjust(width) if i and numbers[i] else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         text.append("  ".join(cells).rstrip())
@@ -34,5 +33,5 @@ def number_cell(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
 
 
-def _is_number(cell: str, name: str) -> bool:
-    return cell == name or cell[:1].isdigit() or cell[:1] in "+-."
+def _is_number(cell: str) -> bool:
+    return not cell or cell[0].isdigit() or cell[0] in "+-."

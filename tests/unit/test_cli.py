@@ -132,3 +132,6 @@ def test_peak_memory_sees_an_allocation():
 def test_tables_align_and_drop_empty_columns():
     text = format_table(["name", "n", "empty"], [["a", "1.5", ""], ["longer", "12.25", ""]])
     assert text.splitlines() == ["name        n", "------  -----", "a         1.5", "longer  12.25"]
+    text = format_table(["name", "what", "where"], [["a", "two words", "1.5"], ["b", "c", "here"]])
+    assert text.splitlines()[0] == "name  what       where" and text.endswith("here")
+    assert text.splitlines()[2] == "a     two words  1.5"
