@@ -90,63 +90,36 @@ def plan_run(argv: Sequence[str]) -> dict[str, Value]:
         UserError: an unknown task or architecture, options that contradict each other, sentences
             longer than the model's positions
     """
-    from .settings import for_sample, settings_of
-
     words = take_apart(argv, RUN_OPTIONS, names=2)
-    recipe = _recipe(words)
-    if len(words.names) < 2:
-        raise UserError("name an architecture after the task; dc-nmt arch-flags lists them")
-    sample = words.number("--sample", 20)
-    settings = settings_of(recipe, words.names[1], words.options.get("--size"))
-    if sample:
-        settings = for_sample(settings)
-    settings = _changed(settings, words)
+    recipe, settings, common = _run(words)
     seed = words.number("--seed", 0)
-    seed = 1 if seed is None else seed
-    work = _out(words, recipe.folder, sample) / "data"
-    name = "-".join(filter(None, (settings.arch, settings.label, f"s{seed}")))
-    suffix = f"-{settings.bpe}" if settings.bpe else ""
-    pieces = work / f"bpe{suffix}"
+    pieces = Path(str(common["WORK"])) / f"bpe{_suffix(settings)}"
     lengths = longest_pieces(pieces)
     machines, batch = _batch(recipe, settings, words, pieces, lengths)
     rest = [*settings.flags, "--max-tokens", str(settings.tokens)]
     if "--max-tokens" in settings.flags:  # in its place, as earlier runs have it
         rest = list(settings.flags)
-    identity = [*rest, "--seed", str(seed), *words.rest]
+    identity = [*rest, "--seed", str(1 if seed is None else seed), *words.rest]
     flags = replaced(identity, "--max-tokens", str(batch.max_tokens))
     flags += ["--update-freq", str(batch.update_freq)] if batch.update_freq > 1 else []
     flags += machines.flags() + _valid_tokens(lengths, batch)
     return {
-        "TASK": recipe.name,
-        "TITLE": recipe.title,
-        "ARCH": settings.arch,
-        "ARCH_WORDS": settings.arch_flags,
-        "SETTINGS": " ".join(settings.source.split()),
-        "SRC": recipe.source,
-        "TGT": recipe.target,
-        "WORK": str(work),
-        "RAW": str(work / "raw"),
-        "TOKENISED": str(work / "raw/tokenised"),
-        "BIN": str(work / f"bin{suffix}"),
-        "RUN": str(_out(words, recipe.name, sample) / words.options.get("--name", name)),
+        **common,
         "UPDATES": settings.updates,
         "SAVE_EVERY": settings.save_every,
-        "AVERAGE": settings.average,
         "BATCH": batch.describe(settings.tokens),
         "LAUNCHER": machines.command(),
         "NODE_RANK": machines.rank,
         "TRAIN_IDENTITY": identity,
         "TRAIN_FLAGS": flags,
-        "GENERATE_FLAGS": list(settings.decode),
-        "SCORE_FLAGS": _score_flags(recipe, settings, work),
     }
 
 
 def plan_evaluation(argv: Sequence[str]) -> dict[str, Value]:
-    """Variables of ``scripts/evaluate.sh TASK ARCH``: those of its training, and ``WAY``.
+    """Variables of ``scripts/evaluate.sh TASK ARCH``.
 
     Raises:
-        UserError: as :func:`plan_run`, and for options that only a training has
+        UserError: an unknown task or architecture, or an option that only a training has
     """
     words = take_apart(argv, EVALUATION_OPTIONS, names=2)
     if words.rest:
@@ -159,10 +132,52 @@ def plan_evaluation(argv: Sequence[str]) -> dict[str, Value]:
         raise UserError(
             f"--as: {way!r} becomes a part of folders' names: use letters, digits, _ and ."
         )
-    # a checkpoint is decoded in one process, whatever it was trained on
-    options = {**words.options, "--gpus": "1", "--launcher": "fairseq", "--nodes": "1"}
-    flags = [word for option in options.items() for word in option]
-    return {**plan_run([*words.names, *flags]), "WAY": f"-{way}" if way else ""}
+    _, _, common = _run(words)
+    return {**common, "WAY": f"-{way}" if way else ""}
+
+
+def _run(words: Words) -> tuple[Recipe, Settings, dict[str, Value]]:
+    """Task, settings, and the variables that a training and its evaluation share."""
+    from .settings import for_sample, settings_of
+
+    recipe = _recipe(words)
+    if len(words.names) < 2:
+        raise UserError("name an architecture after the task; dc-nmt arch-flags lists them")
+    sample = words.number("--sample", 20)
+    settings = settings_of(recipe, words.names[1], words.options.get("--size"))
+    if sample:
+        settings = for_sample(settings)
+    settings = _changed(settings, words)
+    seed = words.number("--seed", 0)
+    work = _out(words, recipe.folder, sample) / "data"
+    name = "-".join(
+        filter(None, (settings.arch, settings.label, f"s{1 if seed is None else seed}"))
+    )
+    return (
+        recipe,
+        settings,
+        {
+            "TASK": recipe.name,
+            "TITLE": recipe.title,
+            "ARCH": settings.arch,
+            "ARCH_WORDS": settings.arch_flags,
+            "SETTINGS": " ".join(settings.source.split()),
+            "SRC": recipe.source,
+            "TGT": recipe.target,
+            "WORK": str(work),
+            "RAW": str(work / "raw"),
+            "TOKENISED": str(work / "raw/tokenised"),
+            "BIN": str(work / f"bin{_suffix(settings)}"),
+            "RUN": str(_out(words, recipe.name, sample) / words.options.get("--name", name)),
+            "AVERAGE": settings.average,
+            "GENERATE_FLAGS": list(settings.decode),
+            "SCORE_FLAGS": _score_flags(recipe, settings, work),
+        },
+    )
+
+
+def _suffix(settings: Settings) -> str:
+    return f"-{settings.bpe}" if settings.bpe else ""
 
 
 def _recipe(words: Words) -> Recipe:

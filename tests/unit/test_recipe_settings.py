@@ -217,6 +217,17 @@ def test_options_that_cannot_work_are_one_sentence(arguments, message):
     assert len(str(error.value).splitlines()) == 1
 
 
+def test_an_evaluation_does_not_ask_again_what_the_training_was_asked(tmp_path):
+    pieces = tmp_path / "data/bpe"
+    pieces.mkdir(parents=True)
+    (pieces / LENGTHS).write_text('{"train.en": 1500}')
+    task = ["iwslt15_en_vi", "transformer_dc", "--out", str(tmp_path)]
+    plan_run([*task, "--max-source-positions", "2000"])
+    with pytest.raises(UserError, match="longest sentence has 1501 tokens"):
+        plan_run(task)
+    assert plan_evaluation(task)["RUN"].startswith(str(tmp_path))
+
+
 def test_an_evaluation_is_that_of_its_training_and_takes_nothing_that_it_ignores():
     task = ["iwslt15_en_vi", "transformer_dc"]
     shared = ["--seed", "3", "--average", "2", "--out", "x", "--sample", "90"]
