@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from .dropout import dropout as drop
 from .history import LayerHistory
+from .initial_weights import input_projection, output_projection
 from .masks import SequenceMask
 from .recording import Recordable
 from .source import Source
@@ -112,15 +113,6 @@ def attend(
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
-def init_projection(linear: nn.Linear, blocks: int = 1, gain: float = 1.0) -> nn.Linear:
-    """Xavier-uniform per block of output rows, as if the stacked projections were separate ones."""
-    for block in linear.weight.chunk(blocks, dim=0):
-        nn.init.xavier_uniform_(block, gain=gain)
-    if linear.bias is not None:
-        nn.init.zeros_(linear.bias)
-    return linear
-
-
 class SelfAttention(Recordable, Stateful):
     """Standard multi-head self-attention.
 
@@ -139,11 +131,8 @@ class SelfAttention(Recordable, Stateful):
         super().__init__()
         self.num_heads = num_heads
         self.dropout = dropout
-        # fairseq's gain for projections that share an input (its MultiheadAttention)
-        self.in_proj = init_projection(
-            nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3, gain=1 / math.sqrt(2)
-        )
-        self.out_proj = init_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
+        self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
+        self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
 
     def forward(
         self,
@@ -213,12 +202,14 @@ class SourceAttention(Recordable):
         super().__init__()
         self.num_heads = num_heads
         self.dropout = dropout
-        gain = 1 / math.sqrt(2) if source_dim == embed_dim else 1.0
-        self.q_proj = init_projection(nn.Linear(embed_dim, embed_dim, bias=bias), gain=gain)
-        self.kv_proj = init_projection(
-            nn.Linear(source_dim, 2 * embed_dim, bias=bias), blocks=2, gain=gain
+        same = source_dim == embed_dim
+        self.q_proj = input_projection(
+            nn.Linear(embed_dim, embed_dim, bias=bias), shared_width=same
         )
-        self.out_proj = init_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
+        self.kv_proj = input_projection(
+            nn.Linear(source_dim, 2 * embed_dim, bias=bias), blocks=2, shared_width=same
+        )
+        self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
 
     def project_source(self, source: Source) -> tuple[Tensor, Tensor]:
         """Keys and values (sentences, H, M, K) of the source's only representation."""

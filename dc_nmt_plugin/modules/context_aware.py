@@ -13,8 +13,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .attention import append_to_cache, attend, init_projection, merge_heads, split_heads
+from .attention import append_to_cache, attend, merge_heads, split_heads
 from .history import LayerHistory
+from .initial_weights import input_projection, output_projection
 from .masks import SequenceMask
 from .recording import Recordable
 from .state import State, Stateful
@@ -103,19 +104,13 @@ class ContextAwareSelfAttention(Recordable, Stateful):
         self.sides = SIDES[on]
         self.dropout = dropout
         self.global_levels, self.deep_levels = context_levels(context, layer)
-        # fairseq's gain for projections that share an input (its MultiheadAttention)
-        gain = 1 / math.sqrt(2)
-        self.in_proj = init_projection(
-            nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3, gain=gain
-        )
-        self.out_proj = init_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
+        self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
+        self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
         blocks, mixed = len(self.global_levels) + len(self.deep_levels), len(self.sides)
         self.has_context = blocks > 0
         if self.has_context:
-            self.context_proj = init_projection(
-                nn.Linear(blocks * embed_dim, mixed * embed_dim, bias=False),
-                blocks=mixed,
-                gain=gain,
+            self.context_proj = input_projection(
+                nn.Linear(blocks * embed_dim, mixed * embed_dim, bias=False), blocks=mixed
             )
             bound = math.sqrt(6 / (embed_dim + 1))  # Xavier, of a C × 1 matrix
             self.gate_input = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))

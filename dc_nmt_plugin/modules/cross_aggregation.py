@@ -16,8 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as checkpointed
 
-from .attention import attend, attention_logits, init_projection, merge_heads, split_heads
+from .attention import attend, attention_logits, merge_heads, split_heads
 from .history import LayerHistory
+from .initial_weights import input_projection, output_projection
 from .masks import SequenceMask
 from .recording import Recordable
 from .routing import route_heads, route_positions
@@ -109,13 +110,10 @@ class CrossAggregationSelfAttention(Recordable):
         self.dropout = dropout
         self.horizontal = iterations > 0 and routing != "vertical"
         self.vertical = iterations > 0 and routing != "horizontal"
-        # fairseq's gain for projections that share an input (its MultiheadAttention)
-        self.in_proj = init_projection(
-            nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3, gain=1 / math.sqrt(2)
-        )
-        self.out_proj = init_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
+        self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
+        self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
         if self.vertical:
-            self.head_proj = init_projection(nn.Linear(num_heads, num_heads, bias=False))
+            self.head_proj = nn.Linear(num_heads, num_heads, bias=False)
 
     def forward(
         self,

@@ -9,15 +9,14 @@ where, for a layer input r (B, T, C):
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import append_to_cache, attend, init_projection, merge_heads, split_heads
+from .attention import append_to_cache, attend, merge_heads, split_heads
 from .dropout import dropout as drop
 from .history import LayerHistory
+from .initial_weights import input_projection, output_projection
 from .masks import SequenceMask
 from .recording import Recordable
 from .state import State, Stateful
@@ -42,7 +41,7 @@ class LocalContext(Stateful):
         self.kernel_size = kernel_size
         self.dropout = dropout
         # W^r (f·C → 2C) on the concatenated window: one product, first half linear, second gate
-        self.conv = init_projection(nn.Linear(kernel_size * embed_dim, 2 * embed_dim), blocks=2)
+        self.conv = nn.Linear(kernel_size * embed_dim, 2 * embed_dim)
         self.layer_norm = nn.LayerNorm(embed_dim)
 
     def forward(self, x: Tensor, mask: SequenceMask, state: State | None = None) -> Tensor:
@@ -101,15 +100,10 @@ class DualContextAttention(Recordable, Stateful):
         self.local = LocalContext(
             embed_dim=embed_dim, kernel_size=kernel_size, dropout=residual_dropout
         )
-        gain = 1 / math.sqrt(2)
         # of r: [W^q of h_l; W^q of h_g; W^k of h_g; W^v of h_g]; of l_c: [W^k; W^v] of h_l
-        self.in_proj = init_projection(
-            nn.Linear(embed_dim, 4 * embed_dim, bias=bias), blocks=4, gain=gain
-        )
-        self.local_proj = init_projection(
-            nn.Linear(embed_dim, 2 * embed_dim, bias=bias), blocks=2, gain=gain
-        )
-        self.out_proj = init_projection(nn.Linear(2 * embed_dim, embed_dim))  # W_z, b_z
+        self.in_proj = input_projection(nn.Linear(embed_dim, 4 * embed_dim, bias=bias), blocks=4)
+        self.local_proj = input_projection(nn.Linear(embed_dim, 2 * embed_dim, bias=bias), blocks=2)
+        self.out_proj = output_projection(nn.Linear(2 * embed_dim, embed_dim), contexts=2)  # W_z
 
     def forward(
         self,

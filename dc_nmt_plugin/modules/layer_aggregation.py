@@ -8,6 +8,7 @@ Shapes: S sentences, M source positions, C model width.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -32,7 +33,8 @@ class WeightedSum(nn.Module):
         self.num_inputs = num_inputs
         self.weight = nn.Parameter(torch.empty(embed_dim, num_inputs * embed_dim))  # [W^1 … W^b]
         # as one matrix: with separate fans the sum's variance would grow with the inputs' number
-        nn.init.xavier_uniform_(self.weight)
+        bound = 1 / math.sqrt(num_inputs * embed_dim)  # nn.Linear's own
+        nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
         """b tensors (…, C) → (…, C)."""
@@ -62,9 +64,6 @@ class AggregationUnit(nn.Module):
         self.fc1 = nn.Linear(num_inputs * embed_dim, ffn_dim)
         self.fc2 = nn.Linear(ffn_dim, embed_dim)
         self.layer_norm = nn.LayerNorm(embed_dim)
-        for layer in (self.fc1, self.fc2):
-            nn.init.xavier_uniform_(layer.weight)
-            nn.init.zeros_(layer.bias)
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
         """b tensors (…, C) → (…, C)."""

@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import attend, init_projection, merge_heads, split_heads
+from .attention import attend, merge_heads, split_heads
+from .initial_weights import input_projection, output_projection
 from .recording import Recordable
 from .source import Source
 from .state import State
@@ -67,16 +68,22 @@ class MultiLayerAttention(Recordable):
         self.joint_weights = joint_weights
         self.sum_contexts = sum_contexts
         self.dropout = dropout
-        gain = 1 / math.sqrt(2) if source_dim == embed_dim else 1.0
-        self.q_proj = init_projection(
-            nn.Linear(embed_dim, num_layers * embed_dim, bias=bias), blocks=num_layers, gain=gain
+        same = source_dim == embed_dim
+        self.q_proj = input_projection(
+            nn.Linear(embed_dim, num_layers * embed_dim, bias=bias),
+            blocks=num_layers,
+            shared_width=same,
         )
         self.kv_projs = nn.ModuleList(
-            init_projection(nn.Linear(source_dim, 2 * embed_dim, bias=bias), blocks=2, gain=gain)
+            input_projection(
+                nn.Linear(source_dim, 2 * embed_dim, bias=bias), blocks=2, shared_width=same
+            )
             for _ in range(num_layers)
         )
         contexts_dim = embed_dim if sum_contexts else num_layers * embed_dim
-        self.out_proj = init_projection(nn.Linear(contexts_dim, embed_dim, bias=bias))
+        self.out_proj = output_projection(
+            nn.Linear(contexts_dim, embed_dim, bias=bias), contexts=num_layers, summed=sum_contexts
+        )
 
     def project_source(self, source: Source) -> tuple[Tensor, ...]:
         """Keys and values of all source layers; see :meth:`arrange_source`."""

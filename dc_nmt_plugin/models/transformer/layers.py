@@ -8,7 +8,6 @@ from fairseq import utils
 from fairseq.modules import LayerNorm
 from torch import Tensor, nn
 
-from ...modules.attention import init_projection
 from ...modules.dropout import dropout
 from ...modules.history import LayerHistory
 from ...modules.masks import SequenceMask
@@ -43,8 +42,8 @@ class Layer(nn.Module):
         self.activation_dropout = activation_dropout
         self.activation: Callable[[Tensor], Tensor] = utils.get_activation_fn(activation_fn)
         self.normalize_before = normalize_before
-        self.fc1 = _linear(embed_dim, ffn_dim)
-        self.fc2 = _linear(ffn_dim, embed_dim)
+        self.fc1 = nn.Linear(embed_dim, ffn_dim)
+        self.fc2 = nn.Linear(ffn_dim, embed_dim)
         self.final_layer_norm = LayerNorm(embed_dim)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -57,10 +56,6 @@ class Layer(nn.Module):
         """(B, T, C) → (B, T, C)."""
         hidden = self.activation(self.fc1(x))
         return self.fc2(dropout(hidden, self.activation_dropout, self.training))
-
-
-def _linear(in_features: int, out_features: int) -> nn.Linear:
-    return init_projection(nn.Linear(in_features, out_features))
 
 
 class EncoderLayer(Layer):

@@ -1,0 +1,60 @@
+"""Initial weights: fairseq's own for what fairseq has, one rule for what the papers add.
+
+fairseq's Transformer starts its attention projections from Xavier-uniform weights and leaves
+everything else (feed-forward networks, the biases of query, key and value) at ``nn.Linear``'s
+own, U(-1/√fan-in, 1/√fan-in). In post-norm this matters: where a sublayer's output starts too
+large, it drowns the residual connection, tokens look alike at the top of the encoder, and the
+decoder finds its alignment hundreds of updates later.
+
+The papers say nothing of initial weights. **Our rule** for what they add: a projection of
+attention starts like fairseq's projections of attention, every other matrix like ``nn.Linear``,
+and what replaces a sublayer (or the decoder's source) starts with an output of no more variance
+than what it replaces. ``tests/model/test_initial_weights.py`` holds both.
+"""
+
+from __future__ import annotations
+
+import math
+
+from torch import nn
+
+
+def input_projection(linear: nn.Linear, *, blocks: int = 1, shared_width: bool = True) -> nn.Linear:
+    """Start a projection to queries, keys or values as fairseq's ``MultiheadAttention`` does.
+
+    Args:
+        linear: `blocks` projections stacked along the output; each is initialised as a matrix of
+            its own, Xavier-uniform. Biases stay ``nn.Linear``'s.
+        blocks: number of stacked projections
+        shared_width: queries, keys and values read inputs of the same width: gain 1/√2, else 1
+
+    Returns:
+        `linear`
+    """
+    for block in linear.weight.chunk(blocks, dim=0):
+        nn.init.xavier_uniform_(block, gain=1 / math.sqrt(2) if shared_width else 1.0)
+    return linear
+
+
+def output_projection(linear: nn.Linear, *, contexts: int = 1, summed: bool = False) -> nn.Linear:
+    """Start the output projection of attention: Xavier-uniform, zero bias.
+
+    With several contexts (side by side, or summed before the projection) the output has the
+    variance that one context would give: W: nC → C starts as U(±√(3 / nC)), for n = 1 fairseq's
+    Xavier-uniform C × C.
+
+    Args:
+        linear: the projection
+        contexts: number n of contexts that it reads
+        summed: its input is the contexts' sum (width C) instead of their concatenation (nC)
+
+    Returns:
+        `linear`
+    """
+    width = linear.in_features if summed else linear.in_features // contexts
+    fan = (width + linear.out_features) / 2
+    bound = math.sqrt(3 / (fan * contexts))
+    nn.init.uniform_(linear.weight, -bound, bound)
+    if linear.bias is not None:
+        nn.init.zeros_(linear.bias)
+    return linear

@@ -1,0 +1,166 @@
+"""A new model starts where fairseq's starts; what the papers add starts no louder."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import pytest
+import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from helpers import task
+from scipy.stats import ks_2samp
+from torch import Tensor, nn
+
+from dc_nmt_plugin.models.transformer.stock import house_to_stock, stock_to_house
+from dc_nmt_plugin.modules.history import LayerHistory
+from dc_nmt_plugin.modules.masks import SequenceMask
+from dc_nmt_plugin.modules.source import Source
+
+SEEDS = 12
+SIZES: dict[str, Any] = {
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_embed_dim": 40,
+    "decoder_embed_dim": 40,
+    "encoder_ffn_embed_dim": 96,
+    "decoder_ffn_embed_dim": 56,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 2,
+    "share_all_embeddings": False,
+    "max_source_positions": 64,
+    "max_target_positions": 64,
+}
+FLAGS: dict[str, dict[str, Any]] = {
+    "post-norm, nothing shared": {},
+    "pre-norm": {"encoder_normalize_before": True, "decoder_normalize_before": True},
+    "all embeddings shared": {"share_all_embeddings": True},
+    "target embeddings shared": {"share_decoder_input_output_embed": True},
+    "learned positions": {"encoder_learned_pos": True, "decoder_learned_pos": True},
+    "another width of the encoder": {"encoder_embed_dim": 56},
+    "norm of embeddings": {"layernorm_embedding": True},
+}
+
+
+def new(arch: str, seed: int, **settings: Any) -> nn.Module:
+    torch.manual_seed(seed)
+    args = argparse.Namespace(arch=arch, **{**SIZES, **settings})
+    ARCH_CONFIG_REGISTRY[arch](args)
+    return ARCH_MODEL_REGISTRY[arch].build_model(args, task())
+
+
+def samples(arch: str, first_seed: int, **settings: Any) -> dict[str, Tensor]:
+    """Parameter of fairseq's name → its initial values in `SEEDS` models, one row a model."""
+    states = []
+    for seed in range(first_seed, first_seed + SEEDS):
+        state = dict(new(arch, seed, **settings).state_dict())
+        if arch == "transformer":
+            stock_to_house(state)  # drops what only fairseq keeps there
+        states.append(house_to_stock(state))
+    return {name: torch.stack([state[name].flatten() for state in states]) for name in states[0]}
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_the_standard_model_starts_from_fairseqs_distribution(flags: dict[str, Any]):
+    stock = samples("transformer", 1, **flags)
+    house = samples("transformer_standard", 1001, **flags)
+    assert set(house) == set(stock)
+    different = []
+    for name, theirs in stock.items():
+        ours = house[name]
+        assert ours.shape == theirs.shape, name
+        if float(theirs.std()) == 0:
+            same = bool(ours.eq(theirs[0, 0]).all())
+        else:
+            rms = float(ours.square().mean().sqrt() / theirs.square().mean().sqrt())
+            same = (
+                abs(rms - 1) < 0.12
+                and ks_2samp(ours.flatten().numpy(), theirs.flatten().numpy()).pvalue > 1e-5
+            )
+        if not same:
+            different.append(name)
+    assert not different
+
+
+# -- what the papers add ---------------------------------------------------------------------
+
+BATCH, LENGTH, WIDTH = 16, 20, 64
+
+
+def loudness(build: Any) -> float:
+    """Mean square of the outputs of freshly built sublayers over seeds."""
+    total = 0.0
+    for seed in range(SEEDS):
+        torch.manual_seed(seed)
+        total += float(build().double().square().mean())
+    return total / SEEDS
+
+
+def layer_input() -> Tensor:
+    """Normalised states with something in common, as a layer norm leaves them."""
+    x = torch.randn(BATCH, LENGTH, WIDTH) + torch.randn(BATCH, 1, WIDTH)
+    return nn.functional.layer_norm(x, (WIDTH,))
+
+
+def self_attention_output(side: str, **settings: Any) -> Tensor:
+    model = new("transformer_standard", int(torch.initial_seed()) % 2**31, **_wide(settings))
+    stack = model.eval().get_submodule(side).stack
+    mask = SequenceMask.build(None, causal=side == "decoder")
+    history = LayerHistory(mask)
+    for _ in range(2):  # the second layer has every context
+        history.append(layer_input())
+    with torch.no_grad():
+        return stack.layers[1].self_attn(history.inputs[-1], mask, history=history)
+
+
+def source_attention_output(**settings: Any) -> Tensor:
+    model = new("transformer_standard", int(torch.initial_seed()) % 2**31, **_wide(settings))
+    model.eval()
+    features = [layer_input() for _ in range(4 if "source_features" in settings else 1)]
+    with torch.no_grad():
+        if model.encoder.aggregation is not None:
+            features = [model.encoder.aggregation(features)]
+        source = Source(features=features, padding=None, auxiliary={})
+        return model.decoder.stack.layers[0].encoder_attn(layer_input(), source)
+
+
+def _wide(settings: dict[str, Any]) -> dict[str, Any]:
+    widths = {f"{side}_embed_dim": WIDTH for side in ("encoder", "decoder")}
+    heads = {f"{side}_attention_heads": 4 for side in ("encoder", "decoder")}
+    return {**widths, **heads, "encoder_layers": 4, **settings}
+
+
+@pytest.mark.parametrize(
+    ("side", "kind"),
+    [
+        ("encoder", "dual_context"),
+        ("encoder", "context_aware"),
+        ("encoder", "cross_aggregation"),
+        ("decoder", "dual_context"),
+        ("decoder", "context_aware"),
+    ],
+)
+def test_another_self_attention_starts_no_louder(side: str, kind: str):
+    other = loudness(lambda: self_attention_output(side, **{f"{side}_self_attention": kind}))
+    standard = loudness(lambda: self_attention_output(side))
+    assert other < 1.05 * standard
+
+
+@pytest.mark.parametrize(
+    "features",
+    ["s-agg", "iter-s-agg", "c-agg", "iter-c-agg", "m-00", "m-01", "m-10", "m-11"],
+)
+def test_reading_several_encoder_layers_starts_no_louder(features: str):
+    other = loudness(lambda: source_attention_output(source_features=features))
+    assert other < 1.05 * loudness(source_attention_output)
+
+
+def test_fused_states_start_well_below_the_residual_connection():
+    def fused() -> Tensor:
+        model = new("transformer_standard", int(torch.initial_seed()) % 2**31, **_wide(settings))
+        x = torch.zeros(BATCH, LENGTH, WIDTH)
+        with torch.no_grad():
+            return model.decoder.stack.layers[0].fusion(x, [layer_input() for _ in range(3)])
+
+    settings = {"aux_layers": "1,2,3", "aux_fusion": True}
+    assert loudness(fused) < loudness(layer_input) / 2
