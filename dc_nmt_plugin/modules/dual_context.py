@@ -15,12 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import append_to_cache, attend, init_projection, merge_heads, split_heads
-from .dropout import dropout as drop
-from .history import LayerHistory
-from .masks import SequenceMask
-from .recording import Recordable
-from .state import State, Stateful
+from .core.attention import append_to_cache, attend, init_projection, merge_heads, split_heads
+from .core.dropout import dropout as drop
+from .core.history import LayerHistory
+from .core.masks import SequenceMask
+from .core.recording import Recordable
+from .core.state import State, Stateful
 
 
 class LocalContext(Stateful):

@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import attend, init_projection, merge_heads, split_heads
-from .recording import Recordable
-from .source import Source
-from .state import State
+from .core.attention import attend, init_projection, merge_heads, split_heads
+from .core.recording import Recordable
+from .core.source import Source
+from .core.state import State
 
 
 class MultiLayerAttention(Recordable):

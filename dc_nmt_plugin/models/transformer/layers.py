@@ -8,12 +8,12 @@ from fairseq import utils
 from fairseq.modules import LayerNorm
 from torch import Tensor, nn
 
-from ...modules.attention import init_projection
-from ...modules.dropout import dropout
-from ...modules.history import LayerHistory
-from ...modules.masks import SequenceMask
-from ...modules.source import Source
-from ...modules.state import State
+from ...modules.core.attention import init_projection
+from ...modules.core.dropout import dropout
+from ...modules.core.history import LayerHistory
+from ...modules.core.masks import SequenceMask
+from ...modules.core.source import Source
+from ...modules.core.state import State
 
 
 class Layer(nn.Module):
