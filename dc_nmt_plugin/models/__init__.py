@@ -1,4 +1,4 @@
-"""Models; importing this package registers every architecture of ``presets.py``."""
+"""Models; importing this package registers every architecture of ``presets``."""
 
 from .. import prepare as prepare
 from .. import tasks as tasks

@@ -67,7 +67,7 @@ class EncoderLayer(Layer):
     """Self-attention and feed-forward network.
 
     Args:
-        self_attn: any self-attention kind (axis A), see ``modules.attention.SelfAttentionKind``
+        self_attn: any self-attention kind (axis A), see ``modules.core.attention.SelfAttentionKind``
         options: of :class:`Layer`
     """
 
