@@ -1,8 +1,15 @@
-"""Plain tables for the terminal."""
+"""Tables for the terminal, for Markdown and for LaTeX."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+LATEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+}  # fmt: skip
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -31,6 +38,49 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def number_cell(value: float | None, form: str) -> str:
     """A table's cell: `value` as :func:`format` has it, empty where it is unknown."""
     return "" if value is None else format(value, form)
+
+
+def filled_columns(
+    header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows without the columns in which every cell is empty."""
+    keep = [i for i in range(len(header)) if not rows or any(row[i] for row in rows)]
+    return [header[i] for i in keep], [[row[i] for i in keep] for row in rows]
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as Markdown has it, empty columns left out."""
+    names, cells = filled_columns(header, rows)
+    lines = [names, ["---"] * len(names), *cells]
+    return "\n".join(
+        "| " + " | ".join(c.replace("|", r"\|") for c in line) + " |" for line in lines
+    )
+
+
+def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A tabular for the package booktabs, first column to the left, empty columns left out."""
+    names, cells = filled_columns(header, rows)
+    body = [" & ".join(map(latex_text, line)) + r" \\" for line in (names, *cells)]
+    columns = "l" + "r" * (len(names) - 1)
+    return "\n".join(
+        [
+            "% \\usepackage{booktabs}",
+            f"\\begin{{tabular}}{{{columns}}}",
+            "\\toprule",
+            body[0],
+            "\\midrule",
+            *body[1:],
+            "\\bottomrule",
+            "\\end{tabular}",
+        ]
+    )
+
+
+def latex_text(text: str) -> str:
+    """Text with LaTeX's special characters escaped, and minus signs of numbers in maths."""
+    if re.fullmatch(r"[+-][\d.,]+", text):
+        return f"${text}$"
+    return "".join(LATEX.get(character, character) for character in text)
 
 
 def _is_number(cell: str) -> bool:

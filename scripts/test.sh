@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All checks of the project: set-up, ruff, mypy, shellcheck, pytest. Leaves with the exit code of
+# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, pytest. Leaves with the exit code of
 # the step that failed.
 #
 # usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [pytest arguments …]
@@ -53,6 +53,7 @@ done < <(find . \( -name '.?*' -o -name build -o -name shared \) -prune -o -name
 step "ruff check" "$PYTHON" -m ruff check .
 step "ruff format" "$PYTHON" -m ruff format --check --quiet .
 step mypy "$PYTHON" -m mypy
+step lint-imports lint-imports --no-cache
 step shellcheck shellcheck --external-sources "${shell_scripts[@]}"
 
 # One process a CPU with one thread each: the models are tiny, threads would only get in each

@@ -25,9 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from dc_nmt_plugin.corpus.generate import make_corpus  # noqa: E402
 from dc_nmt_plugin.recipes.recipe import Part, Recipe, load  # noqa: E402
-from dc_nmt_plugin.report.tokenizers import tokenize  # noqa: E402
+from dc_nmt_plugin.text.corpus.generate import make_corpus  # noqa: E402
+from dc_nmt_plugin.text.tokenizers import tokenize  # noqa: E402
 
 Pairs = Sequence[tuple[str, str]]
 XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n'

@@ -1,5 +1,1 @@
-"""``dc-nmt bench``: training and decoding speed against fairseq's own transformer."""
-
-from .command import main
-
-__all__ = ["main"]
+"""Training and decoding speed against fairseq's own transformer."""

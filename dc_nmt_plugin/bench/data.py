@@ -11,7 +11,7 @@ from fairseq.data import LanguagePairDataset
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from ..errors import UserError
-from ..params import dummy_dictionary
+from ..models.count import dummy_dictionary
 
 Sample = dict[str, Any]
 

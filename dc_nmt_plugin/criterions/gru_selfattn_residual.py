@@ -4,8 +4,8 @@ from typing import Any
 
 from fairseq.criterions import register_criterion
 
-from ..analysis.residual import previous_word_totals, previous_word_weights
-from ..modules.recording import Records
+from ..modules.core.recording import Records
+from ..modules.diagnostics.previous_words import previous_word_totals, previous_word_weights
 from .joint_loss import Diagnostics, JointLossConfig, JointLossCriterion
 
 

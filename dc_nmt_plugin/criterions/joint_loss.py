@@ -18,8 +18,8 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from fairseq.logging import metrics
 from torch import Tensor, nn
 
-from ..modules.chunked_loss import SmoothedLoss, label_smoothed_loss
-from ..modules.recording import Records, recording
+from ..modules.core.chunked_loss import SmoothedLoss, label_smoothed_loss
+from ..modules.core.recording import Records, recording
 
 Diagnostics = Mapping[str, tuple[Any, Any]]
 """name → (sum, count): added up over batches and workers, logged as their ratio."""

@@ -4,10 +4,10 @@ from typing import Any
 
 from fairseq.criterions import register_criterion
 
-from ..analysis.routing import added_norm_total, entropy_total, head_weight_totals
-from ..modules.recording import Records
+from ..modules.core.recording import Records
+from ..modules.diagnostics.head_weights import added_norm_total, entropy_total, head_weight_totals
+from ..modules.diagnostics.records import layer_records, padding_of
 from .joint_loss import Diagnostics, JointLossConfig, JointLossCriterion
-from .records import layer_records, padding_of
 
 
 @register_criterion("transformer_cross_agg", dataclass=JointLossConfig)

@@ -4,10 +4,10 @@ from typing import Any
 
 from fairseq.criterions import register_criterion
 
-from ..analysis.gates import GATES, token_total
-from ..modules.recording import Records
+from ..modules.core.recording import Records
+from ..modules.diagnostics.gates import GATES, token_total
+from ..modules.diagnostics.records import layer_records, padding_of
 from .joint_loss import Diagnostics, JointLossConfig, JointLossCriterion
-from .records import layer_records, padding_of
 
 
 @register_criterion("transformer_ctxaware", dataclass=JointLossConfig)

@@ -4,10 +4,10 @@ from typing import Any
 
 from fairseq.criterions import register_criterion
 
-from ..analysis.divergence import attention_divergence
-from ..modules.recording import Records
+from ..modules.core.recording import Records
+from ..modules.diagnostics.divergence import attention_divergence
+from ..modules.diagnostics.records import layer_records, padding_of
 from .joint_loss import Diagnostics, JointLossConfig, JointLossCriterion
-from .records import layer_records, padding_of
 
 
 @register_criterion("transformer_dc", dataclass=JointLossConfig)

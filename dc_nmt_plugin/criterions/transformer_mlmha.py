@@ -4,10 +4,10 @@ from typing import Any
 
 from fairseq.criterions import register_criterion
 
-from ..analysis.source_layers import pool_modules, source_layer_totals
-from ..modules.recording import Records
+from ..modules.core.recording import Records
+from ..modules.diagnostics.records import padding_of
+from ..modules.diagnostics.source_shares import pool_modules, source_layer_totals
 from .joint_loss import Diagnostics, JointLossConfig, JointLossCriterion
-from .records import padding_of
 
 
 @register_criterion("transformer_mlmha", dataclass=JointLossConfig)

@@ -1,7 +1,7 @@
-"""Models; importing this package registers every architecture of ``presets.py``."""
+"""Models; importing this package registers every architecture of ``presets``."""
 
 from .. import prepare as prepare
-from .. import tasks as tasks  # a model's from_pretrained() sets up its task
+from .. import tasks as tasks
 from . import recurrent, transformer
 from .presets import register_all
 

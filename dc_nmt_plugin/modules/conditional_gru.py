@@ -11,12 +11,12 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .additive_attention import additive_scores, softmax
-from .dl4mt_init import init_linear, init_square_blocks_
-from .source import Source
-from .state import State, Stateful
+from .core.additive_attention import additive_scores, softmax
+from .core.dl4mt_init import init_linear, init_square_blocks_
+from .core.source import Source
+from .core.state import State, Stateful
+from .core.stepwise import StepwiseProduct
 from .state_attention import StateMemory
-from .stepwise import StepwiseProduct
 
 
 def gru_update(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:

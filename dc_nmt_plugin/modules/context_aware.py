@@ -13,12 +13,12 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .attention import append_to_cache, attend, merge_heads, split_heads
-from .history import LayerHistory
-from .initial_weights import input_projection, output_projection
-from .masks import SequenceMask
-from .recording import Recordable
-from .state import State, Stateful
+from .core.attention import append_to_cache, attend, merge_heads, split_heads
+from .core.history import LayerHistory
+from .core.initial_weights import input_projection, output_projection
+from .core.masks import SequenceMask
+from .core.recording import Recordable
+from .core.state import State, Stateful
 
 CONTEXTS = ("global", "deep-global", "deep", "deep-global+deep")
 SIDES = {"queries": ("q",), "keys": ("k",), "both": ("q", "k")}

@@ -16,13 +16,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as checkpointed
 
-from .attention import attend, attention_logits, merge_heads, split_heads
-from .history import LayerHistory
-from .initial_weights import input_projection, output_projection
-from .masks import SequenceMask
-from .recording import Recordable
+from .core.attention import attend, attention_logits, merge_heads, split_heads
+from .core.history import LayerHistory
+from .core.initial_weights import input_projection, output_projection
+from .core.masks import SequenceMask
+from .core.recording import Recordable
+from .core.state import State
 from .routing import route_heads, route_positions
-from .state import State
 
 ROUTINGS = ("both", "horizontal", "vertical")
 INITS = ("zero", "self")

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .recording import Recordable
+from .core.recording import Recordable
 
 
 class WeightedSum(nn.Module):

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor, nn
 
-from .dl4mt_init import init_recurrent
-from .state import State, Stateful
+from .core.dl4mt_init import init_recurrent
+from .core.state import State, Stateful
 
 
 class LanguageLSTM(Stateful):

@@ -13,11 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import attend, merge_heads, split_heads
-from .initial_weights import input_projection, output_projection
-from .recording import Recordable
-from .source import Source
-from .state import State
+from .core.attention import attend, merge_heads, split_heads
+from .core.initial_weights import input_projection, output_projection
+from .core.recording import Recordable
+from .core.source import Source
+from .core.state import State
 
 
 class MultiLayerAttention(Recordable):

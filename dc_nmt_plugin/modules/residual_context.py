@@ -10,11 +10,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .additive_attention import causal_additive_attention
-from .dl4mt_init import init_linear, init_square_blocks_
-from .recording import Recordable
-from .running_attention import Summary, running_attention, running_weights
-from .state import State, Stateful
+from .core.additive_attention import causal_additive_attention
+from .core.dl4mt_init import init_linear, init_square_blocks_
+from .core.recording import Recordable
+from .core.running_attention import Summary, running_attention, running_weights
+from .core.state import State, Stateful
 
 
 class ResidualContext(Recordable, Stateful):

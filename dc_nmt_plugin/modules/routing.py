@@ -16,7 +16,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .masks import SequenceMask
+from .core.masks import SequenceMask
 
 
 def squash_scale(squared_norm: Tensor) -> Tensor:

@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import SourceAttention, split_heads
+from .core.attention import SourceAttention, split_heads
+from .core.source import Source
 from .multi_layer_attention import MultiLayerAttention
-from .source import Source
 
 
 def project_all(

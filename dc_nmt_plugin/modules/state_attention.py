@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .additive_attention import additive_scores, causal_additive_attention, softmax
-from .dl4mt_init import init_linear
-from .recording import Recordable
+from .core.additive_attention import additive_scores, causal_additive_attention, softmax
+from .core.dl4mt_init import init_linear
+from .core.recording import Recordable
+from .core.state import State, Stateful
 from .residual_context import append
-from .state import State, Stateful
 
 
 class StateSummary(Recordable, Stateful):

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from ..errors import UserError
 from ..files import replacing, write_parallel
-from ..report.tokenizers import detokenize
+from ..text.preparation import CHUNK, TextSettings, tokenise
+from ..text.tokenizers import detokenize
 from .archives import extract
 from .formats import Pair, read_pairs
 from .recipe import Part, Recipe
 from .sources import Say, Sources
-from .tokens import CHUNK, TextSettings, tokenise
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Corpora:
     ) -> None:
         self.recipe, self.sources, self.folder = recipe, sources, folder
         self.limit, self.any_counts, self.say = limit, any_counts, say
-        self.settings = TextSettings.read(recipe.text)
+        self.settings = recipe.text_settings
 
     def ready(self, part: Part) -> bool:
         """Read and tokenise a corpus as far as that is not done; False for an optional one that is

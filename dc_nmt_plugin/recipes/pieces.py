@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..files import replacing
+from ..text.preparation import fits
 from .recipe import SPLITS
-from .tokens import fits
 
 LENGTHS = "lengths.json"
 POSITIONS = 1024  # default of --max-source-positions and --max-target-positions

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..report.published import flag_value
+from ..flags import flag_value
 from .launch import DEFAULT_PORT, Batch, Machines, find_machines, share_out
 from .pieces import POSITIONS, check_positions, longest_pieces
 from .recipe import Recipe, load
-from .tokens import TextSettings
 from .words import Value, Words, replaced, take_apart
 
 if TYPE_CHECKING:  # settings need torch, which takes seconds to load
@@ -59,7 +58,7 @@ def plan_data(argv: Sequence[str]) -> dict[str, Value]:
         cuts = {settings_of(recipe, arch).bpe for arch in archs}
     bpe = [cut for name, cut in recipe.bpe.items() if name in cuts]
     work = _out(words, recipe.folder, sample) / "data"
-    settings = TextSettings.read(recipe.text)
+    settings = recipe.text_settings
     text = ["text", recipe.folder, "--work", str(work / "corpora")]
     for name in ("--raw", "--downloads", "--sample"):
         text += [name, words.options[name]] if name in words.options else []
@@ -256,7 +255,7 @@ def _valid_tokens(lengths: dict[str, int], batch: Batch) -> list[str]:
 
 
 def _score_flags(recipe: Recipe, settings: Settings, work: Path) -> list[str]:
-    text = TextSettings.read(recipe.text)
+    text = recipe.text_settings
     tokenizer = "moses-a" if text.undo == "moses" and text.hyphens else text.undo
     reference = work / f"raw/tokenised/test.{recipe.target}"
     flags = ["--tokenizer", tokenizer, "--tokenized-reference", str(reference)]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from ..errors import UserError, choice_problem
-from .ini import Section, read_ini
+from ..papers.ini import Section, read_ini
+from ..papers.tasks import directed, tasks
+from ..text.preparation import CASINGS, TextSettings
 
 FORMATS = ("plain", "iwslt-tags", "iwslt-xml", "sgm", "tmx")
 SPLITS = ("train", "valid", "test")
@@ -102,7 +103,7 @@ class Recipe:
     @property
     def name(self) -> str:
         """What the scripts call it: the folder, with the languages in this direction's order."""
-        return _directed(self.folder, self.pair, self.direction)
+        return directed(self.folder, self.pair, self.direction)
 
     @property
     def title(self) -> str:
@@ -148,6 +149,21 @@ class Recipe:
         return self._only("text")
 
     @cached_property
+    def text_settings(self) -> TextSettings:
+        """How the text is prepared: ``[text]``."""
+        section = self.text
+        tokenizer = section.choice("tokenizer", ("moses", "none"))
+        return TextSettings(
+            tokenizer=tokenizer,
+            hyphens=section.yes("hyphens"),
+            casing=section.choice("casing", CASINGS),
+            punctuation=section.yes("punctuation"),
+            max_tokens=section.number("max_tokens", 0) or 0,
+            ratio=section.decimal("ratio", 0),
+            undo=section.choice("undo", (tokenizer, "moses", "none")),
+        )
+
+    @cached_property
     def bpe(self) -> dict[str, Bpe]:
         """The ways to cut words, by name; the first, ``""``, is the default."""
         return {
@@ -173,15 +189,6 @@ class Recipe:
             if problem:
                 raise UserError(problem)
         return [self.parts[name] for name in names]
-
-    def published(self) -> dict[str, tuple[float, str]]:
-        """Architecture (and flags) → (published score, where it is printed), of this direction."""
-        section = self.sections.get(f"published:{self.direction}")
-        result = {}
-        for key, text in section.values.items() if section else ():
-            value, _, where = text.partition("|")
-            result[key.strip()] = (float(value), where.strip())
-        return result
 
     def _part(self, name: str, section: Section) -> Part:
         kind = section.choice("format", FORMATS)
@@ -217,33 +224,6 @@ class Recipe:
         }
 
 
-def examples_folder() -> Path:
-    """The checkout's ``examples``; ``DC_NMT_EXAMPLES`` names another folder.
-
-    Raises:
-        UserError: there is none
-    """
-    folder = Path(os.environ.get("DC_NMT_EXAMPLES") or Path(__file__).parents[2] / "examples")
-    if not folder.is_dir():
-        raise UserError(
-            f"{folder}: the recipes are not here; they are in the folder examples of the "
-            "project's checkout, which DC_NMT_EXAMPLES may name"
-        )
-    return folder
-
-
-def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
-    """Task, in every direction that is published → (its ``recipe.ini``, direction)."""
-    found = {}
-    for path in sorted((folder or examples_folder()).glob("*/recipe.ini")):
-        section = read_ini(path)["task"]
-        pair = section.text("pair")
-        for direction in section.words("directions") or [pair]:
-            name = _directed(path.parent.name, (pair[:2], pair[3:]), direction)
-            found[name] = (path, direction)
-    return found
-
-
 def load(name: str, folder: Path | None = None) -> Recipe:
     """The recipe of a task; with its languages swapped, in the other direction if it is published.
 
@@ -256,9 +236,3 @@ def load(name: str, folder: Path | None = None) -> Recipe:
     if problem:
         raise UserError(problem)
     return Recipe(*known[task])
-
-
-def _directed(folder: str, pair: tuple[str, str], direction: str) -> str:
-    """``iwslt14_es_en`` → ``iwslt14_en_es`` for the direction en-es."""
-    there = f"_{pair[0]}_{pair[1]}"
-    return folder.replace(there, "_" + direction.replace("-", "_"), 1)

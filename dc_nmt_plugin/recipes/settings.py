@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..errors import UserError, choice_problem
+from ..flags import flag_value
 from ..models.presets import FAMILIES, Architecture, architectures
 from ..models.presets.family import Family
-from ..report.published import flag_value
-from .ini import Section, read_ini
+from ..papers.ini import Section, read_ini
 from .recipe import Recipe
 
 PAPERS = "papers.ini"  # in examples: settings that several tasks have in common

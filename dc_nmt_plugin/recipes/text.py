@@ -12,11 +12,11 @@ from ..errors import UserError
 from ..files import replacing, write_parallel
 from ..machine import GIB, free_disk_gib
 from ..table import format_table
+from ..text.preparation import fits, learn_truecaser
 from .corpora import Corpora
 from .formats import Pair
 from .recipe import SPLITS, Part, Recipe
 from .sources import Say, Sources, megabytes
-from .tokens import TextSettings, fits, learn_truecaser
 
 COPIES = 6  # of the raw text: read, tokenised, both once more as splits, BPE, binarised
 TOLERANCE = 0.05  # of a published number that is rounded ("~")
@@ -127,7 +127,7 @@ def _clean(
     recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]]
 ) -> tuple[bytearray, list[int]]:
     """1 for every training line that is used, and the line after each corpus's last."""
-    settings = TextSettings.read(recipe.text)
+    settings = recipe.text_settings
     tested: set[int] = set()
     if recipe.splits.yes("exclude_test"):
         for part in parts["test"]:

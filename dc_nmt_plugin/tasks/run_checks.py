@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..checkpoints import checkpoint_architecture
+from ..checkpoints.loading import checkpoint_architecture
 from ..errors import ConfigError
 
 # the memory-efficient ones first: fairseq switches on the plain ones with them

@@ -9,13 +9,11 @@ from fairseq.models.transformer import TransformerConfig, TransformerModel, base
 from fairseq.sequence_generator import SequenceGenerator
 from helpers import TINY, build, perturb, sample, sentences, task
 
+from dc_nmt_plugin.commands.export import main as export
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.criterions.transformer_ms_aux import (
-    TransformerMultiLevelSupervisionCriterion,
-)
+from dc_nmt_plugin.criterions.transformer_ms_aux import TransformerMultiLevelSupervisionCriterion
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.export import drop_auxiliary, to_stock
-from dc_nmt_plugin.export import main as export
+from dc_nmt_plugin.models.transformer.export import drop_auxiliary, to_stock
 from dc_nmt_plugin.modules.auxiliary_fusion import without_fusion
 
 

@@ -13,9 +13,9 @@ from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
 from dc_nmt_plugin.models.transformer.stock import house_to_stock, stock_to_house
-from dc_nmt_plugin.modules.history import LayerHistory
-from dc_nmt_plugin.modules.masks import SequenceMask
-from dc_nmt_plugin.modules.source import Source
+from dc_nmt_plugin.modules.core.history import LayerHistory
+from dc_nmt_plugin.modules.core.masks import SequenceMask
+from dc_nmt_plugin.modules.core.source import Source
 
 SEEDS = 12
 SIZES: dict[str, Any] = {

@@ -10,11 +10,13 @@ from fairseq.tasks import TASK_REGISTRY
 from helpers import build, task
 
 from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.models.count import breakdown, count
+from dc_nmt_plugin.models.count import build as build_on_meta
 from dc_nmt_plugin.models.options import read_config
-from dc_nmt_plugin.models.presets import MODELS, PARAMETER_TABLES, SIZES, architectures
+from dc_nmt_plugin.models.presets import MODELS, SIZES, architectures
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
-from dc_nmt_plugin.params import breakdown, count, preset_row, published_rows
-from dc_nmt_plugin.params import build as build_on_meta
+from dc_nmt_plugin.papers.parameter_counts import preset_row, published_rows
+from dc_nmt_plugin.papers.parameter_tables import PARAMETER_TABLES
 
 
 @pytest.mark.parametrize("table", PARAMETER_TABLES, ids=lambda table: table.source)

@@ -9,11 +9,14 @@ from helpers import dictionary, pad, sample, sentences, shifted, task
 from reference.parameters import randomise
 from torch import nn
 
-from dc_nmt_plugin.analysis.residual import previous_word_totals, previous_word_weights
 from dc_nmt_plugin.models.recurrent.config import LM_READOUTS, READOUTS
 from dc_nmt_plugin.models.recurrent.language_model import LSTMLanguageModel
 from dc_nmt_plugin.models.recurrent.model import GRUModel
-from dc_nmt_plugin.modules.recording import recording
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.diagnostics.previous_words import (
+    previous_word_totals,
+    previous_word_weights,
+)
 
 SOURCE, TARGET = [7, 3, 5], [4, 6, 2]
 TINY = {"embed_dim": 12, "hidden_dim": 14}

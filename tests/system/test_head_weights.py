@@ -9,7 +9,7 @@ import pytest
 import torch
 from commands import real
 
-from dc_nmt_plugin.analysis.head_weights_command import joined_sentences
+from dc_nmt_plugin.analysis.head_weights import joined_sentences
 from dc_nmt_plugin.cli import main
 from dc_nmt_plugin.errors import UserError
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from dc_nmt_plugin.averaging import find_checkpoints, main
+from dc_nmt_plugin.checkpoints.averaging import find_checkpoints
+from dc_nmt_plugin.commands.average import main
 from dc_nmt_plugin.errors import UserError
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from dc_nmt_plugin.modules.chunked_loss import label_smoothed_loss
+from dc_nmt_plugin.modules.core.chunked_loss import label_smoothed_loss
 
 
 def written_out(features, weight, bias, target, epsilon):

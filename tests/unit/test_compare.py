@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from reference.multi_bleu import multi_bleu
 
+from dc_nmt_plugin.commands import compare as compare_command
+from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.report import compare_command, comparemt, score_command
-from dc_nmt_plugin.report.buckets import parse_edges, score_buckets, source_lengths
-from dc_nmt_plugin.report.metrics import METRICS
+from dc_nmt_plugin.evaluation import comparemt
+from dc_nmt_plugin.evaluation.buckets import parse_edges, score_buckets, source_lengths
+from dc_nmt_plugin.evaluation.metrics import METRICS
 
 VOCABULARY = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
 

@@ -5,12 +5,12 @@ import torch
 from reference.conditional_gru import conditional_gru
 from torch import nn
 
-from dc_nmt_plugin.modules import additive_attention
 from dc_nmt_plugin.modules.conditional_gru import ConditionalGRU, gru_update
-from dc_nmt_plugin.modules.recording import recording
-from dc_nmt_plugin.modules.source import Source
+from dc_nmt_plugin.modules.core import additive_attention
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.core.source import Source
+from dc_nmt_plugin.modules.core.stepwise import StepwiseProduct
 from dc_nmt_plugin.modules.state_attention import StateMemory
-from dc_nmt_plugin.modules.stepwise import StepwiseProduct
 
 E, D, C, A, X = 6, 5, 10, 7, 4  # words, states, annotations, attention, projected context
 LENGTHS = (4, 2, 3)

@@ -8,12 +8,12 @@ import torch
 from reference.context_aware import context_aware_self_attention, mean_rows
 from torch.utils.checkpoint import checkpoint
 
-from dc_nmt_plugin.analysis.gates import gate_totals, token_total
-from dc_nmt_plugin.modules.attention import SelfAttention
 from dc_nmt_plugin.modules.context_aware import CONTEXTS, SIDES, ContextAwareSelfAttention
-from dc_nmt_plugin.modules.history import LayerHistory
-from dc_nmt_plugin.modules.masks import SequenceMask
-from dc_nmt_plugin.modules.recording import recording
+from dc_nmt_plugin.modules.core.attention import SelfAttention
+from dc_nmt_plugin.modules.core.history import LayerHistory
+from dc_nmt_plugin.modules.core.masks import SequenceMask
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.diagnostics.gates import gate_totals, token_total
 
 WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)
 KINDS = list(itertools.product(CONTEXTS, SIDES))

@@ -8,12 +8,14 @@ import unicodedata
 
 import pytest
 
-from dc_nmt_plugin.corpus import checks, main, make_corpus
-from dc_nmt_plugin.corpus.chinese_numbers import chinese_number
-from dc_nmt_plugin.corpus.codes import LANGUAGES
-from dc_nmt_plugin.corpus.pieces import join_line, split_line
-from dc_nmt_plugin.corpus.pieces import main as split_text
+from dc_nmt_plugin.commands import check_text
+from dc_nmt_plugin.commands.corpus import main
+from dc_nmt_plugin.commands.split_text import main as split_text
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.text.corpus.chinese_numbers import chinese_number
+from dc_nmt_plugin.text.corpus.codes import LANGUAGES
+from dc_nmt_plugin.text.corpus.generate import make_corpus
+from dc_nmt_plugin.text.reversible import join_line, split_line
 
 SMALL = 300
 
@@ -136,7 +138,7 @@ def test_unusable_text_is_named_by_file_and_line(tmp_path, source, target, messa
         if content is not None:
             path.write_bytes(content)
     with pytest.raises(UserError) as error:
-        checks.main([str(path) for path in paths])
+        check_text.main([str(path) for path in paths])
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
@@ -145,7 +147,7 @@ def test_usable_text_is_counted(tmp_path, capsys):
     # Unicode's other line separators end no line for fairseq; the last line feed may be missing.
     paths[0].write_bytes("a\u2028b\x0cc\nd".encode())
     paths[1].write_bytes(b"x\r\ny\r\n")
-    assert checks.main([str(path) for path in paths]) == 0
+    assert check_text.main([str(path) for path in paths]) == 0
     assert ": 2 pairs" in capsys.readouterr().out
 
 

@@ -8,16 +8,16 @@ import torch
 from reference.cross_aggregation import cross_aggregation, simple_routing
 from torch import nn
 
-from dc_nmt_plugin.analysis.routing import (
+from dc_nmt_plugin.analysis.head_weights import initial_entropy
+from dc_nmt_plugin.modules.core.attention import SelfAttention
+from dc_nmt_plugin.modules.core.masks import SequenceMask
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.cross_aggregation import CrossAggregationSelfAttention
+from dc_nmt_plugin.modules.diagnostics.head_weights import (
     added_norm_total,
     entropy_total,
     head_weight_totals,
-    initial_entropy,
 )
-from dc_nmt_plugin.modules.attention import SelfAttention
-from dc_nmt_plugin.modules.cross_aggregation import CrossAggregationSelfAttention
-from dc_nmt_plugin.modules.masks import SequenceMask
-from dc_nmt_plugin.modules.recording import recording
 from dc_nmt_plugin.modules.routing import route_heads, route_positions, squash
 
 WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pip._vendor.packaging.requirements import Requirement
 
-from dc_nmt_plugin import doctor, machine, probes
+from dc_nmt_plugin import machine
+from dc_nmt_plugin.environment import checks, probes
 
 ROOT = Path(__file__).resolve().parents[2]
 WELL = {"broken": [], "plugin_error": None, "file": "fairseq/__init__.py"}
@@ -20,13 +21,13 @@ CPU_TORCH = {"version": "2.13.0+cpu", "cuda": None, "gpus": []}
 def installed(monkeypatch):
     """Replace what distributions are installed: a dictionary, name to version."""
     versions = {"torch": "2.13.0", "fairseq-fixed": "0.12.3.1", "numpy": "2.4.6"}
-    monkeypatch.setattr(doctor, "version_of", versions.get)
+    monkeypatch.setattr(checks, "version_of", versions.get)
     return versions
 
 
 def run_doctor(*arguments, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "dc_nmt_plugin.doctor", *arguments],
+        [sys.executable, "-m", "dc_nmt_plugin", "doctor", *arguments],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), **environment},
         cwd=ROOT,
         capture_output=True,
@@ -42,12 +43,12 @@ def assert_mended_by(check, *parts):
 
 
 def test_this_environment_is_sound():
-    checks = {check.name: check for check in doctor.report()}
+    found = {check.name: check for check in checks.report()}
     for name in ("Python", "torch", "fairseq", "numpy", "sacrebleu", "subword-nmt", "compare-mt"):
-        assert checks[name].ok, checks[name]
-    assert metadata.version("torch") in checks["torch"].value
-    assert checks["plugin"].value.endswith("loads")
-    for check in checks.values():
+        assert found[name].ok, found[name]
+    assert metadata.version("torch") in found["torch"].value
+    assert found["plugin"].value.endswith("loads")
+    for check in found.values():
         assert check.ok == (not check.remedy), check
         assert check.value and "\n" not in check.value + check.remedy
 
@@ -81,8 +82,8 @@ def test_table_tells_the_remedy_and_fails(tmp_path):
 def test_import_needs_the_standard_library_only():
     """Without site-packages there is neither torch nor fairseq, and the doctor still imports."""
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from dc_nmt_plugin import doctor;"
-        "print(doctor.check_torch({'error': 'x'}).value)"
+        "import sys; sys.path.insert(0, sys.argv[1]); from dc_nmt_plugin.environment import checks;"
+        "print(checks.check_torch({'error': 'x'}).value)"
     )
     command = [sys.executable, "-I", "-S", "-c", code, str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -96,20 +97,20 @@ def test_a_crash_is_a_result():
 
 def test_python_out_of_range(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 9, 1))
-    assert_mended_by(doctor.check_python(), "scripts/setup.sh --python 3.11")
+    assert_mended_by(checks.check_python(), "scripts/setup.sh --python 3.11")
 
 
 def test_torch_missing(installed):
     del installed["torch"]
     probe = {"error": "ModuleNotFoundError: No module named 'torch'"}
-    check = doctor.check_torch(probe)
+    check = checks.check_torch(probe)
     assert check.required and check.value == "not installed"
     assert_mended_by(check, sys.executable, "pip install torch==")
 
 
 def test_torch_tells_its_build():
-    assert doctor.check_torch(CPU_TORCH).value == "2.13.0+cpu, CPU build"
-    assert doctor.check_torch({**CPU_TORCH, "cuda": "13.0"}).value.endswith("CUDA 13.0")
+    assert checks.check_torch(CPU_TORCH).value == "2.13.0+cpu, CPU build"
+    assert checks.check_torch({**CPU_TORCH, "cuda": "13.0"}).value.endswith("CUDA 13.0")
 
 
 @pytest.mark.parametrize(
@@ -140,40 +141,40 @@ def test_torch_tells_its_build():
 def test_fairseq_problems(installed, distributions, probe, value, remedy):
     installed.pop("fairseq-fixed")
     installed.update(distributions)
-    check = doctor.check_fairseq(probe)
+    check = checks.check_fairseq(probe)
     assert check.required and value in check.value
     assert_mended_by(check, remedy)
 
 
 def test_fairseq_remedy_without_a_checkout(installed, monkeypatch, tmp_path):
     """Installed from a wheel there is no scripts/setup.sh: the line is pip's own."""
-    monkeypatch.setattr(doctor, "PACKAGE", tmp_path / "dc_nmt_plugin")
+    monkeypatch.setattr(checks, "PACKAGE", tmp_path / "dc_nmt_plugin")
     installed.clear()
-    check = doctor.check_fairseq({"error": "ModuleNotFoundError: x"})
-    assert_mended_by(check, "--no-build-isolation --no-cache-dir --no-deps", doctor.FAIRSEQ)
+    check = checks.check_fairseq({"error": "ModuleNotFoundError: x"})
+    assert_mended_by(check, "--no-build-isolation --no-cache-dir --no-deps", checks.FAIRSEQ)
 
 
 def test_fairseq_remedy_names_what_the_setup_installs():
     lines = (ROOT / "requirements" / "fairseq.txt").read_text().splitlines()
     listed = [Requirement(line) for line in lines if not line.startswith("#")]
     expected = [f"{r.name}{r.specifier}" for r in listed if r.marker.evaluate()]
-    assert doctor.FAIRSEQ.split() == expected
+    assert checks.FAIRSEQ.split() == expected
 
 
 def test_numpy_problems(installed, monkeypatch):
-    assert doctor.check_numpy().ok == (sys.version_info >= (3, 11))
+    assert checks.check_numpy().ok == (sys.version_info >= (3, 11))
     monkeypatch.setattr(sys, "version_info", (3, 10, 13))
-    assert_mended_by(doctor.check_numpy(), "numpy>=1.22,<2")
+    assert_mended_by(checks.check_numpy(), "numpy>=1.22,<2")
     installed["numpy"] = "1.26.4"
-    assert doctor.check_numpy().ok
+    assert checks.check_numpy().ok
     del installed["numpy"]
-    assert_mended_by(doctor.check_numpy(), "pip install")
+    assert_mended_by(checks.check_numpy(), "pip install")
 
 
 def test_undeclared_six(installed, monkeypatch):
     installed["compare-mt"] = "0.2.10"
-    monkeypatch.setattr(doctor.util, "find_spec", lambda name: None)
-    check = doctor.check_library("compare-mt", required=False, also="six")
+    monkeypatch.setattr(checks.util, "find_spec", lambda name: None)
+    check = checks.check_library("compare-mt", required=False, also="six")
     assert check.value == "0.2.10, but it needs six"
     assert_mended_by(check, "pip install six")
 
@@ -181,59 +182,59 @@ def test_undeclared_six(installed, monkeypatch):
 def test_compiler_matters_only_where_fairseq_must_be_compiled(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     monkeypatch.setattr(sys, "version_info", (3, 11, 7))
-    assert doctor.check_compiler(fairseq_ok=True).ok
-    check = doctor.check_compiler(fairseq_ok=False)
+    assert checks.check_compiler(fairseq_ok=True).ok
+    check = checks.check_compiler(fairseq_ok=False)
     assert check.required and "'no-such-compiler' not found" in check.value
     assert_mended_by(check, "apt-get install g++")
 
 
 def test_gpu_that_torch_does_not_see(monkeypatch):
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
-    assert doctor.check_gpu(CPU_TORCH).ok
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
-    check = doctor.check_gpu(CPU_TORCH)
+    monkeypatch.setattr(checks.shutil, "which", lambda name: None)
+    assert checks.check_gpu(CPU_TORCH).ok
+    monkeypatch.setattr(checks.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
+    check = checks.check_gpu(CPU_TORCH)
     assert not check.required
     assert_mended_by(check, "torch==2.13.0")
-    assert doctor.check_gpu({**CPU_TORCH, "gpus": ["H200, 139 GiB"]}).value == "H200, 139 GiB"
+    assert checks.check_gpu({**CPU_TORCH, "gpus": ["H200, 139 GiB"]}).value == "H200, 139 GiB"
 
 
 def test_full_disk_and_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "free_disk_gib", lambda folder: 0.3)
-    check = doctor.check_disk(tmp_path)
+    check = checks.check_disk(tmp_path)
     assert check.required and check.value.startswith("0.3 GiB")
     assert_mended_by(check, str(tmp_path))
     monkeypatch.setattr(machine, "available_memory_gib", lambda: 0.5)
-    assert_mended_by(doctor.check_memory(), "ps aux")
+    assert_mended_by(checks.check_memory(), "ps aux")
     monkeypatch.setattr(machine, "available_memory_gib", lambda: None)
-    assert doctor.check_memory().ok
+    assert checks.check_memory().ok
 
 
 @pytest.mark.parametrize(("threads", "ok"), [("1", True), ("2", True), ("64", False)])
 def test_more_threads_than_cpus(monkeypatch, threads, ok):
     monkeypatch.setattr(machine, "usable_cpus", lambda: 2)
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
-    check = doctor.check_threads()
+    check = checks.check_threads()
     assert check.ok == ok and threads in check.value
     assert check.remedy == ("" if ok else "export OMP_NUM_THREADS=2")
 
 
 def test_commands_of_another_environment(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: str(tmp_path / name))
-    assert_mended_by(doctor.check_commands(), "export PATH=")
+    monkeypatch.setattr(checks.shutil, "which", lambda name: str(tmp_path / name))
+    assert_mended_by(checks.check_commands(), "export PATH=")
 
 
 def test_plugin_found_twice(monkeypatch, tmp_path):
     (tmp_path / "dc_nmt_plugin").mkdir()
     (tmp_path / "dc_nmt_plugin" / "__init__.py").touch()
     monkeypatch.chdir(tmp_path)
-    check = doctor.check_plugin({"origin": str(doctor.PACKAGE / "__init__.py")}, WELL)
+    check = checks.check_plugin({"origin": str(checks.PACKAGE / "__init__.py")}, WELL)
     assert "found twice" in check.value and str(tmp_path) in check.value
     assert_mended_by(check, f"-e {ROOT}")
 
 
 def test_plugin_not_installed_or_not_loading():
-    assert_mended_by(doctor.check_plugin({"origin": None}, WELL), f"-e {ROOT}")
+    assert_mended_by(checks.check_plugin({"origin": None}, WELL), f"-e {ROOT}")
     probe = {**WELL, "plugin_error": "SyntaxError: invalid syntax"}
-    check = doctor.check_plugin({"origin": None}, probe)
+    check = checks.check_plugin({"origin": None}, probe)
     assert check.required and "SyntaxError" in check.value
     assert not check.ok and check.remedy

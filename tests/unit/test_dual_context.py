@@ -5,10 +5,10 @@ import torch
 from helpers import perturb
 from reference.dual_context import divergence, dual_context, feature_interaction
 
-from dc_nmt_plugin.analysis.divergence import attention_divergence
+from dc_nmt_plugin.modules.core.masks import SequenceMask
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.diagnostics.divergence import attention_divergence
 from dc_nmt_plugin.modules.dual_context import DualContextAttention
-from dc_nmt_plugin.modules.masks import SequenceMask
-from dc_nmt_plugin.modules.recording import recording
 
 WIDTH, HEADS = 12, 3
 

@@ -7,7 +7,8 @@ import torch
 from reference import layer_aggregation as reference
 from reference.parameters import randomise
 
-from dc_nmt_plugin.analysis.source_layers import (
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.diagnostics.source_shares import (
     pool_modules,
     share_totals,
     source_layer_totals,
@@ -18,7 +19,6 @@ from dc_nmt_plugin.modules.layer_aggregation import (
     IterativeLinearAggregation,
     LinearAggregation,
 )
-from dc_nmt_plugin.modules.recording import recording
 from dc_nmt_plugin.modules.source_layers import mask_layers, top_layers
 
 WIDTH, FFN, SENTENCES, LENGTH = 14, 20, 2, 3

@@ -7,11 +7,11 @@ import torch
 from reference.multi_layer_attention import multi_layer_attention
 from reference.parameters import randomise
 
-from dc_nmt_plugin.analysis.source_layers import source_layer_totals
-from dc_nmt_plugin.modules.attention import SourceAttention
+from dc_nmt_plugin.modules.core.attention import SourceAttention
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.core.source import Source
+from dc_nmt_plugin.modules.diagnostics.source_shares import source_layer_totals
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
-from dc_nmt_plugin.modules.recording import recording
-from dc_nmt_plugin.modules.source import Source
 
 WIDTH, SOURCE_WIDTH, HEADS, LAYERS, SOURCE_LENGTH = 12, 14, 3, 4, 5
 K = WIDTH // HEADS

@@ -12,16 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.evaluation.metrics import find_metrics
+from dc_nmt_plugin.flags import flag_value
+from dc_nmt_plugin.papers.tables import published_tables
+from dc_nmt_plugin.papers.tasks import published_scores, tasks
 from dc_nmt_plugin.recipes import launch
 from dc_nmt_plugin.recipes.launch import Machines, find_machines, share_out
 from dc_nmt_plugin.recipes.pieces import LENGTHS
 from dc_nmt_plugin.recipes.plan import plan_data, plan_evaluation, plan_run
-from dc_nmt_plugin.recipes.published import published_tables
-from dc_nmt_plugin.recipes.recipe import Recipe, load, tasks
+from dc_nmt_plugin.recipes.recipe import Recipe, load
 from dc_nmt_plugin.recipes.settings import settings_of, unsized_architectures
 from dc_nmt_plugin.recipes.words import shell
-from dc_nmt_plugin.report.metrics import find_metrics
-from dc_nmt_plugin.report.published import flag_value
 
 FOLDERS = sorted(path.parent.name for path in Path("examples").glob("*/recipe.ini"))
 TRAIN, GENERATE = options.get_training_parser, options.get_generation_parser
@@ -71,7 +72,7 @@ def test_fairseq_reads_every_architecture_s_flags(name):
 @pytest.mark.parametrize("task", tasks())
 def test_published_numbers_belong_to_architectures_and_their_settings(task):
     recipe = load(task)
-    for key, (score, place) in recipe.published().items():
+    for key, (score, place) in published_scores(recipe.path, recipe.direction).items():
         arch, *flags = key.split()
         assert 15 < score < 45 and place
         plan = plan_run([task, arch, *flags])

@@ -19,7 +19,7 @@ from dc_nmt_plugin.recipes.pieces import check_positions, clean_pieces, longest_
 from dc_nmt_plugin.recipes.recipe import Recipe, load
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import make_text, say_disk
-from dc_nmt_plugin.recipes.tokens import TextSettings, fits, tokenise
+from dc_nmt_plugin.text.preparation import TextSettings, fits, tokenise
 
 RECIPES = [path.parent.name for path in sorted(Path("examples").glob("*/recipe.ini"))]
 
@@ -60,7 +60,7 @@ def test_every_recipe_s_text(tmp_path, name):
         assert counts["valid"] == made["valid"] and 0.8 * made["train"] < counts["train"]
     else:
         assert counts["train"] + counts["valid"] <= made["train"]
-    settings = TextSettings.read(recipe.text)
+    settings = recipe.text_settings
     for split, count in counts.items():
         for language in recipe.pair:
             raw, tokens = (
@@ -224,7 +224,7 @@ SETTINGS = TextSettings("moses", False, "keep", False, 0, 0, "moses")
 
 def test_tokens_of_many_lines_come_from_several_processes_in_order(monkeypatch):
     lines = [f"It's line {n}, isn't it?" for n in range(9000)]
-    monkeypatch.setattr("dc_nmt_plugin.recipes.tokens.usable_cpus", lambda: 2)
+    monkeypatch.setattr("dc_nmt_plugin.text.preparation.usable_cpus", lambda: 2)
     tokens = list(tokenise(lines, "en", SETTINGS))
     assert tokens == [f"It &apos;s line {n} , isn &apos;t it ?" for n in range(9000)]
 

@@ -8,9 +8,13 @@ import json
 import pytest
 import sacrebleu
 
-from dc_nmt_plugin import progress
+from dc_nmt_plugin.commands import progress
+from dc_nmt_plugin.commands import score as score_command
+from dc_nmt_plugin.commands.report import main
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.report import main, read_generated, read_training_log, score_command, score_text
+from dc_nmt_plugin.evaluation.generated import read_generated
+from dc_nmt_plugin.evaluation.logs import read_training_log
+from dc_nmt_plugin.evaluation.scores import score_text
 
 GENERATED = """\
 2026-11-21 09:00:00 | INFO | fairseq_cli.generate | loading model(s) from average.pt

@@ -5,10 +5,13 @@ import torch
 from reference import residual_context as reference
 from torch import nn
 
-from dc_nmt_plugin.analysis.residual import previous_word_totals, previous_word_weights
-from dc_nmt_plugin.modules import additive_attention, running_attention
+from dc_nmt_plugin.modules.core import additive_attention, running_attention
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.diagnostics.previous_words import (
+    previous_word_totals,
+    previous_word_weights,
+)
 from dc_nmt_plugin.modules.readout import Readout
-from dc_nmt_plugin.modules.recording import recording
 from dc_nmt_plugin.modules.residual_context import (
     ContentResidual,
     ContentScopeResidual,

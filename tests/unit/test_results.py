@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from dc_nmt_plugin.commands import results as results_command
+from dc_nmt_plugin.commands.results import BEGIN, END, format_markdown, readme_block
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes import recipe
-from dc_nmt_plugin.report import results_command
-from dc_nmt_plugin.report.facts import Facts
-from dc_nmt_plugin.report.logs import read_decoder, read_training_log
-from dc_nmt_plugin.report.published import flag_value, published
-from dc_nmt_plugin.report.results import read_result
-from dc_nmt_plugin.report.results_command import BEGIN, END, format_markdown, readme_block
+from dc_nmt_plugin.evaluation.facts import Facts
+from dc_nmt_plugin.evaluation.logs import read_decoder, read_training_log
+from dc_nmt_plugin.evaluation.results import read_result
+from dc_nmt_plugin.flags import flag_value
+from dc_nmt_plugin.papers import published as published_module
+from dc_nmt_plugin.papers.published import published
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REFERENCE = ["Ein Haus steht am Fluss.", "Die Katze schläft.", "Wir gehen heute nach Hause."]
@@ -97,23 +98,13 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     assert labels == ["multi30k_en_de/a-dc", "again/a-dc"]
 
 
-class Printed:
-    """A recipe with published scores."""
-
-    def __init__(self, scores):
-        self.scores = scores
-
-    def published(self):
-        return self.scores
-
-
 @pytest.fixture
 def recipes(monkeypatch):
     """Name a task's published scores."""
 
     def give(task, scores):
-        monkeypatch.setattr(recipe, "tasks", lambda: {task: None})
-        monkeypatch.setattr(recipe, "load", lambda name: Printed(scores))
+        monkeypatch.setattr(published_module, "tasks", lambda: {task: (Path(), "")})
+        monkeypatch.setattr(published_module, "published_scores", lambda *_: scores)
 
     return give
 

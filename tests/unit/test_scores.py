@@ -9,11 +9,12 @@ import pytest
 import sacrebleu
 from reference.multi_bleu import multi_bleu, split_compounds
 
+from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.report import metrics, score_command
-from dc_nmt_plugin.report.metrics import METRICS, default_metrics
-from dc_nmt_plugin.report.texts import TextFiles, load_texts
-from dc_nmt_plugin.report.tokenizers import MOSES, detokenize, tokenize
+from dc_nmt_plugin.evaluation import metrics
+from dc_nmt_plugin.evaluation.metrics import METRICS, default_metrics
+from dc_nmt_plugin.evaluation.texts import TextFiles, load_texts
+from dc_nmt_plugin.text.tokenizers import MOSES, detokenize, tokenize
 
 WORDS = [
     "Das",

@@ -5,8 +5,8 @@ import random
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
-from dc_nmt_plugin.report.metrics import METRICS
-from dc_nmt_plugin.report.significance import format_comparisons, paired_bootstrap
+from dc_nmt_plugin.evaluation.metrics import METRICS
+from dc_nmt_plugin.evaluation.significance import format_comparisons, paired_bootstrap
 
 
 def spoil(lines, share, seed):

@@ -2,8 +2,8 @@
 
 import torch
 
-from dc_nmt_plugin.modules.masks import SequenceMask
-from dc_nmt_plugin.modules.source import Source
+from dc_nmt_plugin.modules.core.masks import SequenceMask
+from dc_nmt_plugin.modules.core.source import Source
 
 
 def make(sentences=3):

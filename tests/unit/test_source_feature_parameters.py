@@ -5,8 +5,7 @@ import itertools
 import pytest
 import torch
 
-from dc_nmt_plugin.models.presets.parameters import THESIS_TABLE_3_4
-from dc_nmt_plugin.modules.attention import SourceAttention
+from dc_nmt_plugin.modules.core.attention import SourceAttention
 from dc_nmt_plugin.modules.layer_aggregation import (
     CombineAggregation,
     IterativeCombineAggregation,
@@ -14,6 +13,7 @@ from dc_nmt_plugin.modules.layer_aggregation import (
     LinearAggregation,
 )
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
+from dc_nmt_plugin.papers.parameter_tables import THESIS_TABLE_3_4
 
 BASELINE = 61.2  # millions
 CELLS = [(name, n, row[n - 2]) for name, row in THESIS_TABLE_3_4.items() for n in range(2, 7)]

@@ -7,9 +7,9 @@ import torch
 from reference.parameters import randomise
 from torch.utils.flop_counter import FlopCounterMode
 
-from dc_nmt_plugin.modules.attention import SourceAttention
+from dc_nmt_plugin.modules.core.attention import SourceAttention
+from dc_nmt_plugin.modules.core.source import Source
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
-from dc_nmt_plugin.modules.source import Source
 from dc_nmt_plugin.modules.source_projection import project_all
 
 WIDTH, SOURCE_WIDTH, HEADS, LAYERS = 12, 14, 3, 3

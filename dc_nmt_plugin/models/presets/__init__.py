@@ -1,7 +1,4 @@
-"""Every architecture as data: name → settings, with its citation and published numbers.
-
-The only place where the papers' numbers stand.
-"""
+"""Every architecture as data: name → settings, with its citation."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ from ..transformer.model import MODEL_NAME as TRANSFORMER
 from ..transformer.model import TransformerModel
 from . import recurrent, transformer
 from .family import Family, Settings
-from .parameters import PARAMETER_TABLES, ParameterTable
 from .transformer import SIZES
 
 FAMILIES = (*transformer.FAMILIES, *recurrent.FAMILIES)
@@ -89,11 +85,9 @@ def register_all() -> None:
 __all__ = [
     "FAMILIES",
     "MODELS",
-    "PARAMETER_TABLES",
     "SIZES",
     "Architecture",
     "Family",
-    "ParameterTable",
     "architectures",
     "register_all",
 ]

@@ -8,7 +8,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ...modules.dl4mt_init import SCALE, init_linear
+from ...modules.core.dl4mt_init import SCALE, init_linear
 from ...modules.residual_context import (
     ContentResidual,
     ContentScopeResidual,

@@ -10,11 +10,11 @@ from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor, nn
 
 from ...modules.conditional_gru import ConditionalGRU
+from ...modules.core.source import Source
+from ...modules.core.state import State
 from ...modules.lstm import LanguageLSTM
 from ...modules.readout import Readout
 from ...modules.residual_context import ResidualContext
-from ...modules.source import Source
-from ...modules.state import State
 from ...modules.state_attention import StateSummary
 from .padding import LeftAligned, left_align
 

@@ -10,8 +10,8 @@ from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from ...modules.dl4mt_init import init_recurrent
-from ...modules.source import Source
+from ...modules.core.dl4mt_init import init_recurrent
+from ...modules.core.source import Source
 from .padding import left_align
 
 

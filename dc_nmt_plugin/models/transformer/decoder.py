@@ -10,11 +10,11 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor, nn
 
-from ...modules.masks import SequenceMask
-from ...modules.recording import recording
-from ...modules.source import Source
+from ...modules.core.masks import SequenceMask
+from ...modules.core.recording import recording
+from ...modules.core.source import Source
+from ...modules.core.state import State
 from ...modules.source_projection import project_all
-from ...modules.state import State
 from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding
 

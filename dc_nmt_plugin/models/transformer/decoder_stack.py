@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ...modules.history import LayerHistory
-from ...modules.masks import SequenceMask
-from ...modules.source import Source
-from ...modules.state import State, Stateful
+from ...modules.core.history import LayerHistory
+from ...modules.core.masks import SequenceMask
+from ...modules.core.source import Source
+from ...modules.core.state import State, Stateful
 from .stack import LayerStack
 
 

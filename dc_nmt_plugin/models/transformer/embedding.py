@@ -11,7 +11,7 @@ from fairseq.modules import LayerNorm, PositionalEmbedding
 from torch import Tensor, nn
 
 from ...errors import ConfigError
-from ...modules.dropout import dropout
+from ...modules.core.dropout import dropout
 
 
 class TokenEmbedding(nn.Module):

@@ -9,9 +9,9 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
-from ...modules.history import LayerHistory
-from ...modules.masks import SequenceMask
-from ...modules.source import Source
+from ...modules.core.history import LayerHistory
+from ...modules.core.masks import SequenceMask
+from ...modules.core.source import Source
 from ...modules.source_layers import mask_layers
 from .embedding import TokenEmbedding
 from .stack import LayerStack

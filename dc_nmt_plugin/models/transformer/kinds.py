@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import nn
 
-from ...modules.attention import SelfAttention, SourceAttention
 from ...modules.context_aware import ContextAwareSelfAttention
+from ...modules.core.attention import SelfAttention, SourceAttention
 from ...modules.cross_aggregation import CrossAggregationSelfAttention
 from ...modules.dual_context import DualContextAttention
 from ...modules.layer_aggregation import (

@@ -8,11 +8,11 @@ from fairseq import utils
 from fairseq.modules import LayerNorm
 from torch import Tensor, nn
 
-from ...modules.dropout import dropout
-from ...modules.history import LayerHistory
-from ...modules.masks import SequenceMask
-from ...modules.source import Source
-from ...modules.state import State
+from ...modules.core.dropout import dropout
+from ...modules.core.history import LayerHistory
+from ...modules.core.masks import SequenceMask
+from ...modules.core.source import Source
+from ...modules.core.state import State
 
 
 class Layer(nn.Module):
@@ -62,7 +62,7 @@ class EncoderLayer(Layer):
     """Self-attention and feed-forward network.
 
     Args:
-        self_attn: any self-attention kind (axis A), see ``modules.attention.SelfAttentionKind``
+        self_attn: any self-attention kind (axis A); ``modules.core.attention.SelfAttentionKind``
         options: of :class:`Layer`
     """
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ...modules.history import LayerHistory
+from ...modules.core.history import LayerHistory
 
 
 class LayerStack(nn.Module):

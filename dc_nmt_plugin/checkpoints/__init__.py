@@ -1,0 +1,1 @@
+"""Checkpoints of fairseq: read safely, saved atomically, averaged."""

@@ -1,0 +1,157 @@
+"""One checkpoint with the mean parameters of several.
+
+fairseq's own ``scripts/average_checkpoints.py`` is in no installed package and loads with
+the unsafe unpickler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import UserError
+from .loading import load_checkpoint
+
+EPOCH = re.compile(r"checkpoint(\d+)\.pt")
+UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
+BEST = re.compile(r"checkpoint\.best_.+?_(-?[\d.]+)\.pt")
+
+
+def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
+    """Mean of the parameters of fairseq checkpoints, summed in float64.
+
+    Everything but the parameters comes from the last of ``paths``; the optimizer state is
+    dropped and ``averaged_checkpoints`` lists the file names. Integer tensors get the mean
+    rounded down, as in fairseq's script; boolean tensors have to agree.
+
+    Raises:
+        UserError: no or unreadable checkpoints, the same file twice, or checkpoints of
+            different architectures, parameter names or shapes.
+    """
+    if not paths:
+        raise UserError("no checkpoints to average")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UserError("a checkpoint is given twice: " + ", ".join(map(str, paths)))
+    state: dict[str, Any] = {}
+    sums: dict[str, Tensor] = {}
+    for path in paths:
+        previous, state = state, load_checkpoint(str(path))
+        if previous:
+            _require_same_model(paths[0], previous, path, state)
+        for name, tensor in state["model"].items():
+            wide = tensor.to(_accumulator(tensor))
+            if name not in sums:
+                sums[name] = wide.clone()
+            elif tensor.dtype is not torch.bool:
+                sums[name] += wide
+            elif not torch.equal(sums[name], tensor):
+                raise UserError(f"boolean tensor {name} differs between {paths[0]} and {path}")
+    state["model"] = {
+        name: _mean(sums[name], len(paths)).to(tensor.dtype)
+        for name, tensor in state["model"].items()
+    }
+    state["last_optimizer_state"] = None
+    state["averaged_checkpoints"] = [path.name for path in paths]
+    return state
+
+
+def find_checkpoints(
+    folder: Path,
+    *,
+    last: int | None = None,
+    best: int | None = None,
+    updates: tuple[int, int] | None = None,
+    kind: str | None = None,
+) -> list[Path]:
+    """Choose checkpoints of a save folder; exactly one of last, best and updates is given."""
+    if not folder.is_dir():
+        raise UserError(f"--dir {folder}: no such folder")
+    if best is not None:
+        found = _numbered(folder, BEST)
+        if found and _best_is_highest(found[-1][1]):
+            found.reverse()
+        return _exactly(folder, "best", found[:best], best)
+    if updates is not None:
+        first, final = updates
+        chosen = [path for number, path in _numbered(folder, UPDATE) if first <= number <= final]
+        if not chosen:
+            raise UserError(f"--dir {folder}: no checkpoint_*_U.pt with U in {first}:{final}")
+        return chosen
+    if last is None:
+        raise UserError("--dir needs one of --last, --best, --updates")
+    kinds = {"epoch": _numbered(folder, EPOCH), "update": _numbered(folder, UPDATE)}
+    if kind is None:
+        present = [name for name, found in kinds.items() if found]
+        if len(present) > 1:
+            raise UserError(
+                f"--dir {folder} has checkpoints of epochs and of updates: "
+                "choose --kind epoch or --kind update"
+            )
+        kind = present[0] if present else "epoch"
+    return _exactly(folder, kind, kinds[kind][-last:], last)
+
+
+def _accumulator(tensor: Tensor) -> torch.dtype:
+    if tensor.dtype is torch.bool:
+        return torch.bool
+    return torch.float64 if tensor.is_floating_point() else torch.int64
+
+
+def _mean(total: Tensor, count: int) -> Tensor:
+    if total.dtype is torch.bool:
+        return total
+    if total.is_floating_point():
+        return total / count
+    return torch.div(total, count, rounding_mode="floor")
+
+
+def _require_same_model(
+    first_path: Path, first: dict[str, Any], path: Path, state: dict[str, Any]
+) -> None:
+    names = (_architecture(first), _architecture(state))
+    if names[0] != names[1]:
+        raise UserError(f"{first_path} is a {names[0]} but {path} is a {names[1]}")
+    ours, theirs = first["model"], state["model"]
+    if unpaired := sorted(ours.keys() ^ theirs.keys()):
+        raise UserError(f"only one of {first_path} and {path} has the parameter {unpaired[0]}")
+    for name, tensor in ours.items():
+        if tensor.shape != theirs[name].shape:
+            raise UserError(
+                f"{name} has shape {list(tensor.shape)} in {first_path} "
+                f"but {list(theirs[name].shape)} in {path}"
+            )
+
+
+def _architecture(state: dict[str, Any]) -> str | None:
+    config = state.get("cfg")
+    if config:
+        return _get(_get(config, "model"), "_name") or _get(_get(config, "model"), "arch")
+    return _get(state.get("args"), "arch")
+
+
+def _get(container: Any, key: str) -> Any:
+    """Configurations are dictionaries, omegaconf containers or namespaces."""
+    return container.get(key) if hasattr(container, "get") else getattr(container, key, None)
+
+
+def _best_is_highest(path: Path) -> bool:
+    checkpoint = _get(load_checkpoint(str(path)).get("cfg"), "checkpoint")
+    return bool(_get(checkpoint, "maximize_best_checkpoint_metric"))
+
+
+def _numbered(folder: Path, pattern: re.Pattern[str]) -> list[tuple[float, Path]]:
+    matches = [(pattern.fullmatch(path.name), path) for path in folder.iterdir()]
+    return sorted((float(match[1]), path) for match, path in matches if match)
+
+
+def _exactly(folder: Path, kind: str, found: list[tuple[float, Path]], wanted: int) -> list[Path]:
+    if len(found) < wanted:
+        raise UserError(
+            f"--dir {folder} has {len(found)} {kind} checkpoints, {wanted} are asked for"
+        )
+    return [path for _, path in found]

@@ -1,0 +1,130 @@
+"""fairseq's own loading and saving made safe, atomic and clear in what they say of failures."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..errors import UserError
+from .loading import check_checkpoint_file, unreadable
+
+_guarded = False
+
+
+def guard() -> None:
+    """Explain failures of fairseq's loading and saving; calling it again does nothing."""
+    global _guarded
+    if _guarded:
+        return
+    _guarded = True
+    _load_checkpoints_safely()
+    _explain_failed_resumption()
+    _save_checkpoints_atomically()
+
+
+def _load_checkpoints_safely() -> None:
+    """Say in one sentence what is wrong with a checkpoint that cannot be loaded."""
+    from fairseq import checkpoint_utils
+
+    stock: Callable[..., dict[str, Any]] = checkpoint_utils.load_checkpoint_to_cpu
+
+    @functools.wraps(stock)
+    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        check_checkpoint_file(path)
+        try:
+            return stock(path, *args, **kwargs)
+        except (KeyError, AttributeError, TypeError) as error:
+            raise UserError(f"{path}: is not a fairseq checkpoint ({error!r}).") from error
+        except Exception as error:
+            raise unreadable(path, error) from error
+
+    stock_ensemble: Callable[..., Any] = checkpoint_utils.load_model_ensemble_and_task
+
+    @functools.wraps(stock_ensemble)
+    def load_model_ensemble_and_task(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return stock_ensemble(*args, **kwargs)
+        except OSError as error:  # a missing file, which fairseq's message names
+            raise UserError(f"--path: {error}.") from error
+
+    checkpoint_utils.load_checkpoint_to_cpu = load_checkpoint_to_cpu
+    checkpoint_utils.load_model_ensemble_and_task = load_model_ensemble_and_task
+
+
+def _explain_failed_resumption() -> None:
+    """Say in one sentence why a training cannot continue from a checkpoint."""
+    from fairseq.trainer import Trainer
+
+    stock: Callable[..., Any] = Trainer.load_checkpoint
+
+    @functools.wraps(stock)
+    def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return stock(self, filename, *args, **kwargs)
+        except UserError:
+            raise
+        except Exception as error:
+            # fairseq asserts the criterion and the optimizer, and hides what torch says of the
+            # parameters behind an exception of its own
+            told = error if isinstance(error, AssertionError) else error.__context__
+            lines = [line.strip() for line in str(told).splitlines() if line.strip()]
+            if not lines or not isinstance(told, (AssertionError, RuntimeError)):
+                raise
+            raise UserError(
+                f"{filename}: does not fit this training; continue it with the flags that it was "
+                "started with, or choose another --save-dir "
+                f"({lines[min(1, len(lines) - 1)][:300]})."
+            ) from error
+
+    Trainer.load_checkpoint = load_checkpoint
+
+
+def _save_checkpoints_atomically() -> None:
+    """A failed write (full disk) leaves the checkpoints saved before it whole."""
+    from fairseq import checkpoint_utils
+    from fairseq.file_io import PathManager
+
+    stock_save: Callable[..., None] = checkpoint_utils.torch_persistent_save
+    stock_copy: Callable[..., bool] = PathManager.copy
+
+    @functools.wraps(stock_save)
+    def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
+        if async_write:
+            return stock_save(obj, filename, async_write)
+        # fairseq's own tries again into the half-written file
+        try:
+            with open(filename + ".tmp", "wb") as part:
+                torch.save(obj, part)
+            os.replace(filename + ".tmp", filename)
+        except (OSError, RuntimeError) as error:
+            raise _unwritable(filename, error) from error
+        return None
+
+    def copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+        part = dst_path + ".tmp"
+        try:
+            copied = stock_copy(src_path, part, True)
+            os.replace(part, dst_path)
+        except OSError as error:
+            raise _unwritable(dst_path, error) from error
+        return bool(copied)
+
+    checkpoint_utils.torch_persistent_save = torch_persistent_save
+    PathManager.copy = staticmethod(copy)
+
+
+def _unwritable(path: str, error: Exception) -> UserError:
+    if os.path.exists(path + ".tmp"):
+        os.remove(path + ".tmp")
+    folder = os.path.dirname(os.path.abspath(path))
+    free = shutil.disk_usage(folder).free // 2**20 if os.path.isdir(folder) else 0
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+    return UserError(
+        f"{path}: could not be saved ({reason}; {free} MiB free on its disk). The checkpoints "
+        "saved before are intact: make room and start the same command again to resume."
+    )

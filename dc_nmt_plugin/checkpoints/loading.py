@@ -1,0 +1,67 @@
+"""Reading fairseq's checkpoints safely, and saying in one sentence what is wrong with one."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+
+from ..compat import allow_fairseq_checkpoints
+from ..errors import UserError
+
+
+def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
+    """A fairseq checkpoint as it was saved, on the CPU, through torch's safe loader.
+
+    Args:
+        path: the file
+        mmap: read tensors only when they are used
+
+    Raises:
+        UserError: missing, empty, truncated, or not a fairseq checkpoint
+    """
+    allow_fairseq_checkpoints()
+    check_checkpoint_file(path)
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
+    except Exception as error:
+        raise unreadable(path, error) from error
+    if not isinstance(state, dict) or "model" not in state:
+        raise UserError(f"{path}: is not a fairseq checkpoint (it has no 'model').")
+    return state
+
+
+def check_checkpoint_file(path: str) -> None:
+    """
+    Raises:
+        UserError: the file is missing or empty
+    """
+    if not os.path.isfile(path):
+        raise UserError(f"{path}: no such checkpoint.")
+    if os.path.getsize(path) == 0:
+        raise UserError(f"{path}: is empty, not a checkpoint.")
+
+
+def checkpoint_architecture(path: str) -> str | None:
+    """The ``--arch`` a checkpoint was trained with; None if it does not say.
+
+    Raises:
+        UserError: the file cannot be read as a checkpoint
+    """
+    state = load_checkpoint(path, mmap=True)
+    if state.get("args") is not None:
+        return getattr(state["args"], "arch", None)
+    model = (state.get("cfg") or {}).get("model")
+    if model is None:
+        return None
+    return model.get("_name") if hasattr(model, "get") else getattr(model, "_name", None)
+
+
+def unreadable(path: str, error: Exception) -> UserError:
+    """What to tell of a file that torch could not read."""
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+    return UserError(
+        f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq "
+        f"({reason[:200]})."
+    )

@@ -1,0 +1,148 @@
+"""``dc-nmt bench``: training and decoding speed against fairseq's own transformer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from ..bench.comparison import MODES, compare, processor
+from ..bench.data import corpus_batches, random_batches, to_device
+from ..bench.measure import make_clock
+from ..bench.subjects import STOCK, Setting, stock_settings
+from ..errors import UserError, choice_problem
+from ..models.presets import architectures
+from ..table import format_table
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure and print."""
+    args = _parse(argv)
+    torch.set_num_threads(args.threads)
+    setting = Setting(args.device, args.precision, args.beam, args.length)
+    if args.data:
+        task, samples = corpus_batches(
+            args.data, subset=args.subset, max_tokens=args.max_tokens, batches=args.rounds
+        )
+    else:
+        sentences = max(1, args.max_tokens // args.length)
+        task, samples = random_batches(
+            vocabulary=args.vocabulary, sentences=sentences, length=args.length, batches=4
+        )
+    samples = to_device(samples, args.device)
+    clock, clock_name = make_clock(args.device, args.threads)
+    results = []
+    for mode in args.mode:
+        results += compare(
+            mode,
+            args.arch,
+            args.against,
+            task=task,
+            samples=samples,
+            setting=setting,
+            rounds=args.rounds,
+            clock=clock,
+            with_memory=not args.no_memory,
+            progress=partial(_progress, mode),
+        )
+    report = {
+        "machine": processor(args.device),
+        "threads": args.threads,
+        "clock": clock_name,
+        "precision": args.precision,
+        "data": args.data or f"random, vocabulary {args.vocabulary}, length about {args.length}",
+        "baseline": args.against,
+        "rounds": args.rounds,
+        "results": results,
+    }
+    print(json.dumps(report, indent=2) if args.json else _as_text(report))
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="dc-nmt bench", description=__doc__)
+    parser.add_argument("arch", nargs="+", help="architectures to measure")
+    parser.add_argument(
+        "--against",
+        default=STOCK,
+        help="the baseline: 'stock', fairseq's transformer of the first architecture's size, or "
+        "an architecture (default: stock)",
+    )
+    parser.add_argument("--mode", nargs="+", choices=list(MODES), default=list(MODES))
+    parser.add_argument("--rounds", type=int, default=15, help="timed rounds (default: 15)")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default=None)
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--data", help="folder made by fairseq-preprocess (default: random text)")
+    parser.add_argument("--subset", default="train", help="subset of --data (default: train)")
+    parser.add_argument("--max-tokens", type=int, default=2048, help="padded tokens of a batch")
+    parser.add_argument("--vocabulary", type=int, default=8000, help="types, for random text")
+    parser.add_argument(
+        "--length",
+        type=int,
+        default=20,
+        help="tokens of a random sentence and of every hypothesis (default: 20)",
+    )
+    parser.add_argument("--beam", type=int, default=5, help="beam size of decoding (default: 5)")
+    parser.add_argument("--no-memory", action="store_true", help="leave peak memory out")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args(argv)
+    args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    problems = [choice_problem("architecture", name, architectures()) for name in args.arch]
+    problems.append(choice_problem("--against", args.against, [STOCK, *architectures()]))
+    problems += [_language_model_problem(name) for name in [*args.arch, args.against]]
+    for name in ("rounds", "threads", "max_tokens", "vocabulary", "length", "beam"):
+        value = getattr(args, name)
+        if value < 1:
+            problems.append(f"--{name.replace('_', '-')}: {value} is not at least 1.")
+    if args.device == "cuda" and not torch.cuda.is_available():
+        problems.append("--device cuda: torch sees no GPU here; choose cpu.")
+    if any(problems):
+        raise UserError("\n".join(problem for problem in problems if problem))
+    if args.against == STOCK:
+        stock_settings(args.arch[0])  # tells early that there is none of that size
+    return args
+
+
+def _language_model_problem(name: str) -> str | None:
+    known = architectures()
+    if name not in known or known[name].family.task != "language_modeling":
+        return None
+    return f"{name}: is a language model; bench times translation models only."
+
+
+def _progress(mode: str, number: int, rounds: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if number == rounds else ""
+        print(f"\r{mode}: round {number} of {rounds}", end=end, file=sys.stderr, flush=True)
+
+
+def _as_text(report: dict[str, Any]) -> str:
+    head = (
+        f"{report['machine']}; {report['threads']} thread(s), {report['clock']}, "
+        f"{report['precision']}; {report['data']}; {report['rounds']} interleaved rounds; "
+        f"ratio = speed / speed of {report['baseline']}"
+    )
+    blocks = [head]
+    for mode, unit in (("train", "tokens/s"), ("decode", "sentences/s")):
+        rows = [
+            [
+                row["name"],
+                f"{row['speed']:,.1f}",
+                f"{row['updates_per_s']:.2f}" if row["updates_per_s"] else "",
+                f"{row['ratio']:.3f}",
+                f"[{row['ratio_low']:.3f}, {row['ratio_high']:.3f}]",
+                f"{row['peak_memory_mib']:,.0f}" if row["peak_memory_mib"] is not None else "",
+            ]
+            for row in report["results"]
+            if row["mode"] == mode
+        ]
+        if rows:
+            header = [mode, unit, "updates/s", "ratio", "quartiles", "peak MiB"]
+            blocks.append(format_table(header, rows))
+    return "\n\n".join(blocks)

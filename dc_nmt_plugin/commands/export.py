@@ -1,0 +1,62 @@
+"""``dc-nmt export``: a checkpoint without auxiliary decoders, or in fairseq's own format.
+
+Auxiliary decoders without fusion only help in training: without them the translations are the
+same, and the model has the plain Transformer's parameters. Where everything else is standard too,
+``--stock`` writes fairseq's own ``transformer``, which loads where this plugin is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..checkpoints.averaging import average_checkpoints, find_checkpoints
+from ..checkpoints.loading import load_checkpoint
+from ..errors import UserError
+from ..files import replacing
+from ..models.transformer.export import count_parameters, drop_auxiliary, to_stock
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the checkpoint."""
+    parser = argparse.ArgumentParser(prog="dc-nmt export", description=__doc__)
+    parser.add_argument("--input", required=True, type=Path, help="a checkpoint, or a --save-dir")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE")
+    parser.add_argument(
+        "--average",
+        metavar="last:N|best:N|FILE,FILE…",
+        help="average checkpoints of the save folder --input first, or these files of it",
+    )
+    parser.add_argument("--stock", action="store_true", help="write fairseq's own transformer")
+    args = parser.parse_args(argv)
+    state = _load(args.input, args.average)
+    name = str(args.input)
+    drop_auxiliary(state, name)
+    parameters = count_parameters(state["model"])
+    if args.stock:
+        to_stock(state, name)
+    try:
+        with replacing(args.output) as temporary:
+            torch.save(state, temporary)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+        raise UserError(f"cannot write {args.output}: {error}") from error
+    print(f"{args.output}: {parameters:,} parameters")
+    return 0
+
+
+def _load(path: Path, average: str | None) -> dict[str, Any]:
+    if average is None:
+        if path.is_dir():
+            raise UserError(f"--input {path}: is a folder; name a checkpoint, or give --average")
+        return load_checkpoint(str(path))
+    kind, _, number = average.partition(":")
+    if kind in ("last", "best") and number.isdigit() and int(number) > 0:
+        last, best = (int(number), None) if kind == "last" else (None, int(number))
+        return average_checkpoints(find_checkpoints(path, last=last, best=best))
+    if ":" in average:
+        raise UserError(f"--average {average!r}: is not last:N, best:N or a list of files")
+    return average_checkpoints([path / name for name in average.split(",")])

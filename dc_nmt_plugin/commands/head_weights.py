@@ -1,0 +1,55 @@
+"""``dc-nmt head-weights``: how peaked cross aggregation's head weights Λ are, by length.
+
+The entropy of Λ (Eq. 13), in nats, of untrained modules or of a trained model. Real sentences are
+rarely long, so a model is shown consecutive source sentences joined and cut to each exact length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+
+import torch
+
+from ..analysis.head_weights import trained, untrained
+from ..errors import UserError
+from ..table import format_table
+
+LENGTHS = (10, 30, 100)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print.
+
+    Raises:
+        UserError: the model has no cross aggregation, or the data are too short
+    """
+    parser = argparse.ArgumentParser(prog="dc-nmt head-weights", description=__doc__)
+    parser.add_argument("--path", metavar="CHECKPOINT", help="a trained model; default: untrained")
+    parser.add_argument("--data", metavar="DATA", help="folder made by fairseq-preprocess")
+    parser.add_argument("--subset", default="test", help="subset of --data (default: test)")
+    parser.add_argument("--lengths", nargs="+", type=int, default=list(LENGTHS), metavar="N")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args(argv)
+    if min(args.lengths) < 2:
+        raise UserError(f"--lengths: {min(args.lengths)} is not at least 2")
+    if (args.path is None) != (args.data is None):
+        raise UserError("--path and --data go together")
+    torch.manual_seed(1)
+    rows = (
+        untrained(args.lengths)
+        if args.path is None
+        else trained(args.path, args.data, args.subset, args.lengths)
+    )
+    if args.json:
+        print(json.dumps(rows, indent=2))
+        return 0
+    header = ["entropy of the head weights, nats", "head weights", "at most"]
+    cells = [
+        [row["name"], row["head_weights"], f"{row['maximum']:.2f}"]
+        + [f"{row['entropy'][str(length)]:.2f}" for length in args.lengths]
+        for row in rows
+    ]
+    print(format_table([*header, *[f"length {length}" for length in args.lengths]], cells))
+    return 0

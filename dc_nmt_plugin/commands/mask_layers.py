@@ -1,0 +1,109 @@
+"""``dc-nmt mask-layers``: what each encoder layer is worth to a trained decoder (thesis 3.5.4).
+
+Translates a subset as it is, and once for each encoder layer that the decoder reads with that
+layer's output replaced by zeros; prints BLEU and the difference, as Table 3.5 does. The model is
+loaded once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..analysis.mask_layers import MaskedLayer, SubsetScore, plot, source_layers
+from ..analysis.subset_translation import SubsetTranslation
+from ..errors import UserError
+from ..table import format_table
+from ..text.tokenizers import TOKENIZERS
+
+
+def main(argv: Sequence[str]) -> int:
+    """Translate, score and print."""
+    args, flags = _parse(argv)
+    translation = SubsetTranslation(["--task", "transformer_mlmha", *flags])
+    layers = source_layers(translation)
+    score = SubsetScore(translation, args.reference or [], args.tokenizer)
+    rows: list[MaskedLayer] = []
+    for number, masked in enumerate([None, *layers], start=1):
+        label = "nothing masked" if masked is None else f"layer {masked} masked"
+        # the task's own hook, which build_generator applies; "" masks nothing again
+        translation.task.cfg.masksource_layers = "" if masked is None else str(masked)
+        found = translation.translate(_progress(f"{label} ({number} of {len(layers) + 1})"))
+        bleu = score(found)
+        rows.append(MaskedLayer(masked, bleu, bleu - rows[0].bleu if rows else 0.0))
+    report = {
+        "subset": translation.subset,
+        "sentences": len(found),
+        "text": score.text,
+        "signature": score.signature,
+        "rows": [asdict(row) for row in rows],
+    }
+    if args.plot:
+        plot(rows, args.plot)
+    print(json.dumps(report, indent=2) if args.json else _as_text(report, rows))
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(
+        prog="dc-nmt mask-layers",
+        usage="dc-nmt mask-layers DATA --path CHECKPOINT [options] [flags of fairseq-generate]",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="All other flags are fairseq-generate's: --gen-subset, --beam, --lenpen …",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--reference",
+        nargs="+",
+        type=Path,
+        metavar="RAW",
+        help="raw text of the subset, one a line, one file a reference (default: the data's target "
+        "side: tokenised BLEU)",
+    )
+    parser.add_argument(
+        "--tokenizer",
+        choices=TOKENIZERS,
+        help="what the text was tokenised with before BPE, to be undone; with --reference "
+        "(default: none)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw the table: .pdf, .png, .svg"
+    )
+    args, flags = parser.parse_known_args(list(argv))
+    if args.tokenizer and not args.reference:
+        raise UserError("--tokenizer: detokenised text needs a raw --reference to compare with.")
+    if any(flag.split("=")[0] == "--mask-source-layers" for flag in flags):
+        raise UserError("--mask-source-layers: this command masks every layer by itself.")
+    if args.plot and args.plot.suffix not in (".pdf", ".png", ".svg"):
+        raise UserError(f"--plot: {str(args.plot)!r} does not end with .pdf, .png or .svg.")
+    return args, flags
+
+
+def _progress(label: str) -> Callable[[int, int], None]:
+    terminal = sys.stderr.isatty()
+
+    def show(done: int, total: int) -> None:
+        if terminal:
+            end = "\n" if done == total else ""
+            print(f"\r{label}: {done}/{total} sentences", end=end, file=sys.stderr, flush=True)
+        elif done == total:
+            print(f"{label}: {total} sentences", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _as_text(report: dict[str, Any], rows: Sequence[MaskedLayer]) -> str:
+    cells = [
+        (row.name, f"{row.bleu:.2f}", "" if row.layer is None else f"{row.difference:+.2f}")
+        for row in rows
+    ]
+    table = format_table(("masked", "BLEU", "difference"), cells)
+    head = f"{report['subset']}: {report['sentences']:,} sentences; {report['text']}"
+    return f"{head}\n\n{table}\n\nBLEU  {report['signature']}"

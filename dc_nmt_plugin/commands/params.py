@@ -1,0 +1,74 @@
+"""``dc-nmt params``: parameter counts of built models beside the papers' numbers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from ..errors import UserError, choice_problem
+from ..models.count import breakdown
+from ..models.presets import architectures
+from ..papers.parameter_counts import Row, preset_row, published_rows
+from ..papers.parameter_tables import PARAMETER_TABLES
+from ..table import format_table
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the table; exit status 1 if a published number is not met."""
+    parser = argparse.ArgumentParser(prog="dc-nmt params", description=__doc__)
+    parser.add_argument("arch", nargs="*", help="architectures; without any: all, and the papers'")
+    parser.add_argument("--vocabulary", type=int, default=32_000, help="types of the dictionary")
+    parser.add_argument("--by-part", action="store_true", help="split one architecture's count")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args(argv)
+
+    known = architectures()
+    problems = [choice_problem("architecture", name, known) for name in args.arch]
+    if any(problems):
+        raise UserError("\n".join(problem for problem in problems if problem))
+    if args.by_part:
+        return _print_parts(args.arch or ["transformer_standard"], args.vocabulary, args.json)
+
+    rows = [preset_row(name, args.vocabulary) for name in (args.arch or known)]
+    if not args.arch:
+        rows = [row for table in PARAMETER_TABLES for row in published_rows(table)] + rows
+    if args.json:
+        print(json.dumps([asdict(row) for row in rows], indent=2))
+    else:
+        print(_as_text(rows))
+    return 1 if any(row.within is False for row in rows) else 0
+
+
+def _print_parts(archs: Sequence[str], vocabulary: int, as_json: bool) -> int:
+    parts = {arch: breakdown(arch, vocabulary) for arch in archs}
+    if as_json:
+        print(json.dumps(parts, indent=2))
+        return 0
+    for arch, entries in parts.items():
+        total = sum(number for _, number in entries)
+        table = [[name, f"{number:,}"] for name, number in [*entries, ("total", total)]]
+        print(format_table([arch, "parameters"], table))
+    return 0
+
+
+def _as_text(rows: Sequence[Row]) -> str:
+    blocks = []
+    for source in dict.fromkeys(row.table for row in rows):
+        lines = [
+            [
+                row.name,
+                f"{row.vocabulary:,}",
+                f"{row.built:.3f}",
+                "" if row.published is None else f"{row.published:g}",
+                "" if row.difference is None else f"{100 * row.difference:+.2f}%",
+                {None: "", True: "ok", False: "NOT MET"}[row.within],
+                row.note,
+            ]
+            for row in rows
+            if row.table == source
+        ]
+        header = ["", "vocabulary", "built (M)", "published (M)", "difference", "", ""]
+        blocks.append(f"{source}\n{format_table(header, lines)}")
+    return "\n\n".join(blocks)

@@ -1,0 +1,220 @@
+"""``dc-nmt results``: finished runs in one table, beside what is published."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from ..errors import UserError
+from ..evaluation.facts import Facts, Row
+from ..evaluation.metrics import find_metrics
+from ..evaluation.runs import collect, find_runs
+from ..evaluation.significance import RESAMPLES
+from ..files import replacing
+from ..table import format_table, latex_table, markdown_table, number_cell
+
+FACTS = "results.json"
+BEGIN, END = "<!-- results -->", "<!-- /results -->"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="dc-nmt results",
+        description="Finished runs in one table: parameters, speed, score, difference to the "
+        "baseline and its significance, and the published numbers.",
+    )
+    parser.add_argument(
+        "folders", nargs="+", type=Path, metavar="FOLDER",
+        help="runs, folders of runs, or examples/TASK: its results.json, else runs/TASK",
+    )  # fmt: skip
+    parser.add_argument("--baseline", metavar="LABEL", help="default: the first plain Transformer")
+    parser.add_argument("--metric", help="default: the paper's, or 13a (zh: zh)")
+    parser.add_argument(
+        "--name", action="append", default=[], metavar="FOLDER=LABEL", help="call a run otherwise"
+    )
+    parser.add_argument("--save", type=Path, metavar="FILE", help="store the numbers, no text")
+    parser.add_argument(
+        "--update-readme", action="store_true",
+        help=f"write the table into README.md beside the stored numbers, between {BEGIN} and {END}",
+    )  # fmt: skip
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the stored form")
+    form.add_argument("--markdown", action="store_true")
+    form.add_argument("--latex", action="store_true")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt results``."""
+    args = parser().parse_args(argv)
+    stored = _stored(args.folders)
+    if stored and not any((args.baseline, args.metric, args.name, args.save)):
+        facts = Facts.read(stored)
+    else:
+        if stored:
+            raise UserError(
+                f"{args.folders[0]}: shows what {stored} holds; --baseline, --metric, --name and "
+                "--save need the folders of the runs"
+            )
+        facts = _collect(args)
+    if args.save:
+        facts.save(args.save)
+    if args.update_readme:
+        home = stored or args.save
+        if home is None:
+            raise UserError("--update-readme needs examples/TASK with a results.json, or --save")
+        update_readme(home.parent / "README.md", facts)
+    if args.json:
+        print(json.dumps(asdict(facts), indent=2))
+    elif args.markdown:
+        print(format_markdown(facts))
+    elif args.latex:
+        print(format_latex(facts))
+    else:
+        print(format_text(facts))
+    return 0
+
+
+def _stored(folders: Sequence[Path]) -> Path | None:
+    path = folders[0] / FACTS
+    return path if len(folders) == 1 and path.is_file() else None
+
+
+def _collect(args: argparse.Namespace) -> Facts:
+    names = {}
+    for text in args.name:
+        folder, equals, label = text.partition("=")
+        if not (equals and folder and label):
+            raise UserError(f"--name: '{text}' is not FOLDER=LABEL")
+        names[folder] = label
+    metric = find_metrics("--metric", args.metric)[0] if args.metric else None
+    folders = [_runs_of_task(folder) for folder in args.folders]
+    found, unfinished = find_runs(folders)
+    for folder in unfinished:
+        print(f"not finished, left out: {folder}", file=sys.stderr)
+    return collect(found, args.baseline, metric, names)
+
+
+def _runs_of_task(folder: Path) -> Path:
+    """``runs/TASK`` for ``examples/TASK``; other folders as they are."""
+    resolved = folder.resolve()
+    if resolved.parent.name != "examples" or not folder.is_dir():
+        return folder
+    runs = resolved.parent.parent / "runs" / resolved.name
+    if not runs.is_dir():
+        raise UserError(f"{folder}: neither {folder / FACTS} nor runs in {runs}")
+    return runs
+
+
+def format_text(facts: Facts) -> str:
+    """The table for a terminal, signatures and baseline speeds below it."""
+    return f"{format_table(*_table(facts))}\n\n" + "\n".join(_notes(facts))
+
+
+def format_latex(facts: Facts) -> str:
+    """The table for LaTeX."""
+    notes = "\n".join(f"% {note}" for note in _notes(facts))
+    return f"{notes}\n{latex_table(*_table(facts))}"
+
+
+def format_markdown(facts: Facts) -> str:
+    """The table for a README."""
+    header, rows = _table(facts)
+    coded = [[f"`{row[0]}`", f"`{row[1]}`" if row[1] else "", *row[2:]] for row in rows]
+    signatures = {text: f"`{text}`" for text in facts.signatures.values()}
+    notes = "\n".join(f"- {note}" for note in _notes(facts, signatures))
+    return f"{markdown_table(header, coded)}\n\n{notes}"
+
+
+def update_readme(path: Path, facts: Facts) -> None:
+    """Put the Markdown table between the marks.
+
+    Raises:
+        UserError: the file or the marks are missing.
+    """
+    text = path.read_text("utf-8") if path.is_file() else ""
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise UserError(f"{path}: needs the line {BEGIN} and, after it, the line {END} once each")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    with replacing(path) as temporary:
+        temporary.write_text(f"{before}{readme_block(facts)}{after}", "utf-8")
+
+
+def readme_block(facts: Facts) -> str:
+    """What stands in a README from mark to mark."""
+    return f"{BEGIN}\n\n{format_markdown(facts)}\n\n{END}"
+
+
+def _table(facts: Facts) -> tuple[list[str], list[list[str]]]:
+    baseline = facts.rows[0]
+    score = {"chrf": "chrF", "ter": "TER"}.get(facts.metric, "BLEU")
+    header = [
+        "run",
+        "architecture",
+        "parameters",
+        "published parameters",
+        "updates",
+        "training speed",
+        "decoding speed",
+        score,
+        "lower-cased",
+        "chrF",
+        "difference",
+        "p",
+        f"published {score}",
+        "to published",
+    ]
+    return header, [_cells(row, baseline) for row in facts.rows]
+
+
+def _cells(row: Row, baseline: Row) -> list[str]:
+    above = None if row.published_score is None else row.score - row.published_score
+    return [
+        row.label,
+        row.arch or "",
+        number_cell(row.parameters, ",d"),
+        number_cell(row.published_parameters, ",d"),
+        number_cell(row.updates, ",d"),
+        _relative(row.train_tokens_per_second, baseline.train_tokens_per_second),
+        _relative(row.decode_sentences_per_second, baseline.decode_sentences_per_second),
+        f"{row.score:.2f}",
+        f"{row.bleu_lc:.2f}",
+        f"{row.chrf:.2f}",
+        number_cell(row.difference, "+.2f"),
+        number_cell(row.p_value, ".3f"),
+        number_cell(row.published_score, "g"),
+        number_cell(above, "+.2f"),
+    ]
+
+
+def _notes(facts: Facts, code: Mapping[str, str] | None = None) -> list[str]:
+    baseline = facts.rows[0]
+    notes = [f"{name}: {(code or {}).get(s, s)}" for name, s in facts.signatures.items()]
+    notes.append(f"{facts.sentences:,} test sentences")
+    if len(facts.rows) > 1:
+        notes.append(
+            f"difference and p: against {baseline.label}, paired bootstrap of sacreBLEU, "
+            f"{RESAMPLES:,} resamples"
+        )
+    speeds = [
+        f"{value:,.0f} {what}"
+        for value, what in (
+            (baseline.train_tokens_per_second, "target tokens/s in training"),
+            (baseline.decode_sentences_per_second, "sentences/s in decoding"),
+        )
+        if value
+    ]
+    if speeds:
+        notes.append(f"training and decoding speed: 1.00 is {' and '.join(speeds)}")
+    places = dict.fromkeys(row.published_place for row in facts.rows if row.published_place)
+    return notes + [f"published: {place}" for place in places]
+
+
+def _relative(value: float | None, one: float | None) -> str:
+    return f"{value / one:.2f}" if value and one else ""

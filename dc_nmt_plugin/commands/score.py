@@ -1,0 +1,147 @@
+"""``dc-nmt score``: every number that papers print for a translation, each with its signature."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from ..evaluation.generated import read_generated
+from ..evaluation.logs import read_decoder, read_training_log
+from ..evaluation.metrics import METRICS, default_metrics, find_metrics
+from ..evaluation.results import Result
+from ..evaluation.scores import score_metrics, score_text
+from ..evaluation.texts import TextFiles, load_texts
+from ..files import replacing, write_lines
+from ..table import format_table, latex_table
+from ..text.tokenizers import TOKENIZERS
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="dc-nmt score",
+        description="Score the output of fairseq-generate, or plain text, with sacreBLEU.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="metrics:\n" + "\n".join(f"  {m.name:<20}{m.about}" for m in METRICS.values()),
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--generated", type=Path, metavar="FILE", help="output of fairseq-generate")
+    what.add_argument("--hypothesis", type=Path, metavar="FILE", help="plain text, one a line")
+    parser.add_argument(
+        "--tokenized", action="store_true", help="--hypothesis is tokenised, without BPE"
+    )
+    parser.add_argument(
+        "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
+    )
+    parser.add_argument("--reference", type=Path, help="raw text, one a line")
+    parser.add_argument(
+        "--tokenized-reference",
+        type=Path,
+        metavar="FILE",
+        help="tokenised like the training text, without BPE; default: --reference by --tokenizer",
+    )
+    parser.add_argument("--source", type=Path, help="raw text, for dc-nmt report and compare")
+    parser.add_argument("--source-lang", metavar="LANG")
+    parser.add_argument("--target-lang", required=True, metavar="LANG")
+    parser.add_argument(
+        "--tokenizer",
+        choices=TOKENIZERS,
+        default="none",
+        help="what the text was tokenised with before BPE; moses-a splits hyphens to ' @-@ ', "
+        "moses-no-escape leaves ' and & as they are",
+    )
+    parser.add_argument(
+        "--truecased",
+        action="store_true",
+        help="the tokenised hypotheses are: capitalise sentences in their detokenised text",
+    )
+    parser.add_argument(
+        "--metrics", metavar="LIST", help="separated by commas; default: by target language"
+    )
+    parser.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
+    parser.add_argument("--train-log", type=Path, help="of fairseq-train --log-format json")
+    parser.add_argument("--name", default="model", help="the row's name in tables")
+    parser.add_argument("--hypotheses", type=Path, metavar="OUT", help="write detokenised text")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write the result here")
+    parser.add_argument("--latex", action="store_true", help="print LaTeX")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt score``: score a translation against its reference."""
+    options = parser()
+    args = options.parse_args(argv)
+    if args.tokenized and not args.hypothesis:
+        options.error("--tokenized goes with --hypothesis; --generated is tokenised text")
+    if args.truecased and args.hypothesis and not args.tokenized:
+        options.error("--truecased goes with --generated, or with --hypothesis and --tokenized")
+    result, warnings = _score(args)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if args.json:
+        with replacing(args.json) as temporary:
+            temporary.write_text(json.dumps(result.to_json(), indent=2) + "\n", "utf-8")
+    print(format_scores(result, latex=args.latex))
+    return 0
+
+
+def format_scores(result: Result, latex: bool = False) -> str:
+    """A row a metric: score, the paper's mark, signature, what was done to the text."""
+    rows = [
+        (s.metric, f"{s.score:.2f}", "the paper's" if s.paper else "", s.signature, s.text)
+        for s in result.scores
+    ]
+    if latex:
+        return latex_table(("metric", "score", "", "signature", "text"), rows)
+    title = f"{result.name}: {result.sentences:,} sentences, target language {result.target_lang}"
+    return f"{title}\n\n{format_table(('metric', 'score', '', '', ''), rows)}"
+
+
+def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
+    paper = find_metrics("--paper", args.paper)[0] if args.paper else None
+    metrics = find_metrics("--metrics", args.metrics) if args.metrics else None
+    files = TextFiles(
+        hypotheses=str(args.generated or args.hypothesis),
+        kind="generated" if args.generated else "tokenized" if args.tokenized else "raw",
+        target_lang=args.target_lang,
+        tokenizer=args.tokenizer,
+        reference=str(args.reference) if args.reference else None,
+        tokenized_reference=str(args.tokenized_reference) if args.tokenized_reference else None,
+        truecased=args.truecased,
+    )
+    texts = load_texts(files)
+    if metrics is None:
+        names = default_metrics(args.target_lang, texts.tokenized is not None)
+        metrics = [METRICS[name] for name in names]
+    if paper and paper not in metrics:
+        metrics.append(paper)
+    scores = score_metrics(texts, metrics, args.target_lang, paper)
+    generated = read_generated(args.generated, args.generate_log) if args.generated else None
+    log = read_training_log(args.train_log) if args.train_log else None
+    if args.hypotheses:
+        write_lines(args.hypotheses, texts.raw.hypotheses)
+    hypotheses = args.hypotheses or (args.hypothesis if files.kind == "raw" else None)
+    result = Result(
+        name=args.name,
+        source_lang=args.source_lang,
+        target_lang=args.target_lang,
+        sentences=len(texts.raw.hypotheses),
+        parameters=log.parameters if log else None,
+        updates=log.updates if log else None,
+        train_tokens_per_second=log.tokens_per_second if log else None,
+        train_seconds=log.train_seconds if log else None,
+        decode_sentences_per_second=generated.sentences_per_second if generated else None,
+        hypotheses=str(hypotheses) if hypotheses else None,
+        reference=files.reference,
+        source=str(args.source) if args.source else None,
+        arch=log.arch if log else None,
+        decode_with=read_decoder(args.generate_log or args.generated) if args.generated else None,
+        scores=tuple(scores),
+        texts=files,
+        **asdict(score_text(texts.raw.hypotheses, texts.raw.references, args.target_lang)),
+    )
+    return result, texts.warnings

@@ -1,0 +1,33 @@
+"""``dc-nmt split-text``: split text at punctuation and digits so that it can be put together again.
+
+Moses tokenisation cannot be undone for times, dates and fractions ("6:46" becomes "6: 46"), of
+which the embedded corpus is full. Here a space becomes the mark "▁" at the front of its word, as
+in SentencePiece, and then every change between letters, digits and punctuation is a split:
+"21. Juni, 06:46" becomes "▁21 . ▁Juni , ▁06 : 46".
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import UserError
+from ..files import write_lines
+from ..text.lines import read_lines
+from ..text.reversible import MARK, split_line
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt split-text``."""
+    parser = argparse.ArgumentParser(prog="dc-nmt split-text", description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="same file names")
+    args = parser.parse_args(argv)
+    for path in args.files:
+        lines = read_lines(path)
+        for number, line in enumerate(lines, start=1):
+            if MARK in line:
+                raise UserError(f"{path}, line {number}: has {MARK!r}, the mark for a space")
+        write_lines(args.out / path.name, [split_line(line) for line in lines])
+    return 0

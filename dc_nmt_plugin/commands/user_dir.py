@@ -1,0 +1,22 @@
+"""``dc-nmt user-dir``: where this package lies."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+
+
+def user_dir() -> str:
+    """The absolute path to give to ``--user-dir``, the same whether installed or checked out."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the path."""
+    parser = argparse.ArgumentParser(prog="dc-nmt user-dir", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args(argv)
+    print(json.dumps({"user_dir": user_dir()}) if args.json else user_dir())
+    return 0

@@ -1,0 +1,1 @@
+"""What is installed here, and how to mend what is not."""

@@ -1,0 +1,239 @@
+"""What the environment has, and the one line that mends each problem.
+
+Only the standard library is imported here, and torch, fairseq and the plugin are tried out in
+processes of their own: the report also comes where one of them is missing, broken or crashes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+from .. import machine
+from . import probes
+
+PACKAGE = Path(__file__).resolve().parents[1]
+PYTHONS = ((3, 10), (3, 11), (3, 12))
+# What --no-deps has to name; requirements/fairseq.txt has the same.
+FAIRSEQ = (
+    "fairseq-fixed==0.12.3.1 hydra-core==1.3.2 omegaconf==2.3.0 antlr4-python3-runtime==4.9.3"
+    if sys.version_info >= (3, 11)
+    else "fairseq==0.12.2 hydra-core==1.0.7 omegaconf==2.0.6 antlr4-python3-runtime==4.8"
+)
+MIN_DISK_GIB, MIN_MEMORY_GIB = 2.0, 2.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the report.
+
+    Attributes:
+        name: what was looked at.
+        value: what was found.
+        ok: False where something is wrong.
+        remedy: the one line that mends it; empty where ``ok``.
+        required: whether training and translation fail without it.
+    """
+
+    name: str
+    value: str
+    ok: bool = True
+    remedy: str = ""
+    required: bool = True
+
+
+def version_of(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def pip(arguments: str) -> str:
+    return f"{sys.executable} -m pip {arguments}"
+
+
+def check_python() -> Check:
+    value = f"{sys.version.split()[0]} ({sys.executable})"
+    ok = sys.version_info[:2] in PYTHONS
+    return Check("Python", value, ok, "" if ok else "scripts/setup.sh --python 3.11")
+
+
+def check_torch(probe: dict[str, Any]) -> Check:
+    install = "install " + ("torch==2.13.0" if sys.version_info >= (3, 11) else "torch==2.8.0")
+    if version_of("torch") is None and "error" in probe:
+        return Check("torch", "not installed", False, pip(install))
+    if "error" in probe:
+        return Check("torch", probe["error"], False, pip(f"{install} --force-reinstall"))
+    build = f"CUDA {probe['cuda']}" if probe["cuda"] else "CPU build"
+    return Check("torch", f"{probe['version']}, {build}")
+
+
+def install_fairseq() -> str:
+    """The line that installs fairseq and what only it needs."""
+    setup = PACKAGE.parent / "scripts" / "setup.sh"
+    if setup.exists():
+        return f"DC_NMT_PYTHON={sys.executable} {setup}"
+    build = pip("install 'setuptools<81' wheel cython")
+    options = "--no-build-isolation --no-cache-dir --no-deps"
+    return f"{build} && {pip(f'install {options} {FAIRSEQ}')}"
+
+
+def check_fairseq(probe: dict[str, Any]) -> Check:
+    found = {name: version_of(name) for name in ("fairseq-fixed", "fairseq")}
+    names = [f"{name} {version}" for name, version in found.items() if version is not None]
+    value = " and ".join(names) or "fairseq"
+    anew = f"{pip('uninstall -y fairseq fairseq-fixed')} && {install_fairseq()}"
+    if len(names) == 2:
+        return Check("fairseq", f"{value} overwrite each other", False, anew)
+    if not names and "error" in probe:
+        return Check("fairseq", "not installed", False, install_fairseq())
+    if "error" in probe:
+        lacks_module = probe["error"].startswith("ModuleNotFoundError")
+        value = f"{value} does not import: {probe['error']}"
+        return Check("fairseq", value, False, install_fairseq() if lacks_module else anew)
+    if probe["broken"]:
+        value = f"{value} lacks compiled parts ({'; '.join(probe['broken'])})"
+        return Check("fairseq", value, False, anew)
+    return Check("fairseq", f"{value}, compiled parts load")
+
+
+def check_numpy() -> Check:
+    version = version_of("numpy")
+    wanted = "numpy>=1.23.5,<3" if sys.version_info >= (3, 11) else "numpy>=1.22,<2"
+    ok = version is not None and (sys.version_info >= (3, 11) or not version.startswith("2."))
+    return Check("numpy", version or "not installed", ok, "" if ok else pip(f"install '{wanted}'"))
+
+
+def check_library(name: str, required: bool, also: str | None = None) -> Check:
+    """A distribution, and a module that it imports without declaring it."""
+    version = version_of(name)
+    if version is None:
+        return Check(name, "not installed", False, pip(f"install {name}"), required)
+    if also is not None and util.find_spec(also) is None:
+        value = f"{version}, but it needs {also}"
+        return Check(name, value, False, pip(f"install {also}"), required)
+    return Check(name, version, required=required)
+
+
+def check_compiler(fairseq_ok: bool) -> Check:
+    name = os.environ.get("CXX", "c++")
+    path = shutil.which(name)
+    needed = not fairseq_ok and sys.version_info < (3, 12)
+    if path is not None:
+        return Check("C++ compiler", path, required=needed)
+    value = f"'{name}' not found" + ("" if needed else " (only needed to install fairseq)")
+    return Check("C++ compiler", value, not needed, "apt-get install g++" if needed else "", needed)
+
+
+def check_gpu(torch_probe: dict[str, Any]) -> Check:
+    gpus = torch_probe.get("gpus") or []
+    if gpus:
+        return Check("GPU", "; ".join(gpus), required=False)
+    if shutil.which("nvidia-smi") is None or "error" in torch_probe:
+        return Check("GPU", "none: training runs on the CPU", required=False)
+    remedy = pip(f"install --force-reinstall torch=={torch_probe['version'].split('+')[0]}")
+    value = f"this torch ({torch_probe['version']}) sees none, yet a driver is installed"
+    return Check("GPU", value, False, remedy, required=False)
+
+
+def check_disk(folder: Path) -> Check:
+    free = machine.free_disk_gib(folder)
+    ok = free >= MIN_DISK_GIB
+    remedy = "" if ok else f"du -xh --max-depth=1 {folder} | sort -h   # and make some room"
+    return Check("free disk", f"{free:.1f} GiB in {folder}", ok, remedy)
+
+
+def check_memory() -> Check:
+    free = machine.available_memory_gib()
+    if free is None:
+        return Check("memory", "unknown on this system", required=False)
+    ok = free >= MIN_MEMORY_GIB
+    remedy = "" if ok else "ps aux --sort=-rss | head   # and end what is not needed"
+    return Check("memory", f"{free:.1f} GiB available", ok, remedy, required=False)
+
+
+def check_threads() -> Check:
+    cpus = machine.usable_cpus()
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    value = f"{cpus} CPUs usable, OMP_NUM_THREADS {threads or 'not set'}"
+    # Unset, torch starts one thread a CPU it sees, which may be more than a container grants.
+    wanted = int(threads) if threads.isdigit() else os.cpu_count() or 1
+    ok = wanted <= cpus
+    return Check("threads", value, ok, "" if ok else f"export OMP_NUM_THREADS={cpus}", False)
+
+
+def check_commands() -> Check:
+    ours = Path(sysconfig.get_path("scripts"))
+    found = shutil.which("fairseq-train")
+    ok = found is not None and Path(found).parent.resolve() == ours.resolve()
+    value = found or "fairseq-train is not on PATH"
+    return Check("commands", value, ok, "" if ok else f'export PATH="{ours}:$PATH"', False)
+
+
+def plugin_places(installed: str | None) -> list[Path]:
+    """Every folder from which the plugin could be loaded here, without repetition."""
+    candidates = [PACKAGE, Path.cwd() / "dc_nmt_plugin"]
+    if installed is not None:
+        candidates.append(Path(installed).parent)
+    return list(dict.fromkeys(p.resolve() for p in candidates if (p / "__init__.py").exists()))
+
+
+def check_plugin(installed: dict[str, Any], fairseq_probe: dict[str, Any]) -> Check:
+    origin = installed.get("origin")
+    places = plugin_places(origin)
+    listed = " and ".join(str(place) for place in places)
+    if fairseq_probe.get("plugin_error"):
+        value = f"{PACKAGE} does not load: {fairseq_probe['plugin_error']}"
+        return Check("plugin", value, False, f"git -C {PACKAGE.parent} status")
+    if len(places) > 1:
+        checkout = next((p.parent for p in places if (p.parent / "setup.py").exists()), None)
+        remedy = pip(
+            "uninstall -y dc_nmt_plugin"
+            if checkout is None
+            else f"install --no-deps --no-build-isolation -e {checkout}"
+        )
+        return Check("plugin", f"found twice: {listed}", False, remedy, required=False)
+    if origin is None:
+        remedy = pip(f"install --no-deps --no-build-isolation -e {PACKAGE.parent}")
+        value = f"{listed or PACKAGE}, not installed: only --user-dir with its path works"
+        return Check("plugin", value, False, remedy, required=False)
+    version = version_of("dc_nmt_plugin") or "version unknown"
+    loads = "" if "error" in fairseq_probe or fairseq_probe["broken"] else ", loads"
+    return Check("plugin", f"{version}, {listed}{loads}")
+
+
+def report() -> list[Check]:
+    """Look at everything; takes about as long as ``import fairseq``."""
+    started = [
+        probes.start(probes.TORCH),
+        probes.start(probes.FAIRSEQ, str(PACKAGE)),
+        probes.start(probes.INSTALLED),
+    ]
+    torch_probe, fairseq_probe, installed = (probes.finish(probe) for probe in started)
+    fairseq = check_fairseq(fairseq_probe)
+    return [
+        check_python(),
+        check_torch(torch_probe),
+        fairseq,
+        check_numpy(),
+        check_library("sacrebleu", required=True),
+        check_library("subword-nmt", required=True),
+        check_library("sacremoses", required=True),
+        check_library("compare-mt", required=False, also="six"),
+        check_library("babel", required=False),
+        check_library("num2words", required=False),
+        check_plugin(installed, fairseq_probe),
+        check_commands(),
+        check_compiler(fairseq.ok),
+        check_gpu(torch_probe),
+        check_disk(Path.cwd()),
+        check_memory(),
+        check_threads(),
+    ]

@@ -1,0 +1,1 @@
+"""What comes out of trained models: scores, their significance, speeds, tables of runs."""

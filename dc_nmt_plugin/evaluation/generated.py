@@ -1,0 +1,57 @@
+"""Hypotheses in order from what ``fairseq-generate`` prints."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from ..errors import UserError
+from ..text.lines import read_lines
+
+HYPOTHESIS = re.compile(r"H-(\d+)\t\S+\t?(.*)")
+SPEED = re.compile(r"Translated ([\d,]+) sentences .* in ([\d.]+)s \(([\d.]+) sentences/s")
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Best hypotheses by sentence number, without BPE, still tokenised."""
+
+    hypotheses: list[str]
+    sentences_per_second: float | None  # inference alone; None where the summary is missing
+
+
+def remove_bpe(line: str) -> str:
+    """Join subword-nmt's pieces.
+
+    >>> remove_bpe("Wald@@ weg en@@")
+    'Waldweg en'
+    """
+    return re.sub(r"@@( |$)", "", line).strip()
+
+
+def read_generated(
+    path: str | os.PathLike[str], log: str | os.PathLike[str] | None = None
+) -> Generated:
+    """Read the output of ``fairseq-generate``, with or without ``--results-path``.
+
+    With ``--results-path`` the summary with the speed may be in the log instead. Of an n-best
+    list the first hypothesis counts. The batches come sorted by length, so lines are put back
+    into the order of their numbers.
+
+    Raises:
+        UserError: no hypotheses, or a sentence number is missing in between.
+    """
+    best: dict[int, str] = {}
+    speed = None
+    for line in [*read_lines(path), *(read_lines(log) if log and os.path.getsize(log) else [])]:
+        if match := HYPOTHESIS.fullmatch(line):
+            best.setdefault(int(match[1]), remove_bpe(match[2]))
+        elif match := SPEED.search(line):
+            speed = float(match[3])
+    if not best:
+        raise UserError(f"{path}: no hypotheses (H- lines) of fairseq-generate in it")
+    missing = sorted(set(range(max(best) + 1)) - best.keys())
+    if missing:
+        raise UserError(f"{path}: no hypothesis for sentence {missing[0]} (H-{missing[0]})")
+    return Generated([best[number] for number in sorted(best)], speed)

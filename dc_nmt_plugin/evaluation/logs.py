@@ -1,0 +1,82 @@
+"""Parameters, updates and speed from the log of ``fairseq-train --log-format json``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import UserError
+from ..text.lines import read_lines
+
+ARCHITECTURE = re.compile(r"\barch='(\w+)'|'arch': '(\w+)'")
+DECODER = re.compile(r"'decode_with': '([^']+)'")
+WITHOUT_FUSION = "'no_aux_fusion': True"
+PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
+STATISTICS = re.compile(r"\| (train_inner|train|valid) \| (\{.*\})$")
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """What one training says about itself."""
+
+    parameters: int
+    updates: int
+    tokens_per_second: float  # target tokens, median over the log's intervals
+    train_seconds: float  # with validation and saving; fairseq carries it over a resumption
+    arch: str | None = None
+
+
+def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
+    """(kind, values) of a statistics line, kind being train_inner, train or valid."""
+    match = STATISTICS.search(line)
+    if not match:
+        return None
+    try:
+        values = json.loads(match[2])
+    except json.JSONDecodeError:
+        return None  # a line cut short when the training was killed
+    return match[1], values
+
+
+def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
+    """Read a training log, of a resumed training too (its parts one after the other).
+
+    Raises:
+        UserError: the file is no such log.
+    """
+    parameters, arch, updates, speeds = None, None, 0, []
+    seconds = 0.0
+    for line in read_lines(path):
+        if match := PARAMETERS.search(line):
+            parameters = int(match[1].replace(",", ""))
+        if arch is None and (match := ARCHITECTURE.search(line)):
+            arch = match[1] or match[2]
+        parsed = parse_statistics(line)
+        if parsed is None or parsed[0] != "train_inner":
+            continue
+        values = parsed[1]
+        updates = max(updates, int(values["num_updates"]))
+        speeds.append(float(values["wps"]))
+        seconds = float(values["wall"])
+    if parameters is None or not speeds:
+        raise UserError(f"{path}: not a log of fairseq-train --log-format json")
+    # The first interval includes warming up of caches and has few steps.
+    speed = statistics.median(speeds[1:] or speeds)
+    return TrainingLog(parameters, updates, speed, seconds, arch)
+
+
+def read_decoder(path: str | os.PathLike[str]) -> str | None:
+    """What ``--decode-with`` and ``--no-aux-fusion`` chose, from the log of ``fairseq-generate``.
+
+    None for the main decoder as trained, or where the log does not tell.
+    """
+    for line in read_lines(path) if os.path.getsize(path) else []:
+        if match := DECODER.search(line):
+            found = [match[1]] if match[1] != "main" else []
+            found += ["without fusion"] if WITHOUT_FUSION in line else []
+            return " ".join(found) or None
+    return None

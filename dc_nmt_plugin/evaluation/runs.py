@@ -1,0 +1,202 @@
+"""Finished runs: found in folders, scored and tested together."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UserError, choice_problem
+from ..flags import flag_value
+from ..papers.published import Published, published
+from .facts import Facts, Row
+from .logs import read_decoder
+from .metrics import Metric
+from .results import RESULT, Result, read_result
+from .significance import Comparison, paired_bootstrap
+from .systems import Given, System, default_metric, labels, load_systems, run_folder
+
+BASELINE_ARCH = "transformer_standard"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        path: its ``result.json``
+        result: what that holds
+        command: words of its ``fairseq-train`` command, none where unknown
+    """
+
+    path: Path
+    result: Result
+    command: list[str]
+
+    @classmethod
+    def read(cls, path: Path) -> Run:
+        """Raises UserError where `path` is no result."""
+        return cls(path, read_result(path), read_command(run_folder(path)))
+
+    @property
+    def folder(self) -> Path:
+        return run_folder(self.path).resolve()
+
+    @property
+    def arch(self) -> str | None:
+        return self.result.arch or flag_value(self.command, "--arch")
+
+    @property
+    def task(self) -> str:
+        """Recipes put runs below a folder of the task's name."""
+        return self.folder.parent.name
+
+    @property
+    def decode_with(self) -> str | None:
+        log = self.folder / "generate.log"
+        if self.result.texts is None and log.is_file():  # results of the first recipes
+            return read_decoder(log)
+        return self.result.decode_with
+
+
+def read_command(folder: Path) -> list[str]:
+    """The words of a run's ``command.txt``; none where it has no such file."""
+    path = folder / "command.txt"
+    return shlex.split(path.read_text("utf-8")) if path.is_file() else []
+
+
+def find_runs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Result files of runs and of folders of runs, and the runs that have none yet.
+
+    A run decoded in several ways has several folders ``score…``, each with its result.
+
+    Raises:
+        UserError: a path is neither, or nothing is finished.
+    """
+    found: list[Path] = []
+    unfinished: list[Path] = []
+    for path in paths:
+        if path.is_file():
+            found.append(path)
+            continue
+        if not path.is_dir():
+            raise UserError(f"{path}: no such run or folder of runs")
+        here = _results_of(path)
+        below = sorted(folder for folder in path.iterdir() if folder.is_dir())
+        runs = {folder: _results_of(folder) for folder in below}
+        if here:
+            found += here
+            continue
+        for folder, results in runs.items():
+            found += results
+            if not results and (folder / "command.txt").is_file():
+                unfinished.append(folder)
+        if not any(runs.values()):
+            raise UserError(f"{path}: no finished run in it (FOLDER/{RESULT}, from dc-nmt score)")
+    return found, unfinished
+
+
+def collect(
+    paths: Sequence[Path],
+    baseline: str | None = None,
+    metric: Metric | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Facts:
+    """Score and test finished runs.
+
+    Args:
+        paths: result files
+        baseline: label of the baseline; default the first run of transformer_standard, else the
+            first run
+        metric: default the paper's where the baseline's result marks it, else 13a (Chinese: zh)
+        names: folder's name → label
+
+    Raises:
+        UserError: the runs are of different test sets, or a name is unknown.
+    """
+    runs = [Run.read(path) for path in paths]
+    by_label = dict(zip(_labels(runs, names or {}), runs, strict=True))
+    if len(by_label) < len(runs):
+        raise UserError("two results of one run with the same decoder: name one of them alone")
+    order = _baseline_first(by_label, baseline)
+    systems = load_systems([by_label[label].path for label in order], Given(), order)
+    metric = metric or default_metric(systems[0])
+    signature, compared = _compare(systems, metric)
+    first = by_label[order[0]].result
+    signatures = {
+        metric.name: signature,
+        "BLEU lc": first.bleu_lc_signature,
+        "chrF": first.chrf_signature,
+    }
+    rows = [_row(by_label[comparison.name], comparison) for comparison in compared]
+    return Facts(metric.name, signatures, first.sentences, rows)
+
+
+def _compare(systems: Sequence[System], metric: Metric) -> tuple[str, list[Comparison]]:
+    """Signature and scores, tested where there are several systems."""
+    sides = {system.label: system.texts.sides(metric) for system in systems}
+    texts = {label: side.hypotheses for label, side in sides.items()}
+    baseline, language = systems[0].label, systems[0].target_lang
+    references = sides[baseline].references
+    score, signature = metric.score(texts[baseline], references, language)
+    if len(systems) == 1:
+        return signature, [Comparison(baseline, score, 0.0)]
+    return signature, paired_bootstrap(texts, references, language, metric)
+
+
+def _row(run: Run, comparison: Comparison) -> Row:
+    # papers print what the main decoder translates
+    paper = Published() if run.decode_with else published(run.task, run.arch, run.command)
+    result = run.result
+    return Row(
+        label=comparison.name,
+        run=_relative(run.folder),
+        arch=run.arch,
+        parameters=result.parameters,
+        published_parameters=paper.parameters,
+        updates=result.updates,
+        train_tokens_per_second=result.train_tokens_per_second,
+        decode_sentences_per_second=result.decode_sentences_per_second,
+        # no more digits than say something: the stored file is the same on every machine
+        score=round(comparison.score, 4),
+        bleu_lc=round(result.bleu_lc, 4),
+        chrf=round(result.chrf, 4),
+        difference=None if comparison.difference is None else round(comparison.difference, 4),
+        p_value=None if comparison.p_value is None else round(comparison.p_value, 6),
+        published_score=paper.score,
+        published_place=paper.place,
+    )
+
+
+def _results_of(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"{RESULT.parent}*/{RESULT.name}"))
+
+
+def _labels(runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
+    folders = list(dict.fromkeys(run.folder for run in runs))
+    problems = [choice_problem("--name", name, [f.name for f in folders]) for name in names]
+    if any(problems):
+        raise UserError("\n".join(problem for problem in problems if problem))
+    unique = dict(zip(folders, labels(folders), strict=True))
+    return [
+        names.get(run.folder.name, unique[run.folder])
+        + (f", decoder {run.decode_with}" if run.decode_with else "")
+        for run in runs
+    ]
+
+
+def _baseline_first(by_label: Mapping[str, Run], baseline: str | None) -> list[str]:
+    problem = choice_problem("--baseline", baseline, by_label) if baseline else None
+    if problem:
+        raise UserError(problem)
+    plain = [label for label, run in by_label.items() if (run.arch or "").startswith(BASELINE_ARCH)]
+    first = baseline or next(iter([*plain, *by_label]))
+    return [first, *(label for label in by_label if label != first)]
+
+
+def _relative(folder: Path) -> str:
+    """The folder from the working folder on, or its name alone: no path of this machine."""
+    path = Path(os.path.relpath(folder))
+    return folder.name if ".." in path.parts else path.as_posix()

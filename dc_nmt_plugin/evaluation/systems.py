@@ -1,0 +1,171 @@
+"""The systems of a comparison: runs, result files, or plain text, on one test set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import UserError
+from ..text.lines import read_lines
+from .metrics import METRICS, Metric
+from .results import RESULT, Result, read_result
+from .texts import TextFiles, Texts, load_texts
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the options say about plain text files; each is None or default where runs say it."""
+
+    reference: str | None = None
+    tokenized_reference: str | None = None
+    source: str | None = None
+    target_lang: str | None = None
+    tokenizer: str | None = None
+    tokenized: bool = False
+
+
+@dataclass(frozen=True)
+class System:
+    """One system's text.
+
+    Attributes:
+        label: unique among the systems compared
+        texts: both sides, checked
+        target_lang: two letters
+        source: raw source lines, where known
+        result: of a run
+    """
+
+    label: str
+    texts: Texts
+    target_lang: str
+    source: list[str] | None
+    result: Result | None
+
+
+def run_folder(path: Path) -> Path:
+    """The run of a ``result.json``: FOLDER of FOLDER/score…/result.json, or what was given."""
+    if path.is_dir() or path.name != RESULT.name:
+        return path
+    folder = path.resolve().parent
+    return folder.parent if folder.name.startswith(str(RESULT.parent)) else folder
+
+
+def is_result(path: Path) -> bool:
+    """A run's folder or JSON file, not plain text."""
+    return path.is_dir() or path.suffix == ".json"
+
+
+def labels(paths: Sequence[Path]) -> list[str]:
+    """Names of runs' folders and text files, with as many folders as make them different."""
+    folders = [run_folder(path).resolve() for path in paths]
+    names = [folder.name for folder in folders]
+    depth = 2
+    while len(set(names)) < len(names) and depth < 20:
+        counts = Counter(names)
+        names = [
+            "/".join(folder.parts[-depth:]) if counts[name] > 1 else name
+            for name, folder in zip(names, folders, strict=True)
+        ]
+        depth += 1
+    return names
+
+
+def load_systems(
+    paths: Sequence[Path], given: Given, names: Sequence[str] | None = None
+) -> list[System]:
+    """Read every system.
+
+    Args:
+        paths: run folders, ``result.json`` files or plain text
+        given: for plain text; where runs know as well, runs win
+        names: labels, default :func:`labels`
+
+    Raises:
+        UserError: something is missing or contradicts, or the test sets differ.
+    """
+    found = names or labels(paths)
+    if len(set(found)) < len(found):
+        twice = next(name for name, count in Counter(found).items() if count > 1)
+        raise UserError(f"{twice}: given twice; every system needs a name of its own")
+    results = [read_result(path) if is_result(path) else None for path in paths]
+    known = next((result for result in results if result), None)
+    systems = []
+    for label, path, result in zip(found, paths, results, strict=True):
+        files = _files_of_run(path, result) if result else _files_of_text(path, given, known)
+        source = (result.source if result else None) or given.source
+        source = source or (known.source if known else None)
+        lines = read_lines(source) if source else None
+        systems.append(System(label, load_texts(files), files.target_lang, lines, result))
+        if lines is not None and len(lines) != len(systems[-1].texts.raw.hypotheses):
+            raise UserError(
+                f"{source}: {len(lines)} source lines for "
+                f"{len(systems[-1].texts.raw.hypotheses)} hypotheses of {label}"
+            )
+    _same_test(systems)
+    return systems
+
+
+def default_metric(baseline: System) -> Metric:
+    """The paper's, where the run names it; else mteval-v13a, for Chinese zh.
+
+    Tokenised plain text without a tokenizer has multi-bleu alone.
+    """
+    paper = baseline.result.paper_metric if baseline.result else None
+    chinese = baseline.target_lang == "zh"
+    fallback = "zh" if chinese else "mteval-v13a"
+    if "tokenised" in baseline.texts.raw.origin and baseline.texts.tokenized:
+        fallback = "zh-words" if chinese else "multi-bleu"
+    return METRICS[paper or fallback]
+
+
+def _files_of_run(path: Path, result: Result) -> TextFiles:
+    origin = path / RESULT if path.is_dir() else path
+    files = result.text_files(origin)
+    if files is None:
+        raise UserError(f"{path}: has no hypotheses: score it with dc-nmt score --hypotheses FILE")
+    return files
+
+
+def _files_of_text(path: Path, given: Given, known: Result | None) -> TextFiles:
+    language = given.target_lang or (known.target_lang if known else None)
+    if language is None:
+        raise UserError(f"{path}: plain text needs --target-lang")
+    like = known.texts if known and known.texts else None
+    files = TextFiles(
+        str(path),
+        "tokenized" if given.tokenized else "raw",
+        language,
+        tokenizer=given.tokenizer or (like.tokenizer if like else "none"),
+        reference=given.reference,
+        tokenized_reference=given.tokenized_reference,
+    )
+    if files.reference is None and files.tokenized_reference is None:
+        if known is None:
+            raise UserError(f"{path}: plain text needs --reference or --tokenized-reference")
+        files = replace(
+            files,
+            reference=known.reference,
+            tokenized_reference=like.tokenized_reference if like else None,
+        )
+    return files
+
+
+def _same_test(systems: Sequence[System]) -> None:
+    first = systems[0]
+    for other in systems[1:]:
+        if other.target_lang != first.target_lang:
+            raise UserError(
+                f"{first.label} is {first.target_lang}, {other.label} is {other.target_lang}"
+            )
+        ours, theirs = first.texts.raw.references, other.texts.raw.references
+        if ours != theirs:
+            if len(ours) != len(theirs):
+                what = f"{len(ours)} and {len(theirs)} references"
+            else:
+                pairs = enumerate(zip(ours, theirs, strict=True), start=1)
+                line = next(number for number, (a, b) in pairs if a != b)
+                what = f"their references differ in line {line}"
+            raise UserError(f"results on different tests: {first.label} and {other.label}: {what}")

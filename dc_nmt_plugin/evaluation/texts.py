@@ -1,0 +1,214 @@
+"""Hypotheses and references, detokenised and tokenised, from the files a user has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError, choice_problem
+from ..text.lines import read_lines
+from ..text.tokenizers import TOKENIZERS, detokenize, detruecase, tokenize
+from .generated import read_generated
+from .metrics import Metric
+from .text_checks import (
+    UNSPACED,
+    check_counts,
+    check_raw,
+    check_references,
+    hypothesis_warnings,
+    tokenized_sign,
+    unlike_warnings,
+    untokenized_sign,
+)
+
+KINDS = ("generated", "raw", "tokenized")
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """Where the text of a score comes from.
+
+    Attributes:
+        hypotheses: output of fairseq-generate, or plain text, one sentence a line
+        kind: what ``hypotheses`` is: "generated" (tokenised, with BPE), "raw" or "tokenized"
+        target_lang: two letters
+        tokenizer: one of TOKENIZERS: what the tokenised text was made with
+        reference: raw text
+        tokenized_reference: as the training text was tokenised, without BPE
+        truecased: the tokenised hypotheses are; as raw text, sentences begin with a capital again
+    """
+
+    hypotheses: str
+    kind: str
+    target_lang: str
+    tokenizer: str = "none"
+    reference: str | None = None
+    tokenized_reference: str | None = None
+    truecased: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Any, origin: object) -> TextFiles:
+        """Raises UserError where `values` is not what :meth:`to_json` made."""
+        try:
+            files = cls(**values)
+        except TypeError:
+            raise UserError(f"{origin}: 'texts' is not what dc-nmt score writes") from None
+        if files.kind not in KINDS or files.tokenizer not in TOKENIZERS:
+            raise UserError(f"{origin}: 'texts' has an unknown kind or tokenizer")
+        return files
+
+    def beside(self, origin: Path) -> TextFiles:
+        """The same with paths that also hold where the command is not run from the old folder."""
+        return replace(
+            self,
+            hypotheses=locate(self.hypotheses, origin) or self.hypotheses,
+            reference=locate(self.reference, origin),
+            tokenized_reference=locate(self.tokenized_reference, origin),
+        )
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Hypotheses and references, line by line, and how they came to be what they are."""
+
+    hypotheses: list[str]
+    references: list[str]
+    origin: str
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Both forms of both sides; ``tokenized`` is None where nothing tells how to tokenise."""
+
+    raw: Sides
+    tokenized: Sides | None
+    warnings: list[str]
+
+    def sides(self, metric: Metric) -> Sides:
+        """What a metric scores.
+
+        Raises:
+            UserError: it scores tokenised text and there is none.
+        """
+        if not metric.tokenized:
+            return self.raw
+        if self.tokenized is None:
+            raise UserError(
+                f"{metric.name} scores tokenised text: give --tokenizer (what the text was "
+                "tokenised with), or tokenised hypotheses and --tokenized-reference"
+            )
+        return self.tokenized
+
+
+def locate(path: str | None, origin: Path) -> str | None:
+    """`path`, or where it is not there, the same below a folder above `origin`.
+
+    Results keep paths as they were given, mostly relative to the root of the checkout.
+    """
+    if path is None or Path(path).is_absolute() or Path(path).is_file():
+        return path
+    found = (folder / path for folder in origin.resolve().parents if (folder / path).is_file())
+    return str(next(found, path))
+
+
+def load_texts(files: TextFiles) -> Texts:
+    """Read, check and complete the text of one system.
+
+    The reference that is not given is made from the other with the tokenizer, likewise the
+    hypotheses; a tokenizer "none" leaves text as it is.
+
+    Raises:
+        UserError: a file is missing, numbers of lines differ, a reference has <unk>, or the raw
+            reference looks tokenised.
+    """
+    problem = choice_problem("--tokenizer", files.tokenizer, TOKENIZERS)
+    if problem:
+        raise UserError(problem)
+    lines = (
+        read_generated(files.hypotheses).hypotheses
+        if files.kind == "generated"
+        else read_lines(files.hypotheses)
+    )
+    warnings = hypothesis_warnings(files.hypotheses, lines)
+    references = {
+        path: read_lines(path) for path in (files.reference, files.tokenized_reference) if path
+    }
+    if not references:
+        raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
+    for path, reference in references.items():
+        try:
+            check_counts(len(lines), len(reference))
+        except UserError as error:
+            raise UserError(f"{files.hypotheses} against {path}: {error}") from None
+        check_references(path, reference)
+    raw_reference = references.get(files.reference or "")
+    spaced = files.target_lang not in UNSPACED
+    if raw_reference is not None and spaced:
+        check_raw(
+            files.reference, raw_reference, "give it as --tokenized-reference, without --reference"
+        )
+    hypotheses = _Hypotheses(lines, files)
+    if spaced and (sign := tokenized_sign(hypotheses.raw)):
+        warnings.append(
+            f"{files.hypotheses}: hypotheses that should be detokenised look tokenised ({sign}): "
+            "scores of detokenised text are wrong if they are; "
+            "see --tokenizer, and --tokenized for plain text"
+        )
+    tokenized_reference = references.get(files.tokenized_reference or "")
+    if tokenized_reference and (sign := untokenized_sign(tokenized_reference)):
+        warnings.append(f"{files.tokenized_reference}: does not look tokenised ({sign})")
+    raw = _raw_sides(hypotheses, raw_reference, tokenized_reference)
+    tokenized = _tokenized_sides(hypotheses, raw_reference, tokenized_reference)
+    either = tokenized or raw
+    warnings += unlike_warnings(files.hypotheses, either.hypotheses, either.references)
+    return Texts(raw, tokenized, warnings)
+
+
+class _Hypotheses:
+    def __init__(self, lines: Sequence[str], files: TextFiles) -> None:
+        self.lines = list(lines)
+        self.files = files
+
+    @cached_property
+    def raw(self) -> list[str]:
+        if self.files.kind == "raw":
+            return self.lines
+        lines = detruecase(self.lines) if self.files.truecased else self.lines
+        return detokenize(lines, self.files.tokenizer, self.files.target_lang)
+
+    @cached_property
+    def tokenized(self) -> list[str]:
+        if self.files.kind != "raw":
+            return self.lines
+        return tokenize(self.lines, self.files.tokenizer, self.files.target_lang)
+
+
+def _raw_sides(hyps: _Hypotheses, raw: list[str] | None, tokenized: list[str] | None) -> Sides:
+    tool, lang = hyps.files.tokenizer, hyps.files.target_lang
+    how = "as given" if hyps.files.kind == "raw" or tool == "none" else f"{tool} undone"
+    if hyps.files.truecased:
+        how = f"detruecased, {how}"
+    if raw is not None:
+        return Sides(hyps.raw, raw, f"hypotheses {how}; reference as given")
+    reference = detokenize(tokenized or [], tool, lang)
+    made = "as given, tokenised" if tool == "none" else f"{tool} undone"
+    return Sides(hyps.raw, reference, f"hypotheses {how}; reference {made}")
+
+
+def _tokenized_sides(
+    hyps: _Hypotheses, raw: list[str] | None, tokenized: list[str] | None
+) -> Sides | None:
+    tool, lang = hyps.files.tokenizer, hyps.files.target_lang
+    if tool == "none" and (hyps.files.kind == "raw" or tokenized is None):
+        return None
+    how = f"tokenised by {tool}" if hyps.files.kind == "raw" else "as translated"
+    if tokenized is not None:
+        return Sides(hyps.tokenized, tokenized, f"hypotheses {how}; reference as given")
+    reference = tokenize(raw or [], tool, lang)
+    return Sides(hyps.tokenized, reference, f"hypotheses {how}; reference tokenised by {tool}")

@@ -1,0 +1,17 @@
+"""Flags in a command line of fairseq."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+
+def flag_value(command: Sequence[str], flag: str) -> str | None:
+    """The last value given to a flag, as ``--flag value`` or ``--flag=value``."""
+    found = None
+    for word, following in zip_longest(command, command[1:]):
+        if word == flag:
+            found = following
+        elif word.startswith(f"{flag}="):
+            found = word.partition("=")[2]
+    return found

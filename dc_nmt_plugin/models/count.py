@@ -1,0 +1,64 @@
+"""Models of every architecture built without memory, and their parameters counted."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+from torch import nn
+
+from ..errors import UserError
+from . import presets
+from .options import defaults, read_config
+
+
+def dummy_dictionary(size: int) -> Dictionary:
+    """A dictionary of `size` types, fairseq's special symbols included.
+
+    Raises:
+        UserError: too small to hold the special symbols
+    """
+    dictionary = Dictionary()
+    if size < len(dictionary):
+        raise UserError(f"vocabulary {size}: the least is {len(dictionary)}, the special symbols.")
+    for number in range(size - len(dictionary)):
+        dictionary.add_symbol(f"w{number}")
+    return dictionary
+
+
+def build(arch: str, settings: Mapping[str, Any], dictionary: Dictionary) -> nn.Module:
+    """The model of an architecture with changed settings, without memory (meta device).
+
+    Args:
+        arch: name of an architecture
+        settings: replace the architecture's own
+        dictionary: of both languages
+    """
+    architecture = presets.architectures()[arch]
+    model_class, config = presets.MODELS[architecture.model]
+    values = {**defaults(config), **architecture.settings, **settings}
+    task = argparse.Namespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    with torch.device("meta"):
+        return model_class.build_model(
+            read_config(argparse.Namespace(**values), config),
+            task,
+        )
+
+
+def count(model: nn.Module) -> int:
+    """Trained parameters, shared ones once."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def breakdown(arch: str, vocabulary: int) -> list[tuple[str, int]]:
+    """Parameters by part of the model; a shared matrix counts where it is met first."""
+    model = build(arch, {}, dummy_dictionary(vocabulary))
+    parts: dict[str, int] = {}
+    for name, parameter in model.named_parameters():
+        pieces = [piece for piece in name.split(".")[:-1] if not piece.isdigit()]
+        part = ".".join(piece for piece in pieces[:4] if piece != "stack")
+        parts[part] = parts.get(part, 0) + parameter.numel()
+    return list(parts.items())

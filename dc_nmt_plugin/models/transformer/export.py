@@ -1,0 +1,105 @@
+"""A checkpoint without its auxiliary decoders, or as fairseq's own ``transformer``."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import torch
+from fairseq.tasks.translation import TranslationConfig as StockTranslationConfig
+
+from ...errors import UserError
+from ..options import read_config
+from .config import TransformerConfig
+from .stock import house_to_stock
+
+StateDict = dict[str, Any]
+_MAY_BE_TIED = ("embedding.tokens.weight", "output_projection.weight")
+
+
+def drop_auxiliary(state: StateDict, name: str) -> StateDict:
+    """The checkpoint without its auxiliary decoders and optimizer state, changed in place.
+
+    Args:
+        state: a checkpoint of one of our Transformers
+        name: of its file, for messages
+
+    Raises:
+        UserError: the main decoder reads the auxiliary ones (fusion), or it is no Transformer
+    """
+    flags = _model_flags(state, name)
+    cfg = read_config(flags, TransformerConfig)
+    if cfg.aux_fusion:
+        raise UserError(
+            f"{name}: was trained with --aux-fusion: its main decoder reads the auxiliary decoders "
+            "at every step, so without them it would translate differently. Nothing was written."
+        )
+    source = range(cfg.encoder_layers - cfg.num_source_layers + 1, cfg.encoder_layers + 1)
+    taps = tuple(f"encoder.tap_norms.{layer}." for layer in source)
+    state["model"] = {
+        key: value
+        for key, value in state["model"].items()
+        if not key.startswith("decoder.auxiliary.")
+        and (not key.startswith("encoder.tap_norms.") or key.startswith(taps))
+    }
+    flags.aux_layers = None
+    flags.arch = flags._name = "transformer_standard"  # every other setting is in the flags
+    task = state["cfg"].get("task") or {}
+    if "eval_bleu_decoders" in task:
+        task["eval_bleu_decoders"] = "main"  # fairseq-validate would look for the others
+    state["last_optimizer_state"] = None
+    return state
+
+
+def to_stock(state: StateDict, name: str) -> StateDict:
+    """The checkpoint as fairseq's own ``transformer``, changed in place; after `drop_auxiliary`.
+
+    Raises:
+        UserError: the model has something that fairseq's ``transformer`` does not have
+    """
+    flags = _model_flags(state, name)
+    cfg = read_config(flags, TransformerConfig)
+    extra = [
+        f"--{flag.replace('_', '-')} {getattr(cfg, flag)}"
+        for flag, plain in (
+            ("encoder_self_attention", "standard"),
+            ("decoder_self_attention", "standard"),
+            ("source_features", "top"),
+        )
+        if getattr(cfg, flag) != plain
+    ]
+    if extra:
+        raise UserError(
+            f"{name}: --stock needs a standard Transformer, and this one has {', '.join(extra)}."
+        )
+    state["model"] = house_to_stock(state["model"])
+    flags.arch = flags._name = "transformer"
+    task = state["cfg"]["task"]
+    known = {field.name for field in fields(StockTranslationConfig)}
+    for key in [key for key in task if key not in known]:
+        del task[key]
+    task["_name"] = "translation"
+    return state
+
+
+def count_parameters(model: StateDict) -> int:
+    """Parameters of one of our Transformers, those of tied matrices once.
+
+    A tied matrix is saved under each of its names; trained on a GPU or averaged, as copies.
+    """
+    matrices: list[Any] = []
+    total = 0
+    for name, tensor in model.items():
+        if name.endswith(_MAY_BE_TIED):
+            if any(torch.equal(tensor, other) for other in matrices):
+                continue
+            matrices.append(tensor)
+        total += tensor.numel()
+    return total
+
+
+def _model_flags(state: StateDict, name: str) -> Any:
+    flags = (state.get("cfg") or {}).get("model")
+    if flags is None or not hasattr(flags, "encoder_self_attention"):
+        raise UserError(f"{name}: is no checkpoint of a Transformer of this plugin.")
+    return flags

@@ -1,0 +1,1 @@
+"""What several mechanisms use; imports none of them."""

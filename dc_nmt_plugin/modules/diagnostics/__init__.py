@@ -1,0 +1,1 @@
+"""What the mechanisms record, reduced to the numbers that their papers look at."""

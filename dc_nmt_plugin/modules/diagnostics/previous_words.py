@@ -1,0 +1,48 @@
+"""Where a recurrent decoder looks among the earlier target words (after section 8.1).
+
+Miculicich Werlen et al. 2018. The weights are what the readouts of ``gru_selfattn_residual`` and
+``lstm_lm_selfattn_residual`` record as ``previous_words``: (B, T, T), row t for the prediction
+at position t, column i for the word read at position i ≤ t; padding on the right.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..core.recording import Records
+
+Totals = dict[str, tuple[Tensor, Tensor]]
+"""name → (sum, count)."""
+
+
+def previous_word_weights(records: Records) -> Tensor | None:
+    """The recorded (B, T, T) weights; None for a readout that attends to no earlier words."""
+    for tensors in records.values():
+        if "previous_words" in tensors:
+            return tensors["previous_words"]
+    return None
+
+
+def previous_word_totals(weights: Tensor, lengths: Tensor) -> Totals:
+    """Entropy of the weights, and the share that falls on the last word.
+
+    Args:
+        weights: (B, T, T)
+        lengths: (B) predictions of each sentence, the end of sentence counted
+
+    Returns:
+        ``previous_entropy`` (nats) and ``previous_last`` (0 to 1), summed over all predictions
+        that attended to something, and their number
+    """
+    weights = weights.double()
+    position = torch.arange(weights.size(1), device=weights.device)
+    # attention over states has nothing to attend to at the first position: its row is zero
+    counted = (position < lengths[:, None]) & (weights.sum(dim=-1) > 0.5)  # (B, T)
+    entropy = -torch.xlogy(weights, weights).sum(dim=-1)  # (B, T)
+    last = weights.diagonal(dim1=1, dim2=2)  # (B, T)
+    count = counted.sum()
+    return {
+        "previous_entropy": (entropy[counted].sum(), count),
+        "previous_last": (last[counted].sum(), count),
+    }

@@ -1,0 +1,1 @@
+"""What the papers publish: tasks, scores and parameter counts, as data, and their readers."""

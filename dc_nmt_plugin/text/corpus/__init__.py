@@ -1,0 +1,1 @@
+"""The embedded parallel corpus: phrases in many languages, made from CLDR."""

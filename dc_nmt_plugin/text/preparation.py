@@ -1,0 +1,129 @@
+"""Tokenisation, casing and cleaning of a whole corpus, as the papers' scripts do them."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from ..machine import usable_cpus
+from .tokenizers import moses_tokenizer
+
+CHUNK = 2000  # lines given to a process at a time
+CASINGS = ("keep", "lower", "truecase")
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How a task's text is prepared: ``[text]`` of its recipe.
+
+    Attributes:
+        tokenizer: ``moses`` (tokenizer.perl; Chinese is cut by jieba) or ``none``
+        hyphens: split them into ``@-@`` (tokenizer.perl -a)
+        casing: ``keep``, ``lower`` (lowercase.perl) or ``truecase`` (truecase.perl, learnt on the
+            training text)
+        punctuation: normalise it and remove characters that do not print
+            (normalize-punctuation.perl, remove-non-printing-char.perl)
+        max_tokens, ratio: a training pair with a longer side, or one side that many times longer
+            than the other, is dropped (clean-corpus-n.perl); 0 for none
+        undo: what ``dc-nmt score`` undoes in the output
+    """
+
+    tokenizer: str
+    hyphens: bool
+    casing: str
+    punctuation: bool
+    max_tokens: int
+    ratio: float
+    undo: str
+
+    @property
+    def stamp(self) -> str:
+        """These settings in a word or a few; the tokenizer's name where nothing else is set."""
+        words = [self.tokenizer]
+        words += ["hyphens"] * self.hyphens + ["punctuation"] * self.punctuation
+        words += [self.casing] if self.casing != "keep" else []
+        words += [f"{self.max_tokens}/{self.ratio:g}"] if self.max_tokens or self.ratio else []
+        return " ".join(words)
+
+
+def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Iterator[str]:
+    """Tokens separated by single spaces, line by line, on all CPUs where it is worth it."""
+    chunks = _chunks(lines)
+    first = next(chunks, [])
+    second = next(chunks, None)
+    work = _Work(language, settings)
+    yield from work(first)
+    if second is None:
+        return
+    processes = usable_cpus()
+    with multiprocessing.Pool(processes) as pool:
+        waiting = _chain(second, chunks)
+        # not imap, which would read a corpus of gigabytes into its queue
+        while batch := list(islice(waiting, 4 * processes)):
+            for done in pool.map(work, batch, chunksize=1):
+                yield from done
+
+
+def fits(source: str, target: str, max_tokens: int, ratio: float) -> bool:
+    """Whether clean-corpus-n.perl would keep a tokenised pair; 0 for no limit."""
+    lengths = sorted((len(source.split()), len(target.split())))
+    if not lengths[0] or (max_tokens and lengths[1] > max_tokens):
+        return False
+    return not ratio or lengths[1] <= ratio * lengths[0]
+
+
+def learn_truecaser(lines: Iterable[str], path: Path) -> Callable[[str], str]:
+    """A truecaser learnt on tokenised text, saved to ``path``."""
+    from sacremoses import MosesTruecaser
+
+    MosesTruecaser().train((line.split() for line in lines), save_to=str(path))
+    learnt = MosesTruecaser(str(path))
+    return lambda line: learnt.truecase(line, return_str=True) if line else line
+
+
+class _Work:
+    """Tokenises a chunk; made once a process from its arguments, which can be pickled."""
+
+    def __init__(self, language: str, settings: TextSettings) -> None:
+        self.language, self.settings = language, settings
+
+    def __call__(self, lines: list[str]) -> list[str]:
+        return list(map(_line_tokenizer(self.language, self.settings), lines))
+
+
+@cache
+def _line_tokenizer(language: str, settings: TextSettings) -> Callable[[str], str]:
+    steps: list[Callable[[str], str]] = []
+    if settings.punctuation:
+        from sacremoses import MosesPunctNormalizer
+
+        normaliser = MosesPunctNormalizer(lang=language, post_remove_control_chars=True)
+        steps.append(normaliser.normalize)
+    if settings.tokenizer == "moses":
+        steps.append(moses_tokenizer("moses-a" if settings.hyphens else "moses", language))
+    else:
+        steps.append(lambda line: " ".join(line.split()))
+    if settings.casing == "lower":
+        steps.append(str.lower)
+
+    def run(line: str) -> str:
+        for step in steps:
+            line = step(line)
+        return line
+
+    return run
+
+
+def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+    iterator = iter(lines)
+    while chunk := list(islice(iterator, CHUNK)):
+        yield chunk
+
+
+def _chain(first: list[str], rest: Iterator[list[str]]) -> Iterator[list[str]]:
+    yield first
+    yield from rest

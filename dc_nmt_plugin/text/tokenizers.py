@@ -1,0 +1,78 @@
+"""Tokenise and detokenise as the recipes do, so that both sides of a score are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .reversible import join_line, split_line
+
+# As in the recipes, Chinese that is to be tokenised is cut by jieba.
+# name → (hyphens inside words split to " @-@ ", special characters escaped such as &apos;)
+MOSES = {
+    "moses": (False, True),  # Moses' and sacremoses' own default
+    "moses-a": (True, True),
+    "moses-no-escape": (False, False),
+    "moses-a-no-escape": (True, False),
+}
+TOKENIZERS = (*MOSES, "split", "none")
+
+
+def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
+    """Undo a tokenisation, ``&apos;`` and ``@-@`` included; "none" leaves the text as it is.
+
+    Args:
+        lines: tokenised, without BPE
+        tokenizer: one of TOKENIZERS
+        lang: two letters, for Moses
+    """
+    return _each(lines, _moses_detokenizer(lang) if tokenizer in MOSES else _JOIN[tokenizer])
+
+
+def detruecase(lines: Sequence[str]) -> list[str]:
+    """Capitals at the beginning of tokenised, truecased sentences."""
+    from sacremoses import MosesDetruecaser
+
+    moses = MosesDetruecaser()
+    return _each(lines, lambda line: moses.detruecase(line, return_str=True))
+
+
+def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
+    """Tokenise raw lines; the arguments are those of :func:`detokenize`."""
+    return _each(
+        lines, moses_tokenizer(tokenizer, lang) if tokenizer in MOSES else _SPLIT[tokenizer]
+    )
+
+
+def _each(lines: Sequence[str], change: Callable[[str], str]) -> list[str]:
+    return [change(line) for line in lines]
+
+
+_JOIN: dict[str, Callable[[str], str]] = {"split": join_line, "none": str}
+_SPLIT: dict[str, Callable[[str], str]] = {"split": split_line, "none": str}
+
+
+def _moses_detokenizer(lang: str) -> Callable[[str], str]:
+    from sacremoses import MosesDetokenizer
+
+    moses = MosesDetokenizer(lang=lang)
+    return lambda line: moses.detokenize(line.split(), unescape=True)
+
+
+def moses_tokenizer(name: str, lang: str) -> Callable[[str], str]:
+    """What tokenises one line: Moses, and for Chinese jieba.
+
+    Args:
+        name: one of MOSES
+        lang: two letters
+    """
+    if lang == "zh":
+        from rjieba import cut
+
+        return lambda line: " ".join(" ".join(cut(line)).split())
+    from sacremoses import MosesTokenizer
+
+    moses = MosesTokenizer(lang=lang)
+    hyphens, escape = MOSES[name]
+    return lambda line: moses.tokenize(
+        line, aggressive_dash_splits=hyphens, return_str=True, escape=escape
+    )
