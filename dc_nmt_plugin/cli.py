@@ -17,6 +17,7 @@ COMMANDS = {
     "arch-flags": "the --arch, --task and --criterion flags of an architecture",
     "params": "parameters of every architecture, built and published",
     "bench": "training and decoding speed against fairseq's own transformer",
+    "time-to-bleu": "updates and computing time until a validation BLEU is reached",
     "corpus": "make the embedded parallel corpus",
     "check-text": "check a pair of parallel text files",
     "split-text": "split text reversibly at punctuation and digits",

@@ -1,0 +1,135 @@
+"""``dc-nmt time-to-bleu``: updates and computing time until a validation BLEU is reached."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..bench.comparison import processor
+from ..bench.learning import Subject, train_until
+from ..bench.measure import make_clock
+from ..bench.subjects import STOCK, stock_settings
+from ..errors import UserError, choice_problem
+from ..models.presets import architectures
+from ..table import format_table
+
+
+def main(argv: Sequence[str]) -> int:
+    """Train side by side and print."""
+    args, flags = _parse(argv)
+    torch.set_num_threads(args.threads)
+    device = "cuda" if torch.cuda.is_available() and "--cpu" not in flags else "cpu"
+    clock, clock_name = make_clock(device, args.threads)
+    names = [args.against, *(name for name in args.arch if name != args.against)]
+    subjects = train_until(
+        names,
+        args.arch[0],
+        args.data,
+        [*flags, "--no-save", "--num-workers", "0"],
+        bleu=args.bleu,
+        every=args.every,
+        clock=clock,
+        progress=_progress,
+    )
+    baseline = subjects[0].reached(args.bleu)
+    report = {
+        "machine": processor(device),
+        "threads": args.threads,
+        "clock": clock_name,
+        "bleu": args.bleu,
+        "flags": list(flags),
+        "baseline": args.against,
+        "results": [_row(subject, args.bleu, baseline) for subject in subjects],
+    }
+    print(json.dumps(report, indent=2) if args.json else _as_text(report))
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(
+        prog="dc-nmt time-to-bleu",
+        description="Train architectures and a baseline side by side, an update of each in turn, "
+        "and tell when each reaches a BLEU score on the validation set (greedy search, "
+        "tokenised words, lower-cased).",
+        usage="dc-nmt time-to-bleu ARCH [ARCH ...] --data DATA --bleu BLEU [options] "
+        "-- FAIRSEQ-TRAIN-FLAGS",
+    )
+    parser.add_argument("arch", nargs="+", help="architectures to train")
+    parser.add_argument("--data", required=True, help="folder made by fairseq-preprocess")
+    parser.add_argument("--bleu", type=float, required=True, help="where a model stops")
+    parser.add_argument(
+        "--against",
+        default=STOCK,
+        help="the baseline: 'stock', fairseq's transformer of the first architecture's size, or "
+        "an architecture (default: stock)",
+    )
+    parser.add_argument(
+        "--every", type=int, default=120, help="updates between validations (default: 120)"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
+    parser.add_argument("--json", action="store_true", help="print JSON, with the curves")
+    ours, flags = list(argv), []
+    if "--" in ours:
+        flags = ours[ours.index("--") + 1 :]
+        ours = ours[: ours.index("--")]
+    args = parser.parse_args(ours)
+    problems = [choice_problem("architecture", name, architectures()) for name in args.arch]
+    problems.append(choice_problem("--against", args.against, [STOCK, *architectures()]))
+    for name in ("every", "threads"):
+        if getattr(args, name) < 1:
+            problems.append(f"--{name}: {getattr(args, name)} is not at least 1.")
+    if not 0 < args.bleu <= 100:
+        problems.append(f"--bleu: {args.bleu} is not within 0-100.")
+    if not flags:
+        problems.append("flags of fairseq-train are missing after --: give at least --max-update.")
+    if any(problems):
+        raise UserError("\n".join(problem for problem in problems if problem))
+    if args.against == STOCK:
+        stock_settings(args.arch[0])  # tells early that there is none of that size
+    return args, flags
+
+
+def _progress(subject: Subject) -> None:
+    point = subject.curve[-1]
+    print(
+        f"{subject.name}: {point.updates} updates, {point.seconds:,.0f} s, BLEU {point.bleu:.2f}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _row(subject: Subject, bleu: float, baseline: Any) -> dict[str, Any]:
+    found = subject.reached(bleu)
+    ratio = found.seconds / baseline.seconds if found and baseline else None
+    return {
+        "name": subject.name,
+        "updates": found.updates if found else None,
+        "seconds": found.seconds if found else None,
+        "ratio": ratio,
+        "best": max((point.bleu for point in subject.curve), default=0.0),
+        "curve": [[point.updates, point.seconds, point.bleu] for point in subject.curve],
+    }
+
+
+def _as_text(report: dict[str, Any]) -> str:
+    head = (
+        f"{report['machine']}; {report['threads']} thread(s), {report['clock']} of the updates "
+        f"alone; until BLEU {report['bleu']:g} on the validation set; ratio = time / time of "
+        f"{report['baseline']}"
+    )
+    rows = [
+        [
+            row["name"],
+            f"{row['updates']:,}" if row["updates"] else "not reached",
+            f"{row['seconds']:,.0f}" if row["seconds"] else "",
+            f"{row['ratio']:.2f}" if row["ratio"] else "",
+            f"{row['best']:.2f}",
+        ]
+        for row in report["results"]
+    ]
+    return "\n\n".join([head, format_table(["model", "updates", "s", "ratio", "best BLEU"], rows)])

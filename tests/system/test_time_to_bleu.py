@@ -1,0 +1,79 @@
+"""``dc-nmt time-to-bleu``: models trained side by side, an update of each in turn."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+import torch
+from commands import real
+from systems import load, train, training
+
+from dc_nmt_plugin.bench.learning import train_until
+from dc_nmt_plugin.cli import main
+
+ARCH = "transformer_standard"
+UPDATES = 12
+
+
+@pytest.fixture(scope="module")
+def side_by_side(corpus, tmp_path_factory):
+    flags = training(corpus, tmp_path_factory.mktemp("beside"), "--max-update", UPDATES)[1:]
+    subjects = train_until(
+        ["stock", ARCH],
+        ARCH,
+        str(corpus),
+        [str(flag) for flag in [*flags, "--no-save"]],
+        bleu=100,
+        every=5,
+        clock=time.process_time,
+        progress=lambda subject: None,
+    )
+    return {subject.name: subject for subject in subjects}
+
+
+def test_a_model_learns_as_in_a_training_of_its_own(side_by_side, corpus, tmp_path):
+    train(corpus, tmp_path, ARCH, "--max-update", UPDATES).good()
+    alone = load(tmp_path)["model"]
+    beside = side_by_side[ARCH].trainer.model.state_dict()
+    for name, parameter in alone.items():
+        assert torch.equal(beside[name], parameter), name
+
+
+def test_every_validation_has_its_time_and_score(side_by_side):
+    for subject in side_by_side.values():
+        assert [point.updates for point in subject.curve] == [5, 10, UPDATES]
+        seconds = [point.seconds for point in subject.curve]
+        assert 0 < seconds[0] < seconds[1] < seconds[2] == subject.seconds
+        assert subject.reached(subject.curve[0].bleu) == subject.curve[0]
+        assert subject.reached(100.5) is None
+
+
+def test_a_model_stops_where_it_has_reached_the_score(corpus, tmp_path):
+    flags = training(corpus, tmp_path, "--max-update", 60, "--lr", 0.02)[1:]
+    command = ["time-to-bleu", ARCH, "--data", corpus, "--bleu", 0.5, "--every", 20, "--json"]
+    done = real("dc-nmt", *command, "--", *flags, folder=tmp_path).good()
+    stock, ours = json.loads(done.output[done.output.index("{\n") :])["results"]
+    assert (stock["name"], ours["name"]) == ("stock", ARCH)
+    assert ours["updates"] == ours["curve"][-1][0] < 60
+    assert ours["curve"][-1][2] >= 0.5
+    assert ours["ratio"] == pytest.approx(ours["seconds"] / stock["seconds"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["transformer_standard", "--bleu", "30"], ["fairseq-train", "--max-update"]),
+        (["transformer_standard", "--bleu", "0", "--", "--lr", "1"], ["--bleu", "0.0"]),
+        (["transformer_standart", "--bleu", "3", "--", "--lr", "1"], ["transformer_standart"]),
+        (
+            ["transformer_dc", "--bleu", "3", "--every", "0", "--", "--lr", "1"],
+            ["--every", "0"],
+        ),
+    ],
+)
+def test_bad_flags_are_named(arguments, words, capsys):
+    assert main(["time-to-bleu", *arguments[:1], "--data", "nowhere", *arguments[1:]]) == 1
+    message = capsys.readouterr().err
+    assert all(word in message for word in words)
