@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     for number, masked in enumerate([None, *layers], start=1):
         label = "nothing masked" if masked is None else f"layer {masked} masked"
         # the task's own hook, which build_generator applies; "" masks nothing again
-        translation.task.cfg.masksource_layers = "" if masked is None else str(masked)
+        translation.task.cfg.mask_source_layers = "" if masked is None else str(masked)
         found = translation.translate(_progress(f"{label} ({number} of {len(layers) + 1})"))
         bleu = score(found)
         rows.append(MaskedLayer(masked, bleu, bleu - rows[0].bleu if rows else 0.0))

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from ..flags import flag_value
-from ..models import presets
-from .parameter_tables import PARAMETER_TABLES
 from .tasks import published_scores, tasks
 
 
@@ -68,6 +66,10 @@ def _contains(command: Sequence[str], flags: Sequence[str]) -> bool:
 
 def _parameters(task: str, arch: str) -> int | None:
     """The count in a published table of this task whose row has the architecture's settings."""
+
+    # only here: reading stored results needs no fairseq
+    from ..models import presets
+    from .parameter_tables import PARAMETER_TABLES
 
     known = presets.architectures()
     if arch not in known:
