@@ -61,7 +61,10 @@ def parser() -> argparse.ArgumentParser:
         "systems", nargs="+", type=Path, metavar="BASELINE SYSTEM",
         help="run folders, their result.json, or plain text files; the first is the baseline",
     )  # fmt: skip
-    parser.add_argument("--names", metavar="LIST", help="labels, separated by commas")
+    parser.add_argument(
+        "--names", metavar="LIST",
+        help="labels, separated by commas; default: what dc-nmt score --name said, or folders",
+    )  # fmt: skip
     parser.add_argument("--metric", help="default: the paper's of the first run, or 13a (zh: zh)")
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
     parser.add_argument("--tokenized-reference", metavar="FILE")
@@ -70,6 +73,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--target-lang", metavar="LANG")
     parser.add_argument("--tokenizer", choices=TOKENIZERS)
     parser.add_argument("--tokenized", action="store_true", help="plain text files are tokenised")
+    parser.add_argument(
+        "--truecased", action="store_true", help="as for dc-nmt score, of --tokenized text"
+    )
     parser.add_argument("--buckets", metavar="LIST", help="lengths at which a new bucket begins")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="figure: .png, .pdf or .svg")
     parser.add_argument("--html", type=Path, metavar="FOLDER", help="compare-mt's report and test")
@@ -80,7 +86,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt compare``."""
-    args = parser().parse_args(argv)
+    options = parser()
+    args = options.parse_args(argv)
+    if args.truecased and not args.tokenized:
+        options.error("--truecased goes with --tokenized")
     if len(args.systems) < 2:
         raise UserError(f"{args.systems[0]}: one system alone; give a baseline and another")
     if args.plot:
@@ -92,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise UserError(f"--names: {len(names)} labels for {len(args.systems)} systems")
     given = Given(
         args.reference, args.tokenized_reference, args.source, args.target_lang,
-        args.tokenizer, args.tokenized,
+        args.tokenizer, args.tokenized, args.truecased,
     )  # fmt: skip
     systems = load_systems(args.systems, given, names)
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
@@ -128,6 +137,8 @@ def compare(
         lengths = source_lengths(source, source_lang)
         buckets = score_buckets(texts, first.references, lengths, edges, metric, language)
     unit = "characters" if source_lang in UNSPACED else "words"
+    _progress(f"paired bootstrap of {len(texts)} systems, {len(first.references):,} sentences")
+    comparisons = paired_bootstrap(texts, first.references, language, metric)
     tests = _html(args.html, metric, texts, first.references, source, language)
     if args.plot:
         plot_buckets(buckets, args.plot, metric.name, unit)
@@ -136,7 +147,7 @@ def compare(
         signature=signature,
         text=first.origin,
         test=f"paired bootstrap of sacreBLEU, {RESAMPLES:,} full-size resamples, seed 12345",
-        comparisons=paired_bootstrap(texts, first.references, language, metric),
+        comparisons=comparisons,
         length_unit=unit if buckets else None,
         buckets=buckets,
         half_size_tests=tests,
@@ -156,13 +167,16 @@ def _html(
         return []
     if metric.name in ("chrf", "ter"):
         raise UserError(f"--html: compare-mt's report is of BLEU, not of {metric.name}")
-    print("compare-mt's report and test: about 10 s for two systems of 3,000", file=sys.stderr)
     tokenize = metric.make(language).tokenizer
     words = {
         name: [tokenize(line) for line in metric.prepared(lines)] for name, lines in texts.items()
     }
     reference = [tokenize(line) for line in metric.prepared(references)]
-    return write_report(folder, words, reference, source, metric.lowercase)
+    return write_report(folder, words, reference, source, metric.lowercase, progress=_progress)
+
+
+def _progress(step: str) -> None:
+    print(f"dc-nmt compare: {step}", file=sys.stderr, flush=True)
 
 
 def format_report(report: Report, latex: bool) -> str:

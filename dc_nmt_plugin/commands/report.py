@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..evaluation.results import Result, format_examples, format_results, read_result
 from ..evaluation.significance import format_comparisons, paired_bootstrap
-from ..evaluation.systems import Given, labels, load_systems
+from ..evaluation.systems import Given, load_systems, named_labels
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,7 +45,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _named(paths: Sequence[Path]) -> list[Result]:
     """Results by their own names, or by their folders where two have the same name."""
     results = [read_result(path) for path in paths]
-    if len({result.name for result in results}) == len(results):
-        return results
-    folders = labels(paths)
-    return [replace(r, name=folder) for r, folder in zip(results, folders, strict=True)]
+    names = named_labels(paths, results)
+    return [replace(result, name=name) for result, name in zip(results, names, strict=True)]

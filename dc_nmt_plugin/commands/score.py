@@ -5,18 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from ..errors import UserError
+from ..evaluation.comet import score_comet
 from ..evaluation.generated import read_generated
 from ..evaluation.logs import read_decoder, read_training_log
-from ..evaluation.metrics import METRICS, default_metrics, find_metrics
-from ..evaluation.results import Result
+from ..evaluation.metrics import GROUPS, METRICS, find_metrics, in_groups
+from ..evaluation.results import UNNAMED, Result
 from ..evaluation.scores import score_metrics, score_text
 from ..evaluation.texts import TextFiles, load_texts
 from ..files import replacing, write_lines
 from ..table import format_table, latex_table
+from ..text.lines import read_lines
 from ..text.tokenizers import TOKENIZERS
 
 
@@ -26,11 +31,16 @@ def parser() -> argparse.ArgumentParser:
         prog="dc-nmt score",
         description="Score the output of fairseq-generate, or plain text, with sacreBLEU.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="metrics:\n" + "\n".join(f"  {m.name:<20}{m.about}" for m in METRICS.values()),
+        epilog=_epilog(),
     )
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--generated", type=Path, metavar="FILE", help="output of fairseq-generate")
-    what.add_argument("--hypothesis", type=Path, metavar="FILE", help="plain text, one a line")
+    what.add_argument(
+        "--generated", type=Path, metavar="FILE",
+        help="output of fairseq-generate; every file may be gzipped, this one - (standard input)",
+    )  # fmt: skip
+    what.add_argument(
+        "--hypothesis", type=Path, metavar="FILE", help="plain text, one sentence a line; or -"
+    )
     parser.add_argument(
         "--tokenized", action="store_true", help="--hypothesis is tokenised, without BPE"
     )
@@ -57,18 +67,35 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--truecased",
         action="store_true",
-        help="the tokenised hypotheses are: capitalise sentences in their detokenised text",
+        help="the tokenised text of both sides is: capitalise sentences in the detokenised text",
     )
+    parser.add_argument("--metrics", metavar="LIST", help="metrics and groups, separated by commas")
     parser.add_argument(
-        "--metrics", metavar="LIST", help="separated by commas; default: by target language"
+        "--comet-model", metavar="MODEL",
+        help="adds COMET, which needs --source: a checkpoint, its folder, or a name on Hugging "
+        "Face's hub; nothing is downloaded",
+    )  # fmt: skip
+    parser.add_argument(
+        "--comet-download", action="store_true", help="download the model if it is not here"
     )
     parser.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
     parser.add_argument("--train-log", type=Path, help="of fairseq-train --log-format json")
-    parser.add_argument("--name", default="model", help="the row's name in tables")
+    parser.add_argument("--name", default=UNNAMED, help="the row's name in tables")
     parser.add_argument("--hypotheses", type=Path, metavar="OUT", help="write detokenised text")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the result here")
     parser.add_argument("--latex", action="store_true", help="print LaTeX")
+    parser.set_defaults(piped=False)
     return parser
+
+
+def _epilog() -> str:
+    comet = ("comet", "COMET times 100, with --comet-model")
+    metrics = [*((m.name, m.about) for m in METRICS.values()), comet]
+    lines = [
+        "metrics:", *(f"  {name:<20}{about}" for name, about in metrics),
+        "groups:", *(f"  {name:<20}{about}" for name, about in GROUPS.items()),
+    ]  # fmt: skip
+    return "\n".join(lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,7 +106,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.error("--tokenized goes with --hypothesis; --generated is tokenised text")
     if args.truecased and args.hypothesis and not args.tokenized:
         options.error("--truecased goes with --generated, or with --hypothesis and --tokenized")
-    result, warnings = _score(args)
+    if args.comet_model and not args.source:
+        options.error("--comet-model needs --source")
+    if args.comet_download and not args.comet_model:
+        options.error("--comet-download goes with --comet-model")
+    with _standard_input(args):
+        result, warnings = _score(args)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if args.json:
@@ -87,6 +119,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             temporary.write_text(json.dumps(result.to_json(), indent=2) + "\n", "utf-8")
     print(format_scores(result, latex=args.latex))
     return 0
+
+
+@contextmanager
+def _standard_input(args: argparse.Namespace) -> Iterator[None]:
+    """Standard input as a file, since it is read more than once."""
+    flag = "generated" if args.generated else "hypothesis"
+    if str(getattr(args, flag)) != "-":
+        yield
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "standard-input"
+        path.write_bytes(sys.stdin.buffer.read())
+        setattr(args, flag, path)
+        args.piped = True
+        yield
 
 
 def format_scores(result: Result, latex: bool = False) -> str:
@@ -103,7 +150,6 @@ def format_scores(result: Result, latex: bool = False) -> str:
 
 def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
     paper = find_metrics("--paper", args.paper)[0] if args.paper else None
-    metrics = find_metrics("--metrics", args.metrics) if args.metrics else None
     files = TextFiles(
         hypotheses=str(args.generated or args.hypothesis),
         kind="generated" if args.generated else "tokenized" if args.tokenized else "raw",
@@ -114,17 +160,33 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         truecased=args.truecased,
     )
     texts = load_texts(files)
-    if metrics is None:
-        names = default_metrics(args.target_lang, texts.tokenized is not None)
-        metrics = [METRICS[name] for name in names]
+    wanted = args.metrics if args.metrics is not None else "all" if args.comet_model else "default"
+    names = in_groups(
+        wanted, args.target_lang, texts.tokenized is not None, comet=args.comet_model is not None
+    )
+    if "comet" in names and not args.comet_model:
+        raise UserError("--metrics: comet needs --comet-model and --source")
+    strings = [name for name in names if name != "comet"]
+    metrics = find_metrics("--metrics", ",".join(strings)) if strings or not names else []
     if paper and paper not in metrics:
         metrics.append(paper)
     scores = score_metrics(texts, metrics, args.target_lang, paper)
+    if "comet" in names:
+        scores.append(
+            score_comet(
+                texts.raw.hypotheses,
+                texts.raw.references,
+                read_lines(args.source),
+                args.comet_model,
+                args.comet_download,
+            )
+        )
     generated = read_generated(args.generated, args.generate_log) if args.generated else None
     log = read_training_log(args.train_log) if args.train_log else None
     if args.hypotheses:
         write_lines(args.hypotheses, texts.raw.hypotheses)
-    hypotheses = args.hypotheses or (args.hypothesis if files.kind == "raw" else None)
+    given = args.hypothesis if files.kind == "raw" and not args.piped else None
+    hypotheses = args.hypotheses or given
     result = Result(
         name=args.name,
         source_lang=args.source_lang,
@@ -141,7 +203,7 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         arch=log.arch if log else None,
         decode_with=read_decoder(args.generate_log or args.generated) if args.generated else None,
         scores=tuple(scores),
-        texts=files,
+        texts=None if args.piped else files,
         **asdict(score_text(texts.raw.hypotheses, texts.raw.references, args.target_lang)),
     )
     return result, texts.warnings

@@ -2,12 +2,15 @@
 
 Its test is not sacreBLEU's: it draws samples of half the test set with replacement, which makes
 intervals √2 too wide, counts how often one system wins, and p is 1 minus the share of the better
-one, which is one-sided. The dual-contextual paper's marks come from it.
+one, which is one-sided. The dual-contextual paper's marks come from it. Its BLEU takes an order of
+n-grams without a match as if all had matched, so that a weak system can win; here that is 0, as in
+multi-bleu.perl.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import shutil
 import tempfile
@@ -23,7 +26,7 @@ from ..errors import UserError
 RESAMPLES = 1000
 SEED = 12345
 MOST_SYSTEMS = 8  # compare-mt has colours for so many
-TITLE = "BLEU with compare-mt's test: half-size samples, one-sided"
+TITLE = "BLEU with compare-mt's test: half-size samples, one-sided, unsmoothed"
 OURS = ("index.html", "compare_mt.css")
 
 
@@ -55,6 +58,7 @@ def write_report(
     lowercase: bool = False,
     resamples: int = RESAMPLES,
     seed: int = SEED,
+    progress: Callable[[str], None] = lambda step: None,
 ) -> list[HalfSizeTest]:
     """Write ``folder/index.html``: scores, lengths, n-grams, sentences; and run its test.
 
@@ -66,6 +70,7 @@ def write_report(
         lowercase: ignore case
         resamples: of the test
         seed: of numpy's global generator, from which compare-mt draws
+        progress: gets a sentence before each step that takes seconds
 
     Raises:
         UserError: the folder holds something else, there are too many systems, or compare-mt is
@@ -86,13 +91,17 @@ def write_report(
     outputs = [[line.split() for line in lines] for lines in systems.values()]
     reference = [line.split() for line in references]
     shown = [line.split() for line in source] if source is not None else None
+    pairs = len(names) * (len(names) - 1) // 2
+    progress(f"compare-mt's test, {resamples:,} half-size samples, {pairs} pairs")
     with _settings(reporters, names, seed), contextlib.redirect_stdout(io.StringIO()):
         score = main.generate_score_report(
             reference, outputs, shown, bootstrap=resamples, title=TITLE,
             case_insensitive=lowercase,
         )  # fmt: skip
+        progress("compare-mt's scores by word, sentence and n-gram")
         reports = [("Aggregate Scores", [score])]
         reports += _analyses(main, reference, outputs, shown, lowercase)
+        progress("compare-mt's figures and page")
         with _replacing_folder(folder) as temporary:
             reporters.generate_html_report(reports, str(temporary), "compare-mt")
     return [
@@ -132,19 +141,42 @@ def _analyses(
 
 @contextlib.contextmanager
 def _settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
-    """compare-mt's module variables, and numpy's global generator, put back afterwards."""
+    """compare-mt's module variables and BLEU, numpy's global generator: put back afterwards."""
+    from compare_mt.scorers import BleuScorer
     from matplotlib import pyplot
 
+    stock = BleuScorer.cache_stats, BleuScorer.score_cached_corpus
     state = np.random.get_state()
     np.random.seed(seed)
     reporters.sys_names, reporters.fig_size = names, (6.0, 4.5)
     reporters.fig_counter = reporters.tab_counter = 0
+    BleuScorer.cache_stats = functools.partialmethod(_counts, stock[0])
+    BleuScorer.score_cached_corpus = _bleu
     try:
         yield
     finally:
         reporters.sys_names = reporters.fig_size = None
+        BleuScorer.cache_stats, BleuScorer.score_cached_corpus = stock
         np.random.set_state(state)
         pyplot.close("all")
+
+
+def _counts(
+    scorer: Any, stock: Callable[..., Any], ref: Any, out: Any, src: Any = None
+) -> list[Any]:
+    """compare-mt's counts of each sentence: words of both, matches and n-grams of each order."""
+    found = stock(scorer, ref, out, src)
+    return [np.array([r, o, *(c for order in orders for c in order)]) for r, o, orders in found]
+
+
+def _bleu(scorer: Any, sent_ids: Any, cached_stats: list[Any]) -> tuple[float, None]:
+    """BLEU of some sentences from :func:`_counts`; 0 where an order of n-grams never matches."""
+    total = np.sum([np.zeros(10), *(cached_stats[i] for i in sent_ids)], axis=0)
+    reference, output, matches, ngrams = total[0], total[1], total[2::2], total[3::2]
+    if not matches.all():
+        return 0.0, None
+    brevity = min(0.0, 1 - reference / output)
+    return scorer.scale * np.exp(brevity + np.log(matches / ngrams) @ scorer.weights), None
 
 
 def _is_report(folder: Path) -> bool:

@@ -11,16 +11,23 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from ..errors import UserError, choice_problem
 
-COMPOUND = re.compile(r"(\S)-(\S)")
+# tokenizer.perl -a has split hyphens to "@-@" already, which is one word, not a compound
+COMPOUND = re.compile(r"(?:^|(?<=\s))@-@(?=\s|$)|(\S)-(\S)")
 
 
 def split_compounds(line: str) -> str:
     """``##AT##-##AT##`` around hyphens inside words, as get_ende_bleu.sh of tensor2tensor does.
 
+    That script tokenises without ``-a``; ``@-@`` is joined first, so that text has one score
+    however its hyphens were tokenised.
+
     >>> split_compounds("ein Kern-Kraft-Werk - ja")
     'ein Kern ##AT##-##AT## Kraft ##AT##-##AT## Werk - ja'
+    >>> split_compounds("33 @-@ Fuß-Tor")
+    '33 ##AT##-##AT## Fuß ##AT##-##AT## Tor'
     """
-    return COMPOUND.sub(r"\1 ##AT##-##AT## \2", line)
+    joined = line.replace(" @-@ ", "-")
+    return COMPOUND.sub(lambda m: f"{m[1]} ##AT##-##AT## {m[2]}" if m[1] else m[0], joined)
 
 
 def _as_it_is(line: str) -> str:
@@ -37,6 +44,7 @@ class Metric:
         tokenized: scores tokenised text (white space separates the words), else detokenised text
         make: target language → sacreBLEU's metric
         prepare: applied to every line of both sides
+        prepared_by: what `prepare` does, in words
     """
 
     name: str
@@ -44,6 +52,7 @@ class Metric:
     tokenized: bool
     make: Callable[[str], Any]
     prepare: Callable[[str], str] = _as_it_is
+    prepared_by: str = ""
 
     @property
     def lowercase(self) -> bool:
@@ -86,7 +95,7 @@ _ALL = (
     Metric("multi-bleu-lc", "multi-bleu.perl -lc: lower-cased", True, _multi_bleu(True)),
     Metric(
         "compound-split", "multi-bleu.perl, German hyphens split", True, _multi_bleu(),
-        split_compounds,
+        split_compounds, "@-@ joined, hyphens inside words split",
     ),
     Metric("zh-words", "multi-bleu.perl on segmented Chinese words", True, _multi_bleu()),
     Metric("zh", "sacreBLEU --tokenize zh: Chinese characters", False,
@@ -115,6 +124,33 @@ def default_metrics(target_lang: str, tokenized: bool) -> list[str]:
     if not tokenized:
         words = []
     return [*raw[:-2], *words, *raw[-2:]]
+
+
+GROUPS = {
+    "default": "what is scored without --metrics: every line that papers use for the language",
+    "raw": "those of detokenised text",
+    "tokenized": "those of tokenised text",
+    "all": "the default lines, and COMET where --comet-model is given",
+}
+
+
+def in_groups(names: str, target_lang: str, tokenized: bool, comet: bool) -> list[str]:
+    """Names separated by commas, those of GROUPS replaced by their metrics; once each.
+
+    Args:
+        names: as given to ``--metrics``
+        target_lang, tokenized: as for :func:`default_metrics`
+        comet: ``all`` has COMET too
+    """
+    default = default_metrics(target_lang, tokenized)
+    groups = {
+        "default": default,
+        "raw": [name for name in default if not METRICS[name].tokenized],
+        "tokenized": [n for n in default_metrics(target_lang, True) if METRICS[n].tokenized],
+        "all": [*default, *(["comet"] if comet else [])],
+    }
+    found = [name.strip() for name in names.split(",") if name.strip()]
+    return list(dict.fromkeys(each for name in found for each in groups.get(name, [name])))
 
 
 def find_metrics(flag: str, names: str) -> list[Metric]:

@@ -14,6 +14,7 @@ from .scores import MetricScore
 from .texts import TextFiles, locate
 
 RESULT = Path("score", "result.json")  # where recipes leave it in a run's folder
+UNNAMED = "model"  # a result's name where dc-nmt score was given none
 
 
 @dataclass(frozen=True)

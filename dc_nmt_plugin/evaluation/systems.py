@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..text.lines import read_lines
 from .metrics import METRICS, Metric
-from .results import RESULT, Result, read_result
+from .results import RESULT, UNNAMED, Result, read_result
 from .texts import TextFiles, Texts, load_texts
 
 
@@ -24,6 +24,7 @@ class Given:
     target_lang: str | None = None
     tokenizer: str | None = None
     tokenized: bool = False
+    truecased: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,15 @@ def labels(paths: Sequence[Path]) -> list[str]:
     return names
 
 
+def named_labels(paths: Sequence[Path], results: Sequence[Result | None]) -> list[str]:
+    """Names given to ``dc-nmt score --name`` where they tell all systems apart, else folders."""
+    names = [
+        result.name if result and result.name != UNNAMED else folder
+        for result, folder in zip(results, labels(paths), strict=True)
+    ]
+    return names if len(set(names)) == len(names) else labels(paths)
+
+
 def load_systems(
     paths: Sequence[Path], given: Given, names: Sequence[str] | None = None
 ) -> list[System]:
@@ -81,16 +91,16 @@ def load_systems(
     Args:
         paths: run folders, ``result.json`` files or plain text
         given: for plain text; where runs know as well, runs win
-        names: labels, default :func:`labels`
+        names: labels, default :func:`named_labels`
 
     Raises:
         UserError: something is missing or contradicts, or the test sets differ.
     """
-    found = names or labels(paths)
+    results = [read_result(path) if is_result(path) else None for path in paths]
+    found = names or named_labels(paths, results)
     if len(set(found)) < len(found):
         twice = next(name for name, count in Counter(found).items() if count > 1)
         raise UserError(f"{twice}: given twice; every system needs a name of its own")
-    results = [read_result(path) if is_result(path) else None for path in paths]
     known = next((result for result in results if result), None)
     systems = []
     for label, path, result in zip(found, paths, results, strict=True):
@@ -141,6 +151,7 @@ def _files_of_text(path: Path, given: Given, known: Result | None) -> TextFiles:
         tokenizer=given.tokenizer or (like.tokenizer if like else "none"),
         reference=given.reference,
         tokenized_reference=given.tokenized_reference,
+        truecased=given.truecased and given.tokenized,
     )
     if files.reference is None and files.tokenized_reference is None:
         if known is None:

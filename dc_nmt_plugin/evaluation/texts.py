@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import UserError, choice_problem
 from ..text.lines import read_lines
-from ..text.tokenizers import TOKENIZERS, detokenize, detruecase, tokenize
+from ..text.tokenizers import MOSES, TOKENIZERS, detokenize, detruecase, tokenize
 from .generated import read_generated
 from .metrics import Metric
 from .text_checks import (
@@ -38,7 +38,8 @@ class TextFiles:
         tokenizer: one of TOKENIZERS: what the tokenised text was made with
         reference: raw text
         tokenized_reference: as the training text was tokenised, without BPE
-        truecased: the tokenised hypotheses are; as raw text, sentences begin with a capital again
+        truecased: the tokenised text of both sides is; as raw text, sentences begin with a capital
+            again
     """
 
     hypotheses: str
@@ -91,19 +92,20 @@ class Texts:
     warnings: list[str]
 
     def sides(self, metric: Metric) -> Sides:
-        """What a metric scores.
+        """What a metric scores, before its own :meth:`Metric.prepared`, which ``origin`` names too.
 
         Raises:
             UserError: it scores tokenised text and there is none.
         """
-        if not metric.tokenized:
-            return self.raw
-        if self.tokenized is None:
+        sides = self.tokenized if metric.tokenized else self.raw
+        if sides is None:
             raise UserError(
                 f"{metric.name} scores tokenised text: give --tokenizer (what the text was "
                 "tokenised with), or tokenised hypotheses and --tokenized-reference"
             )
-        return self.tokenized
+        if not metric.prepared_by:
+            return sides
+        return replace(sides, origin=f"{sides.origin}; both: {metric.prepared_by}")
 
 
 def locate(path: str | None, origin: Path) -> str | None:
@@ -174,13 +176,11 @@ class _Hypotheses:
     def __init__(self, lines: Sequence[str], files: TextFiles) -> None:
         self.lines = list(lines)
         self.files = files
+        self.how = "as translated, BPE joined" if files.kind == "generated" else "as translated"
 
     @cached_property
     def raw(self) -> list[str]:
-        if self.files.kind == "raw":
-            return self.lines
-        lines = detruecase(self.lines) if self.files.truecased else self.lines
-        return detokenize(lines, self.files.tokenizer, self.files.target_lang)
+        return self.lines if self.files.kind == "raw" else _undone(self.lines, self.files)
 
     @cached_property
     def tokenized(self) -> list[str]:
@@ -189,26 +189,41 @@ class _Hypotheses:
         return tokenize(self.lines, self.files.tokenizer, self.files.target_lang)
 
 
+def _undone(lines: list[str], files: TextFiles) -> list[str]:
+    cased = detruecase(lines) if files.truecased else lines
+    return detokenize(cased, files.tokenizer, files.target_lang)
+
+
+def _undoing(files: TextFiles, untouched: str) -> str:
+    """What :func:`_undone` does, in words."""
+    steps = ["detruecased"] if files.truecased else []
+    steps += [untouched] if files.tokenizer == "none" else [f"{files.tokenizer} undone"]
+    return ", ".join(steps)
+
+
 def _raw_sides(hyps: _Hypotheses, raw: list[str] | None, tokenized: list[str] | None) -> Sides:
-    tool, lang = hyps.files.tokenizer, hyps.files.target_lang
-    how = "as given" if hyps.files.kind == "raw" or tool == "none" else f"{tool} undone"
-    if hyps.files.truecased:
-        how = f"detruecased, {how}"
+    files = hyps.files
+    how = "as given"
+    if files.kind != "raw":
+        how = _undoing(files, "as translated")
+    if files.kind == "generated":
+        how = f"BPE joined, {how}"
     if raw is not None:
         return Sides(hyps.raw, raw, f"hypotheses {how}; reference as given")
-    reference = detokenize(tokenized or [], tool, lang)
-    made = "as given, tokenised" if tool == "none" else f"{tool} undone"
-    return Sides(hyps.raw, reference, f"hypotheses {how}; reference {made}")
+    made = _undoing(files, "as given, tokenised")
+    return Sides(hyps.raw, _undone(tokenized or [], files), f"hypotheses {how}; reference {made}")
 
 
 def _tokenized_sides(
     hyps: _Hypotheses, raw: list[str] | None, tokenized: list[str] | None
 ) -> Sides | None:
-    tool, lang = hyps.files.tokenizer, hyps.files.target_lang
-    if tool == "none" and (hyps.files.kind == "raw" or tokenized is None):
+    files = hyps.files
+    jieba = files.target_lang == "zh" and files.tokenizer in MOSES
+    tool = "jieba" if jieba else files.tokenizer
+    if files.tokenizer == "none" and (files.kind == "raw" or tokenized is None):
         return None
-    how = f"tokenised by {tool}" if hyps.files.kind == "raw" else "as translated"
+    how = f"tokenised by {tool}" if files.kind == "raw" else hyps.how
     if tokenized is not None:
         return Sides(hyps.tokenized, tokenized, f"hypotheses {how}; reference as given")
-    reference = tokenize(raw or [], tool, lang)
+    reference = tokenize(raw or [], files.tokenizer, files.target_lang)
     return Sides(hyps.tokenized, reference, f"hypotheses {how}; reference tokenised by {tool}")

@@ -1,0 +1,79 @@
+"""COMET (Rei et al. 2020), by Unbabel's own package: needs the source, and a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from .scores import MetricScore
+
+INSTALL = "pip install 'dc_nmt_plugin[comet]'"
+CHECKPOINT = Path("checkpoints", "model.ckpt")  # in a model's folder, beside hparams.yaml
+
+
+def score_comet(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    source: Sequence[str],
+    model: str,
+    download: bool = False,
+    batch_size: int = 16,
+) -> MetricScore:
+    """COMET of the whole test set times 100.
+
+    Args:
+        hypotheses, references, source: detokenised lines
+        model: a checkpoint, its folder, or a name on Hugging Face's hub such as
+            ``Unbabel/wmt22-comet-da``
+        download: fetch a model that is not here; otherwise no network is used
+        batch_size: sentences
+
+    Raises:
+        UserError: COMET is not installed, or there is no such model here
+    """
+    if len(source) != len(hypotheses):
+        raise UserError(f"--source: {len(source)} lines for {len(hypotheses)} hypotheses")
+    try:
+        import comet
+    except ImportError as error:
+        raise UserError(f"COMET cannot be imported ({error}): {INSTALL}") from error
+    import torch
+
+    path = find_model(model, download)
+    try:
+        scorer = comet.load_from_checkpoint(str(path), local_files_only=not download)
+    except Exception as error:  # Lightning, transformers and COMET each raise their own
+        raise UserError(f"--comet-model {model}: cannot be loaded: {error}") from error
+    data = [
+        {"src": src, "mt": mt, "ref": ref}
+        for src, mt, ref in zip(source, hypotheses, references, strict=True)
+    ]
+    gpus = int(torch.cuda.is_available())
+    found: Any = scorer.predict(data, batch_size=batch_size, gpus=gpus, progress_bar=False)
+    signature = f"model:{model}|version:{version('unbabel-comet')}"
+    text = "hypotheses, references and source detokenised, cased"
+    return MetricScore("comet", 100 * float(found.system_score), signature, text)
+
+
+def find_model(model: str, download: bool) -> Path:
+    """The checkpoint file of a model.
+
+    Raises:
+        UserError: it is not here and must not, or cannot, be fetched
+    """
+    given = Path(model)
+    for path in (given, given / CHECKPOINT):
+        if path.is_file():
+            return path
+    if given.exists():
+        raise UserError(f"--comet-model {model}: has no {CHECKPOINT} in it")
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(repo_id=model, local_files_only=not download)) / CHECKPOINT
+    except Exception as error:  # its own, and those of the network
+        how = "could not be downloaded" if download else "give a path, or --comet-download"
+        raise UserError(f"--comet-model {model}: is not here: {how} ({error})") from error

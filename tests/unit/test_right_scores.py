@@ -1,0 +1,281 @@
+"""Scores that were wrong without a word: expected values by Moses' and sacreBLEU's own tools."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import sys
+import types
+from collections import Counter
+
+import numpy as np
+import pytest
+import sacrebleu
+from reference.multi_bleu import multi_bleu, ngrams, split_compounds
+from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesTokenizer
+
+from dc_nmt_plugin.commands import compare as compare_command
+from dc_nmt_plugin.commands import score as score_command
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.evaluation import comparemt
+
+# newstest-like German: hyphens that -a splits, quotes that are escaped, sentences in lower case
+REFERENCE = [
+    "Die 33-Fuß-Jacht der EU-Kommission lag vor der Nord-Ostsee-Küste.",
+    'Der Ex-Minister nannte das "Sparpaket" am Mittwoch eine Mogelpackung.',
+    "80-Jährige fahren im Durchschnitt 12 Kilometer pro Woche mit dem E-Bike.",
+    "Die Preise stiegen um 3,5 Prozent, sagte ein Sprecher der Bank.",
+    "Am 11. September-Denkmal legten die Gäste Kränze nieder.",
+    "Das Foto-Archiv - rund 20.000 Bilder - wird bis 2014 ins Netz gestellt.",
+]
+HYPOTHESES = [
+    "Die 33-Fuß-Yacht der EU-Kommission lag vor der Nordsee-Küste.",
+    'Der ehemalige Minister nannte das "Sparpaket" am Mittwoch ein Mogelpaket.',
+    "80-Jährige fahren im Schnitt 12 Kilometer pro Woche mit dem E-Bike.",
+    "Die Preise stiegen um 3,5 Prozent, sagte ein Sprecher der Bank.",
+    "Am 11. September-Denkmal haben die Gäste Kränze niedergelegt.",
+    "Das Foto-Archiv - rund 20.000 Bilder - soll bis 2014 ins Netz gehen.",
+]
+
+
+def moses(lines, aggressive):
+    tokenizer = MosesTokenizer(lang="de")
+    return [
+        tokenizer.tokenize(line, aggressive_dash_splits=aggressive, return_str=True)
+        for line in lines
+    ]
+
+
+def truecased(lines):
+    """Moses' truecaser on sentences whose first word is mostly written small."""
+    return [line[0].lower() + line[1:] for line in lines]
+
+
+def write(folder, **texts):
+    for name, lines in texts.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def score(folder, flags, capsys):
+    """(metric → score, metric → what was done to the text)."""
+    words = [str(folder / w) if (folder / w).exists() else w for w in flags.split()]
+    out = folder / "out.json"
+    assert score_command.main([*words, "--target-lang", "de", "--json", str(out)]) == 0
+    capsys.readouterr()
+    scores = json.loads(out.read_text())["scores"]
+    return {s["metric"]: s["score"] for s in scores}, {s["metric"]: s["text"] for s in scores}
+
+
+def test_compound_split_is_the_same_with_and_without_aggressive_hyphens(tmp_path, capsys):
+    found = {}
+    for name, aggressive in (("moses", False), ("moses-a", True)):
+        write(tmp_path, hyp=moses(HYPOTHESES, aggressive), ref=moses(REFERENCE, aggressive))
+        flags = f"--hypothesis hyp --tokenized --tokenized-reference ref --tokenizer {name}"
+        found[name], how = score(tmp_path, flags, capsys)
+        assert how["compound-split"].endswith("both: @-@ joined, hyphens inside words split")
+    assert " @-@ " in moses(REFERENCE, True)[0]
+    plain = [
+        [split_compounds(line) for line in moses(side, False)] for side in (HYPOTHESES, REFERENCE)
+    ]
+    expected = multi_bleu(*plain)  # get_ende_bleu.sh tokenises without -a
+    assert found["moses"]["compound-split"] == pytest.approx(expected)
+    assert found["moses-a"]["compound-split"] == pytest.approx(expected)
+
+
+def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
+    sides = {"hyp": HYPOTHESES, "ref": REFERENCE}
+    tokens = {name: truecased(moses(lines, True)) for name, lines in sides.items()}
+    write(tmp_path, **tokens)
+    flags = "--hypothesis hyp --tokenized --tokenized-reference ref --tokenizer moses-a --truecased"
+    found, how = score(tmp_path, flags, capsys)
+    case, join = MosesDetruecaser(), MosesDetokenizer(lang="de")
+    raw = {
+        name: [join.detokenize(case.detruecase(line), unescape=True) for line in lines]
+        for name, lines in tokens.items()
+    }
+    assert raw["ref"][0].startswith("Die 33-Fuß-Jacht")
+    expected = sacrebleu.corpus_bleu(raw["hyp"], [raw["ref"]]).score
+    assert found["mteval-v13a"] == pytest.approx(expected)
+    undone = "detruecased, moses-a undone"
+    assert how["mteval-v13a"] == f"hypotheses {undone}; reference {undone}"
+    # the tokenised lines stay as they are
+    assert found["multi-bleu"] == pytest.approx(multi_bleu(tokens["hyp"], tokens["ref"]))
+
+
+def test_what_was_done_is_said_of_generated_text_too(tmp_path, capsys):
+    write(tmp_path, ref=REFERENCE[:1])
+    (tmp_path / "gen").write_text("H-0\t-1\tDie 33 @-@ Fu@@ ß @-@ Jacht .\n", encoding="utf-8")
+    flags = "--generated gen --tokenized-reference ref --tokenizer moses-a"
+    _, how = score(tmp_path, flags, capsys)
+    assert how["mteval-v13a"].startswith("hypotheses BPE joined, moses-a undone; reference moses-a")
+    assert how["multi-bleu"] == "hypotheses as translated, BPE joined; reference as given"
+
+
+# -- compare-mt ------------------------------------------------------------------------------
+
+WEAK = ["das haus und der hund", "eine katze sitzt hier", "wir gehen nach hause"]
+NEVER = ["der hund und das x haus", "hier sitzt eine katze", "nach hause gehen wir jetzt"]
+
+
+def test_compare_mt_takes_no_match_for_no_match(tmp_path, monkeypatch):
+    """NEVER has every word and no 4-gram: multi-bleu.perl says 0, compare-mt said 35."""
+    monkeypatch.setattr(comparemt, "_analyses", lambda *_: [])
+    monkeypatch.setattr("compare_mt.reporters.ScoreReport.plot", lambda *_, **__: None)
+    partly = ["das haus und der x", "eine y sitzt hier", "z gehen nach hause"]
+    assert multi_bleu(NEVER, WEAK) == 0 and multi_bleu(partly, WEAK) > 0
+    systems = {"never": NEVER, "partly": partly}
+    steps = []
+    (test,) = comparemt.write_report(
+        tmp_path / "report", systems, WEAK, resamples=50, seed=3, progress=steps.append
+    )
+    assert len(steps) == 3 and "1 pairs" in steps[0]
+    np.random.seed(3)
+    wins = [0, 0]
+    for _ in range(50):
+        sample = np.random.choice(range(3), size=1, replace=True)
+        never, better = (
+            multi_bleu([lines[i] for i in sample], [WEAK[i] for i in sample])
+            for lines in systems.values()
+        )
+        wins[0] += never > better
+        wins[1] += better > never
+    assert [test.left_wins, test.right_wins] == [win / 50 for win in wins]
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert "0.0000" in page and _compare_mts_own(NEVER, WEAK) > 30
+    assert f"{_compare_mts_own(NEVER, WEAK):.4f}" not in page
+
+
+def _compare_mts_own(hypotheses, references):
+    """BLEU as compare-mt has it: the logarithm of a precision of 0 taken for 0."""
+    total, words = 0.0, [0, 0]
+    for n in range(1, 5):
+        counts = [0, 0]
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            ours, theirs = (Counter(ngrams(x.split(), n)) for x in (hypothesis, reference))
+            counts[0] += sum((ours & theirs).values())
+            counts[1] += ours.total()
+            words = [words[0] + ours.total(), words[1] + theirs.total()] if n == 1 else words
+        total += math.log(counts[0] / counts[1]) / 4 if counts[0] else 0
+    return 100 * min(1, math.exp(1 - words[1] / words[0])) * math.exp(total)
+
+
+# -- where text comes from, and what is scored -----------------------------------------------
+
+
+def test_gzip_and_standard_input(tmp_path, capsys, monkeypatch):
+    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE)
+    plain, _ = score(tmp_path, "--hypothesis hyp --reference ref", capsys)
+    for name in ("hyp", "ref"):
+        text = (tmp_path / name).read_bytes()
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text))
+    assert score(tmp_path, "--hypothesis hyp.gz --reference ref.gz", capsys)[0] == plain
+    stdin = types.SimpleNamespace(buffer=io.BytesIO((tmp_path / "hyp.gz").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert score(tmp_path, "--hypothesis - --reference ref", capsys)[0] == plain
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert result["hypotheses"] is None and result["texts"] is None  # the text is gone
+    (tmp_path / "cut.gz").write_bytes((tmp_path / "hyp.gz").read_bytes()[:40])
+    with pytest.raises(UserError, match=r"cut.gz: cannot be decompressed"):
+        score(tmp_path, "--hypothesis cut.gz --reference ref", capsys)
+
+
+def test_groups_of_metrics(tmp_path, capsys):
+    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE)
+    flags = "--hypothesis hyp --reference ref --tokenizer moses"
+    default = list(score(tmp_path, flags, capsys)[0])
+    for groups, expected in {
+        "default": default,
+        "all": default,
+        "raw": ["mteval-v13a", "mteval-v13a-lc", "chrf", "ter"],
+        "tokenized": ["multi-bleu", "multi-bleu-lc", "compound-split"],
+        "ter,tokenized,multi-bleu": ["ter", "multi-bleu", "multi-bleu-lc", "compound-split"],
+    }.items():
+        assert list(score(tmp_path, f"{flags} --metrics {groups}", capsys)[0]) == expected
+    with pytest.raises(UserError, match="comet needs --comet-model"):
+        score(tmp_path, f"{flags} --metrics raw,comet", capsys)
+
+
+class LengthModel:
+    """What COMET's models look like from outside; better the more alike three lengths are."""
+
+    def predict(self, data, batch_size, gpus, progress_bar):
+        assert batch_size > 0 and gpus in (0, 1) and not progress_bar
+        scores = [len(d["mt"]) / (len(d["ref"]) + len(d["src"])) for d in data]
+        return types.SimpleNamespace(system_score=sum(scores) / len(scores))
+
+
+@pytest.fixture
+def comet(monkeypatch):
+    asked = {}
+
+    def load_from_checkpoint(path, local_files_only):
+        asked.update(path=path, local=local_files_only)
+        return LengthModel()
+
+    module = types.ModuleType("comet")
+    module.load_from_checkpoint = load_from_checkpoint
+    monkeypatch.setitem(sys.modules, "comet", module)
+    monkeypatch.setattr("dc_nmt_plugin.evaluation.comet.version", lambda _: "2.2.7")
+    return asked
+
+
+def test_comet_of_a_model_given_by_path(tmp_path, capsys, comet):
+    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 6)
+    folder = tmp_path / "model"
+    (folder / "checkpoints").mkdir(parents=True)
+    (folder / "checkpoints" / "model.ckpt").write_text("")
+    flags = "--hypothesis hyp --reference ref --source src --comet-model model"
+    found, how = score(tmp_path, flags, capsys)
+    assert comet == {"path": str(folder / "checkpoints" / "model.ckpt"), "local": True}
+    expected = [len(h) / (len(r) + 6) for h, r in zip(HYPOTHESES, REFERENCE, strict=True)]
+    assert list(found)[-1] == "comet" and found["comet"] == pytest.approx(100 * sum(expected) / 6)
+    assert "mteval-v13a" in found and "detokenised" in how["comet"]
+    assert list(score(tmp_path, f"{flags} --metrics comet", capsys)[0]) == ["comet"]
+    write(tmp_path, src=["source"] * 5)
+    with pytest.raises(UserError, match="--source: 5 lines for 6 hypotheses"):
+        score(tmp_path, flags, capsys)
+
+
+def test_comet_downloads_only_when_asked(tmp_path, capsys, comet, monkeypatch):
+    asked = []
+
+    def snapshot_download(repo_id, local_files_only):
+        asked.append(local_files_only)
+        if local_files_only:
+            raise FileNotFoundError("not in the cache")
+        return tmp_path
+
+    hub = types.ModuleType("huggingface_hub")
+    hub.snapshot_download = snapshot_download
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 6)
+    flags = "--hypothesis hyp --reference ref --source src --comet-model Unbabel/wmt22-comet-da"
+    with pytest.raises(UserError, match=r"wmt22-comet-da: is not here: .*--comet-download"):
+        score(tmp_path, flags, capsys)
+    score(tmp_path, f"{flags} --comet-download", capsys)
+    assert asked == [True, False] and comet["local"] is False
+
+
+def test_comet_that_is_not_installed_names_the_extra(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "comet", None)
+    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 6)
+    flags = "--hypothesis hyp --reference ref --source src --comet-model x"
+    with pytest.raises(UserError, match=r"pip install 'dc_nmt_plugin\[comet\]'"):
+        score(tmp_path, flags, capsys)
+
+
+def test_compare_names_systems_as_they_were_scored(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, a=HYPOTHESES, b=REFERENCE, ref=REFERENCE)
+    for file, name in (("a", "baseline"), ("b", "oracle")):
+        flags = (
+            f"--hypothesis {file} --reference ref --target-lang de --name {name} --json {file}.json"
+        )
+        score_command.main(flags.split())
+    compare_command.main(["a.json", "b.json", "--json", "found.json"])
+    printed = capsys.readouterr()
+    found = json.loads((tmp_path / "found.json").read_text())["comparisons"]
+    assert [c["name"] for c in found] == ["baseline", "oracle"]
+    assert "paired bootstrap of 2 systems, 6 sentences" in printed.err
