@@ -12,6 +12,20 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+# name of a recipe's folder → directions
+TASKS: Mapping[str, tuple[str, ...]] = {
+    "wmt14_en_de": ("en-de",),
+    "wmt17_zh_en": ("zh-en",),
+    "wmt13_es_en": ("es-en",),
+    "un_en_zh": ("en-zh",),
+    "iwslt14_es_en": ("es-en", "en-es"),
+    "iwslt14_ro_en": ("ro-en", "en-ro"),
+    "iwslt14_de_en": ("de-en",),
+    "iwslt15_en_vi": ("en-vi", "vi-en"),
+    "iwslt15_fr_en": ("fr-en", "en-fr"),
+    "wikipedia": ("en",),
+}
+SUBSETS = ("test", "valid", "newstest2015", "newstest2016")
 SCORES = ("mteval-v13a", "multi-bleu", "multi-bleu-lc", "sacrebleu", "zh-words")
 
 # what of an entry decides whether it is of a run; "model" is every effective setting

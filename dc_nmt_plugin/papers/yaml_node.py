@@ -100,6 +100,19 @@ class Node:
             for name, value in values.items()
         }
 
+    def refuse_unknown(self, key: str, names: Iterable[str], known: Iterable[str]) -> None:
+        """Raises UserError at a name that is not known."""
+        for name in names:
+            problem = choice_problem(f"{self.where}: {key}", name, known)
+            if problem:
+                raise UserError(problem)
+
+    def refuse_twice(self, what: str, names: list[str]) -> None:
+        """Raises UserError at a name that is there twice."""
+        for name in names:
+            if names.count(name) > 1:
+                raise self.problem(f"{what} {name!r} is there twice")
+
 
 def read_yaml(path: Path, keys: Iterable[str]) -> Node:
     """The mapping that a file holds.
