@@ -91,7 +91,8 @@ class _Reader:
         if measure == "score":
             measure = "bleu" if system.other else fixed.choice("score", SCORES)
         task = fixed.choice("task", TASKS) if "task" in fixed.values else ""
-        against = fixed.text("against", item.text("baseline", ""))
+        baseline = item.text("baseline", "")
+        against = fixed.text("against", "" if baseline == label else baseline)
         fixed.refuse_unknown("against", [against] if against else [], [*rows, *self.systems])
         entry = Entry(
             document=self.name,
@@ -111,7 +112,7 @@ class _Reader:
             value=cell.number("value"),
             difference=cell.number("difference"),
             p=cell.number("p"),
-            against="" if against == label else against,
+            against=against,
             text=cell.text("text", ""),
             read=cell.choice("read", ("table", "prose"), "table"),
             absent=cell.text("absent", ""),
