@@ -12,9 +12,12 @@ _PART = ("name", "shows", "rows", "columns", *STATE)
 # what produces a measure, where the item does not say it
 _BY = {
     **dict.fromkeys((*SCORES, "bleu"), "score"),
-    **{"params": "params", "train-steps": "bench", "train-words": "bench"},
-    **{"decode-sentences": "bench", "decode-tokens": "bench", "perplexity": "language-model"},
-    **{"accuracy": "probing", "ranking": "ranking", "setting": "settings"},
+    **dict.fromkeys(("train-steps", "train-words", "decode-sentences", "decode-tokens"), "bench"),
+    "params": "params",
+    "perplexity": "language-model",
+    "accuracy": "probing",
+    "ranking": "ranking",
+    "setting": "settings",
 }
 
 
@@ -61,7 +64,7 @@ def parts_of(
             for entry in own:
                 nodes = row, columns[entry.column], item
                 yield _part(f"{label}, {entry.column}", nodes, [entry])
-        elif own or not any(entry.row == label for entry in entries) and label not in taken_rows:
+        elif own or (not any(entry.row == label for entry in entries) and label not in taken_rows):
             yield _part(label, (row, item), own)
     for node, picked in named:
         yield _part(node.text("name"), (node, item), picked, node.text("shows", ""))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError
 from .parts import STATE, parts_of, state_of
 from .schema import MEASURES, SCORES, SUBSETS, TASKS, Document, Entry, Item, System, Training
 from .settings import DECODING, TRAINING, flag_types, model_settings, typed
@@ -151,7 +152,7 @@ class _Reader:
                 key: tuple(typed(key, value, types) for value in values)
                 for key, values in Node(node.values.get("readings", {}), node.where).values.items()
             }
-            model_settings(arch, flags)
+            _check_system(arch, tuple(sorted(flags.items())))
         except UserError as error:
             raise fixed.problem(f"system {name}: {error}") from error
         return System(name, arch, flags, readings)
@@ -160,6 +161,11 @@ class _Reader:
         if "training" not in fixed.values:
             return None
         return self.trainings[fixed.choice("training", self.trainings)]
+
+
+@cache
+def _check_system(arch: str, flags: tuple[tuple[str, Any], ...]) -> None:
+    model_settings(arch, dict(flags))
 
 
 def _cells(item: Node, columns: Mapping[str, Node], row: Node) -> Iterator[tuple[str, Node]]:

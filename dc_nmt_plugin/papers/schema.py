@@ -39,7 +39,8 @@ class Measure:
 
     Attributes:
         unit: as it is written behind the number
-        fixed_by: what of a run it depends on; empty: it is not of a run
+        fixed_by: what of a run it depends on, beside :attr:`Entry.of`; empty: it is not of a run.
+            ``of`` among it: it has no meaning without
     """
 
     unit: str

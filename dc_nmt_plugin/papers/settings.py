@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from ..errors import UserError, choice_problem
 
+
+def betas(text: str) -> tuple[float, ...]:
+    """Adam's two rates, from ``(0.9, 0.98)``."""
+    return tuple(float(part) for part in text.strip("()[] ").split(","))
+
+
 # what a document can fix of a training, of a search
-TRAINING: Mapping[str, type] = {
+TRAINING: Mapping[str, Callable[[str], Any]] = {
     "tokens": int,  # of an update, all GPUs together
     "updates": int,
     "optimizer": str,
-    "adam_betas": str,
+    "adam_betas": betas,
     "adam_eps": float,
     "adadelta_rho": float,
     "adadelta_eps": float,
@@ -23,21 +28,15 @@ TRAINING: Mapping[str, type] = {
     "label_smoothing": float,
     "sentence_avg": bool,
 }
-DECODING: Mapping[str, type] = {
+DECODING: Mapping[str, Callable[[str], Any]] = {
     "beam": int,
     "lenpen": float,
     "length_penalty": str,
     "mask_source_layers": str,
     "no_aux_fusion": bool,
 }
-DECODING_DEFAULTS = {
-    **{"beam": 5, "lenpen": 1.0, "length_penalty": "fairseq"},
-    **{"mask_source_layers": "", "no_aux_fusion": False},
-}
-# they change how a model is computed or saved, not what it computes
-_WITHOUT_EFFECT = (
-    *("checkpoint_activations", "xagg_checkpoint", "encoder_embed_path", "decoder_embed_path"),
-)
+# they change how a model is computed, not what it computes
+_WITHOUT_EFFECT = ("checkpoint_activations", "xagg_checkpoint")
 
 
 @cache
@@ -47,18 +46,18 @@ def _known() -> dict[str, Any]:
     return dict(architectures())
 
 
-def _config_of(arch: str) -> Any:
+def config_of(arch: str) -> Any:
+    """The dataclass of an architecture's flags.
+
+    Raises:
+        UserError: no such value of ``--arch``
+    """
     from ..models.presets import MODELS
 
     problem = choice_problem("architecture", arch, _known())
     if problem:
         raise UserError(problem)
     return MODELS[_known()[arch].model][1]
-
-
-def check_architecture(arch: str) -> None:
-    """Raises UserError where there is no such value of ``--arch``."""
-    _config_of(arch)
 
 
 def typed(name: str, text: str, types: Mapping[str, Any]) -> Any:
@@ -82,11 +81,12 @@ def typed(name: str, text: str, types: Mapping[str, Any]) -> Any:
         raise UserError(f"{name}: {text!r} is no {kind.__name__}") from None
 
 
+@cache
 def flag_types(arch: str) -> dict[str, Any]:
     """The type of every model setting of an architecture."""
     from ..models.options import defaults
 
-    config = _config_of(arch)
+    config = config_of(arch)
     hints = typing.get_type_hints(config)
     return {name: hints[name] for name in defaults(config)}
 
@@ -107,7 +107,7 @@ def model_settings(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     """
     from ..models.options import defaults
 
-    config = _config_of(arch)
+    config = config_of(arch)
     values = {**defaults(config), **_known()[arch].settings, **flags}
     unknown = [choice_problem("setting", name, defaults(config)) for name in flags]
     if any(unknown):
@@ -155,20 +155,3 @@ def _transformer(values: dict[str, Any], cfg: Any) -> dict[str, Any]:
     if values["share_all_embeddings"]:
         values["share_decoder_input_output_embed"] = True
     return values
-
-
-def flags_of(arch: str, words: Sequence[str]) -> dict[str, Any]:
-    """The model settings that a ``fairseq-train`` command gives, by field name.
-
-    Raises:
-        UserError: an unknown architecture, or a value of another type
-    """
-    from ..models.options import add_flags
-
-    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False, add_help=False)
-    add_flags(parser, _config_of(arch))
-    try:
-        given, _ = parser.parse_known_args(list(words))
-    except argparse.ArgumentError as error:
-        raise UserError(str(error)) from error
-    return {name: value for name, value in vars(given).items() if value is not None}

@@ -13,7 +13,7 @@ from ..errors import UserError, choice_problem
 
 
 class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
-    """Scalars stay text, so that 28.80 keeps its decimals; a key that is there twice is an error."""
+    """Scalars stay text, so that 28.80 keeps its decimals; a key that comes twice is an error."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
@@ -96,8 +96,7 @@ class Node:
         """A mapping of names to mappings."""
         values = Node(self.values.get(key, {}), f"{self.where}, {key}").values
         return {
-            name: Node(value or {}, f"{self.where}, {name}", keys)
-            for name, value in values.items()
+            name: Node(value or {}, f"{self.where}, {name}", keys) for name, value in values.items()
         }
 
     def refuse_unknown(self, key: str, names: Iterable[str], known: Iterable[str]) -> None:
