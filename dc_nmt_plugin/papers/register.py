@@ -1,0 +1,47 @@
+"""The register of published numbers: all five documents, and what is in them by name."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from ..errors import UserError, choice_problem
+from .reader import read_file
+from .schema import Document, Item
+
+DATA = Path(__file__).parent / "data"
+DOCUMENTS = ("dual-context", "context-aware", "cross-aggregation", "thesis", "residual-decoder")
+
+
+def read_register() -> tuple[Document, ...]:
+    """All five documents."""
+    return tuple(read_document(name) for name in DOCUMENTS)
+
+
+@cache
+def read_document(name: str) -> Document:
+    """A document of the register by its name, such as ``thesis``.
+
+    Raises:
+        UserError: no such document
+    """
+    problem = choice_problem("document", name, DOCUMENTS)
+    if problem:
+        raise UserError(problem)
+    return read_file(DATA / f"{name}.yaml")
+
+
+def find_item(name: str) -> Item:
+    """An item by ``DOCUMENT, ITEM``, such as ``thesis, Table 3.4`` or ``thesis, Fig. 3.6``.
+
+    Raises:
+        UserError: no such item, with the nearest
+    """
+    document, _, item = (part.strip() for part in name.partition(","))
+    items = {found.name: found for found in read_document(document).items}
+    full = re.sub(r"^(?:fig(?:ure|\.)?)\s*(?=\d)", "Figure ", item, flags=re.IGNORECASE)
+    full = re.sub(r"^(?:tab(?:le|\.)?)\s*(?=\d)", "Table ", full, flags=re.IGNORECASE)
+    if full not in items:
+        raise UserError(str(choice_problem(f"item of {document}", full, items)))
+    return items[full]

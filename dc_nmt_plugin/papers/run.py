@@ -1,0 +1,161 @@
+"""What a run of ours fixes, from its commands, in the register's words."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import UserError
+from ..flags import flag_value
+from .settings import DECODING, TRAINING, betas, config_of, model_settings
+
+# fairseq's, where a command does not give the flag
+_TRAINING_DEFAULTS: Mapping[str, Any] = {
+    "optimizer": None,
+    "adam_betas": (0.9, 0.999),
+    "adam_eps": 1e-8,
+    "adadelta_rho": 0.9,
+    "adadelta_eps": 1e-6,
+    "lr_scheduler": "fixed",
+    "label_smoothing": 0.0,
+    "sentence_avg": False,
+}
+_DECODING_DEFAULTS: Mapping[str, Any] = {
+    "beam": 5,
+    "lenpen": 1.0,
+    "length_penalty": "fairseq",
+    "mask_source_layers": "",
+    "no_aux_fusion": False,
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One trained model, decoded in one way.
+
+    Attributes:
+        task: name of the recipe's folder; `direction`, such as ``vi-en``
+        arch: value of ``--arch``
+        flags: model settings on top of the architecture's, by field name
+        training: keys of :data:`~.settings.TRAINING`
+        subset: ``test``, ``valid`` or another one of :data:`~.schema.SUBSETS`
+        part: decoder, ``main`` or ``aux:1``
+        decoding: keys of :data:`~.settings.DECODING`
+        of: what of it a number is, such as a length group; "" for all of the subset
+    """
+
+    task: str
+    direction: str
+    arch: str
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    subset: str = "test"
+    part: str = "main"
+    decoding: Mapping[str, Any] = field(default_factory=dict)
+    of: str = ""
+
+    @classmethod
+    def of_commands(
+        cls,
+        task: str,
+        direction: str,
+        train: Sequence[str],
+        generate: Sequence[str],
+        subset: str = "test",
+        workers: int = 1,
+    ) -> Run:
+        """A run from the words of its ``fairseq-train`` and ``fairseq-generate``.
+
+        Args:
+            workers: processes that trained, where the command does not say it
+
+        Raises:
+            UserError: no or an unknown ``--arch``, or a value of another type
+        """
+        arch = flag_value(train, "--arch") or flag_value(train, "-a")
+        if arch is None:
+            raise UserError("the training's command has no --arch")
+        return cls(
+            task,
+            direction,
+            arch,
+            flags_of(arch, train),
+            training_of(train, workers),
+            subset,
+            flag_value(generate, "--decode-with") or "main",
+            decoding_of(generate),
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Everything, flat: ``task``, ``model.encoder_layers``, ``decoding.beam`` …"""
+        model = model_settings(self.arch, self.flags)
+        decoding = {**_DECODING_DEFAULTS, **self.decoding}
+        return {
+            **{name: getattr(self, name) for name in ("task", "direction", "subset", "part", "of")},
+            **{f"model.{name}": value for name, value in model.items()},
+            **{f"training.{name}": value for name, value in self.training.items()},
+            **{f"decoding.{name}": value for name, value in decoding.items()},
+        }
+
+
+def flags_of(arch: str, words: Sequence[str]) -> dict[str, Any]:
+    """The model settings that a ``fairseq-train`` command gives, by field name.
+
+    Raises:
+        UserError: an unknown architecture, or a value of another type
+    """
+    from ..models.options import add_flags
+
+    # as fairseq: a switch that is not given leaves the architecture's own value
+    parser = argparse.ArgumentParser(
+        allow_abbrev=False, add_help=False, argument_default=argparse.SUPPRESS
+    )
+    add_flags(parser, config_of(arch))
+    message = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(message):
+            given, _ = parser.parse_known_args(list(words))
+    except SystemExit:
+        raise UserError(message.getvalue().strip().rpartition("error: ")[2]) from None
+    return vars(given)
+
+
+def training_of(words: Sequence[str], workers: int = 1) -> dict[str, Any]:
+    """The training settings of a ``fairseq-train`` command that a document can fix."""
+    found: dict[str, Any] = dict(_TRAINING_DEFAULTS)
+    for name, kind in TRAINING.items():
+        flag = f"--{name.replace('_', '-')}"
+        if name == "sentence_avg":
+            found[name] = flag in words
+        elif (text := flag_value(words, flag)) is not None:
+            found[name] = betas(text) if name == "adam_betas" else _as(kind, flag, text)
+    for name, flag in (("tokens", "--max-tokens"), ("updates", "--max-update")):
+        if (text := flag_value(words, flag)) is not None:
+            found[name] = int(_as(float, flag, text))
+    if "tokens" in found:
+        processes = flag_value(words, "--distributed-world-size") or workers
+        found["tokens"] *= int(processes) * int(flag_value(words, "--update-freq") or 1)
+    return found
+
+
+def decoding_of(words: Sequence[str]) -> dict[str, Any]:
+    """The settings of a ``fairseq-generate`` command that a document can fix."""
+    found = dict(_DECODING_DEFAULTS)
+    for name, kind in DECODING.items():
+        flag = f"--{name.replace('_', '-')}"
+        if name == "no_aux_fusion":
+            found[name] = flag in words
+        elif (text := flag_value(words, flag)) is not None:
+            found[name] = _as(kind, flag, text)
+    return found
+
+
+def _as(kind: Any, flag: str, text: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise UserError(f"{flag}: {text!r} is no {kind.__name__}") from None

@@ -1,0 +1,242 @@
+"""What the register of published numbers consists of.
+
+A :class:`Document` has :class:`Item`s (tables, figures, experiments without a number). An item has
+:class:`Part`s, what a reader can ask for by itself (a row of a table, its column of parameters, a
+curve), and :class:`Entry` objects, one for each cell: a number and everything that it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+# name of a recipe's folder → directions
+TASKS: Mapping[str, tuple[str, ...]] = {
+    "wmt14_en_de": ("en-de",),
+    "wmt17_zh_en": ("zh-en",),
+    "wmt13_es_en": ("es-en",),
+    "un_en_zh": ("en-zh",),
+    "iwslt14_es_en": ("es-en", "en-es"),
+    "iwslt14_ro_en": ("ro-en", "en-ro"),
+    "iwslt14_de_en": ("de-en",),
+    "iwslt15_en_vi": ("en-vi", "vi-en"),
+    "iwslt15_fr_en": ("fr-en", "en-fr"),
+    "wikipedia": ("en",),
+}
+SUBSETS = ("test", "valid", "newstest2015", "newstest2016")
+SCORES = ("mteval-v13a", "multi-bleu", "multi-bleu-lc", "sacrebleu", "zh-words")
+
+# what of an entry decides whether it is of a run; "model" is every effective setting
+_TRAINED = ("task", "direction", "model", "training")
+_DECODED = (*_TRAINED, "subset", "part", "decoding")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a number is.
+
+    Attributes:
+        unit: as it is written behind the number
+        fixed_by: what of a run it depends on, beside :attr:`Entry.of`; empty: it is not of a run.
+            ``of`` among it: it has no meaning without
+    """
+
+    unit: str
+    fixed_by: tuple[str, ...]
+
+
+MEASURES: dict[str, Measure] = {
+    **{name: Measure("BLEU", _DECODED) for name in SCORES},
+    # other authors' scores: which program counted is not printed
+    "bleu": Measure("BLEU", ()),
+    "params": Measure("M", ("task", "direction", "model")),
+    "train-steps": Measure("steps/s", ("task", "direction", "model", "training")),
+    "train-words": Measure("words/s", ("task", "direction", "model", "training")),
+    "decode-sentences": Measure("sentences/s", _DECODED),
+    "decode-tokens": Measure("tokens/s", _DECODED),
+    "perplexity": Measure("", (*_TRAINED, "subset")),
+    "accuracy": Measure("%", (*_TRAINED, "of")),
+    "sentences": Measure("", ("task", "direction", "subset", "of")),
+    "share": Measure("%", (*_TRAINED, "subset", "of")),
+    "ranking": Measure("%", (*_DECODED, "of")),
+    "precision": Measure("", (*_TRAINED, "subset", "of")),
+    "divergence": Measure("nats", (*_TRAINED, "subset", "of")),
+    "dependency": Measure("nats", (*_DECODED, "of")),
+    "gate": Measure("", (*_TRAINED, "subset", "of")),
+    "distance": Measure("tokens", (*_TRAINED, "subset", "of")),
+    "entropy": Measure("nats", (*_TRAINED, "subset", "of")),
+    "attention": Measure("", (*_DECODED, "of")),
+    "significance": Measure("p", _DECODED),
+    "text": Measure("", _DECODED),
+    "setting": Measure("", ()),
+}
+
+# run: commands exist; reported: printed by others, nothing to run; drawing: nothing to measure
+STATES = ("run", "partly", "needs", "reported", "drawing")
+
+
+@dataclass(frozen=True)
+class State:
+    """Whether something can be produced; `missing` says in a sentence what it lacks."""
+
+    kind: str
+    missing: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.missing}" if self.missing else self.kind
+
+
+@dataclass(frozen=True)
+class System:
+    """What was trained.
+
+    Attributes:
+        name: as documents and items call it
+        arch: value of ``--arch``, with its size; "" for systems of other authors
+        flags: settings on top of the architecture's, by their field names
+        readings: settings that the paper leaves open → every value that it can mean
+        other: whose system it is, as printed; "" where it is one of the six architectures
+    """
+
+    name: str
+    arch: str = ""
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    readings: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    other: str = ""
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings of training that a document fixes.
+
+    Attributes:
+        name: of the section of ``papers.ini`` that trains like this
+        source: where they are printed
+        fixed: what is printed; what is not is a choice, and compared with nothing
+    """
+
+    name: str
+    source: str
+    fixed: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table, or one number of a figure or of the text.
+
+    Attributes:
+        document, item, row, column: where it stands
+        system: what it is of
+        task, direction, subset: on what; `set` is the subset's own name
+        training: with what it was trained, None where that is open
+        part: decoder, ``main`` or ``aux:1``
+        decoding: what the document fixes of the search
+        measure: key of :data:`MEASURES`
+        of: what else it is of: a length group, a layer, a probing task
+        value: as printed, with its decimals; None where only a difference or a picture is printed
+        difference: printed difference to the row `against`
+        p: printed level of significance of that difference
+        against: row or system that it is compared with
+        text: a cell that is no number
+        read: ``table``, or ``prose`` where the text says what a picture shows
+        absent: why neither value nor difference is here
+        note: doubts
+    """
+
+    document: str
+    item: str
+    row: str
+    column: str
+    system: System
+    measure: str
+    task: str = ""
+    direction: str = ""
+    subset: str = ""
+    set: str = ""
+    training: Training | None = None
+    part: str = "main"
+    decoding: Mapping[str, Any] = field(default_factory=dict)
+    of: str = ""
+    value: Decimal | None = None
+    difference: Decimal | None = None
+    p: Decimal | None = None
+    against: str = ""
+    text: str = ""
+    read: str = "table"
+    absent: str = ""
+    note: str = ""
+
+    @property
+    def place(self) -> str:
+        """Such as ``thesis, Table 3.4, M-00, n = 2``."""
+        return f"{self.document}, {self.item}, {self.row}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What can be asked for by itself.
+
+    Attributes:
+        name: unique in its item
+        shows: what it is, where the name does not say it
+        state: whether it can be produced
+        by: what produces it: a command or an analysis
+        entries: its cells; none for a curve, or a mark of significance
+    """
+
+    name: str
+    shows: str
+    state: State
+    by: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table, a figure, or an experiment without a number.
+
+    Attributes:
+        name: such as ``Table 3.4``
+        title: what it shows
+        place: section and page
+        state: of the whole
+        baseline: row with which the others are compared
+        rows, columns: labels as printed, in order
+        note: what is to be known about it
+    """
+
+    document: str
+    name: str
+    title: str
+    place: str
+    state: State
+    baseline: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    parts: tuple[Part, ...]
+    entries: tuple[Entry, ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """One of the five documents.
+
+    Attributes:
+        name: such as ``thesis``
+        title, cites: what it is, and its key in REFERENCES.bib
+        trainings: name → settings that it fixes
+    """
+
+    name: str
+    title: str
+    cites: str
+    trainings: Mapping[str, Training]
+    items: tuple[Item, ...]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Of all items, in order."""
+        return [entry for item in self.items for entry in item.entries]

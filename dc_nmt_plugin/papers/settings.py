@@ -1,0 +1,157 @@
+"""Effective settings: of an entry of the register, and of a run, in the same words."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from ..errors import UserError, choice_problem
+
+
+def betas(text: str) -> tuple[float, ...]:
+    """Adam's two rates, from ``(0.9, 0.98)``."""
+    return tuple(float(part) for part in text.strip("()[] ").split(","))
+
+
+# what a document can fix of a training, of a search
+TRAINING: Mapping[str, Callable[[str], Any]] = {
+    "tokens": int,  # of an update, all GPUs together
+    "updates": int,
+    "optimizer": str,
+    "adam_betas": betas,
+    "adam_eps": float,
+    "adadelta_rho": float,
+    "adadelta_eps": float,
+    "lr_scheduler": str,
+    "label_smoothing": float,
+    "sentence_avg": bool,
+}
+DECODING: Mapping[str, Callable[[str], Any]] = {
+    "beam": int,
+    "lenpen": float,
+    "length_penalty": str,
+    "mask_source_layers": str,
+    "no_aux_fusion": bool,
+}
+# they change how a model is computed, not what it computes
+_WITHOUT_EFFECT = ("checkpoint_activations", "xagg_checkpoint")
+
+
+@cache
+def _known() -> dict[str, Any]:
+    from ..models.presets import architectures
+
+    return dict(architectures())
+
+
+def config_of(arch: str) -> Any:
+    """The dataclass of an architecture's flags.
+
+    Raises:
+        UserError: no such value of ``--arch``
+    """
+    from ..models.presets import MODELS
+
+    problem = choice_problem("architecture", arch, _known())
+    if problem:
+        raise UserError(problem)
+    return MODELS[_known()[arch].model][1]
+
+
+def typed(name: str, text: str, types: Mapping[str, Any]) -> Any:
+    """A setting's value from its text.
+
+    Raises:
+        UserError: no such setting, or a value of another type
+    """
+    problem = choice_problem("setting", name, types)
+    if problem:
+        raise UserError(problem)
+    kind = types[name]
+    kind = next((part for part in typing.get_args(kind) if part is not type(None)), kind)
+    if kind is bool:
+        if text not in ("true", "false"):
+            raise UserError(f"{name}: {text!r} is neither true nor false")
+        return text == "true"
+    try:
+        return kind(text)
+    except ValueError:
+        raise UserError(f"{name}: {text!r} is no {kind.__name__}") from None
+
+
+@cache
+def flag_types(arch: str) -> dict[str, Any]:
+    """The type of every model setting of an architecture."""
+    from ..models.options import defaults
+
+    config = config_of(arch)
+    hints = typing.get_type_hints(config)
+    return {name: hints[name] for name in defaults(config)}
+
+
+def model_settings(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Every effective setting of a model, equal for equal models however they are spelt.
+
+    Defaults are filled in, ranges written out, and settings of what a model does not have are left
+    out: ``--source-layers 6`` of six layers is the default, and ``--dc-kernel-size`` says nothing
+    without dual context.
+
+    Args:
+        arch: value of ``--arch``
+        flags: settings on top of its own, by field name
+
+    Raises:
+        UserError: an unknown architecture or setting, or settings that contradict each other
+    """
+    from ..models.options import defaults
+
+    config = config_of(arch)
+    values = {**defaults(config), **_known()[arch].settings, **flags}
+    unknown = [choice_problem("setting", name, defaults(config)) for name in flags]
+    if any(unknown):
+        raise UserError("\n".join(problem for problem in unknown if problem))
+    cfg = config()
+    for name, value in values.items():
+        setattr(cfg, name, value)
+    cfg.check()
+    for name in _WITHOUT_EFFECT:
+        values.pop(name, None)
+    values["architecture"] = _known()[arch].model
+    if "source_features" in values:
+        return _transformer(values, cfg)
+    if "attention_dim" in values:
+        values["attention_dim"] = values["attention_dim"] or 2 * values["hidden_dim"]
+    return {key: value for key, value in values.items() if not key.endswith("_positions")}
+
+
+def _transformer(values: dict[str, Any], cfg: Any) -> dict[str, Any]:
+    kinds = set()
+    for side in ("encoder", "decoder"):
+        if cfg.xagg_iterations == 0 and values[f"{side}_self_attention"] == "cross_aggregation":
+            values[f"{side}_self_attention"] = "standard"  # routing that never happens
+        kind = values[f"{side}_self_attention"]
+        first, last = cfg.layer_range(side)
+        values[f"{side}_self_attention_layers"] = f"{first}-{last}"
+        if kind == "standard":
+            values.pop(f"{side}_self_attention_layers")
+        if not values[f"{side}_learned_pos"]:  # sinusoids are as long as they are asked to be
+            values.pop("max_source_positions" if side == "encoder" else "max_target_positions")
+        kinds.add(kind)
+    for prefix, kind in (
+        *(("dc_", "dual_context"), ("ctx_", "context_aware"), ("xagg_", "cross_aggregation")),
+    ):
+        if kind not in kinds:
+            values = {key: value for key, value in values.items() if not key.startswith(prefix)}
+    if values.get("xagg_routing") == "vertical":
+        values.pop("xagg_init")
+    if values.get("xagg_routing") == "horizontal":
+        values.pop("xagg_head_weights")
+    values["source_layers"] = cfg.num_source_layers
+    values["aux_layers"] = ",".join(map(str, cfg.auxiliary_layers))
+    if not cfg.auxiliary_layers:
+        values.pop("aux_weight")
+    if values["share_all_embeddings"]:
+        values["share_decoder_input_output_embed"] = True
+    return values
