@@ -28,10 +28,6 @@ def test_every_document_has_its_file_and_its_citation():
         assert f"{{{document.cites}," in bibliography
 
 
-def test_data_is_in_the_wheel():
-    assert '"dc_nmt_plugin.papers": ["data/*.yaml"]' in (ROOT / "setup.py").read_text("utf-8")
-
-
 # tables, figures, and experiments without a number: what each document has
 NUMBERED = {
     "dual-context": (5, 5, 1),
