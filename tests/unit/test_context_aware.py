@@ -8,15 +8,15 @@ import torch
 from reference.context_aware import context_aware_self_attention, mean_rows
 from torch.utils.checkpoint import checkpoint
 
-from dc_nmt_plugin.modules.context_aware import CONTEXTS, SIDES, ContextAwareSelfAttention
-from dc_nmt_plugin.modules.core.attention import SelfAttention
+from dc_nmt_plugin.modules.context_aware import CONTEXTS, MIXED, ContextAwareSelfAttention
+from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.core.history import LayerHistory
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.diagnostics.gates import gate_totals, token_total
 
 WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)
-KINDS = list(itertools.product(CONTEXTS, SIDES))
+KINDS = list(itertools.product(CONTEXTS, MIXED))
 
 
 def build(context, on, layer=3, width=WIDTH, heads=HEADS, **kwargs):
@@ -61,9 +61,9 @@ def paper_weights(module, context):
         weights[f"W_{name}"], weights[f"b_{name}"] = w.t(), b
     weights["W_O"], weights["b_O"] = module.out_proj.weight.t(), module.out_proj.bias
     if module.has_context:
-        for i, side in enumerate(module.sides):
+        for i, side in enumerate(module.mixed):
             name = side.upper()
-            weights[f"U_{name}"] = module.context_proj.weight.chunk(len(module.sides))[i].t()
+            weights[f"U_{name}"] = module.context_proj.weight.chunk(len(module.mixed))[i].t()
             weights[f"VH_{name}"] = module.gate_input[i]
             weights[f"VC_{name}"] = module.gate_context[i]
     return weights

@@ -9,8 +9,8 @@ from fairseq.dataclass import FairseqDataclass
 
 from ...errors import ConfigError, choice_problem
 from ...modules.context_aware import CONTEXTS, context_levels
-from ...modules.context_aware import SIDES as CONTEXT_SIDES
-from ...modules.cross_aggregation import HEAD_WEIGHTS, INITS, ROUTINGS
+from ...modules.context_aware import MIXED
+from ...modules.cross_aggregation import DIRECTIONS, HEAD_WEIGHTS, INITS
 
 SELF_ATTENTION_KINDS = ("standard", "dual_context", "context_aware", "cross_aggregation")
 SIDES = ("encoder", "decoder")
@@ -81,9 +81,9 @@ class TransformerConfig(FairseqDataclass):
 
     ctx_context: str = _flag("deep-global+deep", f"context-aware: {', '.join(CONTEXTS)}")
     ctx_on: str = _flag(
-        "both", f"context-aware: what is mixed with the context: {', '.join(CONTEXT_SIDES)}"
+        "both", f"context-aware: what is mixed with the context: {', '.join(MIXED)}"
     )
-    xagg_routing: str = _flag("both", f"cross aggregation: routing, {', '.join(ROUTINGS)}")
+    xagg_routing: str = _flag("both", f"cross aggregation: routing, {', '.join(DIRECTIONS)}")
     xagg_init: str = _flag("zero", f"cross aggregation: horizontal routing starts at {INITS}")
     xagg_iterations: int = _flag(3, "cross aggregation: routing iterations; 0 is plain attention")
     xagg_head_weights: str = _flag(
@@ -215,8 +215,8 @@ class TransformerConfig(FairseqDataclass):
     def _check_kinds(self) -> list[str]:
         found = [
             choice_problem("--ctx-context", self.ctx_context, CONTEXTS),
-            choice_problem("--ctx-on", self.ctx_on, CONTEXT_SIDES),
-            choice_problem("--xagg-routing", self.xagg_routing, ROUTINGS),
+            choice_problem("--ctx-on", self.ctx_on, MIXED),
+            choice_problem("--xagg-routing", self.xagg_routing, DIRECTIONS),
             choice_problem("--xagg-init", self.xagg_init, INITS),
             choice_problem("--xagg-head-weights", self.xagg_head_weights, HEAD_WEIGHTS),
         ]

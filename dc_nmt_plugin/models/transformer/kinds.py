@@ -7,7 +7,8 @@ from typing import Any
 from torch import nn
 
 from ...modules.context_aware import ContextAwareSelfAttention
-from ...modules.core.attention import SelfAttention, SourceAttention
+from ...modules.core.attention import SourceAttention
+from ...modules.core.self_attention import SelfAttention
 from ...modules.cross_aggregation import CrossAggregationSelfAttention
 from ...modules.dual_context import DualContextAttention
 from ...modules.layer_aggregation import (
@@ -39,7 +40,7 @@ def build_self_attention(cfg: TransformerConfig, side: str, layer: int) -> nn.Mo
     if kind == "cross_aggregation":
         return CrossAggregationSelfAttention(
             **common,
-            routing=cfg.xagg_routing,
+            directions=cfg.xagg_routing,
             init=cfg.xagg_init,
             iterations=cfg.xagg_iterations,
             head_weights=cfg.xagg_head_weights,
