@@ -111,9 +111,7 @@ class ContextAwareSelfAttention(SelfAttention):
             self.gate_input = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
             self.gate_context = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
 
-    def project(
-        self, x: Tensor, history: LayerHistory | None, state: State | None
-    ) -> list[Tensor]:
+    def project(self, x: Tensor, history: LayerHistory | None, state: State | None) -> list[Tensor]:
         """Q̂, K̂ and V of x (B, T, C), each (B, H, T, K).
 
         Records ``lambda_q``, ``lambda_k`` (B, T, 1), those in use; the forward pass ``weights``.
@@ -146,7 +144,7 @@ class ContextAwareSelfAttention(SelfAttention):
         return history
 
     def _project_contexts(self, history: LayerHistory) -> tuple[Tensor, ...]:
-        """C U for queries and keys, those that are mixed, each (B, T, C), or (B, 1, C) where all positions share it.
+        """C U for what is mixed: each (B, T, C), or (B, 1, C) where all positions share it.
 
         One product for queries and keys. Concatenating first was measured faster than a sum of
         one product a level (0.93 of its time, forward and backward); but global contexts that all

@@ -131,7 +131,7 @@ class CrossAggregationSelfAttention(SelfAttention):
             )
         if self.iterations == 0:
             return super().attend(query, key, value, mask, state, record=record)
-        done = self._checkpointed_aggregate(query, key, mask.padding)
+        done = self._aggregated(query, key, mask.padding)
         logits = done.logits  # Ê
         if mask.allowed is not None:
             logits = logits.masked_fill(~mask.allowed, -math.inf)
@@ -142,7 +142,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         weights = F.dropout(weights, self.dropout, self.training)
         return merge_heads(weights @ value)  # (B, H, T, S) @ (B, H, S, K)
 
-    def _checkpointed_aggregate(self, query: Tensor, key: Tensor, padding: Tensor | None) -> Aggregation:
+    def _aggregated(self, query: Tensor, key: Tensor, padding: Tensor | None) -> Aggregation:
         """:meth:`aggregate`; with `checkpoint` once more in the backward pass."""
         if not (self.checkpoint and torch.is_grad_enabled()):
             return self.aggregate(query, key, padding)
@@ -190,7 +190,9 @@ class CrossAggregationSelfAttention(SelfAttention):
             )
             added = omega if added is None else added + omega  # Eq. (14)
         assert added is not None
-        norm = torch.linalg.vector_norm(added.detach(), dim=-1) if self.wants("added_norm") else None
+        norm = None
+        if self.wants("added_norm"):
+            norm = torch.linalg.vector_norm(added.detach(), dim=-1)
         return Aggregation(logits + added, norm, head_weights, vertical, horizontal)
 
     def _head_weights(self, voting: Tensor, padding: Tensor | None) -> Tensor:

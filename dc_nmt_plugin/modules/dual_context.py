@@ -121,9 +121,7 @@ class DualContextAttention(MultiHeadSelfAttention):
             state, key, value, local_key, local_value
         )
         # Eq. (7)
-        h_l = self.attend(
-            local_query, local_key, local_value, mask, state, record="local_weights"
-        )
+        h_l = self.attend(local_query, local_key, local_value, mask, state, record="local_weights")
         h_g = self.attend(query, key, value, mask, state, record="global_weights")
         output: Tensor = self.out_proj(torch.cat([h_l, h_g], dim=-1))  # Eq. (8), (B, T, 2C)
         return output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..models.presets.family import Settings
+from ..models.presets.family import FlagValues
 from ..models.presets.transformer import context
 
 _DC = "dual_context"
@@ -30,9 +30,9 @@ class ParameterTable:
     source: str
     arch: str
     baseline: tuple[str, float]
-    rows: dict[str, tuple[Settings, float]]
+    rows: dict[str, tuple[FlagValues, float]]
     tolerance: float
-    common: Settings = field(default_factory=dict)
+    common: FlagValues = field(default_factory=dict)
     vocabulary: int | None = None
     exceptions: dict[str, float] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)

@@ -9,9 +9,9 @@ from reference.cross_aggregation import cross_aggregation, simple_routing
 from torch import nn
 
 from dc_nmt_plugin.analysis.head_weights import initial_entropy
-from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.cross_aggregation import CrossAggregationSelfAttention
 from dc_nmt_plugin.modules.diagnostics.head_weights import (
     added_norm_total,
@@ -327,7 +327,9 @@ def test_wrong_settings_are_named():
         build(head_weights="max")
     with pytest.raises(ValueError, match="iterations is -1; it must be 0 or more"):
         build(iterations=-1)
-    with pytest.raises(ValueError, match="'self' starts horizontal routing; directions is 'vertical'"):
+    with pytest.raises(
+        ValueError, match="'self' starts horizontal routing; directions is 'vertical'"
+    ):
         build(init="self", directions="vertical")
     module = build()
     x, _ = batch("left")

@@ -148,8 +148,6 @@ class SelfAttention(MultiHeadSelfAttention):
         output: Tensor = self.out_proj(self.attend(query, key, value, mask, state))
         return output  # (B, T, C)
 
-    def project(
-        self, x: Tensor, history: LayerHistory | None, state: State | None
-    ) -> list[Tensor]:
+    def project(self, x: Tensor, history: LayerHistory | None, state: State | None) -> list[Tensor]:
         """Queries, keys and values of x (B, T, C), each (B, H, T, K)."""
         return self.heads(self.in_proj(x), 3)
