@@ -21,15 +21,18 @@ from ..modules.core.chunked_loss import SmoothedLoss, label_smoothed_loss
 from ..modules.core.recording import Records, recording
 from ..modules.diagnostics import NEEDED, Batch, diagnose
 
-NAMES = (
-    "transformer_dc",
-    "transformer_ctxaware",
-    "transformer_cross_agg",
-    "transformer_mlmha",
-    "transformer_ms_aux",
-    "gru_selfattn_residual",
-)
-"""Under which the criterion is registered too: the architectures', as published."""
+NAMES = {
+    "transformer_dc": "TransformerDCCriterion",
+    "transformer_ctxaware": "TransformerContextAwareCriterion",
+    "transformer_cross_agg": "TransformerCrossAggregationCriterion",
+    "transformer_mlmha": "TransformerMultiLayerCriterion",
+    "transformer_ms_aux": "TransformerMultiLevelSupervisionCriterion",
+    "gru_selfattn_residual": "SelfAttentiveResidualCriterion",
+}
+"""Further names of the criterion, the architectures' as published → its class under that name.
+
+A checkpoint holds the class's name, and fairseq resumes a training only with the same one.
+"""
 
 
 @dataclass
@@ -225,7 +228,5 @@ def _has_auxiliary(model: Any) -> bool:
     return len(getattr(model.decoder, "auxiliary", ())) > 0
 
 
-for _name in NAMES:  # fairseq wants a class for each name
-    register_criterion(_name, dataclass=JointLossConfig)(
-        type(f"JointLossCriterion_{_name}", (JointLossCriterion,), {})
-    )
+for _name, _class in NAMES.items():
+    register_criterion(_name, dataclass=JointLossConfig)(type(_class, (JointLossCriterion,), {}))
