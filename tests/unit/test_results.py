@@ -103,8 +103,9 @@ def recipes(monkeypatch):
     """Name a task's published scores."""
 
     def give(task, scores):
-        monkeypatch.setattr(published_module, "tasks", lambda: {task: (Path(), "")})
-        monkeypatch.setattr(published_module, "published_scores", lambda *_: scores)
+        monkeypatch.setattr(
+            published_module, "published_scores", lambda name: scores if name == task else {}
+        )
 
     return give
 
