@@ -10,7 +10,7 @@ from dataclasses import asdict
 from ..errors import UserError, choice_problem
 from ..models.count import breakdown
 from ..models.presets import architectures
-from ..papers.parameter_counts import Row, preset_row, published_rows
+from ..papers.parameter_counts import CountRow, preset_row, published_rows
 from ..papers.parameter_tables import PARAMETER_TABLES
 from ..table import format_table
 
@@ -53,7 +53,7 @@ def _print_parts(archs: Sequence[str], vocabulary: int, as_json: bool) -> int:
     return 0
 
 
-def _as_text(rows: Sequence[Row]) -> str:
+def _as_text(rows: Sequence[CountRow]) -> str:
     blocks = []
     for source in dict.fromkeys(row.table for row in rows):
         lines = [

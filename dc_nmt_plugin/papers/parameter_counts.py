@@ -11,7 +11,7 @@ MILLION = 1_000_000
 
 
 @dataclass(frozen=True)
-class Row:
+class CountRow:
     """One count: millions of parameters built and published, their relative difference."""
 
     table: str
@@ -37,7 +37,7 @@ def fitted_vocabulary(table: ParameterTable) -> int:
     return round(few + (table.baseline[1] * MILLION - at_few) / slope)
 
 
-def published_rows(table: ParameterTable) -> list[Row]:
+def published_rows(table: ParameterTable) -> list[CountRow]:
     """Every row of a published table, built with the vocabulary fitted to its baseline."""
     size = table.vocabulary or fitted_vocabulary(table)
     dictionary = dummy_dictionary(size)
@@ -47,7 +47,7 @@ def published_rows(table: ParameterTable) -> list[Row]:
         built = count(build(table.arch, {**table.common, **settings}, dictionary)) / MILLION
         difference = built / published - 1
         rows.append(
-            Row(
+            CountRow(
                 table=table.source,
                 name=name,
                 vocabulary=size,
@@ -61,7 +61,7 @@ def published_rows(table: ParameterTable) -> list[Row]:
     return rows
 
 
-def preset_row(arch: str, vocabulary: int) -> Row:
+def preset_row(arch: str, vocabulary: int) -> CountRow:
     """One architecture with a vocabulary of the user's."""
     built = count(build(arch, {}, dummy_dictionary(vocabulary))) / MILLION
-    return Row(table="architectures", name=arch, vocabulary=vocabulary, built=round(built, 3))
+    return CountRow(table="architectures", name=arch, vocabulary=vocabulary, built=round(built, 3))
