@@ -28,6 +28,7 @@ COMMANDS = {
     "check-text": "check a pair of parallel text files",
     "split-text": "split text reversibly at punctuation and digits",
     "recipe": "published tasks, and what is published about them",
+    "analyze": "look inside trained models: tables and figures of the papers' analyses",
     "head-weights": "how peaked cross aggregation's Λ is",
     "mask-layers": "BLEU without each of the encoder layers it reads",
     "average": "average checkpoints",

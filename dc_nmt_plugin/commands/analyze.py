@@ -1,0 +1,140 @@
+"""``dc-nmt analyze``: what happens inside trained models, as a table, JSON and a figure."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..analysis.base import Analysis, Results, measure
+from ..analysis.figure import FORMATS, check_name, new_figure, save
+from ..analysis.registry import ANALYSES
+from ..analysis.subject import Subject, find
+from ..errors import UserError, choice_problem
+from ..table import format_table
+
+ALL = "all"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Analyse, print, draw."""
+    what = argv[0] if argv else "--help"
+    if what in ("-h", "--help"):
+        print(overview())
+        return 0
+    problem = choice_problem("dc-nmt analyze", what, [*ANALYSES, ALL])
+    if problem:
+        raise UserError(problem)
+    if what == ALL:
+        return _all(argv[1:])
+    kind = ANALYSES[what]
+    args, flags = _parse(kind, argv[1:])
+    analysis = kind(args)
+    results: Results = {}
+    timings = []
+    for place in find(args.runs, args.data, args.names):
+        subject = Subject(place, args.subset, args.sentences, flags)
+        results[place.label] = measure(analysis, subject, _progress(place.label))
+        if args.timing:
+            timings.append(timing(analysis, subject))
+    sentences = len(subject.translation.numbers)
+    if args.plot:
+        figure = new_figure(analysis.size)
+        analysis.draw(figure, results)
+        for path in save(figure, args.plot):
+            print(f"{path}: written", file=sys.stderr)
+    if args.json:
+        facts = {"analysis": what, "subset": args.subset, "sentences": sentences, "runs": results}
+        print(json.dumps({**facts, **({"timing": timings} if timings else {})}, indent=2))
+        return 0
+    print(f"{kind.title} ({kind.source}); {args.subset}: {sentences:,} sentences")
+    for table in analysis.tables(results):
+        print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
+    for seconds in timings:
+        print(f"\n{timing_line(seconds)}")
+    return 0
+
+
+def overview() -> str:
+    """The text of ``dc-nmt analyze --help``."""
+    width = max(map(len, ANALYSES)) + 2
+    lines = ["usage: dc-nmt analyze WHAT RUN [RUN …] [options]", "", "WHAT is one of"]
+    for name, kind in ANALYSES.items():
+        lines += [f"  {name:<{width}}{kind.title}", f"  {'':<{width}}  {kind.source}"]
+    lines += [f"  {ALL:<{width}}one page with all that applies (--html FOLDER)", ""]
+    lines += ["RUN is a run's folder, as recipes leave it, or a checkpoint with --data."]
+    return "\n".join([*lines, "dc-nmt analyze WHAT --help tells the options of one of them."])
+
+
+def timing(analysis: Analysis, subject: Subject) -> dict[str, Any]:
+    """Seconds of the forced decoding, with and without recording."""
+    from ..analysis.loop import seconds_with_recording, seconds_without_recording
+
+    if analysis.collector(subject) is None:
+        raise UserError(f"--timing: {analysis.name} is not one forced decoding.")
+    plain = seconds_without_recording(subject, analysis.text)
+    full = seconds_with_recording(
+        subject, lambda: [c for c in [analysis.collector(subject)] if c], analysis.text
+    )
+    return {"run": subject.label, "forced": plain, "recorded": full, "ratio": full / plain}
+
+
+def timing_line(seconds: dict[str, Any]) -> str:
+    """The ratio as text."""
+    return (
+        f"{seconds['run']}: forced decoding {seconds['forced']:.2f} s, recorded and reduced "
+        f"{seconds['recorded']:.2f} s: {seconds['ratio']:.2f} times as long"
+    )
+
+
+def common_options(parser: argparse.ArgumentParser) -> None:
+    """Options of every analysis."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint")
+    parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
+    parser.add_argument("--subset", default="test", help="subset of the data (default: test)")
+    parser.add_argument(
+        "--sentences", type=int, metavar="N", help="use N sentences, drawn at random, always the same"
+    )
+    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
+
+
+def _parse(kind: type[Analysis], argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(
+        prog=f"dc-nmt analyze {kind.name}",
+        usage=f"dc-nmt analyze {kind.name} RUN [RUN …] [options] [flags of fairseq-generate]",
+        description=f"{kind.title} ({kind.source}).",
+        epilog="All other flags are fairseq-generate's: --cpu, --max-tokens, --beam, --lenpen …",
+        allow_abbrev=False,
+    )
+    common_options(parser)
+    kind.options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="NAME",
+        help=f"draw NAME.png and NAME.svg, or one file that ends in {', '.join(FORMATS)}",
+    )
+    parser.add_argument(
+        "--timing", action="store_true", help="time it against a forced decoding that records nothing"
+    )
+    args, flags = parser.parse_known_args(list(argv))
+    if args.plot:
+        check_name("--plot", args.plot)
+    return args, flags
+
+
+def _all(argv: Sequence[str]) -> int:
+    raise UserError("all: not yet")
+
+
+def _progress(label: str) -> Callable[[int, int], None]:
+    def show(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r{label}: {done}/{total} sentences", end=end, file=sys.stderr, flush=True)
+
+    return show
