@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ def heat_map(
             axes.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)
 
 
-def grouped_bars(axes: Any, groups: Sequence[str], bars: dict[str, Sequence[float]]) -> None:
+def grouped_bars(axes: Any, groups: Sequence[str], bars: Mapping[str, Sequence[float]]) -> None:
     """Bars side by side.
 
     Args:

@@ -29,6 +29,7 @@ class Batch:
         target: (B, T) what it was to predict
         source_padding, target_padding: (B, M), (B, T) bool, True at padding
         records: what every module recorded, by its name
+        logits: (B, T, V) of the main decoder, where asked for
     """
 
     numbers: list[int]
@@ -38,6 +39,7 @@ class Batch:
     source_padding: Tensor
     target_padding: Tensor
     records: Records
+    logits: Tensor | None = None
 
     def padding(self, side: str) -> Tensor:
         """Of the positions that the layers of a side (``encoder`` or any decoder) have."""
@@ -81,10 +83,16 @@ def force(
 
 
 @torch.no_grad()
-def forced_batch(subject: Subject, sample: dict[str, Any]) -> Batch:
-    """Run one of fairseq's batches through the model, recording."""
+def forced_batch(subject: Subject, sample: dict[str, Any], *, with_logits: bool = False) -> Batch:
+    """Run one of fairseq's batches through the model, recording.
+
+    Args:
+        subject: model and subset
+        sample: the batch
+        with_logits: also project to the vocabulary
+    """
     with recording(subject.model) as records:
-        _forward(subject, sample)
+        output = _forward(subject, sample, features_only=not with_logits)
     net_input = sample["net_input"]
     previous = net_input["prev_output_tokens"]
     return Batch(
@@ -96,6 +104,7 @@ def forced_batch(subject: Subject, sample: dict[str, Any]) -> Batch:
         target_padding=previous.eq(subject.padding_idx),
         # the next forward pass records into new dicts: what is kept here stays
         records={name: dict(tensors) for name, tensors in records.items() if tensors},
+        logits=output if with_logits else None,
     )
 
 
@@ -180,7 +189,9 @@ def _timed(run: Callable[[], Any], subject: Subject, first: dict[str, Any]) -> f
     return best
 
 
-def _forward(subject: Subject, sample: dict[str, Any]) -> None:
-    auxiliary = len(getattr(subject.model.decoder, "auxiliary", ())) > 0
-    options = {"with_auxiliary": True} if auxiliary else {}
-    subject.model(**sample["net_input"], features_only=True, **options)
+def _forward(subject: Subject, sample: dict[str, Any], *, features_only: bool = True) -> Tensor:
+    model = subject.model
+    options = {"with_auxiliary": True} if len(getattr(model.decoder, "auxiliary", ())) else {}
+    output: Tensor
+    output, _ = model(**sample["net_input"], features_only=features_only, **options)
+    return output

@@ -103,6 +103,10 @@ class Subject:
         """Pieces of a source sentence of the subset, the end token left out."""
         return self.pieces(self.task.dataset(self.subset).src[number], self.task.source_dictionary)
 
+    def target_pieces(self, number: int) -> list[str]:
+        """Pieces of a target sentence of the subset, the end token left out."""
+        return self.pieces(self.task.dataset(self.subset).tgt[number], self.task.target_dictionary)
+
     def pieces(self, tokens: Any, dictionary: Any) -> list[str]:
         """The symbols of token numbers, padding and end tokens left out."""
         unwanted = {dictionary.pad(), dictionary.eos()}
@@ -194,13 +198,9 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
 
 def _flags(place: Place, subset: str) -> list[str]:
     """The command line of ``fairseq-generate`` for a run."""
-    from fairseq.tasks import TASK_REGISTRY
-
-    from .. import registration as registration
-
-    task = place.task.get("_name")
+    # this task loads every translation model of the package, and can mask source layers
     flags = [str(place.data), "--path", str(place.checkpoint), "--gen-subset", subset]
-    flags += ["--task", task if task in TASK_REGISTRY else "translation_dc_nmt"]
+    flags += ["--task", "transformer_mlmha"]
     for side in ("source_lang", "target_lang"):
         if place.task.get(side):
             flags += [f"--{side.replace('_', '-')}", place.task[side]]
