@@ -30,8 +30,8 @@ class Table:
     rows: list[list[str]] = field(default_factory=list)
 
 
-class Analysis:
-    """One analysis of one or several models; subclasses say what, and :mod:`.registry` lists them.
+class Report:
+    """Results of one or several runs as tables and a figure; subclasses say of what.
 
     Args:
         args: the command's options, those of :meth:`options` among them
@@ -40,14 +40,12 @@ class Analysis:
         name: on the command line
         title: one line for lists and pages
         source: the paper and the figure that it draws
-        text: what the decoder is forced to say, one of :data:`.loop.TEXTS`
         size: of the figure, inches
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
-    text: str = "reference"
     size: tuple[float, float] = (6.4, 4.0)
 
     def __init__(self, args: argparse.Namespace) -> None:
@@ -55,7 +53,25 @@ class Analysis:
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """Add the analysis's own options."""
+        """Add the report's own options."""
+
+    def tables(self, results: Results) -> list[Table]:
+        """The results of all runs as text."""
+        raise NotImplementedError
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """Draw the results of all runs into an empty matplotlib figure."""
+        raise NotImplementedError
+
+
+class Analysis(Report):
+    """What happens inside models.
+
+    Attributes:
+        text: what the decoder is forced to say, one of :data:`.loop.TEXTS`
+    """
+
+    text: str = "reference"
 
     def missing(self, subject: Subject) -> str | None:
         """Why this model cannot be analysed so, as the end of a sentence; None if it can."""
@@ -72,14 +88,6 @@ class Analysis:
             UserError: options that do not fit the subset, such as tags of another length
         """
         return found
-
-    def tables(self, results: Results) -> list[Table]:
-        """The results of all runs as text."""
-        raise NotImplementedError
-
-    def draw(self, figure: Any, results: Results) -> None:
-        """Draw the results of all runs into an empty matplotlib figure."""
-        raise NotImplementedError
 
 
 def require(analysis: Analysis, subject: Subject) -> None:

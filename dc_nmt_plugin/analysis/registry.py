@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from .attention import AttentionSpans
-from .base import Analysis
+from .base import Report
+from .curves import Curves
 from .dependency import Dependency
 from .divergence import ContextDivergence
 from .gates import Gates
+from .lengths import LengthGains
+from .matrix import Matrix
 from .parts_of_speech import PartsOfSpeech
+from .previous_words import PreviousWords
 from .routing import Routing
 from .source_layers import SourceLayers
+from .trees import Trees
 
-ANALYSES: dict[str, type[Analysis]] = {
+ANALYSES: dict[str, type[Report]] = {
     kind.name: kind
     for kind in (
         AttentionSpans,
@@ -21,5 +26,10 @@ ANALYSES: dict[str, type[Analysis]] = {
         Routing,
         SourceLayers,
         Dependency,
+        PreviousWords,
+        Trees,
+        LengthGains,
+        Matrix,
+        Curves,
     )
 }

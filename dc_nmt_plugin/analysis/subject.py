@@ -125,14 +125,8 @@ def find(runs: Sequence[Path], data: Path | None, names: Sequence[str] | None) -
         UserError: no checkpoint or data there, another number of names, a name given twice
     """
     checkpoints = [_checkpoint(path) for path in runs]
-    labels = list(names) if names else _labels(runs)
-    if len(labels) != len(runs):
-        raise UserError(f"--names: {len(labels)} names for {len(runs)} runs.")
-    twice = next((label for label in labels if labels.count(label) > 1), None)
-    if twice is not None:
-        raise UserError(f"{twice}: given twice; every run needs a name of its own (--names).")
     places = []
-    for label, path, checkpoint in zip(labels, runs, checkpoints, strict=True):
+    for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
         folder = path if path.is_dir() else _run_of(checkpoint)
         task = _task_settings(checkpoint)
         places.append(Place(label, folder, checkpoint, data or _data(folder, task, path), task))
@@ -155,12 +149,27 @@ def _run_of(checkpoint: Path) -> Path:
     return folder.parent if folder.name in ("average", "checkpoints") else folder
 
 
-def _labels(runs: Sequence[Path]) -> list[str]:
+def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
+    """What runs are called: as given, or by their folders, as many as make them different.
+
+    Raises:
+        UserError: another number of names, or one name twice
+    """
+    if names and len(names) != len(runs):
+        raise UserError(f"--names: {len(names)} names for {len(runs)} runs.")
+    found = list(names) if names else _folder_names(runs)
+    twice = next((name for name in found if found.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"{twice}: given twice; every run needs a name of its own (--names).")
+    return found
+
+
+def _folder_names(runs: Sequence[Path]) -> list[str]:
     parts = [(_run_of(run.resolve()) if run.is_file() else run.resolve()).parts for run in runs]
     for depth in range(1, max(map(len, parts)) + 1):
-        labels = ["/".join(part[-depth:]) for part in parts]
-        if len(set(labels)) == len(labels):
-            return labels
+        names = ["/".join(part[-depth:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
     return [str(run) for run in runs]  # several checkpoints of one folder
 
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..analysis.base import Analysis, Results, measure
+from ..analysis.base import Analysis, Report, Results, measure
+from ..analysis.curves import Curves
 from ..analysis.figure import FORMATS, check_name, new_figure, save
 from ..analysis.registry import ANALYSES
-from ..analysis.subject import Subject, find
+from ..analysis.subject import Subject, find, labels
 from ..errors import UserError, choice_problem
 from ..table import format_table
 
@@ -32,30 +33,52 @@ def main(argv: Sequence[str]) -> int:
         return _all(argv[1:])
     kind = ANALYSES[what]
     args, flags = _parse(kind, argv[1:])
-    analysis = kind(args)
-    results: Results = {}
-    timings = []
-    for place in find(args.runs, args.data, args.names):
-        subject = Subject(place, args.subset, args.sentences, flags)
-        results[place.label] = measure(analysis, subject, _progress(place.label))
-        if args.timing:
-            timings.append(timing(analysis, subject))
-    sentences = len(subject.translation.numbers)
+    report = kind(args)
+    timings: list[dict[str, Any]] = []
+    if isinstance(report, Analysis):
+        results, sentences = _measure(report, args, flags, timings)
+        about = f"; {args.subset}: {sentences:,} sentences"
+        facts = {"subset": args.subset, "sentences": sentences}
+    else:
+        results, about, facts = _curves(report, args, flags), "", {}
     if args.plot:
-        figure = new_figure(analysis.size)
-        analysis.draw(figure, results)
+        figure = new_figure(report.size)
+        report.draw(figure, results)
         for path in save(figure, args.plot):
             print(f"{path}: written", file=sys.stderr)
     if args.json:
-        facts = {"analysis": what, "subset": args.subset, "sentences": sentences, "runs": results}
+        facts = {"analysis": what, **facts, "runs": results}
         print(json.dumps({**facts, **({"timing": timings} if timings else {})}, indent=2))
         return 0
-    print(f"{kind.title} ({kind.source}); {args.subset}: {sentences:,} sentences")
-    for table in analysis.tables(results):
+    print(f"{kind.title} ({kind.source}){about}")
+    for table in report.tables(results):
         print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
     for seconds in timings:
         print(f"\n{timing_line(seconds)}")
     return 0
+
+
+def _measure(
+    analysis: Analysis, args: argparse.Namespace, flags: list[str], timings: list[dict[str, Any]]
+) -> tuple[Results, int]:
+    """Results of every run, and the number of sentences; with --timing also the times."""
+    results: Results = {}
+    sentences = 0
+    for place in find(args.runs, args.data, args.names):
+        subject = Subject(place, args.subset, args.sentences, flags)
+        sentences = len(subject.translation.numbers)
+        results[place.label] = measure(analysis, subject, _progress(place.label))
+        if args.timing:
+            timings.append(timing(analysis, subject))
+    return results, sentences
+
+
+def _curves(report: Report, args: argparse.Namespace, flags: list[str]) -> Results:
+    if flags:
+        raise UserError(f"{flags[0]}: {report.name} has no such option.")
+    assert isinstance(report, Curves)
+    names = labels(args.runs, args.names)
+    return {name: report.measure(run) for name, run in zip(names, args.runs, strict=True)}
 
 
 def overview() -> str:
@@ -90,26 +113,39 @@ def timing_line(seconds: dict[str, Any]) -> str:
     )
 
 
-def common_options(parser: argparse.ArgumentParser) -> None:
-    """Options of every analysis."""
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint")
+def model_options(parser: argparse.ArgumentParser) -> None:
+    """Options of everything that loads models."""
     parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
     parser.add_argument("--subset", default="test", help="subset of the data (default: test)")
     parser.add_argument(
-        "--sentences", type=int, metavar="N", help="use N sentences, drawn at random, always the same"
+        "--sentences",
+        type=int,
+        metavar="N",
+        help="use N sentences, drawn at random, the same ones every time",
     )
-    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
 
 
-def _parse(kind: type[Analysis], argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    of_model = issubclass(kind, Analysis)
     parser = argparse.ArgumentParser(
         prog=f"dc-nmt analyze {kind.name}",
-        usage=f"dc-nmt analyze {kind.name} RUN [RUN …] [options] [flags of fairseq-generate]",
+        usage=f"dc-nmt analyze {kind.name} RUN [RUN …] [options]"
+        + (" [flags of fairseq-generate]" if of_model else ""),
         description=f"{kind.title} ({kind.source}).",
-        epilog="All other flags are fairseq-generate's: --cpu, --max-tokens, --beam, --lenpen …",
+        epilog="All other flags are fairseq-generate's: --cpu, --max-tokens, --beam, --lenpen …"
+        if of_model
+        else None,
         allow_abbrev=False,
     )
-    common_options(parser)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint")
+    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
+    if of_model:
+        model_options(parser)
+        parser.add_argument(
+            "--timing",
+            action="store_true",
+            help="time it against a forced decoding that records nothing",
+        )
     kind.options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
@@ -117,9 +153,6 @@ def _parse(kind: type[Analysis], argv: Sequence[str]) -> tuple[argparse.Namespac
         type=Path,
         metavar="NAME",
         help=f"draw NAME.png and NAME.svg, or one file that ends in {', '.join(FORMATS)}",
-    )
-    parser.add_argument(
-        "--timing", action="store_true", help="time it against a forced decoding that records nothing"
     )
     args, flags = parser.parse_known_args(list(argv))
     if args.plot:
