@@ -116,15 +116,12 @@ class Matrix(Analysis):
                 if not site.side.startswith("aux"):
                     last[site.side, site.reads, site.part] = name
             return list(last.values())
-        chosen = []
-        for pattern in self.args.of:
-            matching = [name for name in sites if fnmatch(name, pattern)]
-            if not matching:
-                raise UserError(
-                    f"--of: {subject.label} has no attention {pattern!r}; it has "
-                    f"{', '.join(sites)}."
-                )
-            chosen += matching
+        chosen = [name for pattern in self.args.of for name in sites if fnmatch(name, pattern)]
+        if not chosen:
+            raise UserError(
+                f"--of: {subject.label} has no attention {' or '.join(self.args.of)}; it has "
+                f"{', '.join(sites)}."
+            )
         return list(dict.fromkeys(chosen))
 
     def _heads(self, weights: Any, subject: Subject) -> list[tuple[str, Any]]:
@@ -168,8 +165,9 @@ class Matrix(Analysis):
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
+        most = max(max(map(max, matrix["weights"])) for _, matrix in panels)
         for (label, matrix), axes in zip(panels, grid.flat, strict=False):
-            shades = axes.imshow(matrix["weights"], cmap=HEAT, aspect="auto", vmin=0, vmax=1)
+            shades = axes.imshow(matrix["weights"], cmap=HEAT, aspect="auto", vmin=0, vmax=most)
             axes.set_xticks(range(len(matrix["keys"])), matrix["keys"], rotation=90, fontsize=7)
             axes.set_yticks(range(len(matrix["queries"])), matrix["queries"], fontsize=7)
             axes.set_title(f"{label}: {matrix['attention']} {matrix['head']}".rstrip(), fontsize=9)
