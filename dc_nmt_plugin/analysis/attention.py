@@ -96,7 +96,7 @@ class AttentionSpans(Analysis):
         rows = []
         for label, found in results.items():
             for row in found["layers"]:
-                cells = [f"{row['distance']:.3f}"] if distance else []
+                cells = [f"{row['distance']:.3f}" if "distance" in row else ""] if distance else []
                 cells += [f"{row['entropy']:.3f}"]
                 cells += [" ".join(f"{value:.2f}" for value in row.get("distances", []))]
                 cells += [" ".join(f"{value:.2f}" for value in row["entropies"])]

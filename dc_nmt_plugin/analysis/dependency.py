@@ -170,9 +170,7 @@ class Dependency(Analysis):
             finish_axes(axes, "piece of the translation", "D_{y_t}, nats")
 
 
-def _forward(
-    subject: Subject, sample: dict[str, Any]
-) -> tuple[Tensor, dict[int, Tensor], Tensor]:
+def _forward(subject: Subject, sample: dict[str, Any]) -> tuple[Tensor, dict[int, Tensor], Tensor]:
     """Logits (B, T, V), source attention (B, H, T, M) by layer of the main decoder, padding."""
     batch = forced_batch(subject, sample, with_logits=True)
     layers: dict[int, list[Tensor]] = {}

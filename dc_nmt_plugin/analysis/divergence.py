@@ -43,11 +43,15 @@ class ContextDivergence(Analysis):
         rows = []
         for label, found in results.items():
             for side, mean in found["mean"].items():
-                by_layer = {r["layer"]: r["divergence"] for r in found["layers"] if r["side"] == side}
+                by_layer = {
+                    r["layer"]: r["divergence"] for r in found["layers"] if r["side"] == side
+                }
                 cells = [f"{by_layer[n]:.4f}" if n in by_layer else "" for n in layers]
                 rows.append([label, side, str(found["kernel_size"]), f"{mean:.4f}", *cells])
         header = ["run", "side", "kernel size f", "mean E_d", *[f"layer {n}" for n in layers]]
-        return [Table("Jensen-Shannon divergence of global and local attention, nats", header, rows)]
+        return [
+            Table("Jensen-Shannon divergence of global and local attention, nats", header, rows)
+        ]
 
     def draw(self, figure: Any, results: Results) -> None:
         """Fig. 4: a, by layer; b, the mean over layers by kernel size (or by run)."""

@@ -21,7 +21,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 def styles() -> Iterator[dict[str, Any]]:
     """Colour, marker and dashes of one line after the other: each alone tells them apart."""
-    for number, (colour, marker) in enumerate(zip(cycle(COLOURS), cycle(MARKERS))):  # noqa: B905
+    for number, (colour, marker) in enumerate(zip(cycle(COLOURS), cycle(MARKERS))):
         yield {
             "color": colour,
             "marker": marker,
@@ -32,7 +32,7 @@ def styles() -> Iterator[dict[str, Any]]:
 
 def fills() -> Iterator[dict[str, Any]]:
     """Colour and hatching of one group of bars after the other."""
-    for colour, hatch in zip(cycle(COLOURS), cycle(HATCHES)):  # noqa: B905
+    for colour, hatch in zip(cycle(COLOURS), cycle(HATCHES)):
         yield {"color": colour, "hatch": hatch, "edgecolor": "white"}
 
 

@@ -69,9 +69,7 @@ class LengthGains(Analysis):
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
         """Translate, and score every group apart."""
-        lengths = {
-            number: self._length(subject, number) for number in subject.translation.numbers
-        }
+        lengths = {number: self._length(subject, number) for number in subject.translation.numbers}
         score = SubsetScore(subject.translation, self.args.reference or [], self.args.tokenizer)
         hypotheses = subject.translation.translate()
         numbers = sorted(hypotheses)
@@ -182,5 +180,3 @@ def _same_groups(results: Results) -> list[str]:
             "on the same text, with --unit words where their pieces differ."
         )
     return labels
-
-

@@ -11,12 +11,12 @@ import torch
 from ..errors import UserError
 from .base import Analysis, Results, Table
 from .figure import HEAT
-from .loop import Batch, forced_batch, samples, with_target
+from .loop import Batch, forced_batch, with_target
 from .sentence import encoded_sentence
 from .sites import attentions
 from .subject import Subject
 
-MOST = 24  # panels
+MOST = 120  # panels; more make a picture that no program opens
 
 
 class Matrix(Analysis):
@@ -100,7 +100,9 @@ class Matrix(Analysis):
         index = self.args.index or 1
         size = subject.translation.size
         if not 1 <= index <= size:
-            raise UserError(f"--index {index}: is not from 1 to {subject.subset}'s {size} sentences.")
+            raise UserError(
+                f"--index {index}: is not from 1 to {subject.subset}'s {size} sentences."
+            )
         if self.args.target is not None:
             raise UserError("--target: goes with --sentence.")
         dataset = subject.task.dataset(subject.subset)

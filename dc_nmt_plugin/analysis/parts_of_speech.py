@@ -43,7 +43,9 @@ class PartsOfSpeech(Analysis):
             help="one line a sentence of the subset, one tag a word (default: HanTa for English "
             "and German, jieba for Chinese)",
         )
-        parser.add_argument("--layer", type=int, metavar="N", help="one layer (default: their mean)")
+        parser.add_argument(
+            "--layer", type=int, metavar="N", help="one layer (default: their mean)"
+        )
 
     def _side(self, subject: Subject) -> str:
         return self.args.side or next(iter(contexts(subject)), "encoder")

@@ -92,7 +92,9 @@ class PreviousWords(Analysis):
         """With the shares in percent, by the way of counting."""
         raw, event, available = (found[name] for name in ("raw", "event", "available"))
         if self.args.count == "available":
-            shares = [100 * n / all_ if all_ else 0.0 for n, all_ in zip(raw, available, strict=True)]
+            shares = [
+                100 * n / all_ if all_ else 0.0 for n, all_ in zip(raw, available, strict=True)
+            ]
         else:
             counts = event if self.args.count == "event" else raw
             shares = [100 * count / sum(counts) for count in counts]
@@ -105,7 +107,9 @@ class PreviousWords(Analysis):
             [f"-{k}", *(f"{_at(found['shares'], k):.2f}" for found in results.values())]
             for k in range(1, longest + 1)
         ]
-        title = f"predictions with the greatest weight at a relative position, % ({self.args.count})"
+        title = (
+            f"predictions with the greatest weight at a relative position, % ({self.args.count})"
+        )
         return [Table(title, ["position", *results], rows)]
 
     def draw(self, figure: Any, results: Results) -> None:

@@ -56,7 +56,15 @@ class Routing(Analysis):
         """Parts and zeros by layer; entropy by length."""
         by_layer = Table(
             f"weights of vote vectors below {self.args.zero:g}, and norms of the added logits",
-            ["run", "layer", "zero vertical", "zero horizontal", "norm Ω↕", "norm Ω↔", "norm of both"],
+            [
+                "run",
+                "layer",
+                "zero vertical",
+                "zero horizontal",
+                "norm Ω↕",
+                "norm Ω↔",
+                "norm of both",
+            ],
         )
         keys = ("zero_vertical", "zero_horizontal", "vertical_norm", "horizontal_norm")
         entropies = Table(
@@ -82,7 +90,9 @@ class Routing(Analysis):
             for row in found["layers"]:
                 lengths = _grouped(row.get("by_length", {}))
                 if lengths:
-                    name = f"{label} {row['layer']}" if len(results) > 1 else f"layer {row['layer']}"
+                    name = (
+                        f"{label} {row['layer']}" if len(results) > 1 else f"layer {row['layer']}"
+                    )
                     entropy.plot(list(lengths), list(lengths.values()), label=name, **next(style))
         finish_axes(entropy, "source length, tokens", "mean entropy of Λ, nats")
         if entropy.lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,12 @@ def cut(line: str, data: Path, lang: str) -> str:
     found = next((path for path in codes if path.is_file()), None)
     if found is None or "@@" in line:
         return line
+    return str(_codes(found).process_line(line))
+
+
+@lru_cache(maxsize=4)
+def _codes(path: Path) -> Any:
     from subword_nmt.apply_bpe import BPE
 
-    with open(found, encoding="utf-8") as stream:
-        return str(BPE(stream).process_line(line))
+    with open(path, encoding="utf-8") as stream:
+        return BPE(stream)

@@ -190,7 +190,9 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
     if command.is_file():
         words = shlex.split(command.read_text("utf-8"))
         starts = [
-            i for i, word in enumerate(words) if word.endswith(("fairseq-train", "fairseq_cli.train"))
+            i
+            for i, word in enumerate(words)
+            if word.endswith(("fairseq-train", "fairseq_cli.train"))
         ]
         if starts and starts[-1] + 1 < len(words):
             named.append(Path(words[starts[-1] + 1]))

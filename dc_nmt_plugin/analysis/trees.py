@@ -46,7 +46,10 @@ class Trees(Analysis):
             "the target side",
         )
         parser.add_argument(
-            "--index", type=int, metavar="N", help="sentence that is drawn, from 1 (default: the first)"
+            "--index",
+            type=int,
+            metavar="N",
+            help="sentence that is drawn, from 1 (default: the first)",
         )
 
     def missing(self, subject: Subject) -> str | None:

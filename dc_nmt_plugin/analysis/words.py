@@ -60,6 +60,4 @@ def check_lines(flag: str, path: object, lines: Sequence[str], sentences: int, s
         UserError: a file about the sentences of a subset has another number of lines
     """
     if len(lines) != sentences:
-        raise UserError(
-            f"{flag} {path}: {len(lines)} lines for {sentences} sentences of {subset}."
-        )
+        raise UserError(f"{flag} {path}: {len(lines)} lines for {sentences} sentences of {subset}.")

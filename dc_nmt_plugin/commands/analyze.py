@@ -12,6 +12,7 @@ from typing import Any
 from ..analysis.base import Analysis, Report, Results, measure
 from ..analysis.curves import Curves
 from ..analysis.figure import FORMATS, check_name, new_figure, save
+from ..analysis.page import analyse_all, write_page
 from ..analysis.registry import ANALYSES
 from ..analysis.subject import Subject, find, labels
 from ..errors import UserError, choice_problem
@@ -137,7 +138,9 @@ def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace,
         else None,
         allow_abbrev=False,
     )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint")
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint"
+    )
     parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
     if of_model:
         model_options(parser)
@@ -161,7 +164,50 @@ def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace,
 
 
 def _all(argv: Sequence[str]) -> int:
-    raise UserError("all: not yet")
+    """``dc-nmt analyze all``: one page."""
+    parser = argparse.ArgumentParser(
+        prog="dc-nmt analyze all",
+        usage="dc-nmt analyze all RUN [RUN …] --html FOLDER [options] [flags of fairseq-generate]",
+        description="Every analysis that applies to the models, on one page with its figures.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint"
+    )
+    parser.add_argument("--html", type=Path, required=True, metavar="FOLDER", help="of the page")
+    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
+    model_options(parser)
+    for option, about in (
+        ("--tags", "file for parts-of-speech"),
+        ("--trees", "file for trees"),
+        ("--tokenizer", "for source-layers and lengths"),
+    ):
+        parser.add_argument(option, metavar="…", type=Path if "file" in about else str, help=about)
+    parser.add_argument("--reference", nargs="+", type=Path, help="for source-layers and lengths")
+    parser.add_argument("--index", type=int, metavar="N", help="sentence that is shown, from 1")
+    args, flags = parser.parse_known_args(list(argv))
+    places = find(args.runs, args.data, args.names)
+    sections = analyse_all(places, args, flags, _step)
+    if not any(section.results for section in sections):
+        raise UserError("all: no analysis applies to these runs.")
+    sentences = f"{args.sentences:,}" if args.sentences else "all"
+    about = f"{', '.join(place.label for place in places)}: {sentences} sentences of {args.subset}."
+    words = [str(run) for run in args.runs]
+    flags = ["--subset", args.subset, *flags]
+    if args.sentences:
+        flags += ["--sentences", str(args.sentences)]
+    page = write_page(args.html, sections, words, about, flags)
+    done = [section.report.name for section in sections if section.results]
+    print(f"{page}: {', '.join(done)}")
+    for section in sections:
+        for why in section.left_out:
+            print(f"left out: {section.report.name}: {why}")
+    return 0
+
+
+def _step(label: str, step: str) -> None:
+    if sys.stderr.isatty():
+        print(f"{label}: {step}", file=sys.stderr, flush=True)
 
 
 def _progress(label: str) -> Callable[[int, int], None]:

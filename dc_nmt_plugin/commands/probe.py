@@ -107,7 +107,9 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         "4.5.4, Table 4.8).",
         allow_abbrev=False,
     )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint")
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint"
+    )
     text = parser.add_mutually_exclusive_group(required=True)
     text.add_argument(
         "--tasks", type=Path, metavar="DIR", help="SentEval's data/probing: sentence_length.txt …"
@@ -133,7 +135,9 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--patience", type=int, help="epochs without a gain (default: 5)")
     parser.add_argument("--hidden", nargs="+", type=int, help="grid (default: 50 100 200)")
     parser.add_argument("--dropout", nargs="+", type=float, help="grid (default: 0 0.1 0.2)")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most N training sentences a task")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="at most N training sentences a task"
+    )
     parser.add_argument("--lowercase", action="store_true", help="lower-case the sentences first")
     parser.add_argument(
         "--cache", type=Path, metavar="DIR", help="where vectors are kept (default: RUN/probing)"
