@@ -124,6 +124,8 @@ def find(runs: Sequence[Path], data: Path | None, names: Sequence[str] | None) -
     Raises:
         UserError: no checkpoint or data there, another number of names, a name given twice
     """
+    if data is not None and not _is_data(data):
+        raise UserError(f"--data {data}: has no dictionaries; fairseq-preprocess makes them.")
     checkpoints = [_checkpoint(path) for path in runs]
     places = []
     for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
@@ -201,10 +203,14 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
     for path in named:
         # recipes have bin beside the runs; a moved folder still has it there
         for place in (path, folder.resolve().parent / path.name):
-            if list(place.glob("dict.*.txt")):
+            if _is_data(place):
                 return place
     tried = f" ({named[0]} has no dictionaries)" if named else ""
     raise UserError(f"{given}: where is its data?{tried} Name the folder with --data.")
+
+
+def _is_data(folder: Path) -> bool:
+    return any(folder.glob("dict.*.txt"))
 
 
 def _flags(place: Place, subset: str) -> list[str]:

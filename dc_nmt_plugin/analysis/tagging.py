@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 
 from ..errors import UserError
@@ -81,8 +82,10 @@ def _hanta(model: str, table: dict[str, str]) -> Callable[[Sequence[str]], list[
 
 def _jieba() -> Callable[[Sequence[str]], list[str]]:
     try:
-        import jieba
-        from jieba import posseg
+        with warnings.catch_warnings():  # about setuptools, of no use to a user
+            warnings.simplefilter("ignore", UserWarning)
+            import jieba
+            from jieba import posseg
     except ImportError as error:
         raise needs("jieba", "tags Chinese words") from error
     jieba.setLogLevel(60)

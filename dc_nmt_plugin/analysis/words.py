@@ -38,7 +38,8 @@ def word_spans(pieces: Sequence[str], kind: str) -> list[tuple[int, int]]:
             begins = kind == "none" or i == 0 or piece.startswith(MARK)
         if begins:
             starts.append(i)
-    return list(zip(starts, [*starts[1:], len(pieces)], strict=True))
+    ends = [*starts[1:], len(pieces)] if starts else []
+    return list(zip(starts, ends, strict=True))
 
 
 def words_of(pieces: Sequence[str], kind: str) -> list[str]:
