@@ -1,4 +1,4 @@
-"""``dc-nmt analyze`` on trained models: exact whatever the batching, and one sentence for errors."""
+"""``dc-nmt analyze`` on trained models: exact whatever the batching, one sentence for errors."""
 
 import json
 import math
@@ -265,7 +265,7 @@ def test_several_runs_side_by_side_and_the_ratio(models, analyze, tmp_path):
 
 def test_the_page_has_all_that_applies(models, analyze, tmp_path):
     runs = [models("transformer_ctxaware"), models("transformer_ms_aux_aif")]
-    code, output, errors = analyze("all", *runs, "--html", tmp_path / "page", "--subset", "test1")
+    code, _, errors = analyze("all", *runs, "--html", tmp_path / "page", "--subset", "test1")
     assert code == 0, errors
     page = (tmp_path / "page" / "index.html").read_text()
     applied = ["attention", "gates", "dependency", "lengths", "matrix", "curves"]
