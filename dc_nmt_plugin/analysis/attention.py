@@ -11,7 +11,7 @@ from torch import Tensor
 from .base import Analysis, Results, Table
 from .figure import finish_axes, heat_map, styles
 from .loop import Batch
-from .sites import Site, attentions
+from .sites import ATTENTIONS, Site, attentions
 from .subject import Subject
 
 OF = {
@@ -142,6 +142,8 @@ class SpanSums:
         keys: see :func:`span_sums`
         source_layers: numbers of the encoder layers that the main decoder reads
     """
+
+    needs = ATTENTIONS
 
     def __init__(self, of: str, keys: str, source_layers: list[int]) -> None:
         self.of = of

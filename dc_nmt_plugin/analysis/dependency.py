@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..modules.auxiliary_fusion import without_fusion
+from ..tasks.decoding import choose_fusion
 from .base import Analysis, Results, Table
 from .figure import finish_axes, grouped_bars, styles
 from .loop import forced_batch, samples
-from .sites import attentions
+from .sites import ATTENTIONS, attentions
 from .subject import Subject
 
 
@@ -74,7 +76,7 @@ class Dependency(Analysis):
 
     def missing(self, subject: Subject) -> str | None:
         """It takes auxiliary decoders with fusion."""
-        if getattr(subject.model.decoder, "fusion", False):
+        if getattr(subject.model.decoder, "can_fuse", False):
             return None
         return "has no fusion with auxiliary decoders (--aux-fusion)."
 
@@ -170,9 +172,19 @@ class Dependency(Analysis):
             finish_axes(axes, "piece of the translation", "D_{y_t}, nats")
 
 
+@contextmanager
+def without_fusion(model: Any) -> Iterator[None]:
+    """Inside, the main decoder acts as if the fusion's weights were zero: the ind-decoder."""
+    choose_fusion(model, without=True)
+    try:
+        yield
+    finally:
+        choose_fusion(model, without=False)
+
+
 def _forward(subject: Subject, sample: dict[str, Any]) -> tuple[Tensor, dict[int, Tensor], Tensor]:
     """Logits (B, T, V), source attention (B, H, T, M) by layer of the main decoder, padding."""
-    batch = forced_batch(subject, sample, with_logits=True)
+    batch = forced_batch(subject, sample, ATTENTIONS, with_logits=True)
     layers: dict[int, list[Tensor]] = {}
     for site, weights in attentions(batch.records, subject.source_layers):
         if (site.side, site.reads) == ("decoder", "source"):

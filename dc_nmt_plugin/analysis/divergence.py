@@ -84,6 +84,8 @@ class ContextDivergence(Analysis):
 class DivergenceSums:
     """Adds up dv^l over all query rows: the mean is over the rows of the corpus."""
 
+    needs = ("global_weights", "local_weights")
+
     def __init__(self) -> None:
         self.totals: dict[tuple[str, int], tuple[float, int]] = {}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..modules.diagnostics.gates import gate_totals
+from ..modules.diagnostics.gates import GATES, token_total
+from ..modules.diagnostics.records import layer_records
 from .base import Analysis, Results, Table
 from .figure import finish_axes, styles
 from .loop import Batch
@@ -85,18 +86,19 @@ class Gates(Analysis):
 class GateSums:
     """Adds up every gate over real positions."""
 
+    needs = GATES
+
     def __init__(self) -> None:
         self.totals: dict[tuple[str, int, str], tuple[float, int]] = {}
 
     def add(self, batch: Batch) -> None:
         """Take in one batch."""
-        for side in ("encoder", "decoder"):
-            found = gate_totals(batch.records, batch.padding(side), f"{side}.stack.")
-            for name, (total, count) in found.items():
-                layer = int(name.split(".")[3]) + 1  # encoder.stack.layers.0.self_attn.lambda_q
-                key = (side, layer, name.rpartition(".")[2])
-                before, tokens = self.totals.get(key, (0.0, 0))
-                self.totals[key] = (before + total, tokens + count)
+        for side, layer, tensors in layer_records(batch.records, "self_attn"):
+            for gate in GATES:
+                if gate in tensors:
+                    total, count = token_total(tensors[gate], batch.padding(side))
+                    before, tokens = self.totals.get((side, layer, gate), (0.0, 0))
+                    self.totals[side, layer, gate] = (before + total, tokens + count)
 
     def result(self) -> dict[str, Any]:
         """A row a side, layer and gate."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -47,7 +47,16 @@ class Batch:
 
 
 class Collector(Protocol):
-    """Adds up over batches what one analysis needs, exactly: sums and counts, no means."""
+    """Adds up over batches what one analysis needs, exactly: sums and counts, no means.
+
+    Attributes:
+        needs: names of the recorded tensors that it reads
+    """
+
+    @property
+    def needs(self) -> Collection[str]:
+        """See above; a class attribute is enough."""
+        ...
 
     def add(self, batch: Batch) -> None:
         """Take in one batch."""
@@ -73,8 +82,9 @@ def force(
         progress: called after every batch with the sentences done and all there are
     """
     done = 0
+    names = needed(collectors)
     for sample in samples(subject, text):
-        batch = forced_batch(subject, sample)
+        batch = forced_batch(subject, sample, names)
         for collector in collectors:
             collector.add(batch)
         done += len(batch.numbers)
@@ -82,16 +92,28 @@ def force(
             progress(done, len(subject.translation.numbers))
 
 
+def needed(collectors: Sequence[Collector]) -> set[str]:
+    """Names of all tensors that the collectors read."""
+    return {name for collector in collectors for name in collector.needs}
+
+
 @torch.no_grad()
-def forced_batch(subject: Subject, sample: dict[str, Any], *, with_logits: bool = False) -> Batch:
+def forced_batch(
+    subject: Subject,
+    sample: dict[str, Any],
+    names: Collection[str] | None = None,
+    *,
+    with_logits: bool = False,
+) -> Batch:
     """Run one of fairseq's batches through the model, recording.
 
     Args:
         subject: model and subset
         sample: the batch
+        names: of the tensors to record; None for all
         with_logits: also project to the vocabulary
     """
-    with recording(subject.model) as records:
+    with recording(subject.model, names) as records:
         output = _forward(subject, sample, features_only=not with_logits)
     net_input = sample["net_input"]
     previous = net_input["prev_output_tokens"]
@@ -165,8 +187,9 @@ def seconds_with_recording(
 
     def run() -> None:
         collectors = make()
+        names = needed(collectors)
         for sample in batches:
-            batch = forced_batch(subject, sample)
+            batch = forced_batch(subject, sample, names)
             for collector in collectors:
                 collector.add(batch)
 

@@ -13,7 +13,7 @@ from .base import Analysis, Results, Table
 from .figure import HEAT
 from .loop import Batch, forced_batch, with_target
 from .sentence import encoded_sentence
-from .sites import attentions
+from .sites import ATTENTIONS, attentions
 from .subject import Subject
 
 MOST = 120  # panels; more make a picture that no program opens
@@ -94,7 +94,7 @@ class Matrix(Analysis):
             translation = subject.translation
             hypotheses = translation.decode(translation.generator(), sample)
             sample = with_target(subject, sample, hypotheses)
-        return forced_batch(subject, sample)
+        return forced_batch(subject, sample, ATTENTIONS)
 
     def _from_subset(self, subject: Subject) -> dict[str, Any]:
         index = self.args.index or 1

@@ -123,6 +123,8 @@ class WordGates:
         UserError: no such layer
     """
 
+    needs = GATES
+
     def __init__(
         self, side: str, tags: dict[int, list[str]], subject: Subject, layer: int | None
     ) -> None:

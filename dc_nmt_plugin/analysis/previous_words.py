@@ -128,6 +128,8 @@ class PreviousWords(Analysis):
 class PositionCounts:
     """Adds up :func:`position_counts`."""
 
+    needs = ("previous_words",)
+
     def __init__(self) -> None:
         self.counts = torch.zeros(3, 0, dtype=torch.float64)
 

@@ -18,6 +18,7 @@ from .loop import Batch
 from .subject import Subject
 
 PARTS = {"vertical": "Ω↕ (over heads)", "horizontal": "Ω↔ (over positions)"}
+NORMS = ("added_norm", "vertical_norm", "horizontal_norm")
 GROUP = 5  # tokens: width of the length groups in the figure
 
 
@@ -121,6 +122,8 @@ class RoutingSums:
         zero: coefficients below it count as zero
     """
 
+    needs = ("head_weights", *PARTS, *NORMS)
+
     def __init__(self, zero: float) -> None:
         self.zero = zero
         self.means: dict[int, dict[str, tuple[float, int]]] = {}
@@ -137,7 +140,7 @@ class RoutingSums:
                 if part in tensors:
                     zero = zero_weights(tensors[part], padding, self.zero)
                     self._add(layer, f"zero_{part}", zero)
-            for name in ("added_norm", "vertical_norm", "horizontal_norm"):
+            for name in NORMS:
                 if name in tensors:
                     mean_of_heads = tensors[name].mean(dim=1)  # (B, T)
                     self._add(layer, name, token_total(mean_of_heads, padding))

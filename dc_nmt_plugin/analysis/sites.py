@@ -16,6 +16,9 @@ _LAYER = re.compile(
 )
 _PARTS = {"weights": "", "global_weights": "global", "local_weights": "local"}
 
+ATTENTIONS = (*_PARTS, "previous_words")
+"""Names of the recorded tensors that are attention weights."""
+
 
 @dataclass(frozen=True)
 class Site:

@@ -8,15 +8,13 @@ from typing import Any
 
 from ..errors import UserError
 from ..evaluation.significance import LEVEL, paired_bootstrap
-from ..modules.diagnostics.source_shares import pool_modules, source_layer_totals
+from ..modules.diagnostics.source_shares import share_totals
 from ..text.tokenizers import TOKENIZERS
 from .base import Analysis, Results, Table
 from .figure import finish_axes, grouped_bars
 from .loop import Batch
 from .mask_layers import SubsetScore, masked
 from .subject import Subject
-
-KEY = "source_layer_"
 
 
 class SourceLayers(Analysis):
@@ -125,33 +123,34 @@ class ShareSums:
         layers: numbers of the encoder layers that the decoder reads
     """
 
+    needs = ("context_norms", "contributions")
+
     def __init__(self, layers: list[int]) -> None:
         self.layers = layers
-        self.totals: dict[str, tuple[float, int]] = {}
+        self.totals: dict[str, tuple[list[float], int]] = {}
 
     def add(self, batch: Batch) -> None:
         """Take in one batch."""
-        found = source_layer_totals(
-            batch.records,
-            self.layers,
-            source_padding=batch.source_padding,
-            target_padding=batch.target_padding,
-        )
-        for name, (total, count) in found.items():
-            before, number = self.totals.get(name, (0.0, 0))
-            self.totals[name] = (before + total, number + count)
+        for module, tensors in batch.records.items():
+            for name, side in zip(self.needs, ("decoder", "encoder"), strict=True):
+                if name in tensors:
+                    sums, count = share_totals(tensors[name], batch.padding(side))
+                    before, number = self.totals.get(module, ([0.0] * len(sums), 0))
+                    together = [a + b for a, b in zip(before, sums, strict=True)]
+                    self.totals[module] = (together, number + count)
 
     def result(self) -> dict[str, Any]:
         """Shares of all modules that read several layers together, and of each."""
-        places: dict[str, dict[str, float]] = {}
-        for name, (total, count) in self.totals.items():
-            module, _, key = name.rpartition(".")
-            places.setdefault(_place(module), {})[key.removeprefix(KEY)] = total / count
-        everywhere = {
-            name.removeprefix(KEY): total / count
-            for name, (total, count) in pool_modules(self.totals).items()
-        }
-        return {"shares": {"all": everywhere, **(places if len(places) > 1 else {})}}
+        count = sum(number for _, number in self.totals.values())
+        columns = zip(*(sums for sums, _ in self.totals.values()), strict=True)
+        shares = {"all": self._named([sum(column) / count for column in columns])}
+        if len(self.totals) > 1:
+            for module, (sums, number) in self.totals.items():
+                shares[_place(module)] = self._named([total / number for total in sums])
+        return {"shares": shares}
+
+    def _named(self, values: list[float]) -> dict[str, float]:
+        return {str(layer): value for layer, value in zip(self.layers, values, strict=True)}
 
 
 def _place(module: str) -> str:

@@ -89,7 +89,7 @@ class Subject:
     @property
     def source_layers(self) -> list[int]:
         """Numbers of the encoder layers that the main decoder reads; none of a recurrent model."""
-        return list(getattr(self.model.encoder, "source_layers", []))
+        return list(getattr(self.model.encoder, "read_layers", []))
 
     def check_targets(self) -> None:
         """
@@ -215,9 +215,9 @@ def _is_data(folder: Path) -> bool:
 
 def _flags(place: Place, subset: str) -> list[str]:
     """The command line of ``fairseq-generate`` for a run."""
-    # this task loads every translation model of the package, and can mask source layers
+    # this task loads every translation model of the package, and has every hook for decoding
     flags = [str(place.data), "--path", str(place.checkpoint), "--gen-subset", subset]
-    flags += ["--task", "transformer_mlmha"]
+    flags += ["--task", "translation_dc_nmt"]
     for side in ("source_lang", "target_lang"):
         if place.task.get(side):
             flags += [f"--{side.replace('_', '-')}", place.task[side]]

@@ -132,6 +132,8 @@ class SentenceTrees:
         subject: the model
     """
 
+    needs = ("previous_words",)
+
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.kind = piece_kind(subject.task.target_dictionary)

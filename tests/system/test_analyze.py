@@ -11,11 +11,11 @@ from reference.dual_context import divergence
 from systems import train
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.analysis.dependency import without_fusion
 from dc_nmt_plugin.analysis.loop import forced_batch, samples
 from dc_nmt_plugin.analysis.registry import ANALYSES
 from dc_nmt_plugin.analysis.sites import attentions
 from dc_nmt_plugin.analysis.subject import Subject, find
-from dc_nmt_plugin.modules.auxiliary_fusion import without_fusion
 
 OPTIONS = ["--cpu", "--num-workers", "0", "--max-len-b", "12", "--beam", "2"]
 WIDER = ["--max-epoch", 4, "--no-epoch-checkpoints", "--dropout", 0]
