@@ -44,7 +44,7 @@ def checkpoints(corpus, tmp_path_factory):
             generator = torch.Generator().manual_seed(len(name))
             for value in state["model"].values():
                 if value.is_floating_point() and value.dim() > 1:
-                    value.add_(0.4 * torch.randn(value.shape, generator=generator))
+                    value.add_(0.8 * torch.randn(value.shape, generator=generator))
             torch.save(state, path)
         return path
 
