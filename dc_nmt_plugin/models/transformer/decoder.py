@@ -15,6 +15,7 @@ from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
 from ...modules.source_projection import project_all
+from ..projection import in_graph
 from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding
 
@@ -96,12 +97,15 @@ class TransformerDecoder(FairseqIncrementalDecoder):
 
         Returns:
             logits (R, T, V) or features (R, T, C), and {"attn": [(R, T, M) or None],
-            "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}}
+            "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}};
+            beside features, see :func:`in_graph`
         """
         features, extra = self.extract_features(
             prev_output_tokens, encoder_out, incremental_state, with_auxiliary=with_auxiliary
         )
-        return (features if features_only else self.output_layer(features)), extra
+        if not features_only:
+            return self.output_layer(features), extra
+        return features, {**extra, "output_projection": in_graph(self.output_projection)}
 
     def extract_features(
         self,
