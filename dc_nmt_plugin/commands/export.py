@@ -1,8 +1,9 @@
-"""``dc-nmt export``: a checkpoint without auxiliary decoders, or in fairseq's own format.
+"""``dc-nmt export``: a checkpoint without auxiliary decoders, for fairseq alone or CTranslate2.
 
 Auxiliary decoders without fusion only help in training: without them the translations are the
 same, and the model has the plain Transformer's parameters. Where everything else is standard too,
-``--stock`` writes fairseq's own ``transformer``, which loads where this plugin is not installed.
+--stock writes fairseq's own transformer, which loads where this plugin is not installed, and
+--ctranslate2 a folder for CTranslate2. Other architectures compute what neither of them can.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..checkpoints.averaging import average_checkpoints, find_checkpoints
 from ..checkpoints.loading import load_checkpoint
 from ..errors import UserError
 from ..files import replacing
+from ..models.transformer.convert import to_ctranslate2
 from ..models.transformer.export import count_parameters, drop_auxiliary, to_stock
 
 
@@ -25,20 +27,36 @@ def main(argv: Sequence[str]) -> int:
     """Write the checkpoint."""
     parser = argparse.ArgumentParser(prog="dc-nmt export", description=__doc__)
     parser.add_argument("--input", required=True, type=Path, help="a checkpoint, or a --save-dir")
-    parser.add_argument("--output", required=True, type=Path, metavar="FILE")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="or a folder")
     parser.add_argument(
         "--average",
         metavar="last:N|best:N|FILE,FILE…",
         help="average checkpoints of the save folder --input first, or these files of it",
     )
-    parser.add_argument("--stock", action="store_true", help="write fairseq's own transformer")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--stock", action="store_true", help="write fairseq's own transformer")
+    form.add_argument(
+        "--ctranslate2", action="store_true", help="write a folder for CTranslate2, with --data"
+    )
+    parser.add_argument("--data", type=Path, help="the folder with the model's dictionaries")
+    parser.add_argument(
+        "--quantization", metavar="TYPE", help="for CTranslate2: int8, float16, …; default float32"
+    )
     args = parser.parse_args(argv)
+    if args.ctranslate2 != (args.data is not None):
+        parser.error("--ctranslate2 and --data go together")
+    if args.quantization and not args.ctranslate2:
+        parser.error("--quantization goes with --ctranslate2")
     state = _load(args.input, args.average)
     name = str(args.input)
     drop_auxiliary(state, name)
     parameters = count_parameters(state["model"])
-    if args.stock:
-        to_stock(state, name)
+    if args.stock or args.ctranslate2:
+        state = to_stock(state, name, "--stock" if args.stock else "--ctranslate2")
+    if args.ctranslate2:
+        to_ctranslate2(state, args.data, args.output, args.quantization, name)
+        print(f"{args.output}: {parameters:,} parameters, for ctranslate2.Translator")
+        return 0
     try:
         with replacing(args.output) as temporary:
             torch.save(state, temporary)

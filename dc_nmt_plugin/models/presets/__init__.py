@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hydra.core.config_store import ConfigStore
+
 from ...errors import ConfigError
-from ..options import register_preset
+from ..options import defaults, register_preset
 from ..recurrent.config import GRUConfig, LanguageModelConfig
 from ..recurrent.language_model import MODEL_NAME as LANGUAGE_MODEL
 from ..recurrent.language_model import LSTMLanguageModel
@@ -82,6 +84,18 @@ def register_all() -> None:
         )
 
 
+def store_for_hydra() -> None:
+    """Let Hydra find every architecture as ``model=NAME``, with all of its settings.
+
+    Tasks and criterions are there already: fairseq stores what has a dataclass.
+    """
+    store = ConfigStore.instance()
+    for architecture in architectures().values():
+        values = {**defaults(MODELS[architecture.model][1]), **architecture.settings}
+        node = {"_name": architecture.name, **values}
+        store.store(group="model", name=architecture.name, node=node, provider="dc_nmt_plugin")
+
+
 __all__ = [
     "FAMILIES",
     "MODELS",
@@ -90,4 +104,5 @@ __all__ = [
     "Family",
     "architectures",
     "register_all",
+    "store_for_hydra",
 ]

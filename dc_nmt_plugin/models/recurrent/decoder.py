@@ -16,6 +16,7 @@ from ...modules.lstm import LanguageLSTM
 from ...modules.readout import Readout
 from ...modules.residual_context import ResidualContext
 from ...modules.state_attention import StateSummary
+from ..projection import in_graph
 from .padding import LeftAligned, left_align
 
 DecoderOutput = tuple[Tensor, dict[str, Any]]
@@ -69,10 +70,12 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
 
         Returns:
             logits (R, T, V) or features (R, T, C), and {"attn": [(R, T, M) or None],
-            "inner_states": None}
+            "inner_states": None}; beside features, see :func:`in_graph`
         """
         features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
-        return (features if features_only else self.output_layer(features)), extra
+        if not features_only:
+            return self.output_layer(features), extra
+        return features, {**extra, "output_projection": in_graph(self.output_projection)}
 
     def extract_features(
         self,

@@ -10,15 +10,23 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor, nn
 
+from ...errors import ConfigError
 from ...modules.core.masks import SequenceMask
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
 from ...modules.source_projection import project_all
+from ..projection import in_graph
 from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding
 
 DecoderOutput = tuple[Tensor, dict[str, Any]]
+
+
+AUXILIARY_IGNORED = (
+    "the criterion ignores the auxiliary decoders of --aux-layers, and would train the main "
+    "decoder alone; use --criterion transformer_ms_aux or joint_label_smoothed_cross_entropy."
+)
 
 
 class TransformerDecoder(FairseqIncrementalDecoder):
@@ -96,12 +104,21 @@ class TransformerDecoder(FairseqIncrementalDecoder):
 
         Returns:
             logits (R, T, V) or features (R, T, C), and {"attn": [(R, T, M) or None],
-            "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}}
+            "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}};
+            beside features, see :func:`in_graph`
+
+        Raises:
+            ConfigError: a training step of a criterion that ignores auxiliary decoders; only the
+                joint loss asks for features
         """
+        if self.auxiliary and self.training and not features_only:
+            raise ConfigError([AUXILIARY_IGNORED])
         features, extra = self.extract_features(
             prev_output_tokens, encoder_out, incremental_state, with_auxiliary=with_auxiliary
         )
-        return (features if features_only else self.output_layer(features)), extra
+        if not features_only:
+            return self.output_layer(features), extra
+        return features, {**extra, "output_projection": in_graph(self.output_projection)}
 
     def extract_features(
         self,

@@ -6,14 +6,24 @@ from dataclasses import fields
 from typing import Any
 
 import torch
+from fairseq.criterions.label_smoothed_cross_entropy import (
+    LabelSmoothedCrossEntropyCriterionConfig,
+)
+from fairseq.models.transformer import DEFAULT_MIN_PARAMS_TO_WRAP, base_architecture
 from fairseq.tasks.translation import TranslationConfig as StockTranslationConfig
 
+from ...checkpoints.plain import plain
 from ...errors import UserError
 from ..options import read_config
 from .config import TransformerConfig
 from .stock import house_to_stock
 
 StateDict = dict[str, Any]
+# what fairseq's generate and validate set up → its own name, and the settings that it has
+_STOCK = {
+    "task": ("translation", StockTranslationConfig),
+    "criterion": ("label_smoothed_cross_entropy", LabelSmoothedCrossEntropyCriterionConfig),
+}
 _MAY_BE_TIED = ("embedding.tokens.weight", "output_projection.weight")
 
 
@@ -51,8 +61,11 @@ def drop_auxiliary(state: StateDict, name: str) -> StateDict:
     return state
 
 
-def to_stock(state: StateDict, name: str) -> StateDict:
-    """The checkpoint as fairseq's own ``transformer``, changed in place; after `drop_auxiliary`.
+def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
+    """The checkpoint as fairseq's own ``transformer``; changes `state`, from `drop_auxiliary`.
+
+    All settings are plain data and complete: torch's safe loader (2.6 and later) takes nothing
+    else where this plugin is not installed, and fairseq fills nothing in there.
 
     Raises:
         UserError: the model has something that fairseq's ``transformer`` does not have
@@ -70,16 +83,21 @@ def to_stock(state: StateDict, name: str) -> StateDict:
     ]
     if extra:
         raise UserError(
-            f"{name}: --stock needs a standard Transformer, and this one has {', '.join(extra)}."
+            f"{name}: {flag} needs a standard Transformer, and this one has {', '.join(extra)}."
         )
     state["model"] = house_to_stock(state["model"])
     flags.arch = flags._name = "transformer"
-    task = state["cfg"]["task"]
-    known = {field.name for field in fields(StockTranslationConfig)}
-    for key in [key for key in task if key not in known]:
-        del task[key]
-    task["_name"] = "translation"
-    return state
+    base_architecture(flags)
+    flags.min_params_to_wrap = DEFAULT_MIN_PARAMS_TO_WRAP
+    cfg_of = state["cfg"]
+    for part, (own, config) in _STOCK.items():
+        known = {field.name for field in fields(config)}
+        values = plain(cfg_of.get(part) or {})
+        cfg_of[part] = {**{k: v for k, v in values.items() if k in known}, "_name": own}
+    if cfg_of.get("common"):
+        cfg_of["common"]["user_dir"] = None
+    stock: StateDict = plain(state)
+    return stock
 
 
 def count_parameters(model: StateDict) -> int:

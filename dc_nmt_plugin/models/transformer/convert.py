@@ -1,0 +1,62 @@
+"""A standard Transformer as CTranslate2's model, by CTranslate2's own converter."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.data.data_utils import infer_language_pair
+
+from ...errors import UserError, choice_problem
+
+INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
+QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
+
+
+def to_ctranslate2(
+    stock: dict[str, Any], data: Path, output: Path, quantization: str | None, name: str
+) -> None:
+    """Write a folder that ``ctranslate2.Translator`` loads; it translates pieces after BPE.
+
+    Args:
+        stock: from :func:`.export.to_stock`
+        data: folder with the dictionaries that the model was trained with
+        output: made, or replaced where it holds an earlier model
+        quantization: one of QUANTIZATIONS; None keeps float32
+        name: of the checkpoint, for messages
+
+    Raises:
+        UserError: CTranslate2 is not installed or does not have what the model has, `data` has no
+            dictionaries, or `output` holds something else
+    """
+    problem = quantization and choice_problem("--quantization", quantization, QUANTIZATIONS)
+    if problem:
+        raise UserError(problem)
+    try:
+        from ctranslate2.converters import FairseqConverter
+    except ImportError as error:
+        raise UserError(f"CTranslate2 cannot be imported ({error}): {INSTALL}") from error
+    task = stock["cfg"]["task"]
+    languages = [task.get("source_lang"), task.get("target_lang")]
+    if None in languages:  # as when it was trained, the names of the files tell
+        languages = list(infer_language_pair(str(data)))
+    if None in languages:
+        raise UserError(f"--data {data}: has no text made by fairseq-preprocess")
+    for language in languages:
+        if not (data / f"dict.{language}.txt").is_file():
+            raise UserError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
+    if output.exists() and not (output / "model.bin").is_file() and any(output.iterdir()):
+        raise UserError(f"--output {output}: exists and is no model of CTranslate2")
+    # the converter reads fairseq's older form, in which all settings are one Namespace
+    settings = argparse.Namespace(**{**task, **stock["cfg"]["model"], "task": "translation"})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "checkpoint.pt")
+        torch.save({"args": settings, "model": stock["model"]}, path)
+        converter = FairseqConverter(str(path), str(data), *languages)
+        try:
+            converter.convert(str(output), quantization=quantization, force=True)
+        except ValueError as error:  # what CTranslate2 does not support, in its own words
+            raise UserError(f"{name}: CTranslate2 refuses it: {error}") from error

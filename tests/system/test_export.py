@@ -1,0 +1,117 @@
+"""Exported checkpoints translate alike where this plugin is not installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import ctranslate2
+import pytest
+import torch
+from commands import run
+from systems import SOURCE, TARGET, generation, load, training
+
+from dc_nmt_plugin.commands.export import main as export
+from dc_nmt_plugin.errors import UserError
+
+# torch before 2.6 unpickled everything; this is how a later one is told to
+GENERATIONS = {"torch < 2.6": {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}, "torch >= 2.6": {}}
+BLOCKER = "import sys; sys.modules['dc_nmt_plugin'] = None; "
+
+
+@pytest.fixture(scope="module")
+def trained(corpus, tmp_path_factory):
+    """A model with an auxiliary decoder, and what the plugin translates with it."""
+    save = tmp_path_factory.mktemp("trained")
+    arch = "transformer_ms_aux"
+    flags = ["--arch", arch, "--task", arch, "--criterion", arch, "--max-update", 2]
+    run(save, "train", *training(corpus, save, *flags, "--encoder-layers", 3)).good()
+    state, path = load(save), save / "checkpoint_last.pt"
+    torch.manual_seed(1)
+    for name, tensor in state["model"].items():  # every sentence is to be translated differently
+        if tensor.dim() > 1 and "embed" not in name:
+            tensor.normal_(std=0.6)
+    torch.save(state, path)
+    words = generation(corpus, path, "transformer_ms_aux_aif", "--task", arch, "--beam", 3)
+    return path, run(save, "generate", *words).good().hypotheses()
+
+
+def without_the_plugin(program, *words, **environment):
+    """A fairseq command in an interpreter that cannot import this package."""
+    code = f"{BLOCKER}from fairseq_cli.{program} import cli_main; cli_main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)],
+        env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("torch_generation", GENERATIONS)
+def test_stock_export_in_plain_fairseq(torch_generation, trained, corpus, tmp_path):
+    path, expected = trained
+    export(["--input", str(path), "--output", str(tmp_path / "stock.pt"), "--stock"])
+    words = generation(corpus, tmp_path / "stock.pt", "transformer_standard", "--beam", 3)
+    at = words.index("--task")
+    words[at : at + 2] = ["--task", "translation", "--required-batch-size-multiple", 1]
+    done = without_the_plugin("generate", *words, **GENERATIONS[torch_generation])
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = {
+        int(line.split("\t")[0][2:]): line.split("\t")[2]
+        for line in done.stdout.splitlines()
+        if line.startswith("H-")
+    }
+    assert found == {number: text for number, (_, text) in expected.items()}
+    assert len(set(found.values())) > 10  # not one sentence for everything
+
+
+def test_stock_export_is_validated_by_plain_fairseq(trained, corpus, tmp_path):
+    path, _ = trained
+    export(["--input", str(path), "--output", str(tmp_path / "stock.pt"), "--stock"])
+    words = [corpus, "--path", tmp_path / "stock.pt", "--cpu", "--max-tokens", 80]
+    words += ["--task", "translation"]
+    done = without_the_plugin("validate", *words, "--required-batch-size-multiple", 1)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "nll_loss" in done.stdout + done.stderr
+
+
+def test_ctranslate2_translates_alike(trained, corpus, tmp_path):
+    """Greedily: beam searches differ in when they stop."""
+    path, _ = trained
+    greedy = generation(corpus, path, "transformer_ms_aux_aif", "--beam", 1)
+    greedy += ["--task", "transformer_ms_aux"]
+    expected = run(tmp_path, "generate", *greedy).good().hypotheses()
+    words = ["--ctranslate2", "--data", str(corpus), "--output", str(tmp_path / "ct2")]
+    export(["--input", str(path), *words])
+    translator = ctranslate2.Translator(str(tmp_path / "ct2"), device="cpu", inter_threads=1)
+    lines = (corpus.parent / "text" / f"test.{SOURCE}").read_text("utf-8").splitlines()
+    sources = [line.split() for line in lines]
+    for number, found in enumerate(
+        translator.translate_batch(sources, beam_size=1, max_decoding_length=12)
+    ):
+        _, text = expected[number]
+        pieces = [piece for piece in found.hypotheses[0] if piece != "<s>"]  # fairseq prints none
+        assert " ".join(pieces) == text
+    export(["--input", str(path), *words, "--quantization", "int8"])  # over the earlier one
+    small = sum(file.stat().st_size for file in (tmp_path / "ct2").iterdir())
+    assert small < path.stat().st_size
+
+
+def test_ctranslate2_refuses_what_it_cannot_compute(trained, corpus, tmp_path):
+    path, _ = trained
+    flags = ["--input", str(path), "--ctranslate2", "--output", str(tmp_path / "ct2")]
+    with pytest.raises(UserError, match="has no text made by fairseq-preprocess"):
+        export([*flags, "--data", str(tmp_path)])
+    with pytest.raises(UserError, match="--quantization: 'int9' is not one of"):
+        export([*flags, "--data", str(corpus), "--quantization", "int9"])
+    state = torch.load(path, weights_only=True)
+    state["cfg"]["model"].encoder_self_attention = "dual_context"
+    torch.save(state, tmp_path / "dc.pt")
+    flags[1] = str(tmp_path / "dc.pt")
+    with pytest.raises(UserError, match="--ctranslate2 needs a standard Transformer"):
+        export([*flags, "--data", str(corpus)])
+    (tmp_path / "ct2").mkdir()
+    (tmp_path / "ct2" / "thesis.tex").write_text(TARGET)
+    flags[1] = str(path)
+    with pytest.raises(UserError, match="exists and is no model"):
+        export([*flags, "--data", str(corpus)])
+    assert [file.name for file in (tmp_path / "ct2").iterdir()] == ["thesis.tex"]

@@ -1,0 +1,73 @@
+"""``fairseq-hydra-train`` trains as ``fairseq-train`` does, and refuses what that refuses."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import yaml
+from commands import ROOT, real, run
+from systems import load, training
+
+SMALL = {"encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
+for side in ("encoder", "decoder"):
+    SMALL |= {f"{side}_embed_dim": 8, f"{side}_ffn_embed_dim": 12, f"{side}_attention_heads": 2}
+FLAGS = ["--arch", "transformer_ms_aux", "--task", "transformer_ms_aux", "--max-update", 3]
+
+
+def settings(folder, corpus, criterion):
+    """Group → its settings, ``_name`` among them where a name chooses a class."""
+    name = "transformer_ms_aux"
+    smoothing = {} if criterion == "cross_entropy" else {"label_smoothing": 0.1}
+    return {
+        "common": {"user_dir": str(ROOT / "dc_nmt_plugin"), "cpu": True, "seed": 5},
+        "task": {"_name": name, "data": str(corpus)},
+        "model": {"_name": name, **SMALL},
+        "criterion": {"_name": criterion, **smoothing},
+        "optimizer": {"_name": "adam"},
+        "lr_scheduler": {"_name": "fixed"},
+        "dataset": {"max_tokens": 80, "num_workers": 0, "disable_validation": True},
+        "optimization": {"max_update": 3, "lr": [0.01]},
+        "checkpoint": {"save_dir": str(folder / "save")},
+    }
+
+
+def from_a_file(folder, corpus, criterion):
+    text = yaml.safe_dump(settings(folder, corpus, criterion))
+    (folder / "small.yaml").write_text(f"# @package _global_\n{text}")
+    return hydra(folder, "--config-dir", folder, "--config-name", "small")
+
+
+def from_the_command_line(folder, corpus, criterion):
+    words = []
+    for group, values in settings(folder, corpus, criterion).items():
+        words += [f"{group}={values.pop('_name')}"] if "_name" in values else []
+        words += [f"{group}.{name}={value}" for name, value in values.items()]
+    return hydra(folder, *words)
+
+
+def hydra(folder, *words):
+    environment = {"PYTHONPATH": str(ROOT)}
+    words = [*words, f"hydra.run.dir={folder}"]
+    return real("fairseq-hydra-train", *words, folder=folder, environment=environment)
+
+
+WAYS = {"file": from_a_file, "command line": from_the_command_line}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_both_programs_reach_the_same_parameters(way, corpus, tmp_path):
+    WAYS[way](tmp_path, corpus, "transformer_ms_aux").good()
+    words = training(corpus, tmp_path / "flags", *FLAGS, "--criterion", "transformer_ms_aux")
+    run(tmp_path, "train", *words, "--disable-validation").good()
+    ours, theirs = load(tmp_path / "save"), load(tmp_path / "flags")
+    assert ours["optimizer_history"][-1]["num_updates"] == 3
+    for name, parameter in theirs["model"].items():
+        assert torch.equal(ours["model"][name], parameter), name
+
+
+@pytest.mark.parametrize("criterion", ["label_smoothed_cross_entropy", "cross_entropy"])
+def test_a_criterion_that_ignores_auxiliary_decoders_is_refused(criterion, corpus, tmp_path):
+    result = from_a_file(tmp_path, corpus, criterion)
+    assert result.code != 0
+    assert "ignores the auxiliary decoders" in result.output + result.errors
+    assert not list(tmp_path.glob("save/checkpoint*.pt"))
