@@ -28,7 +28,10 @@ setup(
     author="dc_nmt_plugin contributors",
     python_requires=">=3.10",
     packages=find_packages(include=["dc_nmt_plugin", "dc_nmt_plugin.*"]),
-    package_data={"dc_nmt_plugin.papers": ["data/*.yaml"]},
+    package_data={
+        "dc_nmt_plugin.papers": ["*.yaml", "data/*.yaml"],
+        "dc_nmt_plugin.recipes": ["*.yaml", "tasks/*.yaml"],
+    },
     # Any recent torch is accepted, so that an existing one stays; 2.6 has the safe loader.
     install_requires=["torch>=2.6", *requirements("fairseq"), *requirements("run")],
     extras_require={"dev": requirements("dev"), "comet": ["unbabel-comet>=2.2,<3"]},

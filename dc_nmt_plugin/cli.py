@@ -12,6 +12,12 @@ from .errors import UserError
 
 # command → what it does; each has main(argv) -> int in a file of its name in commands/
 COMMANDS = {
+    "quickstart": "from nothing to trained, scored and compared models",
+    "prepare": "the text of a published task, ready for fairseq",
+    "train": "an architecture with its paper's settings",
+    "evaluate": "a trained run, translated with and scored as its paper did",
+    "run": "these three for a task and architectures, then a table",
+    "sample-recipes": "every recipe small, from files that are made up",
     "doctor": "what is installed here, and how to mend what is not",
     "user-dir": "the path to give to fairseq's --user-dir",
     "arch-flags": "the --arch, --task and --criterion flags of an architecture",
@@ -21,7 +27,7 @@ COMMANDS = {
     "corpus": "make the embedded parallel corpus",
     "check-text": "check a pair of parallel text files",
     "split-text": "split text reversibly at punctuation and digits",
-    "recipe": "published tasks: their text and settings, for scripts/*.sh",
+    "recipe": "published tasks, and what is published about them",
     "head-weights": "how peaked cross aggregation's Λ is",
     "mask-layers": "BLEU without each of the encoder layers it reads",
     "average": "average checkpoints",
@@ -37,7 +43,7 @@ COMMANDS = {
 def usage() -> str:
     """The text of ``dc-nmt --help``."""
     lines = ["usage: dc-nmt COMMAND [options]", "", "commands:"]
-    lines += [f"  {name:<13}{text}" for name, text in COMMANDS.items()]
+    lines += [f"  {name:<16}{text}" for name, text in COMMANDS.items()]
     return "\n".join([*lines, "", "dc-nmt COMMAND --help tells a command's options."])
 
 

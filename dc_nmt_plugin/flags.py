@@ -15,3 +15,11 @@ def flag_value(command: Sequence[str], flag: str) -> str | None:
         elif word.startswith(f"{flag}="):
             found = word.partition("=")[2]
     return found
+
+
+def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
+    """``flags`` with another value of one of them, the first time it is given."""
+    if name not in flags:
+        return tuple(flags)
+    place = list(flags).index(name)
+    return (*flags[: place + 1], value, *flags[place + 2 :])

@@ -90,3 +90,25 @@ use_environment() {
   fi
   export PYTHON PATH
 }
+
+# dc_nmt COMMAND ARGUMENT…: become that command of dc-nmt, in the environment, which is set up
+# first. --python VERSION, before a "--", is for the set-up; help needs no environment.
+dc_nmt() {
+  local -a words=("$1") setup=()
+  shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    case $1 in
+      --python)
+        [ $# -ge 2 ] || die "--python needs a value: 3.10, 3.11, 3.12 or the path of a Python"
+        setup=(--python "$2")
+        shift
+        ;;
+      --python=*) setup=(--python "${1#*=}") ;;
+      -h | --help) PYTHONPATH=$ROOT exec python3 -m dc_nmt_plugin "${words[0]}" --help ;;
+      *) words+=("$1") ;;
+    esac
+    shift
+  done
+  use_environment ${setup[@]+"${setup[@]}"}
+  exec dc-nmt "${words[@]}" "$@"
+}

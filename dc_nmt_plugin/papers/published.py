@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from ..flags import flag_value
-from .tasks import published_scores, tasks
+from .scores import published_scores
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,8 @@ def published(task: str | None, arch: str | None, command: Sequence[str]) -> Pub
 
 def _score(task: str, arch: str, command: Sequence[str]) -> tuple[float | None, str | None]:
     """The recipe's entry with the most of the command's flags."""
-    known = tasks()
-    if task not in known:
-        return None, None
     best: tuple[int, float | None, str | None] = (-1, None, None)
-    for key, (value, place) in published_scores(*known[task]).items():
+    for key, (value, place) in published_scores(task).items():
         name, *flags = key.split()
         if name == arch and _contains(command, flags) and len(flags) > best[0]:
             best = (len(flags), value, place)

@@ -1,6 +1,8 @@
 """Published translation tasks: where their text is, how it is prepared, trained on and scored.
 
-A task is a folder of ``examples`` with a ``recipe.ini`` (:mod:`.recipe`). Its files are fetched and
-verified by :mod:`.sources`, read by :mod:`.formats` and made into training, validation and test
-text by :mod:`.text`; :mod:`.settings` has what a paper trains with, :mod:`.launch` the GPUs.
+A task is a file of ``tasks``, read by :mod:`.recipe`. :mod:`.text_plan` and :mod:`.run_plan` make
+steps of it for :mod:`dc_nmt_plugin.pipeline`: files are fetched and verified (:mod:`.sources`),
+read (:mod:`.formats`) and made into text (:mod:`.text`), which is cut and binarised
+(:mod:`.preparation`); a model is trained and evaluated (:mod:`.training`) with its paper's settings
+(:mod:`.settings`) on what GPUs there are (:mod:`.launch`).
 """

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import UserError
 from ..files import replacing, write_parallel
-from ..text.preparation import CHUNK, TextSettings, tokenise
+from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
 from .archives import extract
 from .formats import Pair, read_pairs
-from .recipe import Part, Recipe
+from .progress import bar
+from .recipe import Recipe
+from .schema import Part
 from .sources import Say, Sources
 
 T = TypeVar("T")
@@ -46,7 +48,7 @@ class Corpora:
     ) -> None:
         self.recipe, self.sources, self.folder = recipe, sources, folder
         self.limit, self.any_counts, self.say = limit, any_counts, say
-        self.settings = recipe.text_settings
+        self.settings = recipe.task.text
 
     def ready(self, part: Part) -> bool:
         """Read and tokenise a corpus as far as that is not done; False for an optional one that is
@@ -55,23 +57,23 @@ class Corpora:
         Raises:
             UserError: a file is missing or unusable, or the corpus has not the lines it should have
         """
-        names = {name for name, _ in part.members.values()}
-        unpacked = all(m and self.sources.plain(m) for _, m in part.members.values())
+        names = {name for name, _ in self._members(part)}
+        unpacked = all(m and self.sources.plain(m) for _, m in self._members(part))
         if part.optional and not unpacked and not all(map(self.sources.available, names)):
             self.say(f"{part.name}: left out, {', '.join(sorted(names))} is not here")
             return False
         stamp = {
-            "part": {**self.recipe.sections[f"part:{part.name}"].values},
+            "part": self.recipe.written("parts", part.name),
             "limit": self.limit,
         }
         self._once(part, "read", stamp, self._read)
-        self._once(part, "tokenise", {**stamp, "text": {**self.recipe.text.values}}, self._tokenise)
+        self._once(part, "tokenise", {**stamp, "text": self.recipe.written("text")}, self._tokenise)
         return True
 
     def raw(self, part: Part) -> Iterator[Pair]:
         """A corpus untokenised: as it is published, or with its tokenisation undone."""
         pairs = self._pairs(part, "")
-        if not part.tokenised or self.settings.undo == "none":
+        if not part.tokenised or self.settings.undone == "none":
             return pairs
         return self._detokenised(pairs)
 
@@ -79,7 +81,9 @@ class Corpora:
         while chunk := list(islice(pairs, CHUNK)):
             sides = zip(*chunk, strict=True)
             languages = zip(sides, self.recipe.pair, strict=True)
-            texts = [detokenize(side, self.settings.undo, language) for side, language in languages]
+            texts = [
+                detokenize(side, self.settings.undone, language) for side, language in languages
+            ]
             yield from zip(*texts, strict=True)
 
     def tokens(self, part: Part) -> Iterator[Pair]:
@@ -97,7 +101,7 @@ class Corpora:
         return self.folder / f"{part.name}{kind}.{language}"
 
     def _identities(self, part: Part) -> list[list[Any]]:
-        return [self._identity(name, member) for name, member in part.members.values()]
+        return [self._identity(*member) for member in self._members(part)]
 
     def _identity(self, name: str, member: str | None) -> list[Any]:
         """What tells a file that was changed since; nothing of one that is not here any more."""
@@ -147,7 +151,7 @@ class Corpora:
         if part.lines is not None and count != part.lines and self.limit is None:
             problem = (
                 f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in "
-                f"{' and '.join(sorted({name for name, _ in part.members.values()}))}"
+                f"{' and '.join(sorted({name for name, _ in self._members(part)}))}"
             )
             if not self.any_counts:
                 raise UserError(f"{problem}: other files than the paper's (--any-counts goes on)")
@@ -156,7 +160,7 @@ class Corpora:
 
     def _plain_files(self, part: Part, temporary: Path) -> tuple[Path, Path]:
         made: dict[tuple[str, str | None], Path] = {}
-        for name, member in part.members.values():
+        for name, member in self._members(part):
             if (name, member) in made:
                 continue
             plain = self.sources.plain(member) if member else None
@@ -171,7 +175,7 @@ class Corpora:
             else:
                 path = plain
             made[name, member] = path
-        first, second = (made[part.members[language]] for language in self.recipe.pair)
+        first, second = (made[member] for member in self._members(part))
         return first, second
 
     def _tokenise(self, part: Part) -> int:
@@ -179,7 +183,7 @@ class Corpora:
         for language in self.recipe.pair:
             settings = self.settings
             if part.tokenised:
-                settings = TextSettings(**{**vars(settings), "tokenizer": "none"})
+                settings = replace(settings, tokenizer="none")
             source = self._path(part, "", language)
             with (
                 open(source, encoding="utf-8", newline="\n") as lines,
@@ -193,12 +197,10 @@ class Corpora:
                 count = sum(1 for line in done if out.write(line + "\n"))
         return count
 
+    def _members(self, part: Part) -> list[tuple[str, str | None]]:
+        """(file, member of that archive or None) of either language."""
+        return [part.member(language) for language in self.recipe.pair]
+
     def _progress(self, part: Part, items: Iterable[T], what: str = "read") -> Iterator[T]:
-        """The items; a line every ten seconds."""
-        shown = time.monotonic()
-        for number, item in enumerate(items, start=1):
-            if not number % 1000 and time.monotonic() - shown > 10:
-                shown = time.monotonic()
-                of = f" of {part.lines:,}" if part.lines else ""
-                self.say(f"  {part.name}: {what}: {number:,}{of}")
-            yield item
+        """The items, with a bar."""
+        yield from bar(items, desc=f"{part.name}: {what}", total=part.lines, unit=" lines")

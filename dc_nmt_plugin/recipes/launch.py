@@ -12,6 +12,17 @@ DEFAULT_PORT = 29500
 
 
 @dataclass(frozen=True)
+class MachineOptions:
+    """What the user says of :class:`Machines`; None: what is found."""
+
+    launcher: str | None = None
+    gpus: int | None = None
+    nodes: int | None = None
+    node_rank: int | None = None
+    rendezvous: str = ""
+
+
+@dataclass(frozen=True)
 class Machines:
     """What a training runs on.
 
@@ -113,36 +124,33 @@ def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> B
     return batch
 
 
-def find_machines(
-    launcher: str | None, gpus: int | None, nodes: int | None, rank: int | None, rendezvous: str
-) -> Machines:
+def find_machines(options: MachineOptions) -> Machines:
     """What the options, Slurm's variables and this machine say.
 
     Raises:
         UserError: options that contradict each other
     """
     slurm = os.environ.get("SLURM_JOB_NUM_NODES")
-    launcher = launcher or ("srun" if slurm else "fairseq")
+    launcher = options.launcher or ("srun" if slurm else "fairseq")
     problem = choice_problem("--launcher", launcher, LAUNCHERS)
     if problem:
         raise UserError(problem)
-    nodes = nodes or (int(slurm) if slurm and launcher == "srun" else 1)
-    if gpus is None:
-        gpus = visible_gpus()
+    nodes = options.nodes or (int(slurm) if slurm and launcher == "srun" else 1)
+    gpus = visible_gpus() if options.gpus is None else options.gpus
     if launcher == "fairseq" and nodes > 1:
         raise UserError(f"--nodes {nodes}: needs --launcher torchrun or srun")
     if launcher != "fairseq" and gpus == 0:
         raise UserError(f"--launcher {launcher}: needs GPUs; on a CPU leave it out")
     if launcher == "srun" and not slurm:
         raise UserError("--launcher srun: this is no Slurm job; use sbatch scripts/train.slurm")
-    if nodes > 1 and not rendezvous:
+    if nodes > 1 and not options.rendezvous:
         raise UserError(f"--nodes {nodes}: needs --rendezvous HOST:PORT, of the first machine")
-    if launcher == "torchrun" and nodes > 1 and rank is None:
+    if launcher == "torchrun" and nodes > 1 and options.node_rank is None:
         raise UserError(f"--nodes {nodes}: needs --node-rank, 0 on the first machine")
-    rank = rank or 0
+    rank = options.node_rank or 0
     if not 0 <= rank < nodes:
         raise UserError(f"--node-rank {rank}: is not from 0 to {nodes - 1} (--nodes {nodes})")
-    return Machines(launcher, gpus, nodes, rank, rendezvous)
+    return Machines(launcher, gpus, nodes, rank, options.rendezvous)
 
 
 def visible_gpus() -> int:

@@ -1,237 +1,173 @@
-"""A published task, as its ``recipe.ini`` describes it."""
+"""A published task, in one of its directions, as ``tasks/TASK.yaml`` describes it."""
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ..errors import UserError, choice_problem
-from ..papers.ini import Section, read_ini
-from ..papers.tasks import directed, tasks
-from ..text.preparation import CASINGS, TextSettings
+from .schema import Part, Task
+from .yaml_files import read_plain, read_yaml
 
-FORMATS = ("plain", "iwslt-tags", "iwslt-xml", "sgm", "tmx")
 SPLITS = ("train", "valid", "test")
-
-
-@dataclass(frozen=True)
-class SourceFile:
-    """A file that a recipe starts from.
-
-    Attributes:
-        name: under which it is stored and looked for
-        urls: its homes, tried in this order
-        checksum: (``sha256`` or ``md5``, hexadecimal digest); None where nobody published one
-        size: bytes, where known, roughly
-        inside: (archive, member): the file is found there, before its own homes are tried
-        also: other names under which users have it
-        note: what to tell a user who has to get it by hand
-    """
-
-    name: str
-    urls: tuple[str, ...]
-    checksum: tuple[str, str] | None
-    size: int | None
-    inside: tuple[str, str] | None
-    also: tuple[str, ...]
-    note: str
-
-
-@dataclass(frozen=True)
-class Part:
-    """A parallel corpus within the files.
-
-    Attributes:
-        members: language → (file, member of that archive or None); of a TMX file both are the same
-        lines: exact number of pairs, where known
-        optional: left out with a notice where its file is missing
-        tokenised: the text comes tokenised
-        titles: of IWSLT's tag files, keep titles and descriptions (without their tags)
-        apostrophe: write ’ as ', as fairseq's preparation of IWSLT test sets does
-    """
-
-    name: str
-    format: str
-    members: dict[str, tuple[str, str | None]]
-    lines: int | None
-    optional: bool
-    tokenised: bool
-    titles: bool
-    apostrophe: bool
-
-
-@dataclass(frozen=True)
-class Bpe:
-    """One way to cut words: joint codes or a code a language, one dictionary or two.
-
-    ``max_tokens`` and ``ratio`` clean the training pairs after it; ``vocabulary`` is the published
-    number of types.
-    """
-
-    name: str
-    operations: int
-    joint: bool
-    joined_dictionary: bool
-    max_tokens: int
-    ratio: float
-    vocabulary: int | None
+CHECKOUT = Path(__file__).parents[2]
 
 
 class Recipe:
     """One task, in one direction.
 
     Args:
-        path: its ``recipe.ini``
+        path: its YAML file
         direction: such as ``es-en``; default the recipe's first
+
+    Attributes:
+        task: what the file says, with all defaults
+        folder: name of its folder in ``examples``, and of its data in ``runs``
+        pair: languages, in the order of the folder's name
+        source, target: languages, in this direction
+
+    Raises:
+        UserError: the file has something that no recipe has, or contradicts itself
     """
 
     def __init__(self, path: Path, direction: str | None = None) -> None:
-        self.path = path
-        self.sections = read_ini(path)
-        self.task = self._only("task")
-        self.folder = path.parent.name
-        pair = self.task.text("pair")
+        self.path, self.folder = path, path.stem
+        self.task, self._written = read_yaml(path, Task)
+        pair = self.task.pair
         if not re.fullmatch("[a-z]{2}-[a-z]{2}", pair):
-            raise self.task.problem("pair", f"{pair!r} is not two language codes such as de-en")
+            raise self.problem("pair", f"{pair!r} is not two language codes such as de-en")
         self.pair = (pair[:2], pair[3:])
-        self.directions = self.task.words("directions") or [pair]
+        self.directions = self.task.directions or [pair]
         self.direction = direction or self.directions[0]
         self.source, self.target = self.direction[:2], self.direction[3:]
+        self._check()
 
     @property
     def name(self) -> str:
-        """What the scripts call it: the folder, with the languages in this direction's order."""
-        return directed(self.folder, self.pair, self.direction)
+        """What commands call it: the folder, with the languages in this direction's order."""
+        return self.name_in(self.direction)
 
-    @property
-    def title(self) -> str:
-        return self.task.text("title")
+    def name_in(self, direction: str) -> str:
+        """Its name in a direction: ``iwslt14_es_en`` in en-es is ``iwslt14_en_es``."""
+        return _name_in(self.folder, self.task.pair, direction)
+
+    def problem(self, key: str, sentence: str) -> UserError:
+        """An error about a key's value."""
+        return UserError(f"{self.path}: {key}: {sentence}")
 
     def nearby(self) -> list[Path]:
         """Folders beside the checkout in which the files may already be."""
-        folders = [self.path.parents[2] / name for name in self.task.words("nearby")]
+        folders = [CHECKOUT / name for name in self.task.nearby]
         return [folder for folder in folders if folder.is_dir()]
-
-    @cached_property
-    def files(self) -> dict[str, SourceFile]:
-        """Every file, by name."""
-        found = {}
-        for name, section in self.named("file").items():
-            kind = next((kind for kind in ("sha256", "md5") if kind in section.values), None)
-            inside = section.words("inside")
-            if inside and len(inside) != 2:
-                raise section.problem("inside", "is not an archive and a member of it")
-            size = section.text("bytes", "").lstrip("~")
-            found[name] = SourceFile(
-                name=name,
-                urls=tuple(section.lines("urls")),
-                checksum=(kind, section.text(kind).lower()) if kind else None,
-                size=int(float(size)) if size else None,
-                inside=(inside[0], inside[1]) if inside else None,
-                also=tuple(section.words("also")),
-                note=" ".join(section.words("note")),
-            )
-        return found
-
-    @cached_property
-    def parts(self) -> dict[str, Part]:
-        """Every corpus, by name."""
-        return {name: self._part(name, s) for name, s in self.named("part").items()}
-
-    @property
-    def splits(self) -> Section:
-        return self._only("splits")
-
-    @property
-    def text(self) -> Section:
-        return self._only("text")
-
-    @cached_property
-    def text_settings(self) -> TextSettings:
-        """How the text is prepared: ``[text]``."""
-        section = self.text
-        tokenizer = section.choice("tokenizer", ("moses", "none"))
-        return TextSettings(
-            tokenizer=tokenizer,
-            hyphens=section.yes("hyphens"),
-            casing=section.choice("casing", CASINGS),
-            punctuation=section.yes("punctuation"),
-            max_tokens=section.number("max_tokens", 0) or 0,
-            ratio=section.decimal("ratio", 0),
-            undo=section.choice("undo", (tokenizer, "moses", "none")),
-        )
-
-    @cached_property
-    def bpe(self) -> dict[str, Bpe]:
-        """The ways to cut words, by name; the first, ``""``, is the default."""
-        return {
-            name: Bpe(
-                name=name,
-                operations=section.number("operations") or 0,
-                joint=section.choice("joint", ("yes", "no")) == "yes",
-                joined_dictionary=section.choice("dictionary", ("joint", "separate")) == "joint",
-                max_tokens=section.number("max_tokens", 0) or 0,
-                ratio=section.decimal("ratio", 0),
-                vocabulary=section.number("vocabulary"),
-            )
-            for name, section in self.named("bpe").items()
-        }
 
     def split_parts(self, split: str) -> list[Part]:
         """The corpora of a split; none where validation text is taken from the training text."""
-        names = self.splits.words(split)
-        if names[:1] in (["random"], ["every"]):
+        names = getattr(self.task.splits, split)
+        if self.held_out() and split == "valid":
             return []
         for name in names:
-            problem = choice_problem(f"{self.path}, [splits] {split}", name, self.parts)
+            problem = choice_problem(f"{self.path}: splits.{split}", name, self.task.parts)
             if problem:
                 raise UserError(problem)
-        return [self.parts[name] for name in names]
+        return [self.task.parts[name] for name in names]
 
-    def _part(self, name: str, section: Section) -> Part:
-        kind = section.choice("format", FORMATS)
-        members: dict[str, tuple[str, str | None]] = {}
-        for language in self.pair:
-            words = section.words("both" if kind == "tmx" else language)
-            if not 1 <= len(words) <= 2 or words[0] not in self.files:
-                key = "both" if kind == "tmx" else language
-                raise section.problem(key, f"{' '.join(words)!r} is not FILE or FILE MEMBER")
-            members[language] = (words[0], words[1] if len(words) == 2 else None)
-        return Part(
-            name,
-            kind,
-            members,
-            section.number("lines"),
-            section.yes("optional"),
-            section.yes("tokenised"),
-            section.choice("titles", ("keep", "drop")) == "keep",
-            section.yes("apostrophe"),
-        )
+    def held_out(self) -> tuple[str, int] | None:
+        """``random`` or ``every``, and N, where validation text is taken from the training text."""
+        match = re.fullmatch(r"(random|every) (\d+)", " ".join(self.task.splits.valid))
+        return (match[1], int(match[2])) if match else None
 
-    def _only(self, name: str) -> Section:
-        if name not in self.sections:
-            raise UserError(f"{self.path}: the section [{name}] is missing")
-        return self.sections[name]
+    def written(self, *place: str) -> dict[str, str]:
+        """A mapping of the file as words, in the file's order: what stamps are made of.
 
-    def named(self, kind: str) -> dict[str, Section]:
-        """Sections ``kind`` and ``kind:NAME`` by NAME ("" for the plain one)."""
-        return {
-            name.partition(":")[2]: section
-            for name, section in self.sections.items()
-            if name.partition(":")[0] == kind
-        }
+        Args:
+            place: keys that lead to it, such as ``parts``, ``train``
+        """
+        mapping: Any = self._written
+        for key in place:
+            mapping = mapping.get(key) or {}
+        return _words(mapping)
+
+    def text_words(self) -> list[str]:
+        """All that the text depends on, for its stamp."""
+        sections = {f"part:{name}": self.written("parts", name) for name in self.task.parts}
+        sections |= {name: self.written(name) for name in ("splits", "text")}
+        words = []
+        for name, values in sections.items():
+            words += [name, *(f"{key}={value}" for key, value in values.items())]
+        return words
+
+    def _check(self) -> None:
+        for name, file in self.task.files.items():
+            if len(file.inside) not in (0, 2):
+                raise self.problem(f"files.{name}.inside", "is not an archive and a member of it")
+        for name, part in self.task.parts.items():
+            for language in self.pair:
+                if part.member(language)[0] not in self.task.files:
+                    key = "both" if part.format == "tmx" else language
+                    given = part.files.get(key, "")
+                    raise self.problem(
+                        f"parts.{name}.files.{key}", f"{given!r} is not FILE or FILE MEMBER"
+                    )
+
+
+def _words(mapping: Mapping[str, Any]) -> dict[str, str]:
+    """Values as the recipes write them: yes, 1,000, 1.5, words; mappings in their place."""
+    words = {}
+    for key, value in mapping.items():
+        if isinstance(value, dict):
+            words.update(_words(value))
+        elif isinstance(value, bool):
+            words[key] = "yes" if value else "no"
+        elif isinstance(value, int):
+            words[key] = f"{value:,}"
+        else:
+            words[key] = " ".join(value) if isinstance(value, list) else str(value)
+    return words
+
+
+def recipes_folder() -> Path:
+    """The package's recipes; ``DC_NMT_RECIPES`` names another folder of ``TASK.yaml`` files.
+
+    Raises:
+        UserError: there is none
+    """
+    folder = Path(os.environ.get("DC_NMT_RECIPES") or Path(__file__).with_name("tasks"))
+    if not folder.is_dir():
+        raise UserError(f"DC_NMT_RECIPES: {folder} is not a folder")
+    return folder
+
+
+def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
+    """Task, in every direction that is published → (its YAML file, direction)."""
+    found = {}
+    for path in sorted((folder or recipes_folder()).glob("*.yaml")):
+        # not as a Recipe, whose checks take their time
+        task = read_plain(path)
+        pair = str(task.get("pair", ""))
+        for direction in task.get("directions") or [pair]:
+            found[_name_in(path.stem, pair, direction)] = (path, direction)
+    return found
+
+
+def _name_in(folder: str, pair: str, direction: str) -> str:
+    return folder.replace("_" + pair.replace("-", "_"), "_" + direction.replace("-", "_"), 1)
 
 
 def load(name: str, folder: Path | None = None) -> Recipe:
     """The recipe of a task; with its languages swapped, in the other direction if it is published.
 
+    Args:
+        name: of the task, or a path that ends in it
+        folder: of recipes; default the package's
+
     Raises:
         UserError: no such task
     """
     known = tasks(folder)
-    task = name.rstrip("/").rsplit("/", 1)[-1]  # also as the path of its folder
+    task = name.rstrip("/").rsplit("/", 1)[-1]
     problem = choice_problem("task", task, known)
     if problem:
         raise UserError(problem)

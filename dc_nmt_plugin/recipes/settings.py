@@ -1,19 +1,23 @@
-"""What a paper trains, decodes and scores with: the ``[settings]`` of a recipe."""
+"""What a paper trains, decodes and scores with: ``settings`` of a recipe."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from ..errors import UserError, choice_problem
-from ..flags import flag_value
+from ..flags import flag_value, replaced
 from ..models.presets import FAMILIES, Architecture, architectures
 from ..models.presets.family import Family
-from ..papers.ini import Section, read_ini
 from .recipe import Recipe
+from .schema import Papers, SettingsEntry
+from .yaml_files import read_yaml
 
-PAPERS = "papers.ini"  # in examples: settings that several tasks have in common
+PAPERS = Path(__file__).with_name("papers.yaml")
+ALL = "all"  # the entry that holds for every architecture
 # a sample is trained in minutes on a CPU: the architecture itself, but narrow
 SAMPLE_UPDATES = 100
 SAMPLE_TOKENS = 2048
@@ -26,15 +30,16 @@ _NARROW = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """How one architecture is trained on one task.
 
     Attributes:
         arch: value of ``--arch``, with its size
-        arch_flags: it, its task and its criterion
+        task, criterion: fairseq's, that belong to it
         source: where the settings are published, and what is not
-        label: part of the run's folder name
-        bpe: name of the words' cutting
+        size: one of the task's own sizes, part of the run's folder name; "" where it has none
+        size_flags: of fairseq-train, for that size
+        bpe: name of the segmentation
         tokens: of one update, all GPUs together
         max_tokens: what one GPU is given at a time at most
         updates, save_every: training updates, and between two checkpoints
@@ -44,9 +49,11 @@ class Settings:
     """
 
     arch: str
-    arch_flags: str
+    task: str
+    criterion: str
     source: str
-    label: str
+    size: str
+    size_flags: tuple[str, ...]
     bpe: str
     tokens: int
     max_tokens: int
@@ -59,55 +66,64 @@ class Settings:
     metrics: str
 
 
-def settings_of(recipe: Recipe, arch: str, size: str | None = None) -> Settings:
+def settings_of(recipe: Recipe, arch: str, size: str | None = None) -> RunSettings:
     """The settings of an architecture.
 
-    A recipe has them for all (``[settings]``), and what is different for one family
-    (``[settings:FAMILY]``) or architecture.
+    A recipe has them for ``all``, and what is different for one family or architecture.
 
     Args:
         arch: with or without its size; without, the paper's size is put behind it
         size: another one, such as ``big``; ``base`` for the one without a name
 
     Raises:
-        UserError: no such architecture
+        UserError: no such architecture, or no such size of it
     """
-    known = _known()
-    problem = choice_problem("architecture", arch, known)
-    if problem:
-        raise UserError(problem)
-    family = known[arch].family
+    family = family_of(arch)
     if family.task == "language_modeling":
         raise UserError(f"architecture: {arch!r} is a language model; this is translation")
-    section = _merged(recipe, family, arch)
-    wanted = section.text("size", "") if size is None else size.replace("base", "")
-    sized = f"{arch}_{wanted}" if wanted and arch in _without_size(family) else arch
-    if sized not in known:
-        near = ", ".join(name for name in known if name.startswith(arch))
-        raise UserError(f"architecture: there is no {sized!r}; there are {near}")
-    bpe = section.text("bpe", "")
-    problem = choice_problem(f"{section.path}, [{section.name}] bpe", bpe, recipe.bpe)
+    name, entry = _merged(recipe, family, arch)
+    place = f"{recipe.path}: settings.{name}"
+    own_size, sized = _sized(entry, family, arch, size)
+    bpe = entry.bpe or "default"
+    problem = choice_problem(f"{place}.bpe", bpe, recipe.task.bpe)
     if problem:
         raise UserError(problem)
-    return Settings(
+    for key in ("source", "tokens", "updates", "save_every", "flags", "decode", "paper"):
+        if not getattr(entry, key):
+            raise UserError(f"{place}.{key}: is missing")
+    return RunSettings(
         arch=sized,
-        arch_flags=f"--arch {sized} --task {family.task} --criterion {family.criterion}",
-        source=section.text("source"),
-        label=section.text("label", ""),
+        task=family.task,
+        criterion=family.criterion,
+        source=" ".join((entry.source or "").split()),
+        size=own_size,
+        size_flags=tuple(shlex.split((entry.sizes or {}).get(own_size, ""))),
         bpe=bpe,
-        tokens=_positive(section, "tokens"),
-        max_tokens=section.number("max_tokens") or _positive(section, "tokens"),
-        updates=_positive(section, "updates"),
-        save_every=_positive(section, "save_every"),
-        average=section.number("average", 5) or 0,
-        flags=tuple(shlex.split(section.text("flags"))),
-        decode=tuple(shlex.split(section.text("decode"))),
-        paper=section.text("paper"),
-        metrics=section.text("metrics", ""),
+        tokens=entry.tokens or 0,
+        max_tokens=entry.max_tokens or entry.tokens or 0,
+        updates=entry.updates or 0,
+        save_every=entry.save_every or 0,
+        average=5 if entry.average is None else entry.average,
+        flags=tuple(shlex.split(entry.flags or "")),
+        decode=tuple(shlex.split(entry.decode or "")),
+        paper=entry.paper or "",
+        metrics=entry.metrics or "",
     )
 
 
-def with_updates(settings: Settings, updates: int, label: str) -> Settings:
+def family_of(arch: str) -> Family:
+    """The paper's architecture that a name belongs to.
+
+    Raises:
+        UserError: no such architecture
+    """
+    problem = choice_problem("architecture", arch, _known())
+    if problem:
+        raise UserError(problem)
+    return _known()[arch].family
+
+
+def with_updates(settings: RunSettings, updates: int) -> RunSettings:
     """The same for another number of updates; checkpoints as often in proportion.
 
     Raises:
@@ -115,24 +131,25 @@ def with_updates(settings: Settings, updates: int, label: str) -> Settings:
     """
     warmup = int(flag_value(settings.flags, "--warmup-updates") or 0)
     if warmup >= updates:
-        raise UserError(f"{label} {updates}: --warmup-updates {warmup} must be below it; give both")
+        raise UserError(
+            f"--max-update {updates}: --warmup-updates {warmup} must be below it; give both"
+        )
     save = max(1, round(settings.save_every * updates / settings.updates))
     if settings.average:
         save = min(save, max(1, updates // settings.average))
     if settings.average > updates:
         raise UserError(
-            f"{label} {updates}: too few for the mean of {settings.average} checkpoints"
+            f"--max-update {updates}: too few for the mean of {settings.average} checkpoints"
         )
     return replace(settings, updates=updates, save_every=save)
 
 
-def for_sample(settings: Settings) -> Settings:
+def for_sample(settings: RunSettings) -> RunSettings:
     """Narrow and short, everything else as it is."""
     kind = "gru" if settings.arch.startswith("gru") else "transformer"
-    flags = list(settings.flags)
-    for name, value in (("--warmup-updates", str(SAMPLE_UPDATES // 10)), ("--lr", "2e-3")):
-        if name in flags and not (name == "--lr" and "adam" not in flags):
-            flags[flags.index(name) + 1] = value
+    flags = replaced(settings.flags, "--warmup-updates", str(SAMPLE_UPDATES // 10))
+    if "adam" in flags:
+        flags = replaced(flags, "--lr", "2e-3")
     return replace(
         settings,
         updates=SAMPLE_UPDATES,
@@ -146,7 +163,7 @@ def for_sample(settings: Settings) -> Settings:
 
 
 def unsized_architectures() -> list[str]:
-    """Every translation architecture without its size, as the scripts are given them."""
+    """Every translation architecture without its size, as commands are given them."""
     families = [family for family in FAMILIES if family.task != "language_modeling"]
     return [name for family in families for name in _without_size(family)]
 
@@ -160,39 +177,55 @@ def _without_size(family: Family) -> list[str]:
     return ["_".join(filter(None, (family.name, variant))) for variant in family.variants]
 
 
-def _merged(recipe: Recipe, family: Family, arch: str) -> Section:
-    found = recipe.named("settings")
-    values: dict[str, str] = {}
-    names = ["", family.name, *(n for n in _without_size(family) if n != family.name)]
-    used = "settings"
+def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) -> tuple[str, str]:
+    """The task's own size or "", and the architecture with a size that is its own.
+
+    Raises:
+        UserError: neither has this size
+    """
+    own = list(entry.sizes or {})
+    if size in own:
+        return str(size), arch
+    wanted = (entry.size or "") if size is None else size.replace("base", "")
+    sized = f"{arch}_{wanted}" if wanted and arch in _without_size(family) else arch
+    if sized not in _known():
+        near = ", ".join([*own, *(name for name in _known() if name.startswith(arch))])
+        raise UserError(f"--size {wanted}: there is no {sized!r}; there are {near}")
+    return (own[0] if own else ""), sized
+
+
+def _merged(recipe: Recipe, family: Family, arch: str) -> tuple[str, SettingsEntry]:
+    """The last entry that says something about an architecture, and what all of them say."""
+    entries = recipe.task.settings
+    wanted = [ALL, family.name]
+    wanted += [
+        name for name in _without_size(family) if arch == name or arch.startswith(f"{name}_")
+    ]
+    names = [name for name in dict.fromkeys([*wanted, arch]) if name in entries]
+    values: dict[str, Any] = {}
     for name in names:
-        general = name in ("", family.name)
-        if name in found and (general or arch == name or arch.startswith(f"{name}_")):
-            values.update(_with_paper(found[name]))
-            used = found[name].name
-    if arch in found:
-        values.update(_with_paper(found[arch]))
-        used = found[arch].name
+        values.update(_said(_with_paper(recipe, name)))
     if not values:
-        raise UserError(f"{recipe.path}: has no [settings] for {arch}")
-    return Section(recipe.path, used, values)
+        raise UserError(f"{recipe.path}: settings: has nothing for {arch}")
+    return names[-1], SettingsEntry(**values)
 
 
-def _with_paper(section: Section) -> dict[str, str]:
-    """The section's values on top of those that several tasks share (``like``)."""
-    name = section.values.get("like")
-    if name is None:
-        return section.values
-    path = section.path.parents[1] / PAPERS
-    papers = {key.partition(":")[2]: paper for key, paper in read_ini(path).items()}
-    problem = choice_problem(f"{section.path}, [{section.name}] like", name, papers)
+def _with_paper(recipe: Recipe, name: str) -> SettingsEntry:
+    """An entry on top of those that several tasks share (``like``)."""
+    entry = recipe.task.settings[name]
+    if entry.like is None:
+        return entry
+    papers = _papers().settings
+    problem = choice_problem(f"{recipe.path}: settings.{name}.like", entry.like, papers)
     if problem:
         raise UserError(problem)
-    return {**papers[name].values, **section.values}
+    return SettingsEntry(**{**_said(papers[entry.like]), **_said(entry)})
 
 
-def _positive(section: Section, key: str) -> int:
-    number = section.number(key)
-    if not number:
-        raise section.problem(key, "is not a whole number above zero")
-    return number
+@cache
+def _papers() -> Papers:
+    return read_yaml(PAPERS, Papers)[0]
+
+
+def _said(entry: SettingsEntry) -> dict[str, Any]:
+    return {key: value for key, value in asdict(entry).items() if value is not None}

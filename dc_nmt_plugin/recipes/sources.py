@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -12,7 +11,9 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import digest, replacing, sha256
 from .archives import extract
-from .recipe import Recipe, SourceFile
+from .progress import bar
+from .recipe import Recipe
+from .schema import SourceFile
 
 Say = Callable[[str], None]
 BLOCK = 1 << 18
@@ -46,7 +47,7 @@ class Sources:
             UserError: it is nowhere, or it is not what it should be
         """
         if name not in self._found:
-            self._found[name] = self._get(self.recipe.files[name])
+            self._found[name] = self._get(self.recipe.task.files[name])
         return self._found[name]
 
     def plain(self, member: str) -> Path | None:
@@ -60,21 +61,21 @@ class Sources:
         """Files that would have to be fetched."""
         return [
             file
-            for file in self.recipe.files.values()
+            for file in self.recipe.task.files.values()
             if file.urls and not file.inside and self._here(file) is None
         ]
 
     def available(self, name: str) -> bool:
         """Whether the file is here or has a home."""
-        file = self.recipe.files[name]
-        inner = file.inside is not None and self.available(file.inside[0])
+        file = self.recipe.task.files[name]
+        inner = bool(file.inside) and self.available(file.inside[0])
         return self._here(file) is not None or bool(file.urls) or inner
 
     def checksums(self) -> dict[str, str]:
         """Name → checksum of every file that was used in this run."""
         result = {}
         for name in self._found:
-            file = self.recipe.files[name]
+            file = self.recipe.task.files[name]
             record = self.downloads / f"{name}.sha256"
             kind, value = file.checksum or ("sha256", record.read_text("utf-8").split()[0])
             result[name] = f"{kind}:{value}"
@@ -87,7 +88,7 @@ class Sources:
 
     def _get(self, file: SourceFile) -> Path:
         path = self._here(file)
-        if path is None and file.inside is not None:
+        if path is None and file.inside:
             path = self._unpack(file, *file.inside)
         if path is None:
             path = self._fetch(file)
@@ -179,15 +180,15 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
             have = 0  # a home that cannot continue
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length else None
-        shown = time.monotonic()
         say(f"  {url}" + (f" ({megabytes(total)})" if total else ""))
-        with open(part, "ab" if have else "wb") as out:
+        with (
+            open(part, "ab" if have else "wb") as out,
+            bar(desc=part.stem, total=total, initial=have, unit="B", unit_scale=True) as fetched,
+        ):
             while block := answer.read(BLOCK):
                 out.write(block)
                 have += len(block)
-                if time.monotonic() - shown > 10:
-                    shown = time.monotonic()
-                    say(f"  {megabytes(have)} of {megabytes(total) if total else 'unknown size'}")
+                fetched.update(len(block))
     if total is not None and have < total:
         raise OSError(f"the connection ended after {have} of {total} bytes; run again to continue")
 

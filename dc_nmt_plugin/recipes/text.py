@@ -15,25 +15,28 @@ from ..table import format_table
 from ..text.preparation import fits, learn_truecaser
 from .corpora import Corpora
 from .formats import Pair
-from .recipe import SPLITS, Part, Recipe
+from .recipe import SPLITS, Recipe
+from .schema import Part
 from .sources import Say, Sources, megabytes
 
 COPIES = 6  # of the raw text: read, tokenised, both once more as splits, BPE, binarised
 TOLERANCE = 0.05  # of a published number that is rounded ("~")
 
 
-def say_disk(recipe: Recipe, sources: Sources, folder: Path, sample: int | None) -> None:
+def say_disk(
+    recipe: Recipe, sources: Sources, folder: Path, sample: int | None, say: Say = print
+) -> None:
     """Say how much disk the preparation needs.
 
     Raises:
         UserError: there is not so much
     """
-    fetched = sum(file.size or 0 for file in sources.missing())
+    fetched = sum(file.bytes or 0 for file in sources.missing())
     pairs = sample or expectation(recipe, "train")[0] or 0
-    text = COPIES * pairs * (recipe.task.number("pair_bytes") or 250)
+    text = COPIES * pairs * recipe.task.pair_bytes
     folder.mkdir(parents=True, exist_ok=True)
     free = free_disk_gib(folder) * GIB
-    print(
+    say(
         f"disk: about {megabytes(fetched)} to fetch and {megabytes(text)} of prepared text; "
         f"{megabytes(free)} are free"
     )
@@ -46,10 +49,10 @@ def say_disk(recipe: Recipe, sources: Sources, folder: Path, sample: int | None)
 
 def expectation(recipe: Recipe, split: str) -> tuple[int | None, bool]:
     """The published number of pairs of a split, and whether it is exact (no ``~``)."""
-    text = recipe.splits.text(f"{split}_lines", "").replace(",", "")
+    text = getattr(recipe.task.splits, f"{split}_lines").replace(",", "")
     number = text.removeprefix("~").strip()
     if number and not number.isdigit():
-        raise recipe.splits.problem(f"{split}_lines", f"{text!r} is not a number or ~number")
+        raise recipe.problem(f"splits.{split}_lines", f"{text!r} is not a number or ~number")
     return (int(number) if number else None), not text.startswith("~")
 
 
@@ -106,9 +109,8 @@ def _choose(
     kept, ends = _clean(recipe, corpora, parts)
     total = sum(kept)
     valid: set[int] = set()  # places among the kept training lines
-    rule = recipe.splits.words("valid")
     if not parts["valid"]:
-        valid = _from_training(recipe, rule, total, held_out)
+        valid = _from_training(recipe, total, held_out)
     places = iter(range(total))
     # line → its place among the kept ones, -1 for a dropped one
     place = [next(places) if keep else -1 for keep in kept] if valid or sample else None
@@ -127,9 +129,9 @@ def _clean(
     recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]]
 ) -> tuple[bytearray, list[int]]:
     """1 for every training line that is used, and the line after each corpus's last."""
-    settings = recipe.text_settings
+    settings = recipe.task.text
     tested: set[int] = set()
-    if recipe.splits.yes("exclude_test"):
+    if recipe.task.splits.exclude_test:
         for part in parts["test"]:
             tested.update(hash(_bare(source)) for source, _ in corpora.tokens(part))
     kept, ends = bytearray(), []
@@ -145,17 +147,16 @@ def _bare(text: str) -> str:
     return "".join(text.lower().split())
 
 
-def _from_training(recipe: Recipe, rule: list[str], total: int, held_out: int | None) -> set[int]:
+def _from_training(recipe: Recipe, total: int, held_out: int | None) -> set[int]:
     """Places of the training lines that become validation text."""
-    number = rule[1] if len(rule) == 2 else ""
-    if not rule or rule[0] not in ("random", "every") or not number.isdigit():
-        raise recipe.splits.problem("valid", "is not names of parts, 'random N' or 'every N'")
-    if rule[0] == "every":
-        places = range(int(number) - 1, total, int(number))
-        return set(islice(places, held_out))
-    wanted = min(int(number), total // 2) if held_out is None else min(held_out, total // 2)
-    seed = recipe.splits.number("seed", 1)
-    return set(random.Random(seed).sample(range(total), wanted))
+    rule = recipe.held_out()
+    if rule is None:
+        raise recipe.problem("splits.valid", "is not names of parts, 'random N' or 'every N'")
+    how, number = rule
+    if how == "every":
+        return set(islice(range(number - 1, total, number), held_out))
+    wanted = min(number if held_out is None else held_out, total // 2)
+    return set(random.Random(recipe.task.splits.seed).sample(range(total), wanted))
 
 
 def _spread(

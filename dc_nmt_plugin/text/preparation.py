@@ -1,10 +1,8 @@
 """Tokenisation, casing and cleaning of a whole corpus, as the papers' scripts do them."""
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -13,12 +11,13 @@ from ..machine import usable_cpus
 from .tokenizers import moses_tokenizer
 
 CHUNK = 2000  # lines given to a process at a time
-CASINGS = ("keep", "lower", "truecase")
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class TextSettings:
-    """How a task's text is prepared: ``[text]`` of its recipe.
+    """How a task's text is prepared: ``text`` of its recipe.
+
+    Its annotations are types, not strings, because omegaconf reads them.
 
     Attributes:
         tokenizer: ``moses`` (tokenizer.perl; Chinese is cut by jieba) or ``none``
@@ -29,16 +28,21 @@ class TextSettings:
             (normalize-punctuation.perl, remove-non-printing-char.perl)
         max_tokens, ratio: a training pair with a longer side, or one side that many times longer
             than the other, is dropped (clean-corpus-n.perl); 0 for none
-        undo: what ``dc-nmt score`` undoes in the output
+        undo: what ``dc-nmt score`` undoes in the output; "" for the tokenizer
     """
 
-    tokenizer: str
-    hyphens: bool
-    casing: str
-    punctuation: bool
-    max_tokens: int
-    ratio: float
-    undo: str
+    tokenizer: str = field(default="moses", metadata={"choices": ("moses", "none")})
+    hyphens: bool = False
+    casing: str = field(default="keep", metadata={"choices": ("keep", "lower", "truecase")})
+    punctuation: bool = False
+    max_tokens: int = 0
+    ratio: float = 0
+    undo: str = field(default="", metadata={"choices": ("", "moses", "none")})
+
+    @property
+    def undone(self) -> str:
+        """The tokeniser whose work ``dc-nmt score`` undoes."""
+        return self.undo or self.tokenizer
 
     @property
     def stamp(self) -> str:

@@ -11,11 +11,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from dc_nmt_plugin.recipes.plan import plan_data, plan_evaluation, plan_run
+from dc_nmt_plugin.recipes.words import shell
 from test_recipes import PROGRAMS, ROOT, Recipe
 
 from dc_nmt_plugin.recipes import launch
-from dc_nmt_plugin.recipes.plan import plan_data, plan_evaluation, plan_run
-from dc_nmt_plugin.recipes.words import shell
 
 STAND_INS = {
     **PROGRAMS,

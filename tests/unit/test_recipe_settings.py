@@ -7,6 +7,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+from dc_nmt_plugin.papers.tables import published_tables
+from dc_nmt_plugin.papers.tasks import published_scores, tasks
+from dc_nmt_plugin.recipes.pieces import LENGTHS
+from dc_nmt_plugin.recipes.plan import plan_data, plan_evaluation, plan_run
+from dc_nmt_plugin.recipes.words import shell
 from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,15 +19,10 @@ from hypothesis import strategies as st
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value
-from dc_nmt_plugin.papers.tables import published_tables
-from dc_nmt_plugin.papers.tasks import published_scores, tasks
 from dc_nmt_plugin.recipes import launch
 from dc_nmt_plugin.recipes.launch import Machines, find_machines, share_out
-from dc_nmt_plugin.recipes.pieces import LENGTHS
-from dc_nmt_plugin.recipes.plan import plan_data, plan_evaluation, plan_run
 from dc_nmt_plugin.recipes.recipe import Recipe, load
 from dc_nmt_plugin.recipes.settings import settings_of, unsized_architectures
-from dc_nmt_plugin.recipes.words import shell
 
 FOLDERS = sorted(path.parent.name for path in Path("examples").glob("*/recipe.ini"))
 TRAIN, GENERATE = options.get_training_parser, options.get_generation_parser

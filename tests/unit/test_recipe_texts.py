@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 import recipe_files
+from dc_nmt_plugin.recipes.pieces import check_positions, clean_pieces, longest_pieces
 from recipe_files import unchecked_examples, write_files
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.machine import GIB
 from dc_nmt_plugin.recipes import text as text_module
 from dc_nmt_plugin.recipes.corpora import Corpora
-from dc_nmt_plugin.recipes.pieces import check_positions, clean_pieces, longest_pieces
 from dc_nmt_plugin.recipes.recipe import Recipe, load
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import make_text, say_disk

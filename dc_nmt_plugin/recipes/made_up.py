@@ -1,18 +1,12 @@
 """Made-up files in every campaign's own format, from the embedded corpus.
 
-``python tests/recipe_files.py TASK FOLDER [PAIRS]`` writes the files that a recipe starts from, and
-a copy of the examples without checksums, so that the whole recipe runs without a network::
-
-    DC_NMT_EXAMPLES=FOLDER/examples scripts/prepare.sh TASK --raw FOLDER --sample 2000 --any-counts
+With them and :func:`unchecked_recipes` a whole recipe runs small and without a network.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
-import re
-import shutil
-import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -21,13 +15,13 @@ from itertools import cycle, islice
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-ROOT = Path(__file__).resolve().parent.parent
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+import yaml
 
-from dc_nmt_plugin.recipes.recipe import Part, Recipe, load  # noqa: E402
-from dc_nmt_plugin.text.corpus.generate import make_corpus  # noqa: E402
-from dc_nmt_plugin.text.tokenizers import tokenize  # noqa: E402
+from ..text.corpus.generate import make_corpus
+from ..text.tokenizers import tokenize
+from .recipe import SPLITS, Recipe, recipes_folder
+from .schema import Part
+from .yaml_files import read_plain
 
 Pairs = Sequence[tuple[str, str]]
 XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n'
@@ -36,14 +30,17 @@ TALK = (
 )
 
 
-def unchecked_examples(folder: Path) -> Path:
-    """A copy of the recipes that expects no checksum."""
-    for path in (ROOT / "examples").glob("**/*.ini"):
-        target = folder / path.relative_to(ROOT / "examples")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        text = re.sub(r"^(md5|sha256) = .*\n", "", path.read_text(encoding="utf-8"), flags=re.M)
-        text = re.sub(r"^nearby = .*\n", "", text, flags=re.M)
-        target.write_text(text, encoding="utf-8")
+def unchecked_recipes(folder: Path) -> Path:
+    """A copy of the recipes that expects no checksum, and no file beside the checkout."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in recipes_folder().glob("*.yaml"):
+        task = read_plain(path)
+        task.pop("nearby", None)
+        for file in task["files"].values():
+            for kind in ("md5", "sha256"):
+                file.pop(kind, None)
+        text = yaml.safe_dump(task, sort_keys=False, allow_unicode=True)
+        (folder / path.name).write_text(text, encoding="utf-8")
     return folder
 
 
@@ -70,8 +67,7 @@ def write_files(
     folder.mkdir(parents=True, exist_ok=True)
     content: dict[str, dict[str | None, bytes]] = {}
     counts = {}
-    wanted = [(part, split) for split in ("train", "valid", "test")
-              for part in recipe.split_parts(split)]  # fmt: skip
+    wanted = [(part, split) for split in SPLITS for part in recipe.split_parts(split)]
     text = iter(cycle(made_up(*recipe.pair, different)))
     for part, split in wanted:
         number = pairs if split == "train" else held_out
@@ -93,12 +89,12 @@ def in_format(
 ) -> Iterator[tuple[str, str | None, bytes]]:
     """(file, member, bytes) of a corpus."""
     if part.format == "tmx":
-        name, member = part.members[languages[0]]
+        name, member = part.member(languages[0])
         yield name, member, tmx(languages, pairs).encode()
         return
     for side, language in enumerate(languages):
         lines = [pair[side] for pair in pairs]
-        name, member = part.members[language]
+        name, member = part.member(language)
         text = {
             "plain": "".join(f"{line}\n" for line in lines),
             "iwslt-tags": tags(lines, language),
@@ -182,21 +178,10 @@ def _write(
     members: dict[str | None, bytes],
     content: dict[str, dict[str | None, bytes]],
 ) -> None:
-    data, inside = pack(name, members), recipe.files[name].inside
-    if inside is None:
+    data, inside = pack(name, members), recipe.task.files[name].inside
+    if not inside:
         (folder / name).write_bytes(data)
         return
     outer, member = inside  # write the outer one with what it has so far
     content.setdefault(outer, {})[member] = data
     _write(recipe, folder, outer, content[outer], content)
-
-
-def main(task: str, target: str, pairs: str = "3000") -> None:
-    folder = Path(target)
-    print(write_files(load(task), folder, int(pairs), max(20, int(pairs) // 15), 8000))
-    shutil.rmtree(folder / "examples", ignore_errors=True)
-    unchecked_examples(folder / "examples")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

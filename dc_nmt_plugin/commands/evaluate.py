@@ -1,0 +1,87 @@
+"""``dc-nmt evaluate``: a trained run, translated with and scored as its paper did."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..errors import UserError
+from ..pipeline import Pipeline, stoppable
+from .recipe_options import Parser, add_common, add_run, values_of
+
+if TYPE_CHECKING:
+    from ..recipes.options import RunOptions
+
+
+def parser() -> Parser:
+    """The command's options."""
+    parser = Parser(
+        prog="dc-nmt evaluate",
+        usage="dc-nmt evaluate TASK ARCH [options] [-- fairseq-generate flags]",
+        description="Average a run's checkpoints, translate the test set as its paper did, and "
+        "score it:\nevery line that papers print, and which one is this paper's.",
+        epilog="What follows -- goes to fairseq-generate, after the recipe's own flags.",
+    )
+    parser.add_argument("task", metavar="TASK", help="as it was trained, and so the options")
+    parser.add_argument("arch", metavar="ARCH")
+    add_common(parser)
+    add_run(parser)
+    parser.add_argument(
+        "--as", dest="decoding", default="", metavar="NAME",
+        help="one of several ways to decode a run: its translation and score get folders of their "
+        "own, generate-NAME and score-NAME, and a row in dc-nmt results",
+    )  # fmt: skip
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt evaluate``."""
+    words = list(argv or [])
+    end = words.index("--") if "--" in words else len(words)
+    args, unknown = parser().parse_known_args(words[:end])
+    if unknown:
+        raise UserError(
+            f"{unknown[0]!r} is no option of dc-nmt evaluate; flags of fairseq-generate come "
+            "behind --"
+        )
+    from ..recipes.options import RunOptions
+
+    with stoppable():
+        evaluate(Pipeline(args.dry_run), values_of(RunOptions, args), tuple(words[end + 1 :]))
+    return 0
+
+
+def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = ()) -> None:
+    """Evaluate a run and print its scores.
+
+    Args:
+        pipeline: what does it
+        options: which run
+        flags: of fairseq-generate, after the recipe's
+    """
+    from ..recipes.run_plan import plan_run
+
+    run = plan_run(options)
+    run = replace(run, decode=(*run.decode, *flags))
+    if not pipeline.dry_run:
+        if not (run.checkpoints / "checkpoint_last.pt").is_file():
+            raise UserError(
+                f"{run.checkpoints} has no checkpoints: train first, with dc-nmt train "
+                f"{options.task} {options.arch} and the same --name, --seed, --out and --sample"
+            )
+        if not (run.binarised / ".stamp").is_file():
+            raise UserError(
+                f"{run.binarised} is not there: prepare the text again, with dc-nmt prepare "
+                f"{options.task} {options.arch}"
+            )
+        if not run.is_trained():
+            print(
+                f"the training in {run.folder} has not finished; what is there is evaluated",
+                file=sys.stderr,
+            )
+    with pipeline.alone(run.folder, wait=False):
+        pipeline.run(*run.evaluation())
+    if not pipeline.dry_run:
+        print(run.score_log.read_text("utf-8"), end="")

@@ -1,0 +1,57 @@
+"""``dc-nmt prepare``: the text of a published task, ready for fairseq."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..pipeline import Pipeline, stoppable
+from .recipe_options import Parser, add_common, add_text, values_of
+
+
+def parser() -> Parser:
+    """The command's options."""
+    parser = Parser(
+        prog="dc-nmt prepare",
+        description="The text of a published task: fetched, verified, tokenised, split, cut by BPE "
+        "and binarised.\nEvery step that is done is skipped the next time.",
+        epilog="DC_NMT_MIRROR=ADDRESS is tried before a file's own homes, as ADDRESS/NAME.",
+    )
+    parser.add_argument(
+        "task", metavar="TASK", help="'dc-nmt recipe list' shows all; the other direction of a "
+        "task, such as iwslt15_vi_en, shares its data",
+    )  # fmt: skip
+    parser.add_argument(
+        "archs", nargs="*", metavar="ARCH",
+        help="prepare what these architectures need; default: all that the task's papers need",
+    )  # fmt: skip
+    add_common(parser)
+    add_text(parser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt prepare``."""
+    args = parser().parse_args(argv)
+    from ..recipes.options import TextOptions
+
+    options = values_of(TextOptions, args, archs=tuple(args.archs))
+    with stoppable():
+        prepare(Pipeline(args.dry_run), options)
+    return 0
+
+
+def prepare(pipeline: Pipeline, options: object) -> None:
+    """Prepare a task's text and tell what came out of it."""
+    from ..recipes.text_plan import plan_text
+
+    plan = plan_text(options)  # type: ignore[arg-type]
+    preparation = plan.preparation
+    with pipeline.alone(preparation.work, wait=True):
+        pipeline.run(*plan.steps())
+    if pipeline.dry_run:
+        return
+    for cut in preparation.segmentations:
+        published = f", published: about {cut.vocabulary}" if cut.vocabulary else ""
+        for language, size in preparation.dictionary_sizes(cut).items():
+            pipeline.say(f"dictionary of {language}{cut.suffix}: {size} types{published}")
+    pipeline.say(f"done; everything is in {preparation.work}")

@@ -1,0 +1,61 @@
+"""``dc-nmt quickstart``: from nothing to trained, scored and compared models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..pipeline import Pipeline, stoppable
+from .recipe_options import Parser, names, number
+
+
+def parser() -> Parser:
+    """The command's options."""
+    parser = Parser(
+        prog="dc-nmt quickstart",
+        description="From nothing to trained, scored and compared models, on a corpus that is made "
+        "on the spot.",
+        epilog="What follows -- goes to fairseq-train as it is, such as: -- --cpu",
+    )
+    parser.add_argument(
+        "--pair", default="en-de", help="source-target, two of en, de, es, fr, ro, vi, zh"
+    )
+    parser.add_argument(
+        "--arch", default="transformer_standard transformer_dc", metavar="NAMES",
+        help="architectures of the plugin, separated by spaces or commas",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, default=Path("quickstart_out"), metavar="DIR",
+        help="folder of everything that is made; a second call continues there",
+    )  # fmt: skip
+    parser.add_argument("--updates", type=number(1), default=700, help="of each model")
+    parser.add_argument(
+        "--seed", type=number(1), default=1, help="of the corpus and of the training"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the commands, do nothing")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt quickstart``."""
+    words = list(argv or [])
+    end = words.index("--") if "--" in words else len(words)
+    args = parser().parse_args(words[:end])
+    archs = names("--arch", args.arch)
+    from ..recipes.quickstart import plan_quickstart
+
+    flags = words[end + 1 :]
+    plan = plan_quickstart(args.pair, archs, args.out, args.updates, args.seed, flags)
+    pipeline = Pipeline(args.dry_run)
+    with stoppable():
+        with pipeline.alone(plan.work, wait=True):
+            pipeline.run(plan.corpus, *plan.preparation.steps())
+        for run, training in plan.models:
+            with pipeline.alone(run.folder, wait=False):
+                pipeline.run(training, *run.evaluation())
+    if not pipeline.dry_run:
+        from . import report
+
+        pipeline.say(f"done; everything is in {plan.work}\n")
+        report.main([str(run.result) for run, _ in plan.models])
+    return 0

@@ -1,0 +1,92 @@
+"""``dc-nmt run``: a published task from the raw text to scored models."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import UserError
+from ..pipeline import Pipeline, stoppable
+from .evaluate import evaluate
+from .prepare import prepare
+from .recipe_options import (
+    Parser,
+    add_common,
+    add_run,
+    add_text,
+    add_training,
+    names,
+    number,
+    values_of,
+)
+from .train import train
+
+
+class _Schedule(argparse.Action):
+    """Keeps a flag of fairseq-train under its own name, in the order of the command line."""
+
+    def __call__(self, _: Any, args: argparse.Namespace, value: Any, flag: Any = None) -> None:
+        args.schedule = (*args.schedule, str(self.const), str(value))
+
+
+def parser() -> Parser:
+    """The command's options."""
+    parser = Parser(
+        prog="dc-nmt run",
+        usage="dc-nmt run TASK [ARCH …] [options] [fairseq-train flags]",
+        description="A published task from the raw text to scored models: dc-nmt prepare, then "
+        "dc-nmt train and\ndc-nmt evaluate for each architecture, then a table. All other flags go "
+        "to fairseq-train.",
+    )
+    parser.add_argument("task", metavar="TASK", help="'dc-nmt recipe list' shows all")
+    parser.add_argument("archs", nargs="*", metavar="ARCH", help="default: transformer_standard")
+    parser.add_argument("--arch", default="", metavar="NAMES", help="the same, separated by "
+                        "spaces or commas")  # fmt: skip
+    add_common(parser)
+    add_text(parser)
+    add_run(parser)
+    add_training(parser)
+    parser.add_argument("--updates", type=number(1), dest="max_update", metavar="N",
+                        help="the same as --max-update")  # fmt: skip
+    parser.add_argument(
+        "--lr", action=_Schedule, const="--lr", metavar="RATE", help="highest learning rate"
+    )
+    parser.add_argument("--warmup", action=_Schedule, const="--warmup-updates", type=number(1),
+                        metavar="N", help="updates to reach it")  # fmt: skip
+    parser.add_argument("--threads", type=number(1), metavar="N", help="CPU threads of training "
+                        "and translation; default: all")  # fmt: skip
+    parser.set_defaults(schedule=())
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt run``."""
+    args, flags = parser().parse_with_flags(argv or [])
+    archs = [*args.archs, *(names("--arch", args.arch) if args.arch else [])]
+    archs = archs or ["transformer_standard"]
+    if args.name and len(archs) > 1:
+        raise UserError(f"--name {args.name!r} goes with one architecture")
+    if args.threads:
+        os.environ["OMP_NUM_THREADS"] = str(args.threads)
+    from ..recipes.launch import MachineOptions
+    from ..recipes.options import RunOptions, TextOptions, TrainOptions
+    from ..recipes.run_plan import plan_run
+
+    machines = values_of(MachineOptions, args)
+    training = values_of(TrainOptions, args, flags=tuple(flags), machines=machines)
+    runs = [values_of(RunOptions, args, arch=arch) for arch in archs]
+    results = [plan_run(run).result for run in runs]  # what cannot be run is said before all work
+    pipeline = Pipeline(args.dry_run)
+    with stoppable():
+        prepare(pipeline, values_of(TextOptions, args, archs=tuple(archs)))
+        for run in runs:
+            train(pipeline, run, training)
+            evaluate(pipeline, run)
+    if not args.dry_run:
+        from . import report
+
+        print()
+        report.main([str(result) for result in results])
+    return 0

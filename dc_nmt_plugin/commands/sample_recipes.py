@@ -1,0 +1,92 @@
+"""``dc-nmt sample-recipes``: every recipe small, without a network."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import UserError
+from ..pipeline import Command, Pipeline, stoppable
+from .recipe_options import Parser, number
+
+# every recipe, each with another architecture
+SAMPLES = (
+    *("iwslt14_de_en:transformer_ms_aux_aif", "iwslt14_de_en_fairseq:transformer_dc"),
+    *("iwslt14_es_en:transformer_mlmha", "iwslt14_ro_en:transformer_mlmha_s_agg"),
+    *("iwslt15_en_vi:transformer_ms_aux", "iwslt15_fr_en:transformer_mlmha_iter_c_agg"),
+    *("multi30k_en_de:transformer_standard", "un_en_zh:gru_selfattn_residual"),
+    *("wmt13_es_en:gru_selfattn_residual_mean", "wmt14_en_de:transformer_ctxaware"),
+    "wmt17_zh_en:transformer_cross_agg",
+)
+HEADER = ("task", "architecture", "prepare", "train", "evaluate", "the paper's line")
+
+
+def parser() -> Parser:
+    """The command's options."""
+    parser = Parser(
+        prog="dc-nmt sample-recipes",
+        description="Run every recipe small, from files made up in its campaign's own format, "
+        "without a network:\nprepare, train, evaluate; then a table of the seconds and of the "
+        "paper's line.",
+    )
+    parser.add_argument(
+        "samples", nargs="*", metavar="TASK:ARCH",
+        help="these only; default: every recipe, each with another architecture",
+    )  # fmt: skip
+    parser.add_argument("--pairs", type=number(20), default=1000, metavar="N",
+                        help="training pairs of each sample; the commands' --sample")  # fmt: skip
+    parser.add_argument("--out", type=Path, default=Path("runs/samples"), metavar="DIR",
+                        help="folder of the made-up files, the runs and the logs")  # fmt: skip
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt sample-recipes``."""
+    args = parser().parse_args(argv)
+    samples = []
+    for text in args.samples or SAMPLES:
+        task, colon, arch = text.partition(":")
+        if not (task and colon and arch):
+            raise UserError(f"{text!r} is not TASK:ARCH")
+        samples.append((task, arch))
+    from ..table import format_table
+
+    pipeline, rows = Pipeline(), []
+    with stoppable():
+        for task, arch in samples:
+            pipeline.say(f"{task}, {arch}")
+            rows.append((task, arch, *_sample(task, arch, args.pairs, args.out.resolve() / task)))
+    table = format_table(HEADER, rows)
+    (args.out / "table.txt").write_text(f"{table}\n", encoding="utf-8")
+    print(f"\n{table}")
+    return 0
+
+
+def _sample(task: str, arch: str, pairs: int, out: Path) -> list[str]:
+    """Seconds of the three commands, and the paper's line."""
+    from ..evaluation.results import read_result
+    from ..recipes.made_up import unchecked_recipes, write_files
+    from ..recipes.options import RunOptions
+    from ..recipes.recipe import load
+    from ..recipes.run_plan import plan_run
+
+    files = out / "files"
+    write_files(load(task), files, 3 * pairs, max(20, 3 * pairs // 15), 8000)
+    os.environ["DC_NMT_RECIPES"] = str(unchecked_recipes(files / "recipes"))
+    common = [task, arch, "--sample", str(pairs), "--out", str(out)]
+    text = ["--raw", str(files), "--downloads", str(files / "downloads"), "--any-counts"]
+    cells = []
+    try:
+        for command, more in (("prepare", text), ("train", []), ("evaluate", [])):
+            log = files / f"{command}.log"
+            log.unlink(missing_ok=True)
+            began = time.monotonic()
+            Command(["dc-nmt", command, *common, *more]).run(log)
+            cells.append(f"{time.monotonic() - began:.0f}s")
+    finally:
+        del os.environ["DC_NMT_RECIPES"]
+    result = read_result(plan_run(RunOptions(task, arch, out=out, sample=pairs)).result)
+    score = result.score(result.paper_metric) if result.paper_metric else None
+    return [*cells, f"{score.metric} {score.score:.2f}" if score else "none"]

@@ -1,0 +1,67 @@
+"""``dc-nmt train``: an architecture with its paper's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import UserError
+from ..pipeline import Pipeline, start, stoppable
+from .recipe_options import Parser, add_common, add_run, add_training, values_of
+
+if TYPE_CHECKING:
+    from ..recipes.options import RunOptions, TrainOptions
+
+
+def parser() -> Parser:
+    """The command's options."""
+    parser = Parser(
+        prog="dc-nmt train",
+        description="Train an architecture on a prepared task with its paper's settings.\n"
+        "All other flags go to fairseq-train, such as --fp16 --dropout 0.2.",
+        epilog="An interrupted training continues from its last checkpoint.",
+    )
+    parser.add_argument("task", metavar="TASK", help="as it was prepared")
+    parser.add_argument(
+        "arch", metavar="ARCH", help="without a size it gets the paper's (transformer_dc: "
+        "transformer_dc_iwslt_ff512 on IWSLT); 'dc-nmt arch-flags' lists all",
+    )  # fmt: skip
+    add_common(parser)
+    add_run(parser)
+    add_training(parser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt train``."""
+    args, flags = parser().parse_with_flags(argv or [])
+    from ..recipes.launch import MachineOptions
+    from ..recipes.options import RunOptions, TrainOptions
+
+    machines = values_of(MachineOptions, args)
+    options = values_of(TrainOptions, args, flags=tuple(flags), machines=machines)
+    with stoppable():
+        return train(Pipeline(args.dry_run), values_of(RunOptions, args), options)
+
+
+def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
+    """Train a run and tell with what; its exit status."""
+    from ..recipes.run_plan import plan_training
+
+    plan = plan_training(run, options)
+    training = plan.training
+    binarised = training.run.binarised
+    if not pipeline.dry_run and not (binarised / ".stamp").is_file():
+        raise UserError(
+            f"{binarised} is not there: prepare the text first, with dc-nmt prepare "
+            f"{run.task} {run.arch} and the same --out and --sample"
+        )
+    print(f"{plan.recipe.name}: {plan.recipe.task.title}", plan.settings.source, sep="\n")
+    pipeline.say(plan.batch)
+    if plan.rank > 0 and not pipeline.dry_run:  # the first machine keeps the books
+        return start(training.command).wait()
+    with pipeline.alone(training.folder, wait=False):
+        pipeline.run(training)
+    if not pipeline.dry_run:
+        pipeline.say(f"done; the checkpoints are in {training.run.checkpoints}")
+    return 0

@@ -1,0 +1,67 @@
+"""One readable line from the log of a running ``fairseq-train``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+
+from .logs import parse_statistics
+
+
+class ProgressLine:
+    """Turns log lines into the one line shown: on a terminal written over, elsewhere now and then.
+
+    Args:
+        name: what is being trained
+        updates: how many there will be
+        interval: seconds between two lines where it is no terminal
+    """
+
+    def __init__(self, name: str, updates: int, interval: float = 10.0) -> None:
+        self.name, self.updates, self.interval = name, updates, interval
+        self.finished = False
+        self._valid = ""
+        self._shown = 0.0
+        self._terminal = sys.stdout.isatty()
+
+    def feed(self, text: str) -> None:
+        if "done training in" in text:
+            self.finished = True
+        parsed = parse_statistics(text.rstrip("\n"))
+        if parsed is None:
+            return
+        kind, values = parsed
+        if kind == "valid":
+            self._valid = f"  valid loss {values.get('valid_loss', '?')}"
+        elif kind == "train_inner":
+            self._show(self.describe(values), int(values["num_updates"]) >= self.updates)
+
+    def describe(self, values: dict[str, str]) -> str:
+        done = int(values["num_updates"])
+        line = f"  {self.name}: {done}/{self.updates} updates  loss {values['loss']}{self._valid}"
+        line += f"  {float(values['wps']):,.0f} tokens/s"
+        rate = float(values["ups"])
+        if rate and done < self.updates:
+            minutes, seconds = divmod(round((self.updates - done) / rate), 60)
+            line += f"  {minutes}:{seconds:02d} left"
+        return line
+
+    def close(self) -> None:
+        if self._terminal and self._shown:
+            print()
+
+    @staticmethod
+    def last_words(lines: Iterable[str]) -> None:
+        """What a training that stopped early said at last, on standard error."""
+        sys.stderr.write("".join(["\nThe training stopped early; its last words:\n", *lines]))
+
+    def _show(self, line: str, last: bool) -> None:
+        now = time.monotonic()
+        if self._terminal:
+            print(f"\r\x1b[K{line}", end="", flush=True)
+        elif last or now - self._shown >= self.interval:
+            print(line, flush=True)
+        else:
+            return
+        self._shown = now

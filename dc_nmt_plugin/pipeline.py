@@ -1,0 +1,263 @@
+"""Steps that are done once: stamped, made whole or not at all, resumed, shown in a dry run.
+
+A :class:`Step` makes one folder. It leaves there a stamp of all that its result depends on: the
+same step is not done a second time, and one whose stamp is another is done anew. What a step makes
+gets its name at the end, so that an interrupted one leaves nothing that looks finished.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import UserError
+
+LAST_WORDS = 15  # lines of a failed command's log that are shown
+STOPPED = "stopped; the same command continues where it stopped"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, as it would be typed.
+
+    Attributes:
+        words: program and arguments
+        output: file that standard output goes to; default the step's log
+        call: does the same in this process, given the log
+    """
+
+    words: Sequence[str]
+    output: Path | None = None
+    call: Callable[[Path], None] | None = None
+
+    def __str__(self) -> str:
+        text = shlex.join(self.words)
+        return f"{text} > {shlex.quote(str(self.output))}" if self.output else text
+
+    def run(self, log: Path) -> None:
+        """Run it, its output at the end of ``log``.
+
+        Raises:
+            UserError: it failed; its last words are on standard error
+        """
+        if self.call:
+            self.call(log)
+            return
+        with open(log, "ab") as errors, open(self.output or log, "ab") as output:
+            process = start(self.words, stdout=output, stderr=errors)
+            with stopping(process):
+                code = process.wait()
+        if code:
+            lines = log.read_text("utf-8", errors="replace").splitlines()
+            print("\n".join(lines[-LAST_WORDS:]), file=sys.stderr)
+            raise UserError(f"{self.words[0]!r} failed; the whole log is {log}")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What makes one folder.
+
+    Attributes:
+        name: said when it starts
+        folder: what it makes
+        stamp: gives the digest of what the result depends on; called when the steps before it are
+            done
+        commands: given the folder to write into, the commands that fill it
+    """
+
+    name: str
+    folder: Path
+    stamp: Callable[[], str]
+    commands: Callable[[Path], Iterable[Command]]
+
+    def is_done(self) -> bool:
+        return read_stamp(self.folder / ".stamp") == self.stamp()
+
+    def announcement(self) -> str:
+        """What is said when it starts."""
+        return self.name
+
+    def make(self) -> None:
+        """Fill ``FOLDER.part``, then give it its name.
+
+        Raises:
+            UserError: a command failed
+        """
+        stamp = self.stamp()
+        part, log = (self.folder.with_name(self.folder.name + end) for end in (".part", ".log"))
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        log.write_text("")
+        for command in self.commands(part):
+            command.run(log)
+        write_stamp(part / ".stamp", stamp)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        part.replace(self.folder)
+
+
+class Pipeline:
+    """Runs steps, and tells about it.
+
+    Args:
+        dry_run: print the commands and do nothing
+    """
+
+    def __init__(self, dry_run: bool = False) -> None:
+        self.dry_run = dry_run
+        self._began = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """One line of progress, with the seconds since the beginning."""
+        print(f"[{int(time.monotonic() - self._began):4d}s] {text}", flush=True)
+
+    def run(self, *steps: Step) -> None:
+        """Do what is not done.
+
+        Raises:
+            UserError: a step failed
+        """
+        for step in steps:
+            if self.dry_run:
+                print(f"\n# {step.name}", *step.commands(step.folder), sep="\n")
+            elif step.is_done():
+                self.say(f"{step.name}: done before")
+            else:
+                self.say(step.announcement())
+                step.make()
+
+    @contextmanager
+    def alone(self, folder: Path, wait: bool) -> Iterator[None]:
+        """Hold the lock of a folder; nothing in a dry run.
+
+        Args:
+            folder: made if need be
+            wait: for another process that holds it; otherwise that is an error
+
+        Raises:
+            UserError: the folder cannot be made, or another process works in it
+        """
+        if self.dry_run:
+            yield
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = open(folder / ".lock", "w")  # noqa: SIM115  closed below
+        except OSError as error:
+            raise UserError(
+                f"--out: {folder} cannot be made ({error.strerror}): choose another"
+            ) from error
+        with lock:
+            # what this process starts holds the lock too, should this process be killed
+            os.set_inheritable(lock.fileno(), True)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if not wait:
+                    raise UserError(f"another recipe is working in {folder}") from error
+                self.say(f"waiting for another preparation of {folder}")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """An interrupt and a request to end leave with one sentence, as an error of the user's.
+
+    Raises:
+        UserError: it was stopped
+    """
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        raise UserError(STOPPED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def program_path() -> str:
+    """PATH with the programs of this Python's own environment first, activated or not."""
+    return os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+
+
+def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:
+    """Start a program of this environment.
+
+    Raises:
+        UserError: there is no such program
+    """
+    environment = {**os.environ, "PATH": program_path()}
+    try:
+        return subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)  # type: ignore[call-overload]
+    except FileNotFoundError as error:
+        raise UserError(
+            f"the program {words[0]!r} is missing: dc-nmt doctor tells how to get it"
+        ) from error
+
+
+@contextmanager
+def stopping(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End a process that this one does not wait for any more."""
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+
+
+def read_stamp(path: Path) -> str | None:
+    """The stamp in a file; None where there is none."""
+    return path.read_text("utf-8").rstrip("\n") if path.is_file() else None
+
+
+def write_stamp(path: Path, stamp: str) -> None:
+    path.write_text(f"{stamp}\n", "utf-8")
+
+
+def digest(words: Iterable[object]) -> str:
+    """A short stamp of settings: POSIX ``cksum`` of a line a word, as CRC-LENGTH."""
+    return _cksum(f"{word}\n".encode() for word in words)
+
+
+def file_digest(paths: Iterable[Path]) -> str:
+    """A short stamp of the contents of files, one behind the other."""
+    return _cksum(_blocks(paths))
+
+
+def _blocks(paths: Iterable[Path]) -> Iterator[bytes]:
+    for path in paths:
+        with open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                yield block
+
+
+# POSIX's CRC is zlib's with the bits of every byte, and of the result, in the other order
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def _cksum(blocks: Iterable[bytes]) -> str:
+    crc, length = 0xFFFFFFFF, 0
+    for block in blocks:
+        crc = zlib.crc32(block.translate(_MIRRORED), crc)
+        length += len(block)
+    size = length.to_bytes((length.bit_length() + 7) // 8, "little")
+    crc = zlib.crc32(size.translate(_MIRRORED), crc)
+    return f"{int(f'{crc:032b}'[::-1], 2)}-{length}"

@@ -1,0 +1,84 @@
+"""What the commands of the recipes can be told, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .launch import MachineOptions
+
+DOWNLOADS = Path("runs/downloads")
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """What ``dc-nmt prepare`` is told.
+
+    Attributes:
+        task: name of a task
+        archs: prepare what these need; none: what all of the task's papers need
+        out: folder of what is made; default ``runs/TASK``
+        sample: about so many training pairs only
+        raw: folder with files that are already here
+        downloads: folder of fetched files
+        any_counts: go on where the numbers of lines are not the published ones
+    """
+
+    task: str
+    archs: tuple[str, ...] = ()
+    out: Path | None = None
+    sample: int | None = None
+    raw: Path | None = None
+    downloads: Path = DOWNLOADS
+    any_counts: bool = False
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a training and its evaluation are told.
+
+    Attributes:
+        task, arch: names
+        size: of the architecture; default the paper's
+        seed: of the training
+        name: folder of the run; default of its architecture, size and seed
+        out, sample: as the text was prepared
+        average: how many checkpoints are averaged; default the recipe's
+        decoding: name of one of several ways to decode the run
+    """
+
+    task: str
+    arch: str
+    size: str | None = None
+    seed: int = 1
+    name: str | None = None
+    out: Path | None = None
+    sample: int | None = None
+    average: int | None = None
+    decoding: str = ""
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """What only a training is told.
+
+    Attributes:
+        flags: of fairseq-train, after the recipe's own
+        schedule: the same, before those of a task's own size
+        max_update: another number of updates
+        max_tokens: what one GPU is given at a time
+        update_freq: how often gradients are added up; default what keeps the tokens per update
+        machines: what it runs on
+    """
+
+    flags: tuple[str, ...] = ()
+    schedule: tuple[str, ...] = ()
+    max_update: int | None = None
+    max_tokens: int | None = None
+    update_freq: int | None = None
+    machines: MachineOptions = field(default_factory=MachineOptions)
+
+
+def folder_of(name: str, out: Path | None, sample: int | None) -> Path:
+    """Folder of a task's data or runs: ``out``, else ``runs/TASK`` or ``runs/TASK-sampleN``."""
+    return out or Path("runs") / (f"{name}-sample{sample}" if sample else name)

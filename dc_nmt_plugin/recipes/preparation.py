@@ -1,0 +1,150 @@
+"""Steps from the text of a language pair to what fairseq reads: tokens, BPE, binarised text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ..pipeline import Command, Step, digest, file_digest
+from .recipe import SPLITS
+from .schema import Segmentation
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The text of a language pair, and the folders of what is made of it.
+
+    Attributes:
+        languages: in the order of the task's name
+        work: folder of everything
+        raw: folder of train, valid and test in both languages, one sentence a line
+        tokenizer: what tokenises, in a word or a few
+        tokenised: folder of the same files tokenised; None: ``dc-nmt split-text`` makes them
+        segmentations: ways to cut words, each with folders of its own
+        cleaned: whether training pairs are cleaned after BPE and lengths noted
+        workers: processes of BPE and binarisation; None: one
+    """
+
+    languages: tuple[str, str]
+    work: Path
+    raw: Path
+    tokenizer: str
+    tokenised: Path | None
+    segmentations: tuple[Segmentation, ...]
+    cleaned: bool
+    workers: int | None
+
+    def steps(self) -> Iterator[Step]:
+        """What is done after ``raw`` is there."""
+        if self.tokenised is None:
+            # all segmentations share it
+            yield Step(
+                f"tokenise ({self.tokenizer})",
+                self._tokens,
+                lambda: self._stamp(self.segmentations[0]),
+                self._split_text,
+            )
+        for segmentation in self.segmentations:
+            yield from self._cut_and_binarise(segmentation)
+
+    def binarised(self, segmentation: Segmentation) -> Path:
+        """Folder that fairseq-train is given."""
+        return self.work / f"bin{segmentation.suffix}"
+
+    def dictionary_sizes(self, segmentation: Segmentation) -> dict[str, int]:
+        """Language → types in its dictionary."""
+        sizes = {}
+        for language in self.languages:
+            path = self.binarised(segmentation) / f"dict.{language}.txt"
+            with open(path, encoding="utf-8", newline="\n") as lines:
+                sizes[language] = sum(1 for _ in lines)
+        return sizes
+
+    def _cut_and_binarise(self, segmentation: Segmentation) -> Iterator[Step]:
+        pieces = self.work / f"bpe{segmentation.suffix}"
+
+        def stamp() -> str:
+            return self._stamp(segmentation)
+
+        yield Step(
+            f"learn and apply BPE ({segmentation.operations} operations)",
+            pieces,
+            stamp,
+            lambda to: self._byte_pairs(segmentation, to),
+        )
+        yield Step(
+            "fairseq-preprocess",
+            self.binarised(segmentation),
+            stamp,
+            lambda to: [self._binarise(segmentation, pieces, to)],
+        )
+
+    @property
+    def _tokens(self) -> Path:
+        return self.tokenised or self.work / "tokenised"
+
+    def _texts(self, folder: Path) -> list[Path]:
+        return [folder / f"{split}.{lang}" for split in SPLITS for lang in self.languages]
+
+    @cached_property
+    def _text_digest(self) -> str:
+        return file_digest(self._texts(self.raw))
+
+    def _stamp(self, segmentation: Segmentation) -> str:
+        """Of the text and how it is cut; the words that stamps have always been made of."""
+        cut = str(segmentation.operations)
+        cut += "" if segmentation.joint else " codes-apart"
+        cut += "" if segmentation.dictionary == "joint" else " dictionaries-apart"
+        limit = f"{segmentation.max_tokens} {segmentation.ratio:g}"
+        cut += "" if limit == "0 0" else f" {limit}"
+        return digest([self._text_digest, *self.languages, self.tokenizer, cut])
+
+    def _split_text(self, to: Path) -> list[Command]:
+        raw = list(map(str, self._texts(self.raw)))
+        names = [str(self.raw / f"{split}.{lang}") for lang in self.languages for split in SPLITS]
+        return [
+            Command(["dc-nmt", "check-text", *raw]),
+            Command(["dc-nmt", "split-text", "--out", str(to), *names]),
+        ]
+
+    def _byte_pairs(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
+        source, target = self.languages
+        codes = dict.fromkeys(self.languages, to / "codes")
+        if segmentation.joint:
+            both = to / "both"
+            sides = [str(self._tokens / f"train.{lang}") for lang in self.languages]
+            yield Command(["cat", *sides], output=both)
+            yield self._learn(segmentation, both, to / "codes")
+            yield Command(["rm", str(both)])
+        for language in self.languages:
+            if not segmentation.joint:
+                codes[language] = to / f"codes.{language}"
+                text = self._tokens / f"train.{language}"
+                yield self._learn(segmentation, text, codes[language])
+            for split in SPLITS:
+                name = f"{split}.{language}"
+                yield Command(
+                    ["subword-nmt", "apply-bpe", "-c", str(codes[language])]
+                    # several processes are worth their start on large files only
+                    + (["--num-workers", str(self.workers)] if self.workers else [])
+                    + ["-i", str(self._tokens / name), "-o", str(to / name)]
+                )
+        if self.cleaned:
+            limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
+            yield Command(["dc-nmt", "recipe", "clean", str(to), source, target, *limits])
+
+    @staticmethod
+    def _learn(segmentation: Segmentation, text: Path, codes: Path) -> Command:
+        operations = ["-s", str(segmentation.operations)]
+        return Command(["subword-nmt", "learn-bpe", *operations, "-i", str(text), "-o", str(codes)])
+
+    def _binarise(self, segmentation: Segmentation, pieces: Path, to: Path) -> Command:
+        source, target = self.languages
+        words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
+        words += ["--joined-dictionary"] if segmentation.dictionary == "joint" else []
+        for split in SPLITS:
+            words += [f"--{split}pref", str(pieces / split)]
+        words += ["--workers", str(self.workers)] if self.workers else []
+        return Command([*words, "--destdir", str(to)])

@@ -1,0 +1,115 @@
+"""The quickstart: small models on a corpus that is made on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UserError
+from ..pipeline import Command, Step, digest
+from ..text.corpus.codes import LANGUAGES
+from .preparation import Preparation
+from .schema import Segmentation
+from .settings import family_of
+from .training import Run, Training, training_step
+
+SEGMENTATION = Segmentation(operations=2000)
+AVERAGE = 3
+CHECKPOINTS = 20  # at most, of a training
+DECODE = ("--beam", "5", "--max-tokens", "4096", "--max-len-a", "2", "--max-len-b", "20")
+
+
+@dataclass(frozen=True)
+class Quickstart:
+    """Everything that it does.
+
+    Attributes:
+        work: folder of everything
+        corpus: the step that makes the text
+        preparation: what is made of it
+        models: of each architecture its run and training
+    """
+
+    work: Path
+    corpus: Step
+    preparation: Preparation
+    models: list[tuple[Run, Training]]
+
+
+def plan_quickstart(
+    pair: str, archs: Sequence[str], out: Path, updates: int, seed: int, flags: Sequence[str]
+) -> Quickstart:
+    """What ``dc-nmt quickstart`` does.
+
+    Args:
+        pair: source-target
+        archs: architectures
+        out: folder of everything that is made
+        updates: training updates of each model
+        seed: of the corpus and of the training
+        flags: of fairseq-train, after the quickstart's own
+
+    Raises:
+        UserError: no such pair, or no such architecture
+    """
+    source, _, target = pair.partition("-")
+    if source == target or not {source, target} <= set(LANGUAGES):
+        raise UserError(
+            f"--pair: {pair!r} is not SOURCE-TARGET with two different ones of "
+            f"{', '.join(LANGUAGES)}"
+        )
+    families = {arch: family_of(arch) for arch in archs}
+    work = out / pair
+    words = ["dc-nmt", "corpus", "--source-lang", source, "--target-lang", target]
+    words += ["--seed", str(seed), "--out"]
+    corpus = Step(
+        f"make the {pair} corpus",
+        work / "corpus",
+        lambda: digest([1, pair, seed]),
+        lambda to: [Command([*words, str(to)])],
+    )
+    preparation = Preparation(
+        (source, target),
+        work,
+        raw=corpus.folder,
+        tokenizer="split",
+        tokenised=None,
+        segmentations=(SEGMENTATION,),
+        cleaned=False,
+        workers=None,
+    )
+    models = []
+    for arch, family in families.items():
+        run = Run(
+            arch,
+            family.task,
+            family.criterion,
+            source,
+            target,
+            raw=corpus.folder,
+            binarised=preparation.binarised(SEGMENTATION),
+            folder=work / arch,
+            average=min(updates, AVERAGE),
+            decode=DECODE,
+            score=("--tokenizer", "split"),
+            score_stamp="",
+        )
+        save_every = -(-updates // CHECKPOINTS)
+        training = (*_settings(updates, seed), *flags)
+        models.append(
+            (run, training_step(run, updates, save_every, training, training, ["fairseq-train"]))
+        )
+    return Quickstart(work, corpus, preparation, models)
+
+
+def _settings(updates: int, seed: int) -> list[str]:
+    text = (
+        "--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --decoder-embed-dim 128 "
+        "--encoder-ffn-embed-dim 256 --decoder-ffn-embed-dim 256 "
+        "--encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings "
+        "--dropout 0.1 --label-smoothing 0.1 --clip-norm 1.0 --max-tokens 2048 --optimizer adam"
+    )
+    rate = ["--adam-betas", "(0.9, 0.98)", "--lr", "2e-3", "--lr-scheduler", "cosine"]
+    rate += ["--warmup-updates", str(-(-updates // 10))]
+    return [*text.split(), *rate, "--seed", str(seed)]

@@ -1,0 +1,165 @@
+"""From a task, an architecture and options to a training and its evaluation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import UserError
+from ..flags import flag_value, replaced
+from ..pipeline import digest
+from .cleaning import POSITIONS, check_positions, longest_pieces
+from .launch import Batch, find_machines, share_out
+from .options import RunOptions, TrainOptions, folder_of
+from .recipe import Recipe, load
+from .schema import Segmentation
+from .settings import RunSettings, for_sample, settings_of, with_updates
+from .training import Run, Training, training_step
+
+
+@dataclass(frozen=True)
+class TrainPlan:
+    """A training.
+
+    Attributes:
+        recipe, settings: of the run
+        training: the step
+        batch: a sentence on how an update's tokens are shared out
+        rank: which of several machines this is; the first one (0) keeps the books
+    """
+
+    recipe: Recipe
+    settings: RunSettings
+    training: Training
+    batch: str
+    rank: int
+
+
+def plan_run(options: RunOptions) -> Run:
+    """The run that a training fills and an evaluation scores.
+
+    Raises:
+        UserError: an unknown task or architecture
+    """
+    recipe = load(options.task)
+    return _run(recipe, options, *_settings(recipe, options))
+
+
+def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
+    """What ``dc-nmt train`` does.
+
+    Raises:
+        UserError: an unknown task or architecture, options that contradict each other, sentences
+            longer than the model's positions
+    """
+    recipe = load(options.task)
+    settings, cut = _settings(recipe, options)
+    run = _run(recipe, options, settings, cut)
+    own = (*train.schedule, *settings.size_flags, *train.flags)
+    settings = _with_updates(settings, train.max_update, own)
+    pieces = _work(recipe, options) / f"bpe{cut.suffix}"
+    lengths = longest_pieces(pieces)
+    machines = find_machines(train.machines)
+    batch = _batch(settings, train, machines.workers, lengths)
+    limits = {
+        language: int(flag_value((*settings.flags, *own), flag) or POSITIONS)
+        for language, flag in (
+            (recipe.source, "--max-source-positions"),
+            (recipe.target, "--max-target-positions"),
+        )
+    }
+    check_positions(lengths, limits, pieces)
+    rest = settings.flags
+    if "--max-tokens" not in rest:  # else in its place, as earlier runs have it
+        rest = (*rest, "--max-tokens", str(settings.tokens))
+    # what only the number of GPUs decides does not make it another training
+    identity = (*rest, "--seed", str(options.seed), *own)
+    flags = [*replaced(identity, "--max-tokens", str(batch.max_tokens))]
+    flags += ["--update-freq", str(batch.update_freq)] if batch.update_freq > 1 else []
+    flags += machines.flags() + _valid_tokens(lengths, batch)
+    training = training_step(
+        run, settings.updates, settings.save_every, identity, flags, machines.command()
+    )
+    return TrainPlan(recipe, settings, training, batch.describe(settings.tokens), machines.rank)
+
+
+def _settings(recipe: Recipe, options: RunOptions) -> tuple[RunSettings, Segmentation]:
+    settings = settings_of(recipe, options.arch, options.size)
+    cut = recipe.task.bpe[settings.bpe]
+    settings = for_sample(settings) if options.sample else settings
+    if options.average is not None:
+        settings = replace(settings, average=options.average)
+    return settings, cut
+
+
+def _run(recipe: Recipe, options: RunOptions, settings: RunSettings, cut: Segmentation) -> Run:
+    if not re.fullmatch(r"[\w.]*", options.decoding):
+        raise UserError(
+            f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
+            "_ and ."
+        )
+    work = _work(recipe, options)
+    name = "-".join(filter(None, (settings.arch, settings.size, f"s{options.seed}")))
+    score = _score_flags(recipe, settings, work)
+    return Run(
+        settings.arch,
+        settings.task,
+        settings.criterion,
+        recipe.source,
+        recipe.target,
+        raw=work / "raw",
+        binarised=work / f"bin{cut.suffix}",
+        folder=folder_of(recipe.name, options.out, options.sample) / (options.name or name),
+        average=settings.average,
+        decode=settings.decode,
+        score=score,
+        score_stamp=f"-{digest(score)}",
+        decoding=f"-{options.decoding}" if options.decoding else "",
+    )
+
+
+def _work(recipe: Recipe, options: RunOptions) -> Path:
+    return folder_of(recipe.folder, options.out, options.sample) / "data"
+
+
+def _with_updates(
+    settings: RunSettings, updates: int | None, flags: tuple[str, ...]
+) -> RunSettings:
+    if updates is None:
+        return settings
+    warmup = flag_value(flags, "--warmup-updates")
+    if warmup is not None:
+        settings = replace(settings, flags=replaced(settings.flags, "--warmup-updates", warmup))
+    return with_updates(settings, updates)
+
+
+def _batch(
+    settings: RunSettings, train: TrainOptions, workers: int, lengths: dict[str, int]
+) -> Batch:
+    """Each process's share of an update."""
+    fits = train.max_tokens or settings.max_tokens
+    if train.update_freq:
+        return Batch(workers, fits, train.update_freq)
+    return share_out(settings.tokens, workers, fits, _longest(lengths, "train"))
+
+
+def _longest(lengths: dict[str, int], split: str) -> int:
+    """Tokens of a split's longest sentence, with the end token; 0 where unknown."""
+    return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
+
+
+def _valid_tokens(lengths: dict[str, int], batch: Batch) -> list[str]:
+    """Room for a validation sentence that is longer than a training batch."""
+    longest = _longest(lengths, "valid")
+    return ["--max-tokens-valid", str(longest)] if longest > batch.max_tokens else []
+
+
+def _score_flags(recipe: Recipe, settings: RunSettings, work: Path) -> tuple[str, ...]:
+    text = recipe.task.text
+    tokenizer = "moses-a" if text.undone == "moses" and text.hyphens else text.undone
+    reference = work / f"raw/tokenised/test.{recipe.target}"
+    flags = ["--tokenizer", tokenizer, "--tokenized-reference", str(reference)]
+    flags += ["--truecased"] if text.casing == "truecase" else []
+    flags += ["--metrics", settings.metrics] if settings.metrics else []
+    return (*flags, "--paper", settings.paper)

@@ -1,0 +1,192 @@
+"""What a recipe's YAML may hold: ``tasks/TASK.yaml`` and ``papers.yaml``.
+
+The annotations stay types, and what may be missing is Optional[X]: omegaconf 2.0 reads no others.
+"""
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from omegaconf import MISSING
+
+from ..text.preparation import TextSettings
+
+FORMATS = ("plain", "iwslt-tags", "iwslt-xml", "sgm", "tmx")
+
+
+@dataclass
+class SourceFile:
+    """A file that a recipe starts from.
+
+    Attributes:
+        name: under which it is stored and looked for
+        urls: its homes, tried in this order
+        sha256, md5: published checksum, hexadecimal
+        bytes: its size, roughly
+        inside: archive and member: the file is found there, before its own homes are tried
+        also: other names under which users have it
+        note: what to tell a user who has to get it by hand
+    """
+
+    name: str = ""
+    urls: list[str] = field(default_factory=list)
+    sha256: Optional[str] = None
+    md5: Optional[str] = None
+    bytes: Optional[int] = None
+    inside: list[str] = field(default_factory=list)
+    also: list[str] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def checksum(self) -> Optional[tuple[str, str]]:
+        """(``sha256`` or ``md5``, hexadecimal digest); None where nobody published one."""
+        if self.sha256:
+            return "sha256", self.sha256.lower()
+        return ("md5", self.md5.lower()) if self.md5 else None
+
+
+@dataclass
+class Part:
+    """A parallel corpus within the files.
+
+    Attributes:
+        files: language → file, or file and member of that archive; of a TMX file ``both``
+        lines: exact number of pairs, where known
+        optional: left out with a notice where its file is missing
+        tokenised: the text comes tokenised
+        titles: of IWSLT's tag files, keep titles and descriptions (without their tags)
+        apostrophe: write ’ as ', as fairseq's preparation of IWSLT test sets does
+    """
+
+    name: str = ""
+    format: str = field(default=MISSING, metadata={"choices": FORMATS})
+    files: dict[str, str] = field(default_factory=dict)
+    lines: Optional[int] = None
+    optional: bool = False
+    tokenised: bool = False
+    titles: bool = True
+    apostrophe: bool = False
+
+    def member(self, language: str) -> tuple[str, Optional[str]]:
+        """File, and member of that archive or None, of a language."""
+        name, _, member = self.files.get("both", self.files.get(language, "")).partition(" ")
+        return name, member or None
+
+
+@dataclass
+class Splits:
+    """Which parts become which text.
+
+    Attributes:
+        train, valid, test: names of parts; validation text may be taken from the training text by
+            ``random N`` or ``every N`` (the N-th, 2N-th, …)
+        seed: of the random choice
+        exclude_test: leave training pairs out whose source is in the test set
+        train_lines, valid_lines, test_lines: published numbers of pairs; "~" where rounded
+    """
+
+    train: list[str] = field(default_factory=list)
+    valid: list[str] = field(default_factory=list)
+    test: list[str] = field(default_factory=list)
+    seed: int = 1
+    exclude_test: bool = False
+    train_lines: str = ""
+    valid_lines: str = ""
+    test_lines: str = ""
+
+
+@dataclass
+class Segmentation:
+    """One way to cut words by BPE.
+
+    Attributes:
+        operations: of BPE
+        joint: one code for both languages
+        dictionary: one for both languages, or two
+        max_tokens, ratio: training pairs that are longer or more uneven after it are dropped; 0
+            for no limit
+        vocabulary: published number of types
+    """
+
+    name: str = ""
+    operations: int = MISSING
+    joint: bool = True
+    dictionary: str = field(default="joint", metadata={"choices": ("joint", "separate")})
+    max_tokens: int = 0
+    ratio: float = 0
+    vocabulary: Optional[int] = None
+
+    @property
+    def suffix(self) -> str:
+        """Put behind the names of its folders; nothing for the default."""
+        return "" if self.name in ("", "default") else f"-{self.name}"
+
+
+@dataclass
+class SettingsEntry:
+    """What a paper trains, decodes and scores with; None where another entry says it.
+
+    Attributes:
+        like: entry of ``papers.yaml`` that this one changes
+        source: where the settings are published, and what is not
+        size: put behind an architecture's name; "" for none
+        bpe: name of the segmentation
+        sizes: of this task alone: value of ``--size``, part of the run's name → flags of
+            fairseq-train; the first is the default
+        tokens: of one update, all GPUs together
+        max_tokens: what one GPU is given at a time at most; default ``tokens``
+        updates, save_every: training updates, and between two checkpoints
+        average: last checkpoints that are averaged; 0: the best one alone
+        flags, decode: of fairseq-train and fairseq-generate
+        paper, metrics: of dc-nmt score: the paper's line, and all
+    """
+
+    like: Optional[str] = None
+    source: Optional[str] = None
+    size: Optional[str] = None
+    bpe: Optional[str] = None
+    sizes: Optional[dict[str, str]] = None
+    tokens: Optional[int] = None
+    max_tokens: Optional[int] = None
+    updates: Optional[int] = None
+    save_every: Optional[int] = None
+    average: Optional[int] = None
+    flags: Optional[str] = None
+    decode: Optional[str] = None
+    paper: Optional[str] = None
+    metrics: Optional[str] = None
+
+
+@dataclass
+class Papers:
+    """``papers.yaml``: settings that several tasks have in common, by name."""
+
+    settings: dict[str, SettingsEntry] = field(default_factory=dict)
+
+
+@dataclass
+class Task:
+    """``tasks/TASK.yaml``.
+
+    Attributes:
+        pair: its two languages, such as ``de-en``
+        directions: those that are published; default the pair's own
+        papers, licence: for the reader
+        pair_bytes: of a pair of sentences, roughly
+        nearby: folders beside the checkout in which the files may already be
+        files, parts, bpe: by name
+        settings: ``all``, and what is different for a family or an architecture
+    """
+
+    title: str = MISSING
+    pair: str = MISSING
+    directions: list[str] = field(default_factory=list)
+    papers: str = ""
+    licence: str = ""
+    pair_bytes: int = 250
+    nearby: list[str] = field(default_factory=list)
+    files: dict[str, SourceFile] = field(default_factory=dict)
+    parts: dict[str, Part] = field(default_factory=dict)
+    splits: Splits = field(default_factory=Splits)
+    text: TextSettings = field(default_factory=TextSettings)
+    bpe: dict[str, Segmentation] = field(default_factory=dict)
+    settings: dict[str, SettingsEntry] = field(default_factory=dict)

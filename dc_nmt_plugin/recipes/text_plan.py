@@ -1,0 +1,89 @@
+"""From a task and options to the steps that prepare its text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ..machine import usable_cpus
+from ..pipeline import Command, Step
+from .options import TextOptions, folder_of
+from .preparation import Preparation
+from .recipe import Recipe, load
+from .settings import settings_of
+from .sources import Sources
+from .text import make_text, say_disk
+
+SAMPLE_OPERATIONS = 2000  # of BPE at most
+
+
+@dataclass(frozen=True)
+class TextPlan:
+    """How a task's text is prepared: the step that fetches it, and what is made of it."""
+
+    recipe: Recipe
+    text: Step
+    preparation: Preparation
+
+    def steps(self) -> Iterator[Step]:
+        yield self.text
+        yield from self.preparation.steps()
+
+
+def plan_text(options: TextOptions) -> TextPlan:
+    """What ``dc-nmt prepare`` does.
+
+    Raises:
+        UserError: an unknown task or architecture
+    """
+    recipe = load(options.task)
+    work = folder_of(recipe.folder, options.out, options.sample) / "data"
+    wanted = {settings_of(recipe, arch).bpe for arch in options.archs} or set(recipe.task.bpe)
+    segmentations = [cut for name, cut in recipe.task.bpe.items() if name in wanted]
+    if options.sample:
+        segmentations = [
+            replace(cut, operations=min(cut.operations, SAMPLE_OPERATIONS)) for cut in segmentations
+        ]
+    content = "\n".join([str(options.sample), *recipe.text_words()])
+    text = Step(
+        f"text of {recipe.folder}",
+        work / "raw",
+        lambda: hashlib.sha256(content.encode()).hexdigest()[:16],
+        lambda to: [_text_command(recipe, options, work / "corpora", to)],
+    )
+    preparation = Preparation(
+        recipe.pair,
+        work,
+        raw=work / "raw",
+        tokenizer=recipe.task.text.stamp,
+        tokenised=work / "raw/tokenised",
+        segmentations=tuple(segmentations),
+        cleaned=True,
+        workers=usable_cpus(),
+    )
+    return TextPlan(recipe, text, preparation)
+
+
+def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) -> Command:
+    words = ["dc-nmt", "recipe", "text", recipe.folder, "--work", str(work)]
+    given = {"--raw": options.raw, "--downloads": options.downloads, "--sample": options.sample}
+    for flag, value in given.items():
+        words += [flag, str(value)] if value is not None else []
+    words += ["--any-counts"] if options.any_counts else []
+    return Command([*words, "--to", str(to)], call=partial(_text, recipe, options, work, to))
+
+
+def _text(recipe: Recipe, options: TextOptions, work: Path, to: Path, log: Path) -> None:
+    """Make the text in this process: its progress is shown, and kept as the step's log."""
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+        with open(log, "a", encoding="utf-8") as out:
+            out.write(f"{text}\n")
+
+    sources = Sources(recipe, options.raw, options.downloads, say)
+    say_disk(recipe, sources, work, options.sample, say)
+    make_text(recipe, sources, work, to, options.sample, options.any_counts, say)

@@ -1,0 +1,224 @@
+"""Steps of one model: trained, averaged, translated with, scored."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import PIPE, STDOUT
+
+from ..errors import UserError
+from ..evaluation.progress import ProgressLine
+from ..pipeline import Command, Step, digest, read_stamp, start, stopping, write_stamp
+
+PLUGIN = Path(__file__).parents[1]
+LAST_WORDS = 20  # lines of a training's log that are shown when it stops early
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model in a folder of its own.
+
+    Attributes:
+        arch, task, criterion: fairseq's
+        source, target: languages
+        raw: folder of the untokenised text
+        binarised: folder that fairseq reads
+        folder: of the run
+        average: last checkpoints that are averaged; 0: the best one alone
+        decode: flags of fairseq-generate
+        score: flags of dc-nmt score
+        score_stamp: what a score depends on beside the translation
+        decoding: put behind the names of what a translation leaves, such as ``-aux1``: a run may
+            be decoded in several ways
+    """
+
+    arch: str
+    task: str
+    criterion: str
+    source: str
+    target: str
+    raw: Path
+    binarised: Path
+    folder: Path
+    average: int
+    decode: tuple[str, ...]
+    score: tuple[str, ...]
+    score_stamp: str
+    decoding: str = ""
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def result(self) -> Path:
+        """What the evaluation leaves."""
+        return self.folder / f"score{self.decoding}" / "result.json"
+
+    @property
+    def score_log(self) -> Path:
+        """What dc-nmt score printed."""
+        return self.folder / f"score{self.decoding}.log"
+
+    def is_trained(self) -> bool:
+        """Whether the training that this folder holds has come to its end."""
+        stamp = read_stamp(self.folder / "training.stamp")
+        return stamp is not None and stamp == read_stamp(self.folder / "settings.stamp")
+
+    def evaluation(self) -> Iterator[Step]:
+        """Average, translate, score."""
+        translated = self.folder / f"generate{self.decoding}"
+
+        def stamp() -> str:
+            return digest([self._trained_stamp(), self.average, *self.decode])
+
+        yield Step(
+            f"{self.arch}: average the last {self.average} checkpoints",
+            self.folder / "average",
+            lambda: digest([self._trained_stamp(), self.average]),
+            self._average,
+        )
+        yield Step(f"{self.arch}: translate the test set", translated, stamp, self._translate)
+        yield Step(
+            f"{self.arch}: score",
+            self.result.parent,
+            lambda: f"{stamp()}{self.score_stamp}",
+            self._score,
+        )
+
+    def _trained_stamp(self) -> str:
+        """Of the training; while it has not finished, of the checkpoints that are there."""
+        stamp = read_stamp(self.folder / "settings.stamp")
+        if stamp is None:
+            raise UserError(
+                f"{self.folder}/settings.stamp is missing: dc-nmt train did not make this folder"
+            )
+        if self.is_trained():
+            return stamp
+        return f"{stamp}-{digest(sorted(self.checkpoints.glob('*')))}"
+
+    def _average(self, to: Path) -> list[Command]:
+        which = ["--dir", str(self.checkpoints), "--last", str(self.average), "--kind", "update"]
+        if self.average == 0:
+            which = ["--inputs", str(self.checkpoints / "checkpoint_best.pt")]
+        return [Command(["dc-nmt", "average", *which, "--output", str(to / "checkpoint.pt")])]
+
+    def _translate(self, to: Path) -> list[Command]:
+        words = ["fairseq-generate", str(self.binarised), "--user-dir", str(PLUGIN)]
+        words += ["--task", self.task, "--source-lang", self.source, "--target-lang", self.target]
+        words += ["--path", str(self.folder / "average/checkpoint.pt"), "--gen-subset", "test"]
+        return [Command([*words, "--results-path", str(to), *self.decode])]
+
+    def _score(self, to: Path) -> list[Command]:
+        translated = f"{self.folder}/generate{self.decoding}"
+        words = ["dc-nmt", "score", "--generated", f"{translated}/generate-test.txt"]
+        words += ["--name", self.arch, "--generate-log", f"{translated}.log"]
+        words += ["--source", str(self.raw / f"test.{self.source}")]
+        words += ["--reference", str(self.raw / f"test.{self.target}")]
+        words += ["--source-lang", self.source, "--target-lang", self.target, *self.score]
+        words += ["--train-log", str(self.folder / "train.log")]
+        words += ["--hypotheses", f"{self.folder}/hypotheses{self.decoding}.{self.target}"]
+        return [Command([*words, "--json", str(to / "result.json")])]
+
+
+@dataclass(frozen=True)
+class Training(Step):
+    """The step that fills a run's folder, in place: checkpoints are what is continued from.
+
+    Attributes:
+        run: what is trained
+        command: the whole command
+        updates: of the training
+    """
+
+    run: Run = field(kw_only=True)
+    command: Sequence[str] = field(kw_only=True)
+    updates: int = field(kw_only=True)
+
+    def is_done(self) -> bool:
+        return read_stamp(self.run.folder / "training.stamp") == self.stamp()
+
+    def announcement(self) -> str:
+        if (self.run.checkpoints / "checkpoint_last.pt").is_file():
+            return f"{self.name}, from the last checkpoint on"
+        return self.name
+
+    def make(self) -> None:
+        """Train, or go on.
+
+        Raises:
+            UserError: the folder holds another training, or the training stopped early
+        """
+        folder, stamp = self.run.folder, self.stamp()
+        if read_stamp(folder / "settings.stamp") not in (None, stamp):
+            raise UserError(
+                f"{folder} holds a training with other data or settings (see its command.txt): "
+                "use another folder, or remove that one"
+            )
+        (folder / "command.txt").write_text(f"{Command(self.command[:-2])}\n", "utf-8")
+        write_stamp(folder / "settings.stamp", stamp)
+        log = folder / "train.log"
+        if not (self.run.checkpoints / "checkpoint_last.pt").is_file():
+            log.unlink(missing_ok=True)
+        if not self._train(log):
+            raise UserError(
+                f"the training of {self.run.arch} stopped; its log is {log}, "
+                "the same command continues it"
+            )
+        write_stamp(folder / "training.stamp", stamp)
+
+    def _train(self, log: Path) -> bool:
+        """Train, the output in the log; whether that came to a good end."""
+        process = start(self.command, stdout=PIPE, stderr=STDOUT)
+        line = ProgressLine(self.run.arch, self.updates)
+        tail: deque[str] = deque(maxlen=LAST_WORDS)
+        assert process.stdout is not None
+        with stopping(process), open(log, "ab") as out:
+            for raw in process.stdout:
+                out.write(raw)
+                out.flush()
+                text = raw.decode("utf-8", errors="replace")
+                tail.append(text)
+                line.feed(text)
+            code = process.wait()
+        line.close()
+        if code:
+            line.last_words(tail)
+        return not code
+
+
+def training_step(
+    run: Run,
+    updates: int,
+    save_every: int,
+    identity: Sequence[str],
+    flags: Sequence[str],
+    launcher: Sequence[str],
+) -> Training:
+    """The training of a run.
+
+    Args:
+        run: what is trained
+        updates, save_every: training updates, and between two checkpoints
+        identity: flags that make it this training, whatever it runs on
+        flags: those that it is given
+        launcher: words before the folder of data
+    """
+    fixed = ["--arch", run.arch, "--task", run.task, "--criterion", run.criterion]
+    fixed += ["--source-lang", run.source, "--target-lang", run.target]
+    fixed += ["--max-update", str(updates), "--save-interval-updates", str(save_every)]
+    fixed += ["--keep-interval-updates", str(max(run.average, 1)), "--no-epoch-checkpoints"]
+    fixed += ["--log-format", "json", "--log-interval", "1" if updates < 100 else "10"]
+    command = [*launcher, str(run.binarised), "--user-dir", str(PLUGIN), *fixed, *flags]
+    command += ["--save-dir", str(run.checkpoints)]
+    return Training(
+        f"{run.arch}: train {updates} updates",
+        run.folder,
+        lambda: digest([read_stamp(run.binarised / ".stamp"), *fixed, *identity]),
+        lambda _: [Command(command)],
+        run=run,
+        command=command,
+        updates=updates,
+    )
