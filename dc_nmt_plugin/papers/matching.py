@@ -46,12 +46,9 @@ def settings_of(entry: Entry) -> dict[str, Any]:
     fixed_by = MEASURES[entry.measure].fixed_by
     if entry.system.other or not fixed_by:
         return {}
-    found: dict[str, Any] = {
-        name: getattr(entry, name) for name in fixed_by if hasattr(entry, name)
-    }
+    places = ("task", "direction", "subset", "part")
+    found: dict[str, Any] = {name: getattr(entry, name) for name in places if name in fixed_by}
     found["of"] = entry.of
-    for name in ("training", "decoding"):
-        found.pop(name, None)
     if "model" in fixed_by:
         model: dict[str, Any] = model_settings(entry.system.arch, entry.system.flags)
         model.update(

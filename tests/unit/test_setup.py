@@ -55,9 +55,10 @@ def wheel_metadata(wheel, name):
     return wheel.read(path).decode()
 
 
-def test_wheel_holds_every_module_and_nothing_else(wheel):
-    modules = (ROOT / "dc_nmt_plugin").rglob("*.py")
-    expected = {str(path.relative_to(ROOT)) for path in modules}
+def test_wheel_holds_every_module_the_register_and_nothing_else(wheel):
+    package = ROOT / "dc_nmt_plugin"
+    files = [*package.rglob("*.py"), *(package / "papers" / "data").glob("*.yaml")]
+    expected = {str(path.relative_to(ROOT)) for path in files}
     built = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert built == expected
 
