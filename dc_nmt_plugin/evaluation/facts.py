@@ -25,7 +25,9 @@ class Row:
         decode_sentences_per_second: of the test set
         score, bleu_lc, chrf: by the table's metric; lower-cased BLEU; chrF2
         difference, p_value: against the baseline; None for the baseline
-        published_score, published_place: of the same architecture and task
+        published_score, published_place: of what was trained and decoded in the same way
+        published_metric: of the published score
+        to_published: our score by that metric minus the published one; None where there is none
     """
 
     label: str
@@ -43,6 +45,11 @@ class Row:
     p_value: float | None
     published_score: float | None
     published_place: str | None
+    published_metric: str | None = None
+    to_published: float | None = None
+
+
+_LATER = ("published_metric", "to_published")  # absent from files of the first recipes
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,10 @@ class Facts:
         try:
             values: Any = json.loads(path.read_text("utf-8"))
             names = [field.name for field in fields(Row)]
-            rows = [Row(**{name: row[name] for name in names}) for row in values["rows"]]
+            rows = [
+                Row(**{n: row[n] for n in names if n not in _LATER or n in row})
+                for row in values["rows"]
+            ]
             facts = cls(values["metric"], dict(values["signatures"]), values["sentences"], rows)
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
