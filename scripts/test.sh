@@ -2,9 +2,10 @@
 # All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, pytest. Leaves with the exit code of
 # the step that failed.
 #
-# usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [pytest arguments …]
+# usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [--all] [pytest arguments …]
 #   --python   as for scripts/setup.sh
 #   --fast     leaves out tests/system, which train and translate through the command line
+#   --all      tests every combination of the axes, not only a set that has every pair of values
 # DC_NMT_PYTHON=/path/to/python tests in that existing environment.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

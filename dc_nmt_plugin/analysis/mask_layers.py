@@ -11,7 +11,7 @@ from sacrebleu.metrics import BLEU
 
 from ..errors import UserError
 from ..files import replacing
-from ..tasks.architectures import TransformerMultiLayerTask
+from ..tasks.translation import JointTranslationTask
 from ..text.lines import read_lines
 from ..text.tokenizers import detokenize
 from .subset_translation import SubsetTranslation
@@ -36,14 +36,14 @@ class MaskedLayer:
         return "none" if self.layer is None else f"layer {self.layer}"
 
 
-def source_layers(translation: SubsetTranslation) -> list[int]:
+def read_layers(translation: SubsetTranslation) -> list[int]:
     """The encoder layers that every model's decoder reads."""
-    if not isinstance(translation.task, TransformerMultiLayerTask):
+    if not isinstance(translation.task, JointTranslationTask):
         raise UserError(
             f"--task: {translation.task.cfg._name!r} has no --mask-source-layers; use "
-            "transformer_mlmha, which loads every Transformer of this plugin."
+            "translation_dc_nmt, or leave the flag out."
         )
-    layers: list[Any] = [getattr(m.encoder, "source_layers", None) for m in translation.models]
+    layers: list[Any] = [getattr(m.encoder, "read_layers", None) for m in translation.models]
     if None in layers:
         raise UserError("--path: this model's decoder does not read layers of a Transformer here.")
     if any(other != layers[0] for other in layers):

@@ -107,15 +107,7 @@ def build_criterion(name: str, task: Any) -> Any:
     """The criterion that trains the model: fairseq's for fairseq's own, else ours."""
     if name == STOCK:
         return LabelSmoothedCrossEntropyCriterion(task, False, LABEL_SMOOTHING)
-    family = subject(name).family
-    return _criterion_class(family.criterion)(task, False, LABEL_SMOOTHING)
-
-
-def _criterion_class(name: str) -> type[JointLossCriterion]:
-    from fairseq.criterions import CRITERION_REGISTRY
-
-    criterion: type[JointLossCriterion] = CRITERION_REGISTRY[name]
-    return criterion
+    return JointLossCriterion(task, False, LABEL_SMOOTHING)
 
 
 def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..analysis.mask_layers import MaskedLayer, SubsetScore, plot, source_layers
+from ..analysis.mask_layers import MaskedLayer, SubsetScore, plot, read_layers
 from ..analysis.subset_translation import SubsetTranslation
 from ..errors import UserError
 from ..table import format_table
@@ -25,8 +25,8 @@ from ..text.tokenizers import TOKENIZERS
 def main(argv: Sequence[str]) -> int:
     """Translate, score and print."""
     args, flags = _parse(argv)
-    translation = SubsetTranslation(["--task", "transformer_mlmha", *flags])
-    layers = source_layers(translation)
+    translation = SubsetTranslation(["--task", "translation_dc_nmt", *flags])
+    layers = read_layers(translation)
     score = SubsetScore(translation, args.reference or [], args.tokenizer)
     rows: list[MaskedLayer] = []
     for number, masked in enumerate([None, *layers], start=1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import UserError
@@ -21,7 +22,7 @@ from .recipe_options import (
     number,
     values_of,
 )
-from .train import train
+from .train import options_of, train
 
 
 class _Schedule(argparse.Action):
@@ -70,13 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise UserError(f"--name {args.name!r} goes with one architecture")
     if args.threads:
         os.environ["OMP_NUM_THREADS"] = str(args.threads)
-    from ..recipes.launch import MachineOptions
-    from ..recipes.options import RunOptions, TextOptions, TrainOptions
+    from ..recipes.options import TextOptions
     from ..recipes.run_plan import plan_run
 
-    machines = values_of(MachineOptions, args)
-    training = values_of(TrainOptions, args, flags=tuple(flags), machines=machines)
-    runs = [values_of(RunOptions, args, arch=arch) for arch in archs]
+    args.arch = ""  # of each run its own
+    options, training = options_of(args, flags)
+    runs = [replace(options, arch=arch) for arch in archs]
     results = [plan_run(run).result for run in runs]  # what cannot be run is said before all work
     pipeline = Pipeline(args.dry_run)
     with stoppable():

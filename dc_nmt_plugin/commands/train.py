@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,13 +36,18 @@ def parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt train``."""
     args, flags = parser().parse_with_flags(argv or [])
+    with stoppable():
+        return train(Pipeline(args.dry_run), *options_of(args, flags))
+
+
+def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptions, TrainOptions]:
+    """What a command line says of a run and its training."""
     from ..recipes.launch import MachineOptions
     from ..recipes.options import RunOptions, TrainOptions
 
     machines = values_of(MachineOptions, args)
-    options = values_of(TrainOptions, args, flags=tuple(flags), machines=machines)
-    with stoppable():
-        return train(Pipeline(args.dry_run), values_of(RunOptions, args), options)
+    training = values_of(TrainOptions, args, flags=tuple(flags), machines=machines)
+    return values_of(RunOptions, args), training
 
 
 def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:

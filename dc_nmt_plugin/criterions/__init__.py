@@ -1,22 +1,6 @@
-"""Criterions: one joint loss, and each paper's diagnostics on top of it."""
+"""One criterion: the joint loss, with the diagnostics of whatever a model is made of."""
 
 from .. import prepare as prepare
-from . import (
-    gru_selfattn_residual,
-    joint_loss,
-    transformer_cross_agg,
-    transformer_ctxaware,
-    transformer_dc,
-    transformer_mlmha,
-    transformer_ms_aux,
-)
+from . import joint_loss
 
-__all__ = [
-    "gru_selfattn_residual",
-    "joint_loss",
-    "transformer_cross_agg",
-    "transformer_ctxaware",
-    "transformer_dc",
-    "transformer_mlmha",
-    "transformer_ms_aux",
-]
+__all__ = ["joint_loss"]

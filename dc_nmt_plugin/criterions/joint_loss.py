@@ -1,9 +1,8 @@
-"""The joint loss of one or several decoders; base of every architecture's criterion."""
+"""The joint loss of one or several decoders, with every mechanism's diagnostics."""
 
 # fairseq reads the fields' types at run time: no postponed annotations here.
 import math
 import re
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,9 +19,20 @@ from torch import Tensor, nn
 
 from ..modules.core.chunked_loss import SmoothedLoss, label_smoothed_loss
 from ..modules.core.recording import Records, recording
+from ..modules.diagnostics import NEEDED, Batch, diagnose
 
-Diagnostics = Mapping[str, tuple[Any, Any]]
-"""name → (sum, count): added up over batches and workers, logged as their ratio."""
+NAMES = {
+    "transformer_dc": "TransformerDCCriterion",
+    "transformer_ctxaware": "TransformerContextAwareCriterion",
+    "transformer_cross_agg": "TransformerCrossAggregationCriterion",
+    "transformer_mlmha": "TransformerMultiLayerCriterion",
+    "transformer_ms_aux": "TransformerMultiLevelSupervisionCriterion",
+    "gru_selfattn_residual": "SelfAttentiveResidualCriterion",
+}
+"""Further names of the criterion, the architectures' as published → its class under that name.
+
+A checkpoint holds the class's name, and fairseq resumes a training only with the same one.
+"""
 
 
 @dataclass
@@ -31,7 +41,7 @@ class JointLossConfig(LabelSmoothedCrossEntropyCriterionConfig):
 
     no_diagnostics: bool = field(
         default=False,
-        metadata={"help": "leave out the architecture's diagnostics on validation"},
+        metadata={"help": "leave out the diagnostics of what the model is made of on validation"},
     )
 
 
@@ -42,8 +52,12 @@ class JointLossCriterion(FairseqCriterion):
 
     With one decoder, loss and nll are those of fairseq's ``label_smoothed_cross_entropy``. With
     several, ``loss`` is J, and ``nll_loss`` and ``ppl`` are the main decoder's, so that
-    checkpoints compare with a baseline's. Output projection and loss are computed in chunks of
-    rows on the real target positions, one decoder after the other.
+    checkpoints compare with a baseline's; the auxiliary decoders' are ``aux1_loss`` and so on, and
+    on validation the accuracy of each is logged. Output projection and loss are computed in chunks
+    of rows on the real target positions, one decoder after the other.
+
+    On validation the diagnostics of every mechanism that the model has are logged, whatever the
+    architecture is called: see :mod:`..modules.diagnostics`.
     """
 
     def __init__(
@@ -60,9 +74,7 @@ class JointLossCriterion(FairseqCriterion):
         self.eps = label_smoothing
         self.ignore_prefix_size = ignore_prefix_size
         self.report_accuracy = report_accuracy
-        self.has_diagnostics = (
-            type(self).diagnostics is not JointLossCriterion.diagnostics and not no_diagnostics
-        )
+        self.with_diagnostics = not no_diagnostics
 
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
@@ -76,10 +88,10 @@ class JointLossCriterion(FairseqCriterion):
         Returns:
             loss, sample size (denominator of the gradient), and what to log
         """
-        diagnose = self.has_diagnostics and not model.training
+        diagnosing = self.with_diagnostics and not model.training
         gamma = float(getattr(model, "aux_weight", 0.0))
-        joint = reduce and gamma > 0 and len(getattr(model.decoder, "auxiliary", ())) > 0
-        with recording(model) if diagnose else nullcontext() as records:
+        joint = reduce and gamma > 0 and _has_auxiliary(model)
+        with recording(model, NEEDED) if diagnosing else nullcontext() as records:
             features, extra = model(**sample["net_input"], features_only=True, with_auxiliary=joint)
         target = model.get_targets(sample, [features])
         logging_output: dict[str, Any] = {
@@ -93,18 +105,19 @@ class JointLossCriterion(FairseqCriterion):
             if joint:
                 loss = loss + gamma * self._auxiliary_loss(model, extra, target, logging_output)
                 logging_output["main_loss"] = main.loss.data
-            if self.report_accuracy:
+            if self._counts_correct(model):
                 real = target[:, self.ignore_prefix_size :].ne(self.padding_idx)
                 logging_output["n_correct"] = utils.item(main.correct)
                 logging_output["total"] = utils.item(real.sum())
         else:
             loss, nll = self._unreduced_loss(model, features, target)
         logging_output.update(loss=loss.data, nll_loss=nll.data)
-        if diagnose and records is not None:
-            for name, (total, count) in self.diagnostics(model, sample, records).items():
-                logging_output[f"_{name}_sum"] = total
-                logging_output[f"_{name}_count"] = count
+        if records is not None:
+            logging_output.update(self._diagnostics(model, sample, records))
         return loss, logging_output["sample_size"], logging_output
+
+    def _counts_correct(self, model: Any) -> bool:
+        return self.report_accuracy or (_has_auxiliary(model) and not model.training)
 
     def _auxiliary_loss(
         self, model: Any, extra: dict[str, Any], target: Tensor, log: dict[str, Any]
@@ -116,7 +129,7 @@ class JointLossCriterion(FairseqCriterion):
             total = total + part.loss
             log[f"aux{layer}_loss"] = part.loss.data
             log[f"aux{layer}_nll_loss"] = part.nll.data
-            if self.report_accuracy:
+            if self._counts_correct(model):
                 log[f"aux{layer}_n_correct"] = utils.item(part.correct)
         return total
 
@@ -132,7 +145,7 @@ class JointLossCriterion(FairseqCriterion):
             target[real],
             epsilon=self.eps,
             bias=projection.bias,
-            count_correct=self.report_accuracy,
+            count_correct=self._counts_correct(model),
         )
 
     def _unreduced_loss(
@@ -149,15 +162,19 @@ class JointLossCriterion(FairseqCriterion):
         )
         return loss, nll
 
-    def diagnostics(self, model: Any, sample: dict[str, Any], records: Records) -> Diagnostics:
-        """What the architecture's paper looks at, on one validation batch.
-
-        Args:
-            model: in evaluation mode, after its forward pass
-            sample: the batch
-            records: what the modules recorded, by module name
-        """
-        return {}
+    def _diagnostics(self, model: Any, sample: dict[str, Any], records: Records) -> dict[str, Any]:
+        """Sum and count of every diagnostic of a validation batch, for `reduce_metrics`."""
+        batch = Batch(
+            source=sample["net_input"]["src_tokens"],
+            prefix=sample["net_input"].get("prev_output_tokens"),
+            target=sample["target"],
+            padding_idx=self.padding_idx,
+            read_layers=getattr(getattr(model, "encoder", None), "read_layers", ()),
+        )
+        log: dict[str, Any] = {}
+        for name, (total, count) in diagnose(records, batch).items():
+            log[f"_{name}_sum"], log[f"_{name}_count"] = total, count
+        return log
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
@@ -205,3 +222,11 @@ class JointLossCriterion(FairseqCriterion):
     def logging_outputs_can_be_summed() -> bool:
         """Everything logged is a sum."""
         return True
+
+
+def _has_auxiliary(model: Any) -> bool:
+    return len(getattr(model.decoder, "auxiliary", ())) > 0
+
+
+for _name, _class in NAMES.items():
+    register_criterion(_name, dataclass=JointLossConfig)(type(_class, (JointLossCriterion,), {}))

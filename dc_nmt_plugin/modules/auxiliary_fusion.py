@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from torch import Tensor, nn
 
@@ -19,15 +18,11 @@ class AuxiliaryFusion(nn.Module):
     Args:
         embed_dim: width C
         num_auxiliary: number of auxiliary decoders, at least 1
-
-    Attributes:
-        enabled: False acts as if all W^i were zero: the thesis's ind-decoder
     """
 
     def __init__(self, *, embed_dim: int, num_auxiliary: int) -> None:
         super().__init__()
         self.weighted_sum = WeightedSum(embed_dim=embed_dim, num_inputs=num_auxiliary)
-        self.enabled = True
 
     def forward(self, x: Tensor, features: Sequence[Tensor]) -> Tensor:
         """
@@ -39,21 +34,5 @@ class AuxiliaryFusion(nn.Module):
         Returns:
             (R, T, C)
         """
-        if not self.enabled:
-            return x
         fused: Tensor = self.weighted_sum(features)  # Eq. (4.2)
         return x + fused  # Eq. (4.3)
-
-
-@contextmanager
-def without_fusion(model: nn.Module) -> Iterator[None]:
-    """Inside, every :class:`AuxiliaryFusion` in `model` acts as if its weights were zero."""
-    modules = [m for m in model.modules() if isinstance(m, AuxiliaryFusion)]
-    before = [module.enabled for module in modules]
-    try:
-        for module in modules:
-            module.enabled = False
-        yield
-    finally:
-        for module, enabled in zip(modules, before, strict=True):
-            module.enabled = enabled

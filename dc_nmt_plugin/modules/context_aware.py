@@ -13,15 +13,14 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .core.attention import append_to_cache, attend, merge_heads, split_heads
+from .core.attention import split_heads
 from .core.history import LayerHistory
-from .core.initial_weights import input_projection, output_projection
-from .core.masks import SequenceMask
-from .core.recording import Recordable
-from .core.state import State, Stateful
+from .core.initial_weights import input_projection
+from .core.self_attention import SelfAttention
+from .core.state import State
 
 CONTEXTS = ("global", "deep-global", "deep", "deep-global+deep")
-SIDES = {"queries": ("q",), "keys": ("k",), "both": ("q", "k")}
+MIXED = {"queries": ("q",), "keys": ("k",), "both": ("q", "k")}
 
 
 def context_levels(context: str, layer: int) -> tuple[range, range]:
@@ -49,7 +48,7 @@ def context_levels(context: str, layer: int) -> tuple[range, range]:
     )
 
 
-class ContextAwareSelfAttention(Recordable, Stateful):
+class ContextAwareSelfAttention(SelfAttention):
     """Multi-head self-attention whose queries and keys are mixed with context vectors.
 
         Q̂ = (1 - λ_Q) Q + λ_Q C U_Q,   K̂ likewise                                  (5)
@@ -67,7 +66,7 @@ class ContextAwareSelfAttention(Recordable, Stateful):
         deep: [H^1, …, H^{l-1}]; layer 1 has none and is standard self-attention           (9)
         deep-global+deep: both, in this order
 
-    `in_proj` and `out_proj` are those of :class:`~.attention.SelfAttention`. In causal stacks a
+    In causal stacks a
     key is mixed with the context of its own position, so it never changes once computed and is
     cached after mixing.
 
@@ -95,18 +94,14 @@ class ContextAwareSelfAttention(Recordable, Stateful):
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
-        super().__init__()
-        if on not in SIDES:
-            raise ValueError(f"on is {on!r}; choose from {', '.join(SIDES)}")
-        self.num_heads = num_heads
+        super().__init__(embed_dim=embed_dim, num_heads=num_heads, dropout=dropout, bias=bias)
+        if on not in MIXED:
+            raise ValueError(f"on is {on!r}; choose from {', '.join(MIXED)}")
         self.layer = layer
         self.context = context
-        self.sides = SIDES[on]
-        self.dropout = dropout
+        self.mixed = MIXED[on]
         self.global_levels, self.deep_levels = context_levels(context, layer)
-        self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
-        self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
-        blocks, mixed = len(self.global_levels) + len(self.deep_levels), len(self.sides)
+        blocks, mixed = len(self.global_levels) + len(self.deep_levels), len(self.mixed)
         self.has_context = blocks > 0
         if self.has_context:
             self.context_proj = input_projection(
@@ -116,17 +111,10 @@ class ContextAwareSelfAttention(Recordable, Stateful):
             self.gate_input = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
             self.gate_context = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
 
-    def forward(
-        self,
-        x: Tensor,
-        mask: SequenceMask,
-        *,
-        history: LayerHistory | None = None,
-        state: State | None = None,
-    ) -> Tensor:
-        """See :class:`~.attention.SelfAttentionKind`.
+    def project(self, x: Tensor, history: LayerHistory | None, state: State | None) -> list[Tensor]:
+        """Q̂, K̂ and V of x (B, T, C), each (B, H, T, K).
 
-        Records ``lambda_q``, ``lambda_k`` (B, T, 1), those in use, and ``weights`` (B, H, T, S).
+        Records ``lambda_q``, ``lambda_k`` (B, T, 1), those in use; the forward pass ``weights``.
 
         Raises:
             ValueError: `history` lacks the inputs of layers 1 … l, or the running means of the
@@ -135,26 +123,11 @@ class ContextAwareSelfAttention(Recordable, Stateful):
         parts = dict(zip("qkv", self.in_proj(x).chunk(3, dim=-1), strict=True))  # (B, T, C) each
         if self.has_context:
             contexts = self._project_contexts(self._check(history, state))
-            for i, (side, context) in enumerate(zip(self.sides, contexts, strict=True)):
-                gate = self._gate(i, parts[side], context)  # (B, T, 1)
-                parts[side] = torch.lerp(parts[side], context, gate)  # Eq. (5)
-                self.record(**{f"lambda_{side}": gate})
-        query, key, value = (split_heads(part, self.num_heads) for part in parts.values())
-        if state is not None:
-            key, value = append_to_cache(self.slot(state), key=key, value=value)
-        output, weights = attend(
-            query,
-            key,
-            value,
-            allowed=mask.allowed,
-            causal=mask.is_causal and state is None,
-            dropout=self.dropout if self.training else 0.0,
-            need_weights=self.is_recording,
-        )
-        if weights is not None:
-            self.record(weights=weights)
-        projected: Tensor = self.out_proj(merge_heads(output))
-        return projected  # (B, T, C)
+            for i, (name, context) in enumerate(zip(self.mixed, contexts, strict=True)):
+                gate = self._gate(i, parts[name], context)  # (B, T, 1)
+                parts[name] = torch.lerp(parts[name], context, gate)  # Eq. (5)
+                self.record(**{f"lambda_{name}": gate})
+        return [split_heads(part, self.num_heads) for part in parts.values()]
 
     def _check(self, history: LayerHistory | None, state: State | None) -> LayerHistory:
         inputs = 0 if history is None else len(history.inputs)
@@ -171,7 +144,7 @@ class ContextAwareSelfAttention(Recordable, Stateful):
         return history
 
     def _project_contexts(self, history: LayerHistory) -> tuple[Tensor, ...]:
-        """C U for every mixed side, each (B, T, C), or (B, 1, C) where all positions share it.
+        """C U for what is mixed: each (B, T, C), or (B, 1, C) where all positions share it.
 
         One product for queries and keys. Concatenating first was measured faster than a sum of
         one product a level (0.93 of its time, forward and backward); but global contexts that all
@@ -186,7 +159,7 @@ class ContextAwareSelfAttention(Recordable, Stateful):
             shared, own = self.context_proj.weight.split_with_sizes(widths, dim=1)
             projected = nn.functional.linear(torch.cat(deep, dim=-1), own)
             projected = projected + nn.functional.linear(torch.cat(means, dim=-1), shared)
-        return tuple(projected.chunk(len(self.sides), dim=-1))
+        return tuple(projected.chunk(len(self.mixed), dim=-1))
 
     def _gate(self, index: int, part: Tensor, context: Tensor) -> Tensor:
         """λ (B, T, 1) of queries or keys `part` (B, T, C) and their projected context, Eq. (6)."""

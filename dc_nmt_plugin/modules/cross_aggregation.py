@@ -16,15 +16,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as checkpointed
 
-from .core.attention import attend, attention_logits, merge_heads, split_heads
-from .core.history import LayerHistory
-from .core.initial_weights import input_projection, output_projection
+from .core.attention import attention_logits, merge_heads
 from .core.masks import SequenceMask
-from .core.recording import Recordable
+from .core.self_attention import SelfAttention
 from .core.state import State
 from .routing import route_heads, route_positions
 
-ROUTINGS = ("both", "horizontal", "vertical")
+DIRECTIONS = ("both", "horizontal", "vertical")
 INITS = ("zero", "self")
 HEAD_WEIGHTS = ("mean", "sum")
 
@@ -44,7 +42,7 @@ class Aggregation(NamedTuple):
     """(B, H, T, T) coefficients C_{t→h} of position l (rows)"""
 
 
-class CrossAggregationSelfAttention(Recordable):
+class CrossAggregationSelfAttention(SelfAttention):
     """Multi-head self-attention of an encoder whose logits are aggregated by routing (Eq. 9).
 
         Ê = E + Ω↕ + Ω↔,  then softmax and values as usual
@@ -58,12 +56,10 @@ class CrossAggregationSelfAttention(Recordable):
     Votes are zero at padded keys and queries, so padding changes neither norms nor agreement. The
     routing runs in float32 under any training precision; gradients flow through the coefficients.
 
-    `in_proj` and `out_proj` are those of :class:`~.attention.SelfAttention`.
-
     Args:
         embed_dim: model width C
         num_heads: heads H; must divide C
-        routing: "horizontal", "vertical" or "both"
+        directions: of the routing, "horizontal", "vertical" or "both"
         init: "zero", or "self": horizontal routing starts at the logits (Eq. 15)
         iterations: T ≥ 0; 0 is plain self-attention
         head_weights: what Λ sees of B: its "sum" over positions (the paper's Eq. 13) or "mean"
@@ -73,7 +69,7 @@ class CrossAggregationSelfAttention(Recordable):
         bias: whether the input and output projections have biases
 
     Raises:
-        ValueError: unknown `routing`, `init` or `head_weights`; negative `iterations`; `init`
+        ValueError: unknown `directions`, `init` or `head_weights`; negative `iterations`; `init`
             "self" without horizontal routing
     """
 
@@ -82,7 +78,7 @@ class CrossAggregationSelfAttention(Recordable):
         *,
         embed_dim: int,
         num_heads: int,
-        routing: str = "both",
+        directions: str = "both",
         init: str = "zero",
         iterations: int = 3,
         head_weights: str = "mean",
@@ -90,9 +86,9 @@ class CrossAggregationSelfAttention(Recordable):
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(embed_dim=embed_dim, num_heads=num_heads, dropout=dropout, bias=bias)
         for name, value, choices in (
-            ("routing", routing, ROUTINGS),
+            ("directions", directions, DIRECTIONS),
             ("init", init, INITS),
             ("head_weights", head_weights, HEAD_WEIGHTS),
         ):
@@ -100,30 +96,28 @@ class CrossAggregationSelfAttention(Recordable):
                 raise ValueError(f"{name} is {value!r}; choose from {', '.join(choices)}")
         if iterations < 0:
             raise ValueError(f"iterations is {iterations}; it must be 0 or more")
-        if init == "self" and routing == "vertical":
-            raise ValueError("init 'self' starts horizontal routing; routing is 'vertical'")
-        self.num_heads = num_heads
+        if init == "self" and directions == "vertical":
+            raise ValueError("init 'self' starts horizontal routing; directions is 'vertical'")
         self.init = init
         self.iterations = iterations
         self.head_weights = head_weights
         self.checkpoint = checkpoint
-        self.dropout = dropout
-        self.horizontal = iterations > 0 and routing != "vertical"
-        self.vertical = iterations > 0 and routing != "horizontal"
-        self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
-        self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
+        self.horizontal = iterations > 0 and directions != "vertical"
+        self.vertical = iterations > 0 and directions != "horizontal"
         if self.vertical:
             self.head_proj = nn.Linear(num_heads, num_heads, bias=False)
 
-    def forward(
+    def attend(
         self,
-        x: Tensor,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
         mask: SequenceMask,
+        state: State | None,
         *,
-        history: LayerHistory | None = None,
-        state: State | None = None,
+        record: str = "weights",
     ) -> Tensor:
-        """See :class:`~.attention.SelfAttentionKind`.
+        """See :class:`~.core.self_attention.MultiHeadSelfAttention`.
 
         Records ``weights`` (B, H, T, S) and what was routed of :class:`Aggregation`:
         ``added_norm``, ``head_weights``, ``vertical``, ``horizontal``.
@@ -135,41 +129,27 @@ class CrossAggregationSelfAttention(Recordable):
             raise ValueError(
                 "cross aggregation routes over whole sentences: it is for encoders, not decoders"
             )
-        query, key, value = (
-            split_heads(part, self.num_heads) for part in self.in_proj(x).chunk(3, dim=-1)
-        )
-        dropout = self.dropout if self.training else 0.0
         if self.iterations == 0:
-            output, weights = attend(
-                query,
-                key,
-                value,
-                allowed=mask.allowed,
-                dropout=dropout,
-                need_weights=self.is_recording,
-            )
-            if weights is not None:
-                self.record(weights=weights)
-        else:
-            if self.checkpoint and torch.is_grad_enabled():
-                done = checkpointed(
-                    self.aggregate,
-                    query,
-                    key,
-                    mask.padding,
-                    use_reentrant=False,
-                    preserve_rng_state=False,
-                )
-            else:
-                done = self.aggregate(query, key, mask.padding)
-            logits = done.logits
-            if mask.allowed is not None:
-                logits = logits.masked_fill(~mask.allowed, -math.inf)
-            weights = torch.softmax(logits, dim=-1).type_as(value)  # Eq. (9)
-            output = F.dropout(weights, dropout) @ value  # (B, H, T, S) @ (B, H, S, K)
-            self._record(done, weights)
-        projected: Tensor = self.out_proj(merge_heads(output))
-        return projected  # (B, T, C)
+            return super().attend(query, key, value, mask, state, record=record)
+        done = self._aggregated(query, key, mask.padding)
+        logits = done.logits  # Ê
+        if mask.allowed is not None:
+            logits = logits.masked_fill(~mask.allowed, -math.inf)
+        weights = torch.softmax(logits, dim=-1).type_as(value)  # Eq. (9)
+        routed = {name: part for name, part in done._asdict().items() if part is not None}
+        del routed["logits"]
+        self.record(**{record: weights}, **routed)
+        weights = F.dropout(weights, self.dropout, self.training)
+        return merge_heads(weights @ value)  # (B, H, T, S) @ (B, H, S, K)
+
+    def _aggregated(self, query: Tensor, key: Tensor, padding: Tensor | None) -> Aggregation:
+        """:meth:`aggregate`; with `checkpoint` once more in the backward pass."""
+        if not (self.checkpoint and torch.is_grad_enabled()):
+            return self.aggregate(query, key, padding)
+        done: Aggregation = checkpointed(
+            self.aggregate, query, key, padding, use_reentrant=False, preserve_rng_state=False
+        )
+        return done
 
     def aggregate(self, query: Tensor, key: Tensor, padding: Tensor | None) -> Aggregation:
         """Logits of queries and keys and what the routing adds to them, in float32 at least.
@@ -210,7 +190,9 @@ class CrossAggregationSelfAttention(Recordable):
             )
             added = omega if added is None else added + omega  # Eq. (14)
         assert added is not None
-        norm = torch.linalg.vector_norm(added.detach(), dim=-1) if self.is_recording else None
+        norm = None
+        if self.wants("added_norm"):
+            norm = torch.linalg.vector_norm(added.detach(), dim=-1)
         return Aggregation(logits + added, norm, head_weights, vertical, horizontal)
 
     def _head_weights(self, voting: Tensor, padding: Tensor | None) -> Tensor:
@@ -235,9 +217,3 @@ class CrossAggregationSelfAttention(Recordable):
             else:
                 total = total / (~padding).sum(dim=-1, keepdim=True).clamp(min=1)
         return torch.softmax(F.linear(total, self.head_proj.weight.to(total.dtype)), dim=-1)
-
-    def _record(self, done: Aggregation, weights: Tensor) -> None:
-        if self.is_recording:
-            routed = {name: value for name, value in done._asdict().items() if value is not None}
-            del routed["logits"]
-            self.record(weights=weights, **routed)

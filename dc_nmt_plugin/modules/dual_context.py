@@ -13,12 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.attention import append_to_cache, attend, merge_heads, split_heads
 from .core.dropout import dropout as drop
 from .core.history import LayerHistory
 from .core.initial_weights import input_projection, output_projection
 from .core.masks import SequenceMask
-from .core.recording import Recordable
+from .core.self_attention import MultiHeadSelfAttention
 from .core.state import State, Stateful
 
 
@@ -72,7 +71,7 @@ class LocalContext(Stateful):
         return window
 
 
-class DualContextAttention(Recordable, Stateful):
+class DualContextAttention(MultiHeadSelfAttention):
     """Local context unit and context interaction unit, eqs (6)-(8); the layer adds eq. (9).
 
     Args:
@@ -94,9 +93,7 @@ class DualContextAttention(Recordable, Stateful):
         residual_dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
-        super().__init__()
-        self.num_heads = num_heads
-        self.dropout = dropout
+        super().__init__(num_heads=num_heads, dropout=dropout)
         self.local = LocalContext(
             embed_dim=embed_dim, kernel_size=kernel_size, dropout=residual_dropout
         )
@@ -113,42 +110,18 @@ class DualContextAttention(Recordable, Stateful):
         history: LayerHistory | None = None,
         state: State | None = None,
     ) -> Tensor:
-        """ẑ of eq. (8), (B, T, C); see ``SelfAttentionKind``.
+        """ẑ of eq. (8), (B, T, C); see :class:`~.core.self_attention.MultiHeadSelfAttention`.
 
         Records ``global_weights`` and ``local_weights`` (B, H, T, S).
         """
-        local = self.local(x, mask, state)
-        local_query, query, key, value = self._heads(self.in_proj(x), 4)
-        local_key, local_value = self._heads(self.local_proj(local), 2)
-        if state is not None:
-            key, value, local_key, local_value = append_to_cache(
-                self.slot(state),
-                key=key,
-                value=value,
-                local_key=local_key,
-                local_value=local_value,
-            )
-        causal = mask.is_causal and state is None
-        h_l, local_weights = self._attend(local_query, local_key, local_value, mask, causal)
-        h_g, global_weights = self._attend(query, key, value, mask, causal)
-        if local_weights is not None and global_weights is not None:
-            self.record(local_weights=local_weights, global_weights=global_weights)
-        both = torch.cat([merge_heads(h_l), merge_heads(h_g)], dim=-1)  # [h_l; h_g] (B, T, 2C)
-        output: Tensor = self.out_proj(both)  # Eq. (8)
-        return output
-
-    def _heads(self, x: Tensor, parts: int) -> list[Tensor]:
-        return [split_heads(part, self.num_heads) for part in x.chunk(parts, dim=-1)]
-
-    def _attend(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: SequenceMask, causal: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        return attend(  # FI of eq. (7)
-            query,
-            key,
-            value,
-            allowed=mask.allowed,
-            causal=causal,
-            dropout=self.dropout if self.training else 0.0,
-            need_weights=self.is_recording,
+        local = self.local(x, mask, state)  # l_c
+        local_query, query, key, value = self.heads(self.in_proj(x), 4)
+        local_key, local_value = self.heads(self.local_proj(local), 2)
+        key, value, local_key, local_value = self.with_past(
+            state, key, value, local_key, local_value
         )
+        # Eq. (7)
+        h_l = self.attend(local_query, local_key, local_value, mask, state, record="local_weights")
+        h_g = self.attend(query, key, value, mask, state, record="global_weights")
+        output: Tensor = self.out_proj(torch.cat([h_l, h_g], dim=-1))  # Eq. (8), (B, T, 2C)
+        return output

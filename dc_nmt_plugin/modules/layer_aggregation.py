@@ -114,7 +114,7 @@ class _OneUnit(LayerAggregation):
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         output: Tensor = self.unit(features)
-        if self.is_recording:
+        if self.wants("contributions"):
             self._record_contributions(
                 [self.unit.effect(features, i, feature) for i, feature in enumerate(features)]
             )
@@ -132,11 +132,11 @@ class _Chain(LayerAggregation):
         for unit, feature in zip(self.units, features[1:], strict=True):
             assert isinstance(unit, (WeightedSum, AggregationUnit))
             inputs = [feature, output]
-            if self.is_recording:
+            if self.wants("contributions"):
                 parts = [unit.effect(inputs, 1, part) for part in parts]
                 parts.append(unit.effect(inputs, 0, feature))
             output = unit(inputs)  # Eqs (3.2), (3.5)
-        if self.is_recording:
+        if self.wants("contributions"):
             self._record_contributions(parts)
         return output
 

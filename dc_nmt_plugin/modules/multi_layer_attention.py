@@ -148,8 +148,9 @@ class MultiLayerAttention(Recordable):
             logits = logits.masked_fill(~source.allowed, -math.inf)
         precise = torch.promote_types(logits.dtype, torch.float32)
         weights = torch.softmax(logits, dim=-1, dtype=precise).type_as(values[0])
-        if self.is_recording:
+        if self.wants("weights"):
             self.record(weights=source.rows_of(weights, length))
+        if self.wants("context_norms"):
             every_value = self._separate_values(source)
             self._record_norms([weights @ value for value in every_value], source, length)
         weights = F.dropout(weights, self.dropout, self.training)
@@ -177,13 +178,14 @@ class MultiLayerAttention(Recordable):
                 value,
                 allowed=source.allowed,
                 dropout=self.dropout if self.training else 0.0,
-                need_weights=self.is_recording,
+                need_weights=self.wants("weights"),
             )
             contexts.append(context)
             if weights is not None:
                 all_weights.append(source.rows_of(weights, length))
         if all_weights:
             self.record(weights=torch.stack(all_weights, dim=1))
+        if self.wants("context_norms"):
             self._record_norms(contexts, source, length)
         return contexts
 

@@ -52,7 +52,7 @@ class MeanResidual(ResidualContext):
                 total = slot["total"] + total
             slot["steps"] = seen[..., -1:, :].expand(words.size(0), 1, 1)
             slot["total"] = total[:, -1:]
-        if self.is_recording:
+        if self.wants("previous_words"):
             self.record(previous_words=_uniform(seen, words))
         return (total / seen).type_as(words)  # Eq. (9)
 
@@ -83,7 +83,7 @@ class ContentResidual(ResidualContext):
     def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
         """See :class:`ResidualContext`."""
         scores = self.score(torch.tanh(self.word_proj(words))).squeeze(-1)  # Eq. (13), (B, T)
-        if self.is_recording:
+        if self.wants("previous_words"):
             self._record(scores, state)
         if state is None:
             return running_attention(scores, words)[0]
@@ -131,7 +131,7 @@ class ContentScopeResidual(ResidualContext):
             keys,
             words,
             self.score.weight[0],
-            need_weights=self.is_recording,
+            need_weights=self.wants("previous_words"),
         )
         if weights is not None:
             self.record(previous_words=weights)

@@ -60,7 +60,7 @@ class StateSummary(Recordable, Stateful):
             keys,
             earlier,
             self.score.weight[0],
-            need_weights=self.is_recording,
+            need_weights=self.wants("previous_words"),
         )
         if weights is not None:
             self.record(previous_words=F.pad(weights, (1, 0, empty_rows, 0)))
@@ -133,7 +133,7 @@ class MemorySession:
         states = last[:, None, :][:, :0] if first else torch.stack(self.states, dim=1)
         keys = self.memory.key_proj(states) if first else torch.stack(self.keys, dim=1)
         summary, weights = self.memory(word, last if first else self.slot["summary"], keys, states)
-        if self.memory.is_recording:
+        if self.memory.wants("previous_words"):
             self.weights.append(F.pad(weights, (1, 0)))  # from state to word that it predicts
         self.slot["summary"] = last + summary if first else summary
         return self.slot["summary"]

@@ -112,7 +112,7 @@ class Training:
     """Settings of training that a document fixes.
 
     Attributes:
-        name: of the section of ``papers.ini`` that trains like this
+        name: of the section of ``recipes/papers.yaml`` that trains like this
         source: where they are printed
         fixed: what is printed; what is not is a choice, and compared with nothing
     """

@@ -12,7 +12,7 @@ from ..text.corpus.codes import LANGUAGES
 from .preparation import Preparation
 from .schema import Segmentation
 from .settings import family_of
-from .training import Run, Training, training_step
+from .training import Experiment, Training, training_step
 
 SEGMENTATION = Segmentation(operations=2000)
 AVERAGE = 3
@@ -34,7 +34,7 @@ class Quickstart:
     work: Path
     corpus: Step
     preparation: Preparation
-    models: list[tuple[Run, Training]]
+    models: list[tuple[Experiment, Training]]
 
 
 def plan_quickstart(
@@ -81,7 +81,7 @@ def plan_quickstart(
     )
     models = []
     for arch, family in families.items():
-        run = Run(
+        run = Experiment(
             arch,
             family.task,
             family.criterion,

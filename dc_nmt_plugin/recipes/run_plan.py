@@ -15,7 +15,7 @@ from .options import RunOptions, TrainOptions, folder_of
 from .recipe import Recipe, load
 from .schema import Segmentation
 from .settings import RunSettings, for_sample, settings_of, with_updates
-from .training import Run, Training, training_step
+from .training import Experiment, Training, training_step
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TrainPlan:
     rank: int
 
 
-def plan_run(options: RunOptions) -> Run:
+def plan_run(options: RunOptions) -> Experiment:
     """The run that a training fills and an evaluation scores.
 
     Raises:
@@ -93,7 +93,9 @@ def _settings(recipe: Recipe, options: RunOptions) -> tuple[RunSettings, Segment
     return settings, cut
 
 
-def _run(recipe: Recipe, options: RunOptions, settings: RunSettings, cut: Segmentation) -> Run:
+def _run(
+    recipe: Recipe, options: RunOptions, settings: RunSettings, cut: Segmentation
+) -> Experiment:
     if not re.fullmatch(r"[\w.]*", options.decoding):
         raise UserError(
             f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
@@ -102,7 +104,7 @@ def _run(recipe: Recipe, options: RunOptions, settings: RunSettings, cut: Segmen
     work = _work(recipe, options)
     name = "-".join(filter(None, (settings.arch, settings.size, f"s{options.seed}")))
     score = _score_flags(recipe, settings, work)
-    return Run(
+    return Experiment(
         settings.arch,
         settings.task,
         settings.criterion,

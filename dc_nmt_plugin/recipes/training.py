@@ -17,7 +17,7 @@ LAST_WORDS = 20  # lines of a training's log that are shown when it stops early
 
 
 @dataclass(frozen=True)
-class Run:
+class Experiment:
     """One model in a folder of its own.
 
     Attributes:
@@ -133,7 +133,7 @@ class Training(Step):
         updates: of the training
     """
 
-    run: Run = field(kw_only=True)
+    run: Experiment = field(kw_only=True)
     command: Sequence[str] = field(kw_only=True)
     updates: int = field(kw_only=True)
 
@@ -190,7 +190,7 @@ class Training(Step):
 
 
 def training_step(
-    run: Run,
+    run: Experiment,
     updates: int,
     save_every: int,
     identity: Sequence[str],

@@ -1,6 +1,6 @@
-"""Tasks: fairseq's translation with each paper's hooks, its language modelling with checks."""
+"""Tasks: one translation task with every hook, and fairseq's language modelling with checks."""
 
 from .. import prepare as prepare
-from . import architectures, language_modeling, multi_level, translation
+from . import language_modeling, translation
 
-__all__ = ["architectures", "language_modeling", "multi_level", "translation"]
+__all__ = ["language_modeling", "translation"]

@@ -1,18 +1,36 @@
-"""The translation task of all architectures."""
+"""The translation task of all architectures, with every flag for decoding."""
 
 # fairseq reads the fields' types at run time: no postponed annotations here.
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Optional
 
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig as FairseqTranslationConfig
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
 from ..errors import ConfigError, choice_problem
+from .decoder_bleu import bleu_statistics, log_bleu
+from .decoding import (
+    MAIN,
+    choose_decoder,
+    choose_fusion,
+    decoding_with,
+    layers_for_bleu,
+    mask_source_layers,
+)
 from .length_penalty import WuLengthPenalty
-from .run_checks import check_training_run
+from .run_checks import check_training_run, refuse_in_training
 
 LENGTH_PENALTIES = ("fairseq", "wu")
+NAMES = (
+    "transformer_dc",
+    "transformer_ctxaware",
+    "transformer_cross_agg",
+    "transformer_mlmha",
+    "transformer_ms_aux",
+    "gru_selfattn_residual",
+)
+"""Under which the task is registered too: the architectures', as published."""
 
 
 @dataclass
@@ -26,11 +44,35 @@ class TranslationConfig(FairseqTranslationConfig):
             "wu by ((5+|Y|)/6)^lenpen (Wu et al. 2016), as the papers do"
         },
     )
+    mask_source_layers: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "decode with the outputs of these encoder layers (1 = lowest), such as 3,5, "
+            "replaced by zeros wherever the main decoder reads them (thesis 3.5.4)"
+        },
+    )
+    decode_with: str = field(
+        default=MAIN,
+        metadata={"help": "decoder to translate with: main, or aux:1 for the one on layer 1"},
+    )
+    no_aux_fusion: bool = field(
+        default=False,
+        metadata={"help": "decode with all fusion weights as zero (the thesis's ind-decoder)"},
+    )
+    eval_bleu_decoders: str = field(
+        default=MAIN,
+        metadata={
+            "help": "decoders that --eval-bleu translates with, such as main,aux:1; the main "
+            "decoder's score is logged as bleu, another's as bleu_aux1"
+        },
+    )
 
 
 @register_task("translation_dc_nmt", dataclass=TranslationConfig)
 class JointTranslationTask(FairseqTranslationTask):
-    """fairseq's translation; batches are composed anew in every epoch, length penalty by choice."""
+    """fairseq's translation; batches are composed anew in every epoch, length penalty by choice,
+    and decoding with what is inside a model: another decoder, no fusion, masked source layers.
+    """
 
     cfg: TranslationConfig
 
@@ -47,10 +89,24 @@ class JointTranslationTask(FairseqTranslationTask):
         return task
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        """Build the model; before a training, check that it can run and be saved."""
+        """Build the model; before a training, check that it can run and be saved.
+
+        Raises:
+            ConfigError: a training that cannot run; flags for decoding in training; a decoder of
+                ``--eval-bleu-decoders`` that this model does not have
+        """
         if not from_checkpoint:
             check_training_run(cfg)
-        return super().build_model(cfg, from_checkpoint)
+            refuse_in_training(
+                mask_source_layers=self.cfg.mask_source_layers,
+                decode_with=None if self.cfg.decode_with == MAIN else self.cfg.decode_with,
+                no_aux_fusion=self.cfg.no_aux_fusion,
+            )
+        model = super().build_model(cfg, from_checkpoint)
+        self._bleu_layers = layers_for_bleu(
+            model, self.cfg.eval_bleu_decoders, eval_bleu=self.cfg.eval_bleu
+        )
+        return model
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
         """Never: an iterator kept from the first epoch repeats that epoch's batches.
@@ -60,6 +116,23 @@ class JointTranslationTask(FairseqTranslationTask):
         """
         return False
 
+    def valid_step(self, sample: Any, model: Any, criterion: Any) -> Any:
+        """fairseq's, with BLEU of the main decoder; then BLEU of each auxiliary one asked for."""
+        loss, sample_size, log = super().valid_step(sample, model, criterion)
+        if self.cfg.eval_bleu:
+            for layer in self._bleu_layers:
+                with decoding_with(model, layer):
+                    bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
+                log.update(bleu_statistics(f"bleu_aux{layer}", bleu))
+        return loss, sample_size, log
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        """fairseq's; then ``bleu_aux1`` and so on."""
+        super().reduce_metrics(logging_outputs, criterion)
+        if self.cfg.eval_bleu:
+            for layer in self._bleu_layers:
+                log_bleu(f"bleu_aux{layer}", logging_outputs)
+
     def build_generator(
         self,
         models: list[Any],
@@ -68,10 +141,24 @@ class JointTranslationTask(FairseqTranslationTask):
         extra_gen_cls_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """fairseq's generator with the chosen length penalty."""
+        """fairseq's generator with the chosen length penalty, for models as the flags want them.
+
+        Raises:
+            ConfigError: a model does not have what a flag is about
+        """
+        for model in models:
+            choose_decoder(model, self.cfg.decode_with)
+            choose_fusion(model, without=self.cfg.no_aux_fusion)
+            mask_source_layers(model, self.cfg.mask_source_layers)
         generator = super().build_generator(
             models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
         )
         if self.cfg.length_penalty == "wu" and hasattr(generator, "len_penalty"):
             generator.len_penalty = WuLengthPenalty(generator.len_penalty)
         return generator
+
+
+for _name in NAMES:  # fairseq wants a class for each name
+    register_task(_name, dataclass=TranslationConfig)(
+        type(f"JointTranslationTask_{_name}", (JointTranslationTask,), {})
+    )

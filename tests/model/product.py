@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from helpers import build
 
-from dc_nmt_plugin.models.transformer.config import SELF_ATTENTION_KINDS, SOURCE_FEATURES
+from dc_nmt_plugin.models.transformer.axes import (
+    DECODER_KINDS,
+    SELF_ATTENTION_KINDS,
+    SOURCE_FEATURES,
+)
 
-Combination = tuple[str, str, str, str]
+Combination = tuple[str, ...]
 
 AUXILIARY: dict[str, dict[str, Any]] = {
     "none": {},
     "auxiliary": {"aux_layers": "1"},
     "auxiliary+AIF": {"aux_layers": "1", "aux_fusion": True},
 }
-DECODER_KINDS = [kind for kind in SELF_ATTENTION_KINDS if kind != "cross_aggregation"]
-AXES = (SELF_ATTENTION_KINDS, DECODER_KINDS, SOURCE_FEATURES, list(AUXILIARY))
+AXES: list[Sequence[str]] = [
+    *(tuple(SELF_ATTENTION_KINDS), DECODER_KINDS, tuple(SOURCE_FEATURES), tuple(AUXILIARY))
+]
 PRODUCT: list[Combination] = list(itertools.product(*AXES))
 
-# every pair of values of two axes at least once: 36 models, as many as the two longest axes need
-PAIRS: list[Combination] = [
-    (
-        encoder,
-        DECODER_KINDS[(i + j) % 3],
-        source,
-        list(AUXILIARY)[(i + 2 * j + j // 3) % 3],
-    )
-    for i, encoder in enumerate(SELF_ATTENTION_KINDS)
-    for j, source in enumerate(SOURCE_FEATURES)
-]
+
+def pairs_of(combinations: Iterable[Combination]) -> set[tuple[tuple[int, str], ...]]:
+    """Every pair of values, each with its axis, that stand together in one of the combinations."""
+    return {
+        pair
+        for combination in combinations
+        for pair in itertools.combinations(enumerate(combination), 2)
+    }
+
+
+def covering_pairs(product: Sequence[Combination]) -> list[Combination]:
+    """Few combinations in which each pair of values of two axes occurs: the greedy choice."""
+    missing, chosen = pairs_of(product), []
+    while missing:
+        chosen.append(max(product, key=lambda candidate: len(pairs_of([candidate]) & missing)))
+        missing -= pairs_of(chosen[-1:])
+    return chosen
+
+
+PAIRS = covering_pairs(PRODUCT)
 
 SMALL: dict[str, Any] = {
     f"{side}_{name}": value

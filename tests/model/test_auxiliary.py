@@ -11,18 +11,16 @@ from helpers import TINY, build, perturb, sample, sentences, task
 
 from dc_nmt_plugin.commands.export import main as export
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.criterions.transformer_ms_aux import TransformerMultiLevelSupervisionCriterion
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.models.transformer.export import drop_auxiliary, to_stock
-from dc_nmt_plugin.modules.auxiliary_fusion import without_fusion
 
 
 def batch():
     return sample(sentences([7, 3, 5]), sentences([4, 6, 2], seed=5))
 
 
-def criterion(kind=JointLossCriterion, **options):
-    return kind(task(), False, 0.1, **options)
+def criterion(**options):
+    return JointLossCriterion(task(), False, 0.1, **options)
 
 
 def plain_like(model, **settings):
@@ -83,8 +81,9 @@ def test_the_ind_decoder_is_fusion_with_zero_weights():
     kept = set(plain.state_dict())
     plain.load_state_dict({k: v for k, v in model.state_dict().items() if k in kept})
     net_input = batch()["net_input"]
-    with without_fusion(model):
-        assert torch.allclose(model(**net_input)[0], plain(**net_input)[0], atol=1e-6)
+    model.decoder.fuse = False
+    assert torch.allclose(model(**net_input)[0], plain(**net_input)[0], atol=1e-6)
+    model.decoder.fuse = True
     assert not torch.allclose(model(**net_input)[0], plain(**net_input)[0], atol=1e-3)
 
 
@@ -119,10 +118,9 @@ def test_any_decoder_decodes_incrementally(arch):
 
 def test_validation_counts_every_decoders_accuracy():
     model = perturb(build("transformer_ms_aux"))
-    kind = TransformerMultiLevelSupervisionCriterion
-    _, _, log = criterion(kind)(model.eval(), batch())
+    _, _, log = criterion()(model.eval(), batch())
     assert log["total"] == 12 and "aux1_n_correct" in log
-    _, _, log = criterion(kind)(model.train(), batch())
+    _, _, log = criterion()(model.train(), batch())
     assert "total" not in log
 
 

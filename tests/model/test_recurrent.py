@@ -1,43 +1,18 @@
 """The recurrent models: padding, causality, decoding, saving, gradients, mixed precision."""
 
-import argparse
-
 import pytest
 import torch
 from fairseq.sequence_generator import SequenceGenerator
-from helpers import dictionary, pad, sample, sentences, shifted, task
-from reference.parameters import randomise
+from helpers import dictionary, pad, sample, sentences, shifted
+from recurrent import MODELS, SOURCE, TARGET, build, prefixes, run
 from torch import nn
 
-from dc_nmt_plugin.models.recurrent.config import LM_READOUTS, READOUTS
-from dc_nmt_plugin.models.recurrent.language_model import LSTMLanguageModel
-from dc_nmt_plugin.models.recurrent.model import GRUModel
+from dc_nmt_plugin.models.recurrent.config import READOUTS
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.diagnostics.previous_words import (
     previous_word_totals,
     previous_word_weights,
 )
-
-SOURCE, TARGET = [7, 3, 5], [4, 6, 2]
-TINY = {"embed_dim": 12, "hidden_dim": 14}
-MODELS = [("gru", readout) for readout in READOUTS] + [("lm", readout) for readout in LM_READOUTS]
-
-
-def build(kind, readout, **settings):
-    """A tiny model whose parameters are all drawn at random, in double precision."""
-    model_class = GRUModel if kind == "gru" else LSTMLanguageModel
-    args = argparse.Namespace(**{**TINY, "readout": readout, **settings})
-    return randomise(model_class.build_model(args, task()))
-
-
-def run(net, source, prefix, **kwargs):
-    if isinstance(net, GRUModel):
-        return net(source, None, prefix, **kwargs)
-    return net(prefix, src_lengths=None, **kwargs)
-
-
-def prefixes(length=6, rows=3):
-    return pad(shifted(sentences([length] * rows, seed=5)), left=False)
 
 
 @pytest.mark.parametrize("left_target", [False, True])

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 from helpers import dictionary, pad, sentences, task
-from test_recurrent import SOURCE, build, prefixes, run
+from recurrent import SOURCE, build, prefixes, run
 
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.recurrent import language_model, model

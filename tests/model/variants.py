@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from dc_nmt_plugin.models.transformer.axes import (
+    DECODER_KINDS,
+    SELF_ATTENTION_KINDS,
+    SOURCE_FEATURES,
+)
+
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 
-# name → (architecture, settings)
+# name → (architecture, settings): each kind on each side and each way to read the encoder, as the
+# axes list them; then what has options of its own
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "standard": ("transformer_standard", {}),
+    **{
+        f"{kind} in the {side}": ("transformer_standard", {f"{side}_self_attention": kind})
+        for side, kinds in (("encoder", SELF_ATTENTION_KINDS), ("decoder", DECODER_KINDS))
+        for kind in kinds
+        if kind != "standard"
+    },
+    **{
+        name: ("transformer_standard", {"source_features": name})
+        for name, features in SOURCE_FEATURES.items()
+        if features.several
+    },
     "standard pre-norm": ("transformer_standard", PRE_NORM),
     "standard two widths": ("transformer_standard", {"decoder_embed_dim": 18}),
-    "Enc-DC": ("transformer_dc", {}),
-    "Dec-DC": ("transformer_dc_dec", {}),
     "Full-DC": ("transformer_dc_full", {}),
     "Full-DC f=1": ("transformer_dc_full", {"dc_kernel_size": 1}),
     "Full-DC f=3": ("transformer_dc_full", {"dc_kernel_size": 3}),
@@ -28,7 +44,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"ctx_on": "queries", **PRE_NORM},
     ),
     "ctx decoder layer 2": ("transformer_ctxaware_dec", {"decoder_self_attention_layers": "2"}),
-    "cross-agg": ("transformer_cross_agg", {}),
     "cross-agg self": ("transformer_cross_agg_self", {}),
     "cross-agg horizontal": ("transformer_cross_agg_horizontal", {}),
     "cross-agg vertical, checkpointed": (
@@ -36,19 +51,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"xagg_checkpoint": True},
     ),
     "cross-agg T=0": ("transformer_cross_agg", {"xagg_iterations": 0}),
-    **{
-        name: ("transformer_standard", {"source_features": name, "source_layers": n})
-        for name, n in (
-            ("s-agg", 3),
-            ("iter-s-agg", 3),
-            ("c-agg", 2),
-            ("iter-c-agg", 3),
-            ("m-00", 3),
-            ("m-01", 2),
-            ("m-10", 3),
-            ("m-11", 3),
-        )
-    },
+    "c-agg n=2": ("transformer_standard", {"source_features": "c-agg", "source_layers": 2}),
+    "m-01 n=2": ("transformer_standard", {"source_features": "m-01", "source_layers": 2}),
     "m-10 n=1": ("transformer_standard", {"source_features": "m-10", "source_layers": 1}),
     "m-10 pre-norm, two widths": (
         "transformer_mlmha",

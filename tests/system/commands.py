@@ -171,3 +171,14 @@ def real(*command: object, folder: Path, environment: dict[str, str] | None = No
         check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def assert_explained(result: Result, *pieces: object) -> None:
+    """The command failed; all that it says to the user is one sentence with these pieces."""
+    assert result.code == 1, result.output[-2000:] + result.errors
+    assert "Traceback" not in result.output + result.errors, result.output[-3000:] + result.errors
+    said = [line for line in result.errors.splitlines() if line.startswith("error: ")]
+    assert len(said) == 1, result.errors
+    for piece in pieces:
+        assert str(piece) in said[0], said[0]
+    assert result.errors.rstrip().endswith(said[0]), "it is the last thing on the screen"

@@ -7,22 +7,11 @@ import shutil
 
 import pytest
 import torch
-from commands import ROOT, real, run
+from commands import ROOT, assert_explained, real, run
 from systems import family, generation, train, training
 
 ARCH = "transformer_dc"
 AUXILIARY = "transformer_ms_aux_aif"
-
-
-def assert_explained(result, *pieces):
-    """The command failed; all that it says to the user is one sentence with these pieces."""
-    assert result.code == 1, result.output[-2000:] + result.errors
-    assert "Traceback" not in result.output + result.errors, result.output[-3000:] + result.errors
-    said = [line for line in result.errors.splitlines() if line.startswith("error: ")]
-    assert len(said) == 1, result.errors
-    for piece in pieces:
-        assert str(piece) in said[0], said[0]
-    assert result.errors.rstrip().endswith(said[0]), "it is the last thing on the screen"
 
 
 # what is wrong → (architecture, flags, what the sentence must name)

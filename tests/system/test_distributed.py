@@ -1,66 +1,23 @@
-"""Two processes train as one does, with fairseq's old and its default way of exchanging gradients.
-
-On a CPU fairseq's default backend only fails because it names a GPU to torch's
-``DistributedDataParallel``; :func:`without_devices` leaves that out, so its default settings (no
-search for unused parameters) are tested here too.
-"""
+"""Two processes train as one does, with fairseq's old and its default exchange of gradients."""
 
 from __future__ import annotations
 
 import functools
 import multiprocessing
-import socket
 
-import fairseq.models.distributed_fairseq_model as distributed
 import pytest
 import torch
-from commands import ROOT, Run, real, run
+from commands import ROOT, real, run
 from helpers import sample, sentences, task
 from product import PAIRS, model, settings
 from systems import family, load, training
+from two_processes import free_port, train_on_two
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 
 ARCHITECTURES = ["transformer_dc", "transformer_ms_aux_aif"]
 # without dropout and with plain gradient descent, only the order of additions differs
 EXACT = ["--dropout", 0, "--optimizer", "sgd", "--lr", 0.2, "--momentum", 0.9]
-
-
-def without_devices():
-    stock = distributed.DistributedDataParallel
-    distributed.DistributedDataParallel = lambda device_ids, output_device, **options: stock(
-        **options
-    )
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def train_on_two(folder, backend, *command):
-    """Results of two processes that train together."""
-    port = str(free_port())
-    flags = ["--ddp-backend", backend, "--distributed-backend", "gloo", "--distributed-no-spawn"]
-    flags += ["--distributed-init-method", "env://", "--distributed-world-size", 2]
-    processes = [
-        Run(
-            folder,
-            "train",
-            *(*command, *flags, "--distributed-rank", rank),
-            before=without_devices,
-            environment={
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": port,
-                "WORLD_SIZE": "2",
-                "RANK": str(rank),
-                "LOCAL_RANK": str(rank),
-            },
-        )
-        for rank in range(2)
-    ]
-    return [process.wait().good() for process in processes]
 
 
 @pytest.mark.parametrize("backend", ["legacy_ddp", "pytorch_ddp"])

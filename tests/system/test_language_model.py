@@ -8,12 +8,11 @@ import shutil
 
 import pytest
 import torch
-from commands import ROOT, real, run
+from commands import ROOT, assert_explained, real, run
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
+from interruption import assert_same_training, kill_before_update, updates
 from systems import SOURCE, load, write_text
-from test_bad_input import assert_explained
-from test_resume import assert_same_training, kill_before_update, updates
 
 ARCH = "lstm_lm_selfattn_residual"
 ARCHITECTURES = [ARCH, f"{ARCH}_mean", f"{ARCH}_baseline"]

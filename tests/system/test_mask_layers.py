@@ -108,7 +108,7 @@ def test_bad_input_is_named(command, checkpoint, trained, tmp_path):
         (["--plot", "table.txt"], ["--plot", ".svg"]),
         (["--gen-subset", "nothing"], ["--gen-subset nothing"]),
         (["--scoring", "sacrebleu"], ["--scoring"]),
-        (["--task", "translation_dc_nmt"], ["--task", "translation_dc_nmt", "transformer_mlmha"]),
+        (["--task", "translation"], ["--task", "'translation'", "translation_dc_nmt"]),
         (["--path", tmp_path / "gone.pt"], ["gone.pt"]),
         (["--path", both], ["--path", "[1, 2, 3] and [1, 2]"]),
     ):

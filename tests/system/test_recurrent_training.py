@@ -9,9 +9,9 @@ import pytest
 import torch
 from commands import run
 from fairseq import checkpoint_utils
+from interruption import assert_same_training, kill_before_update, updates
 from systems import SOURCE, SPLITS, TARGET, generation, load, task, write_text
-from test_distributed import train_on_two
-from test_resume import assert_same_training, kill_before_update, updates
+from two_processes import train_on_two
 
 ARCH = "gru_selfattn_residual"
 NAMES = ["--task", ARCH, "--criterion", ARCH]

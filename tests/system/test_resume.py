@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 
 import pytest
-import torch
 from commands import run
-from fairseq.trainer import Trainer
+from interruption import assert_same_training, kill_before_update, kill_while_saving, updates
 from systems import family, load, train, training
 
 EPOCHS = 4
@@ -33,57 +31,6 @@ def unbroken(corpus, tmp_path_factory):
 
 
 FLAGS = ["--max-epoch", EPOCHS, "--save-interval-updates", 2, "--lr-scheduler", "inverse_sqrt"]
-
-
-def updates(save):
-    return load(save)["optimizer_history"][-1]["num_updates"]
-
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def kill_before_update(number):
-    """End this process as ``kill -9`` does, before its `number`-th update."""
-    train_step = Trainer.train_step
-
-    def step(self, samples, raise_oom=False):
-        if self.get_num_updates() + 1 == number:
-            die()
-        return train_step(self, samples, raise_oom)
-
-    Trainer.train_step = step
-
-
-def kill_while_saving(number):
-    """End this process in the middle of writing its `number`-th checkpoint."""
-    save, calls = torch.save, []
-
-    def half_saved(state, file):
-        calls.append(file)
-        if len(calls) == number:
-            file.write(b"half of a checkpoint")
-            file.flush()
-            die()
-        save(state, file)
-
-    torch.save = half_saved
-
-
-def same(left, right):
-    """Whether two nested structures hold the same values and exactly the same tensors."""
-    if isinstance(left, torch.Tensor):
-        return torch.equal(left, right)
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, (list, tuple)):
-        return len(left) == len(right) and all(map(same, left, right))
-    return left == right
-
-
-def assert_same_training(state, expected):
-    assert same(state["model"], expected["model"])
-    assert same(state["last_optimizer_state"], expected["last_optimizer_state"])
 
 
 @pytest.mark.parametrize("arch", ["transformer_dc", "transformer_ms_aux_aif"])

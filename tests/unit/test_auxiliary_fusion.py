@@ -5,7 +5,7 @@ import torch
 from reference.auxiliary_fusion import auxiliary_fusion
 from reference.parameters import randomise
 
-from dc_nmt_plugin.modules.auxiliary_fusion import AuxiliaryFusion, without_fusion
+from dc_nmt_plugin.modules.auxiliary_fusion import AuxiliaryFusion
 
 WIDTH, ROWS, LENGTH = 12, 2, 3
 
@@ -45,23 +45,3 @@ def test_equals_the_equations(num_auxiliary):
     for gradient, reference in zip(gradients, references, strict=True):
         assert gradient.isfinite().all()
         torch.testing.assert_close(gradient, reference, rtol=0, atol=1e-10)
-
-
-def test_switched_off_equals_zero_weights():
-    module, x, features = build(2)
-    model = torch.nn.Sequential(module)
-    fused = module(x, features)
-    with without_fusion(model):
-        independent = module(x, features)
-    assert not torch.allclose(fused, independent)
-    assert torch.equal(module(x, features), fused)
-    with torch.no_grad():
-        module.weighted_sum.weight.zero_()
-    assert torch.equal(module(x, features), independent)
-
-
-def test_switch_is_restored_after_an_error():
-    module, *_ = build(1)
-    with pytest.raises(RuntimeError), without_fusion(module):
-        raise RuntimeError
-    assert module.enabled

@@ -8,15 +8,16 @@ import torch
 from reference.context_aware import context_aware_self_attention, mean_rows
 from torch.utils.checkpoint import checkpoint
 
-from dc_nmt_plugin.modules.context_aware import CONTEXTS, SIDES, ContextAwareSelfAttention
-from dc_nmt_plugin.modules.core.attention import SelfAttention
+from dc_nmt_plugin.modules.context_aware import CONTEXTS, MIXED, ContextAwareSelfAttention
 from dc_nmt_plugin.modules.core.history import LayerHistory
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
-from dc_nmt_plugin.modules.diagnostics.gates import gate_totals, token_total
+from dc_nmt_plugin.modules.core.self_attention import SelfAttention
+from dc_nmt_plugin.modules.diagnostics.gates import mean_gates, token_total
+from dc_nmt_plugin.modules.diagnostics.records import Batch
 
 WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)
-KINDS = list(itertools.product(CONTEXTS, SIDES))
+KINDS = list(itertools.product(CONTEXTS, MIXED))
 
 
 def build(context, on, layer=3, width=WIDTH, heads=HEADS, **kwargs):
@@ -61,9 +62,9 @@ def paper_weights(module, context):
         weights[f"W_{name}"], weights[f"b_{name}"] = w.t(), b
     weights["W_O"], weights["b_O"] = module.out_proj.weight.t(), module.out_proj.bias
     if module.has_context:
-        for i, side in enumerate(module.sides):
+        for i, side in enumerate(module.mixed):
             name = side.upper()
-            weights[f"U_{name}"] = module.context_proj.weight.chunk(len(module.sides))[i].t()
+            weights[f"U_{name}"] = module.context_proj.weight.chunk(len(module.mixed))[i].t()
             weights[f"VH_{name}"] = module.gate_input[i]
             weights[f"VC_{name}"] = module.gate_context[i]
     return weights
@@ -316,13 +317,19 @@ def test_nothing_is_recorded_unasked():
     assert records == {"": {}}
 
 
-def test_gate_totals_count_real_tokens_only_and_add_up():
-    module = torch.nn.ModuleDict({"encoder": build("global", "both", layer=1)})
+def test_mean_gates_count_real_tokens_only_and_add_up():
+    module = build("global", "both", layer=1)
     inputs, padding = batch(1, "left")
-    with recording(module) as records:
-        run(module["encoder"], inputs, padding, False)
-    total, count = gate_totals(records, padding, "encoder")["encoder.lambda_q"]
-    gates = records["encoder"]["lambda_q"]
+    with recording(module, ("lambda_q",)) as records:
+        run(module, inputs, padding, False)
+    assert set(records[""]) == {"lambda_q"}
+    gates = records[""]["lambda_q"]
+    tokens = padding.long()
+    names = [f"model.encoder.stack.layers.{number}.self_attn" for number in (0, 2)]
+    totals = mean_gates(
+        {"encoder.stack": {}, **dict.fromkeys(names, records[""])}, Batch(tokens, None, tokens, 1)
+    )
+    total, count = totals["lambda_q_encoder_3"]
     assert count == sum(LENGTHS)
     expected = sum(float(gates[b, t]) for b in range(3) for t in range(5) if not padding[b, t])
     assert total == pytest.approx(expected, abs=1e-12)
@@ -330,8 +337,8 @@ def test_gate_totals_count_real_tokens_only_and_add_up():
     assert sum(half[0] for half in halves) == pytest.approx(total, abs=1e-12)
     assert sum(half[1] for half in halves) == count
     assert token_total(gates, None) == (pytest.approx(float(gates.sum())), gates.numel())
-    assert set(gate_totals(records, padding)) == {"encoder.lambda_q", "encoder.lambda_k"}
-    assert gate_totals(records, padding, "decoder") == {}
+    assert set(totals) == {"lambda_q_encoder_1", "lambda_q_encoder_3", "lambda_q_encoder"}
+    assert totals["lambda_q_encoder"] == (pytest.approx(2 * total), 2 * count)
 
 
 def test_wrong_settings_are_named():

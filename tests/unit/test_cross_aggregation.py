@@ -9,9 +9,9 @@ from reference.cross_aggregation import cross_aggregation, simple_routing
 from torch import nn
 
 from dc_nmt_plugin.analysis.head_weights import initial_entropy
-from dc_nmt_plugin.modules.core.attention import SelfAttention
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.cross_aggregation import CrossAggregationSelfAttention
 from dc_nmt_plugin.modules.diagnostics.head_weights import (
     added_norm_total,
@@ -72,9 +72,9 @@ def reference(module, x, padding, **settings):
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("iterations", [1, 2, 3])
 @pytest.mark.parametrize("head_weights", ["mean", "sum"])
-@pytest.mark.parametrize("routing,init", VARIANTS)
-def test_equals_the_paper(routing, init, head_weights, iterations, side):
-    settings = {"routing": routing, "init": init, "head_weights": head_weights}
+@pytest.mark.parametrize("directions,init", VARIANTS)
+def test_equals_the_paper(directions, init, head_weights, iterations, side):
+    settings = {"directions": directions, "init": init, "head_weights": head_weights}
     settings["iterations"] = iterations
     module = build(**settings)
     x, padding = batch(side)
@@ -115,9 +115,9 @@ def test_routing_functions_equal_algorithm_1(init):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("head_weights", ["mean", "sum"])
-@pytest.mark.parametrize("routing,init", VARIANTS)
-def test_padding_changes_nothing(routing, init, head_weights, side):
-    module = build(routing=routing, init=init, head_weights=head_weights)
+@pytest.mark.parametrize("directions,init", VARIANTS)
+def test_padding_changes_nothing(directions, init, head_weights, side):
+    module = build(directions=directions, init=init, head_weights=head_weights)
     x, padding = batch(side)
     together, records = recorded(module, x, SequenceMask.build(padding))
     assert torch.isfinite(together).all()  # garbage in, but no NaN: it would spread in gradients
@@ -130,9 +130,9 @@ def test_padding_changes_nothing(routing, init, head_weights, side):
 
 
 @pytest.mark.parametrize("padded", [False, True])
-@pytest.mark.parametrize("routing", ["horizontal", "vertical", "both"])
-def test_no_iterations_is_plain_attention(routing, padded):
-    module = build(routing=routing, iterations=0)
+@pytest.mark.parametrize("directions", ["horizontal", "vertical", "both"])
+def test_no_iterations_is_plain_attention(directions, padded):
+    module = build(directions=directions, iterations=0)
     standard = SelfAttention(embed_dim=WIDTH, num_heads=HEADS).double()
     standard.load_state_dict(module.state_dict())  # strict: the very same parameters
     x, padding = batch("left")
@@ -143,9 +143,9 @@ def test_no_iterations_is_plain_attention(routing, padded):
     assert set(records) == {"weights"}
 
 
-@pytest.mark.parametrize("routing,init", VARIANTS)
-def test_zero_votes_have_finite_gradients(routing, init):
-    module = build(routing=routing, init=init)
+@pytest.mark.parametrize("directions,init", VARIANTS)
+def test_zero_votes_have_finite_gradients(directions, init):
+    module = build(directions=directions, init=init)
     with torch.no_grad():  # queries are zero, hence all logits
         module.in_proj.weight[:WIDTH] = 0
         module.in_proj.bias[:WIDTH] = 0
@@ -167,7 +167,7 @@ def test_squash_at_and_near_zero():
 
 
 def test_gradients_flow_through_the_coefficients():
-    module = build(routing="both", init="self")
+    module = build(directions="both", init="self")
     _, padding = batch("right")
     query, key = (torch.randn(3, HEADS, 5, 4, dtype=torch.float64) for _ in range(2))
     assert torch.autograd.gradcheck(
@@ -196,10 +196,10 @@ def test_checkpointing_changes_nothing():
     assert kept[1] < kept[0] / 2
 
 
-@pytest.mark.parametrize("routing", ["horizontal", "vertical", "both"])
-def test_memory_is_linear_in_iterations_and_quadratic_in_length(routing):
+@pytest.mark.parametrize("directions", ["horizontal", "vertical", "both"])
+def test_memory_is_linear_in_iterations_and_quadratic_in_length(directions):
     def kept(iterations, length):
-        module, stored = build(routing=routing, iterations=iterations), {}
+        module, stored = build(directions=directions, iterations=iterations), {}
 
         def pack(tensor):
             stored[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
@@ -254,9 +254,9 @@ def test_float32_routing_is_accurate_at_length_1000():
     torch.testing.assert_close(half.double(), exact, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("routing,init", VARIANTS)
-def test_every_parameter_gets_a_finite_gradient(routing, init):
-    module = build(routing=routing, init=init, dropout=0.3).float().train()
+@pytest.mark.parametrize("directions,init", VARIANTS)
+def test_every_parameter_gets_a_finite_gradient(directions, init):
+    module = build(directions=directions, init=init, dropout=0.3).float().train()
     x, padding = batch("left")
     module(x.float(), SequenceMask.build(padding)).square().sum().backward()
     for name, parameter in module.named_parameters():
@@ -265,12 +265,12 @@ def test_every_parameter_gets_a_finite_gradient(routing, init):
 
 
 @pytest.mark.parametrize(
-    "routing,iterations,added", [("both", 3, 64), ("vertical", 1, 64), ("horizontal", 3, 0)]
+    "directions,iterations,added", [("both", 3, 64), ("vertical", 1, 64), ("horizontal", 3, 0)]
 )
-def test_added_parameters_are_the_square_of_the_heads(routing, iterations, added):
+def test_added_parameters_are_the_square_of_the_heads(directions, iterations, added):
     with torch.device("meta"):
         module = CrossAggregationSelfAttention(
-            embed_dim=512, num_heads=8, routing=routing, iterations=iterations
+            embed_dim=512, num_heads=8, directions=directions, iterations=iterations
         )
         standard = SelfAttention(embed_dim=512, num_heads=8)
     counts = [sum(p.numel() for p in m.parameters()) for m in (module, standard)]
@@ -278,7 +278,7 @@ def test_added_parameters_are_the_square_of_the_heads(routing, iterations, added
 
 
 def test_records_are_distributions_and_totals_add_up():
-    module = build(routing="both", init="self")
+    module = build(directions="both", init="self")
     x, padding = batch("right")
     module(x, SequenceMask.build(padding))
     with recording(module) as records:
@@ -319,16 +319,18 @@ def test_the_sum_saturates_the_head_weights_and_the_mean_does_not():
 
 
 def test_wrong_settings_are_named():
-    with pytest.raises(ValueError, match="routing is 'up'; choose from both, horizontal, vert"):
-        build(routing="up")
+    with pytest.raises(ValueError, match="directions is 'up'; choose from both, horizontal, vert"):
+        build(directions="up")
     with pytest.raises(ValueError, match="init is 'one'; choose from zero, self"):
         build(init="one")
     with pytest.raises(ValueError, match="head_weights is 'max'; choose from mean, sum"):
         build(head_weights="max")
     with pytest.raises(ValueError, match="iterations is -1; it must be 0 or more"):
         build(iterations=-1)
-    with pytest.raises(ValueError, match="'self' starts horizontal routing; routing is 'vertical'"):
-        build(init="self", routing="vertical")
+    with pytest.raises(
+        ValueError, match="'self' starts horizontal routing; directions is 'vertical'"
+    ):
+        build(init="self", directions="vertical")
     module = build()
     x, _ = batch("left")
     with pytest.raises(ValueError, match="for encoders, not decoders"):

@@ -91,7 +91,7 @@ def test_recorded_weights_are_the_two_attentions():
 
 def test_nothing_is_computed_for_records_otherwise():
     attention = module()
-    assert not attention.is_recording
+    assert not attention.wants("local_weights")
     attention.record(weights=torch.zeros(1))  # ignored
 
 

@@ -8,11 +8,8 @@ from reference import layer_aggregation as reference
 from reference.parameters import randomise
 
 from dc_nmt_plugin.modules.core.recording import recording
-from dc_nmt_plugin.modules.diagnostics.source_shares import (
-    pool_modules,
-    share_totals,
-    source_layer_totals,
-)
+from dc_nmt_plugin.modules.diagnostics.records import Batch
+from dc_nmt_plugin.modules.diagnostics.source_shares import share_totals, source_shares
 from dc_nmt_plugin.modules.layer_aggregation import (
     CombineAggregation,
     IterativeCombineAggregation,
@@ -148,15 +145,14 @@ def test_contribution_shares_of_a_known_sum():
     padding = torch.tensor([[True, False, False], [False, False, False]])
     with recording(torch.nn.ModuleDict({"aggregation": module})) as records:
         module([ones, ones])
-    totals = source_layer_totals(records, [5, 6], source_padding=padding, target_padding=None)
+    tokens = padding.long()
+    batch = Batch(tokens, torch.zeros_like(tokens), tokens, 1, read_layers=[5, 6])
+    totals = source_shares({"decoder": {}, **records}, batch)
     assert totals == {
-        "aggregation.source_layer_5": (pytest.approx(0.75 * 5), 5),
-        "aggregation.source_layer_6": (pytest.approx(0.25 * 5), 5),
+        "source_layer_5": (pytest.approx(0.75 * 5), 5),
+        "source_layer_6": (pytest.approx(0.25 * 5), 5),
     }
-    nothing = source_layer_totals(
-        records, [5, 6], source_padding=padding, target_padding=None, prefix="decoder."
-    )
-    assert nothing == {}
+    assert source_shares({"decoder": {}}, batch) == {}
 
 
 def test_share_totals_of_batches_add_up():
@@ -170,8 +166,6 @@ def test_share_totals_of_batches_add_up():
     assert count == sum(half[1] for half in halves) == int((~padding).sum()) - 1
     assert sums == pytest.approx([sum(half[0][i] for half in halves) for i in range(2)])
     assert sum(sums) == pytest.approx(count)
-    pooled = pool_modules({"a.source_layer_2": (1.5, 3), "b.source_layer_2": (2.0, 4)})
-    assert pooled == {"source_layer_2": (3.5, 7)}
 
 
 def test_source_layers_are_chosen_from_the_top():

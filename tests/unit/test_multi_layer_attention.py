@@ -10,7 +10,8 @@ from reference.parameters import randomise
 from dc_nmt_plugin.modules.core.attention import SourceAttention
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.source import Source
-from dc_nmt_plugin.modules.diagnostics.source_shares import source_layer_totals
+from dc_nmt_plugin.modules.diagnostics.records import Batch
+from dc_nmt_plugin.modules.diagnostics.source_shares import source_shares
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 
 WIDTH, SOURCE_WIDTH, HEADS, LAYERS, SOURCE_LENGTH = 12, 14, 3, 4, 5
@@ -214,10 +215,10 @@ def test_diagnostics_leave_padding_out():
     with recording(torch.nn.ModuleDict({"decoder": module})) as records:
         module(x, Source(features, None))
     norms = records["decoder"]["context_norms"]
-    totals = source_layer_totals(
-        records, [3, 4, 5, 6], source_padding=None, target_padding=padding, prefix="decoder"
-    )
+    tokens = padding.long()
+    batch = Batch(torch.zeros_like(tokens), tokens, tokens, 1, read_layers=[3, 4, 5, 6])
+    totals = source_shares({**records, "decoder 2": records["decoder"]}, batch)  # two layers
     rows = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
     for i, layer in enumerate((3, 4, 5, 6)):
         wanted = sum(float(norms[r, t, i] / norms[r, t].sum()) for r, t in rows)
-        assert totals[f"decoder.source_layer_{layer}"] == (pytest.approx(wanted), 5)
+        assert totals[f"source_layer_{layer}"] == (pytest.approx(2 * wanted), 10)

@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
+import json
 import re
-import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
-from dc_nmt_plugin.papers.tables import published_tables
-from dc_nmt_plugin.papers.tasks import published_scores, tasks
-from dc_nmt_plugin.recipes.pieces import LENGTHS
-from dc_nmt_plugin.recipes.plan import plan_data, plan_evaluation, plan_run
-from dc_nmt_plugin.recipes.words import shell
 from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dc_nmt_plugin.commands import prepare, train
+from dc_nmt_plugin.commands.recipe_options import values_of
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value
-from dc_nmt_plugin.recipes import launch
-from dc_nmt_plugin.recipes.launch import Machines, find_machines, share_out
-from dc_nmt_plugin.recipes.recipe import Recipe, load
+from dc_nmt_plugin.papers.scores import published_scores, published_tables
+from dc_nmt_plugin.recipes import launch, run_plan, text_plan
+from dc_nmt_plugin.recipes.cleaning import LENGTHS
+from dc_nmt_plugin.recipes.launch import MachineOptions, Machines, find_machines, share_out
+from dc_nmt_plugin.recipes.options import RunOptions, TextOptions, TrainOptions
+from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder, tasks
+from dc_nmt_plugin.recipes.run_plan import plan_run, plan_training
 from dc_nmt_plugin.recipes.settings import settings_of, unsized_architectures
+from dc_nmt_plugin.recipes.text_plan import plan_text
 
-FOLDERS = sorted(path.parent.name for path in Path("examples").glob("*/recipe.ini"))
+FOLDERS = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
 TRAIN, GENERATE = options.get_training_parser, options.get_generation_parser
+
+
+cached_load = cache(load)
 
 
 @pytest.fixture(autouse=True)
 def on_a_cpu(monkeypatch):
     monkeypatch.setattr(launch, "visible_gpus", lambda: 0)
     monkeypatch.delenv("SLURM_JOB_NUM_NODES", raising=False)
+    monkeypatch.setattr(text_plan, "load", cached_load)
+    monkeypatch.setattr(run_plan, "load", cached_load)  # the packaged recipes, read once
+
+
+def training(*words):
+    """The plan of ``dc-nmt train WORDS…``."""
+    args, flags = train.parser().parse_with_flags([str(word) for word in words])
+    return plan_training(*train.options_of(args, flags))
+
+
+def flags_of(plan):
+    """Those that the recipe and the user give."""
+    command = list(plan.training.command)
+    return command[command.index("--log-interval") + 2 : -2]
+
+
+def text(*words):
+    """The plan of ``dc-nmt prepare WORDS…``."""
+    args = prepare.parser().parse_args([str(word) for word in words])
+    return plan_text(values_of(TextOptions, args, archs=tuple(args.archs)))
 
 
 PARSERS = {}
@@ -49,47 +75,42 @@ def parse(make, words):
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_fairseq_reads_every_architecture_s_flags(name):
-    recipe = load(name)
     decoded = set()
     for arch in unsized_architectures():
-        plan = plan_run([name, arch])
-        flags = ["--source-lang", recipe.source, "--target-lang", recipe.target]
-        flags += [*shlex.split(plan["ARCH_WORDS"]), *plan["TRAIN_FLAGS"]]
-        read = parse(TRAIN, [*flags, "--max-update", str(plan["UPDATES"])])
-        assert read.arch == plan["ARCH"] and read.seed == 1
-        frequency = int(flag_value(plan["TRAIN_FLAGS"], "--update-freq") or 1)
-        assert read.max_tokens * frequency == settings_of(recipe, arch).tokens
-        task = shlex.split(plan["ARCH_WORDS"])[3]
-        if task not in decoded:
-            decoded.add(task)
-            words = ["--path", "x.pt", "--task", task, *plan["GENERATE_FLAGS"]]
+        plan = plan_training(RunOptions(name, arch), TrainOptions())
+        run = plan.training.run
+        read = parse(TRAIN, plan.training.command[2:])
+        assert read.arch == run.arch and read.seed == 1
+        frequency = int(flag_value(flags_of(plan), "--update-freq") or 1)
+        assert read.max_tokens * frequency == plan.settings.tokens
+        if run.task not in decoded:
+            decoded.add(run.task)
+            words = ["--path", "x.pt", "--task", run.task, *run.decode]
             assert parse(GENERATE, words).beam >= 4
-        score = plan["SCORE_FLAGS"]
-        find_metrics("--paper", score[score.index("--paper") + 1])
-        assert ("--truecased" in score) == (name == "wmt13_es_en")
+        find_metrics("--paper", flag_value(run.score, "--paper"))
+        assert ("--truecased" in run.score) == (name == "wmt13_es_en")
 
 
 @pytest.mark.parametrize("task", tasks())
 def test_published_numbers_belong_to_architectures_and_their_settings(task):
-    recipe = load(task)
-    for key, (score, place) in published_scores(recipe.path, recipe.direction).items():
+    for key, (score, place) in published_scores(task).items():
         arch, *flags = key.split()
         assert 15 < score < 45 and place
-        plan = plan_run([task, arch, *flags])
-        assert plan["ARCH"] == arch
+        plan = training(task, arch, *flags)
+        assert plan.settings.arch == arch
         if flags:
-            words = [*shlex.split(plan["ARCH_WORDS"]), *plan["TRAIN_FLAGS"]]
-            assert parse(TRAIN, words).aux_layers == flags[1]
+            assert parse(TRAIN, plan.training.command[2:]).aux_layers == flags[1]
 
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_readmes_have_the_published_numbers(name):
-    text = Path(f"examples/{name}/README.md").read_text(encoding="utf-8")
-    tables = published_tables(load(name).path)
+    content = Path(f"examples/{name}/README.md").read_text(encoding="utf-8")
+    one = load(name)
+    tables = published_tables([one.name_in(direction) for direction in one.directions])
     if tables:
-        assert tables in text
+        assert tables in content
     else:
-        assert "<!-- published -->" not in text
+        assert "<!-- published -->" not in content
 
 
 def test_the_paper_s_size_and_settings():
@@ -118,23 +139,58 @@ def test_the_paper_s_size_and_settings():
         load("wmt14_de_en")
 
 
+STAMPS = {  # of texts that were prepared before the recipes were YAML
+    "iwslt14_de_en": ("9d39a376da6092a3", "ac958d5b8ee8bef6"),
+    "iwslt14_de_en_fairseq": ("1ea18ed0bb662611", "3dcb0fd3dd8cd6e6"),
+    "iwslt14_es_en": ("18c8bb3655981532", "39eb1c3489f936e6"),
+    "iwslt14_en_es": ("18c8bb3655981532", "39eb1c3489f936e6"),
+    "iwslt14_ro_en": ("d20ad0ecff5ccf3e", "de52f1c17194ec77"),
+    "iwslt14_en_ro": ("d20ad0ecff5ccf3e", "de52f1c17194ec77"),
+    "iwslt15_en_vi": ("5c8a2aeed2198b71", "083531aedc1fdbbf"),
+    "iwslt15_vi_en": ("5c8a2aeed2198b71", "083531aedc1fdbbf"),
+    "iwslt15_fr_en": ("374c030b1a43309c", "2edf36e5381c53c3"),
+    "iwslt15_en_fr": ("374c030b1a43309c", "2edf36e5381c53c3"),
+    "multi30k_en_de": ("4fcd1eea1cd2cac6", "5fa0f26de976f1ee"),
+    "un_en_zh": ("bf65a6a2f1ea23f2", "2d0f1876420d3838"),
+    "wmt13_es_en": ("0a86097595ce8af0", "34cca3b95838e737"),
+    "wmt14_en_de": ("5fc0a104061d81c0", "922ac1a67f1442eb"),
+    "wmt17_zh_en": ("1925d775e0aed93f", "5a8cf1c264a775f9"),
+}
+
+
+def test_texts_that_are_prepared_stay_so():
+    for task, (whole, sample) in STAMPS.items():
+        assert text(task).text.stamp() == whole
+        assert text(task, "--sample", 50).text.stamp() == sample
+
+
 def test_the_multi30k_run_is_the_one_that_was_measured():
     """A change here makes finished runs look unfinished."""
-    plan = plan_run(["multi30k_en_de", "transformer_dc"])
-    assert plan["RUN"] == "runs/multi30k_en_de/transformer_dc-tiny-s1"
-    assert " ".join(plan["TRAIN_FLAGS"]) == (
+    plan = training("multi30k_en_de", "transformer_dc")
+    run = plan.training.run
+    assert str(run.folder) == "runs/multi30k_en_de/transformer_dc-tiny-s1"
+    assert " ".join(flags_of(plan)) == (
         "--encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 128 --decoder-embed-dim 128 "
         "--encoder-ffn-embed-dim 256 --decoder-ffn-embed-dim 256 --encoder-attention-heads 4 "
         "--decoder-attention-heads 4 --share-all-embeddings --dropout 0.1 --label-smoothing 0.1 "
         "--clip-norm 1.0 --max-tokens 2048 --optimizer adam --adam-betas (0.9, 0.98) --lr 2e-3 "
         "--lr-scheduler cosine --warmup-updates 400 --seed 1"
     )
-    assert (plan["UPDATES"], plan["SAVE_EVERY"], plan["AVERAGE"]) == (2800, 140, 5)
-    decode = "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20"
-    assert " ".join(plan["GENERATE_FLAGS"]) == decode
-    data = plan_data(["multi30k_en_de"])
-    assert data["TOKENIZER"] == "moses" and data["BPE_OPERATIONS"] == ["4000"]
-    assert data["BPE_LIMITS"] == ["0 0"] and data["BPE_JOINTS"] == ["yes"]
+    assert (plan.settings.updates, plan.settings.save_every, run.average) == (2800, 140, 5)
+    assert " ".join(run.decode) == "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20"
+    prepared = text("multi30k_en_de").preparation
+    (cut,) = prepared.segmentations
+    assert prepared.tokenizer == "moses" and cut.operations == 4000 and cut.suffix == ""
+    assert (cut.joint, cut.dictionary, cut.max_tokens, cut.ratio) == (True, "joint", 0, 0)
+
+
+def test_a_training_is_stamped_as_it_has_always_been(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    plan = training("iwslt15_en_vi", "transformer_dc")
+    binarised = plan.training.run.binarised
+    binarised.mkdir(parents=True)
+    (binarised / ".stamp").write_text("1-2\n")
+    assert plan.training.stamp() == "2504009640-446"
 
 
 @given(
@@ -146,75 +202,76 @@ def test_tokens_per_update_are_kept_on_any_number_of_gpus(tokens, workers, max_t
     assert batch.max_tokens <= max_tokens and batch.workers == workers
 
 
-def test_update_freq_is_computed_and_said(monkeypatch):
+def test_update_freq_is_computed_and_said():
     arguments = ["wmt14_en_de", "transformer_ctxaware"]
-    said = plan_run(arguments)["BATCH"]
-    assert said == "32,768 tokens per update = 1 x 4,096 (--max-tokens) x 8 (--update-freq)"
-    plan = plan_run([*arguments, "--gpus", "4", "--max-tokens", "3000"])
-    assert plan["BATCH"].startswith("32,772 tokens per update = 4 x 2,731 (--max-tokens) x 3 ")
-    flags = " ".join(plan["TRAIN_FLAGS"])
+    plain = training(*arguments)
+    assert plain.batch == (
+        "32,768 tokens per update = 1 x 4,096 (--max-tokens) x 8 (--update-freq)"
+    )
+    plan = training(*arguments, "--gpus", 4, "--max-tokens", 3000)
+    assert plan.batch.startswith("32,772 tokens per update = 4 x 2,731 (--max-tokens) x 3 ")
+    flags = " ".join(flags_of(plan))
     assert flags.endswith("--max-tokens 2731 --seed 1 --update-freq 3 --distributed-world-size 4")
     # what only the number of GPUs decides does not make it another training
-    assert plan["TRAIN_IDENTITY"] == plan_run(arguments)["TRAIN_IDENTITY"]
-    own = plan_run([*arguments, "--update-freq", "2"])["BATCH"]
+    assert plan.training.stamp() == plain.training.stamp()
+    assert training(*arguments, "--seed", 2).training.stamp() != plain.training.stamp()
+    own = training(*arguments, "--update-freq", 2).batch
     assert own.endswith("= 1 x 4,096 (--max-tokens) x 2 (--update-freq); not the recipe's 32,768")
-    assert plan_run([*arguments, "--gpus", "1"])["LAUNCHER"] == ["fairseq-train"]
-    with pytest.raises(
-        UserError, match=r"64 processes would each get 32 .* the longest sentence has 40"
-    ):
+    assert training(*arguments, "--gpus", 1).training.command[0] == "fairseq-train"
+    with pytest.raises(UserError, match=r"--gpus: 64 processes .* 32 .* 40"):
         share_out(2048, 64, 4096, longest=40)
 
 
+def launcher(plan):
+    return " ".join(plan.training.command).split(" runs/")[0]
+
+
 def test_torchrun_and_slurm(monkeypatch):
-    several = ["--gpus", "4", "--nodes", "2", "--rendezvous", "node1:2345"]
-    first = plan_run(["wmt14_en_de", "transformer_dc", "--launcher", "torchrun", *several,
-                      "--node-rank", "1"])  # fmt: skip
-    assert " ".join(first["LAUNCHER"]) == (
+    task = ["wmt14_en_de", "transformer_dc"]
+    several = ["--gpus", 4, "--nodes", 2, "--rendezvous", "node1:2345"]
+    first = training(*task, "--launcher", "torchrun", *several, "--node-rank", 1)
+    assert launcher(first) == (
         "torchrun --nnodes=2 --nproc-per-node=4 --node-rank=1 --master-addr=node1 "
         "--master-port=2345 -m fairseq_cli.train"
     )
-    assert first["NODE_RANK"] == 1 and first["BATCH"].startswith(
-        "4,960 tokens per update = 8 x 620"
-    )
-    assert first["TRAIN_FLAGS"][-2:] == ["--distributed-world-size", "8"]
+    assert first.rank == 1 and first.batch.startswith("4,960 tokens per update = 8 x 620")
+    assert flags_of(first)[-2:] == ["--distributed-world-size", "8"]
     alone = Machines("torchrun", 2, 1, 0, "")
     assert alone.command()[:4] == ["torchrun", "--nnodes=1", "--nproc-per-node=2", "--standalone"]
-    with pytest.raises(UserError, match=r"--launcher srun: this is no Slurm job; use sbatch"):
-        find_machines("srun", 4, 2, None, "x:1")
+    with pytest.raises(UserError, match=r"--launcher srun: .*sbatch"):
+        find_machines(MachineOptions("srun", 4, 2, None, "x:1"))
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "2")
     monkeypatch.setenv("SLURM_JOB_ID", "77")
-    slurm = plan_run(["wmt14_en_de", "transformer_dc", "--gpus", "4", "--rendezvous", "node1:2345"])
-    assert " ".join(slurm["LAUNCHER"]) == (
+    slurm = training(*task, "--gpus", 4, "--rendezvous", "node1:2345")
+    assert launcher(slurm) == (
         "srun --nodes=2 --ntasks-per-node=1 --kill-on-bad-exit=1 torchrun --nnodes=2 "
         "--nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=node1:2345 --rdzv-id=77 "
         "-m fairseq_cli.train"
     )
 
 
+TORCHRUN = ["--launcher", "torchrun", "--gpus", "2"]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "named"),
     [
-        (["--launcher", "mpi"], "'mpi' is not one of fairseq, torchrun, srun"),
-        (["--nodes", "2"], "--nodes 2: needs --launcher torchrun or srun"),
+        (["--launcher", "mpi"], "--launcher: 'mpi' is not one of fairseq, torchrun, srun"),
+        (["--nodes", "2"], "--nodes 2: needs --launcher"),
         (["--launcher", "torchrun"], "--launcher torchrun: needs GPUs"),
-        (["--launcher", "torchrun", "--gpus", "2", "--nodes", "2"], "--nodes 2: needs --node-rank"),
-        (
-            ["--launcher", "torchrun", "--gpus", "2", "--node-rank", "1"],
-            "--node-rank 1: is not from 0",
-        ),
+        ([*TORCHRUN, "--nodes", "2"], "--nodes 2: needs --rendezvous"),
+        ([*TORCHRUN, "--nodes", "2", "--rendezvous", "x:1"], "--nodes 2: needs --node-rank"),
+        ([*TORCHRUN, "--node-rank", "1"], "--node-rank 1"),
         (["--gpus", "many"], "--gpus: 'many' is not a whole number from 0 on"),
-        (["--seed"], "--seed: needs a value"),
+        (["--seed"], "--seed"),
         (["--sample", "3"], "--sample: '3' is not a whole number from 20 on"),
-        (["--max-update", "100"], "--max-update 100: --warmup-updates 4000 must be below it"),
-        (
-            ["--max-update", "3", "--warmup-updates", "1"],
-            "--max-update 3: too few for the mean of 5",
-        ),
+        (["--max-update", "100"], "--max-update 100: --warmup-updates 4000"),
+        (["--max-update", "3", "--warmup-updates", "1"], "--max-update 3: too few for the mean"),
     ],
 )
-def test_options_that_cannot_work_are_one_sentence(arguments, message):
-    with pytest.raises(UserError, match=re.escape(message)) as error:
-        plan_run(["wmt14_en_de", "transformer_dc", *arguments])
+def test_options_that_cannot_work_are_one_sentence(arguments, named):
+    with pytest.raises(UserError, match=re.escape(named)) as error:
+        training("wmt14_en_de", "transformer_dc", *arguments)
     assert len(str(error.value).splitlines()) == 1
 
 
@@ -222,108 +279,115 @@ def test_an_evaluation_does_not_ask_again_what_the_training_was_asked(tmp_path):
     pieces = tmp_path / "data/bpe"
     pieces.mkdir(parents=True)
     (pieces / LENGTHS).write_text('{"train.en": 1500}')
-    task = ["iwslt15_en_vi", "transformer_dc", "--out", str(tmp_path)]
-    plan_run([*task, "--max-source-positions", "2000"])
-    with pytest.raises(UserError, match="longest sentence has 1501 tokens"):
-        plan_run(task)
-    assert plan_evaluation(task)["RUN"].startswith(str(tmp_path))
-
-
-def test_an_evaluation_is_that_of_its_training_and_takes_nothing_that_it_ignores():
     task = ["iwslt15_en_vi", "transformer_dc"]
-    shared = ["--seed", "3", "--average", "2", "--out", "x", "--sample", "90"]
-    evaluation, training = plan_evaluation([*task, *shared]), plan_run([*task, *shared])
-    for name in ("RUN", "BIN", "AVERAGE", "GENERATE_FLAGS", "SCORE_FLAGS", "ARCH_WORDS"):
-        assert evaluation[name] == training[name]
-    assert evaluation["WAY"] == "" and plan_evaluation([*task, "--as", "aux1"])["WAY"] == "-aux1"
-    for words, message in (
-        (["--beam", "9"], "'--beam' is no option of scripts/evaluate.sh"),
-        (["--max-update", "9"], "'--max-update' is no option of scripts/evaluate.sh"),
-        (["--as", "../x"], "--as: '../x' becomes a part of folders' names"),
-    ):
-        with pytest.raises(UserError, match=re.escape(message)):
-            plan_evaluation([*task, *words])
+    training(*task, "--out", tmp_path, "--max-source-positions", 2000)
+    with pytest.raises(UserError, match="1501 tokens"):
+        training(*task, "--out", tmp_path)
+    assert plan_run(RunOptions(*task, out=tmp_path)).folder.parent == tmp_path
+
+
+def test_an_evaluation_is_that_of_its_training():
+    task = ["iwslt15_en_vi", "transformer_dc"]
+    words = ["--seed", 3, "--average", 2, "--out", "x", "--sample", 90]
+    same = RunOptions(*task, seed=3, average=2, out=Path("x"), sample=90)
+    assert plan_run(same) == training(*task, *words).training.run
+    assert plan_run(RunOptions(*task, decoding="aux1")).result.parent.name == "score-aux1"
+    with pytest.raises(UserError, match=r"--as: '\.\./x'"):
+        plan_run(RunOptions(*task, decoding="../x"))
 
 
 def test_arguments_and_flags_of_fairseq_go_apart(tmp_path):
-    plan = plan_run(
-        ["--seed", "3", "iwslt15_vi_en", "transformer_ms_aux", "--aux-layers", "2", "--fp16",
-         "--name=mine", "--dropout", "0.2", "--out", str(tmp_path), "--max-update", "100000"]
+    plan = training(
+        "--seed", 3, "iwslt15_vi_en", "transformer_ms_aux", "--aux-layers", "2", "--fp16",
+        "--name=mine", "--dropout", "0.2", "--out", tmp_path, "--max-update", 100000, "--",
+        "--seed", "--fp16", "-1"
     )  # fmt: skip
-    assert plan["TRAIN_IDENTITY"][-7:] == [
-        "--seed",
-        "3",
-        "--aux-layers",
-        "2",
-        "--fp16",
-        "--dropout",
-        "0.2",
-    ]
-    assert plan["RUN"] == f"{tmp_path}/mine" and plan["UPDATES"] == 100000
-    assert plan["SAVE_EVERY"] == 2000 and (plan["SRC"], plan["TGT"]) == ("vi", "en")
-    assert shell({"X": ["--kernel", "a b"], "N": 3}) == "X=(--kernel 'a b')\nN=3"
+    own = "--seed 3 --aux-layers 2 --fp16 --dropout 0.2 --seed --fp16 -1"
+    assert " ".join(flags_of(plan)).endswith(f"--max-tokens 2048 {own}")
+    run = plan.training.run
+    assert run.folder == tmp_path / "mine" and plan.settings.updates == 100000
+    assert plan.settings.save_every == 2000 and (run.source, run.target) == ("vi", "en")
 
 
 def test_both_directions_share_the_data():
-    plans = [plan_run([name, "transformer_dc"]) for name in ("iwslt15_en_vi", "iwslt15_vi_en")]
-    assert plans[0]["WORK"] == plans[1]["WORK"] == "runs/iwslt15_en_vi/data"
-    assert plans[1]["RUN"] == "runs/iwslt15_vi_en/transformer_dc_iwslt_ff512-s1"
-    sample = plan_run(["iwslt15_vi_en", "transformer_dc", "--sample", "99"])
-    assert sample["RUN"].startswith("runs/iwslt15_vi_en-sample99/") and sample["UPDATES"] == 100
+    runs = [training(task, "transformer_dc").training.run
+            for task in ("iwslt15_en_vi", "iwslt15_vi_en")]  # fmt: skip
+    assert runs[0].binarised == runs[1].binarised == Path("runs/iwslt15_en_vi/data/bin")
+    assert str(runs[1].folder) == "runs/iwslt15_vi_en/transformer_dc_iwslt_ff512-s1"
+    sample = training("iwslt15_vi_en", "transformer_dc", "--sample", 99)
+    assert sample.training.run.folder.parent.name == "iwslt15_vi_en-sample99"
+    assert sample.settings.updates == 100
     # narrow, and validated with its checkpoints only, not after each of its many small epochs
     for flag, value in (("--encoder-embed-dim", "64"), ("--validate-interval", "1000")):
-        assert flag_value(sample["TRAIN_FLAGS"], flag) == value
+        assert flag_value(flags_of(sample), flag) == value
 
 
 def test_a_paper_s_own_cutting_is_prepared_for_its_architectures():
-    assert plan_data(["wmt14_en_de"])["BPE_NAMES"] == ["", "separate", "gru"]
-    gru = plan_data(["wmt14_en_de", "gru_selfattn_residual_mean", "--raw", "x"])
-    assert gru["BPE_NAMES"] == ["gru"] and gru["BPE_JOINTS"] == ["no"]
-    assert gru["TEXT_COMMAND"][-2:] == ["--raw", "x"]
-    assert plan_data(["wmt14_en_de", "--sample", "50"])["BPE_OPERATIONS"] == ["2000"] * 3
-    with pytest.raises(UserError, match=r"unknown option '--row'; choose among --out"):
-        plan_data(["wmt14_en_de", "--row", "x"])
-    with pytest.raises(UserError, match=r"name a task; dc-nmt recipe list shows them"):
-        plan_data([])
+    def cuts(*words):
+        return text("wmt14_en_de", *words).preparation.segmentations
+
+    assert [cut.suffix for cut in cuts()] == ["", "-separate", "-gru"]
+    (gru,) = cuts("gru_selfattn_residual_mean")
+    assert gru.suffix == "-gru" and not gru.joint
+    assert [cut.operations for cut in cuts("--sample", 50)] == [2000] * 3
+    (command,) = text("wmt14_en_de", "--raw", "x").text.commands(Path("to"))
+    assert "--raw x" in str(command)
+    with pytest.raises(UserError, match="--row"):
+        text("wmt14_en_de", "--row", "x")
+    with pytest.raises(UserError, match="TASK"):
+        text()
 
 
 def test_sentences_longer_than_the_model_s_positions_are_found_before_training(tmp_path):
     folder = tmp_path / "data/bpe"
     folder.mkdir(parents=True)
     lengths = {f"{split}.{la}": 30 for split in ("train", "valid", "test") for la in ("es", "en")}
-    (folder / LENGTHS).write_text(str({**lengths, "test.en": 63}).replace("'", '"'))
-    words = ["iwslt14_en_es", "transformer_dc", "--out", str(tmp_path)]
-    plan_run([*words, "--max-source-positions", "64"])
-    with pytest.raises(
-        UserError, match=r"bpe/test.en: its longest sentence has 64 tokens and the m"
-    ):
-        plan_run([*words, "--max-source-positions", "63"])
-    (folder / LENGTHS).write_text(str({**lengths, "valid.en": 3000}).replace("'", '"'))
-    room = plan_run([*words, "--max-source-positions", "4000"])["TRAIN_FLAGS"]
+    (folder / LENGTHS).write_text(json.dumps({**lengths, "test.en": 63}))
+    words = ["iwslt14_en_es", "transformer_dc", "--out", tmp_path]
+    training(*words, "--max-source-positions", 64)
+    with pytest.raises(UserError, match=r"bpe/test.en: .* 64 tokens"):
+        training(*words, "--max-source-positions", 63)
+    (folder / LENGTHS).write_text(json.dumps({**lengths, "valid.en": 3000}))
+    room = flags_of(training(*words, "--max-source-positions", 4000))
     assert room[-4:] == ["--max-source-positions", "4000", "--max-tokens-valid", "3001"]
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "named"),
     [
-        (("pair = es-en", "pair = spanish"), "[task] pair: 'spanish' is not two language codes"),
-        (("[bpe]", "[bpo]"), "section: 'bpo' is not one of"),
-        (("max_tokens = 150", "maxtokens = 150"), "[bpe]: 'maxtokens' is not one of operations"),
-        (("format = iwslt-tags", "format = tags"), "format: 'tags' is not one of plain"),
-        (("like = thesis-iwslt", "like = thesis"), "like: 'thesis' is not one of thesis-iwslt"),
-        (("test = tst2014", "test = tst2041"), "[splits] test: 'tst2041' is not one of train"),
-        (("operations = 34000", "operations = many"), "[bpe] operations: 'many' is not a whole"),
-        (("title = ", "title"), "recipe.ini"),
+        (("pair: es-en", "pair: spanish"), "pair: 'spanish'"),
+        (("bpe:\n", "bpo:\n"), "bpo: 'bpo' is not one of title, pair"),
+        (("max_tokens: 150", "maxtokens: 150"), "bpe.default.maxtokens: 'maxtokens' is not one of"),
+        (("format: iwslt-tags", "format: tags"), "parts.train.format: 'tags' is not one of plain"),
+        (("tokenizer: moses", "tokenizer: mose"), "text.tokenizer: 'mose' is not one of moses"),
+        (("like: thesis-iwslt", "like: thesis"), "settings.all.like: 'thesis' is not one of thes"),
+        (("test: [tst2014]", "test: [tst2041]"), "splits.test: 'tst2041' is not one of train"),
+        (("operations: 34_000", "operations: many"), "bpe.default.operations: Value 'many'"),
+        (("title: ", "title "), "iwslt14_es_en.yaml"),
+        (("title: IWSLT", "- IWSLT"), "iwslt14_es_en.yaml"),
+        (("pair: es-en\n", ""), "pair: is missing"),
+        (("en: 2014-01-es-en.tgz es-en/train", "en: x.tgz train"), "parts.train.files.en: 'x.tgz"),
+        (("    inside: [2014-01.tgz,", "    md5: abc\n    inside: [2014-01.tgz,"), ".md5: 'abc'"),
+        (("  train:\n    format", "  train:\n    name: x\n    format"), "parts.train.name"),
     ],
 )
-def test_a_recipe_that_is_wrong_says_where(tmp_path, change, message):
-    folder = tmp_path / "iwslt14_es_en"
-    folder.mkdir()
-    (tmp_path / "papers.ini").write_text(Path("examples/papers.ini").read_text())
-    text = Path("examples/iwslt14_es_en/recipe.ini").read_text()
-    assert change[0] in text
-    (folder / "recipe.ini").write_text(text.replace(*change))
-    with pytest.raises(UserError, match=re.escape(message)):
-        recipe = Recipe(folder / "recipe.ini")
-        assert recipe.parts and recipe.bpe and recipe.split_parts("test")
-        settings_of(recipe, "transformer_mlmha")
+def test_a_recipe_that_is_wrong_says_where(tmp_path, change, named):
+    path = tmp_path / "iwslt14_es_en.yaml"
+    content = (recipes_folder() / path.name).read_text()
+    assert change[0] in content
+    path.write_text(content.replace(*change, 1))
+    with pytest.raises(UserError, match=re.escape(named)) as error:
+        wrong = Recipe(path)
+        assert wrong.split_parts("test")
+        settings_of(wrong, "transformer_mlmha")
+    assert str(path) in str(error.value) and len(str(error.value).splitlines()) == 1
+
+
+def test_recipes_of_one_s_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("DC_NMT_RECIPES", str(tmp_path))
+    assert tasks() == {}
+    (tmp_path / "mine_en_de.yaml").write_text("title: x\npair: en-de\ndirections: [de-en]\n")
+    assert list(tasks()) == ["mine_de_en"] and load("mine_de_en").source == "de"
+    monkeypatch.setenv("DC_NMT_RECIPES", str(tmp_path / "none"))
+    with pytest.raises(UserError, match=r"DC_NMT_RECIPES: .*none"):
+        tasks()

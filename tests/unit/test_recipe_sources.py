@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from recipe_files import pack
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes.made_up import pack
 from dc_nmt_plugin.recipes.recipe import Recipe
 from dc_nmt_plugin.recipes.sources import Sources
 
@@ -65,13 +65,14 @@ def sources(tmp_path, server, monkeypatch):
     """A function: homes (the parts of addresses) and a checksum → Sources of one file, x.tgz."""
     monkeypatch.delenv("DC_NMT_MIRROR", raising=False)
 
-    def make(*homes: str, checksum: str = "", raw: Path | None = None, more: str = "") -> Sources:
+    def make(*homes: str, checksum: str = "", raw: Path | None = None,
+             more: str = "", others: str = "") -> Sources:  # fmt: skip
         root = f"http://127.0.0.1:{server.server_port}"
-        urls = "".join(f"\n    {root}/{home}/x.tgz" for home in homes)
-        path = tmp_path / "examples/made_en_de/recipe.ini"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        urls = ", ".join(f"{root}/{home}/x.tgz" for home in homes)
+        path = tmp_path / "made_en_de.yaml"
         path.write_text(
-            f"[task]\ntitle = x\npair = en-de\n[file:x.tgz]\nurls = {urls}\n{checksum}\n{more}\n"
+            "title: x\npair: en-de\nfiles:\n"
+            f"  x.tgz: {{urls: [{urls}], {', '.join(filter(None, (checksum, more)))}}}\n{others}"
         )
         lines: list[str] = []
         made = Sources(Recipe(path), raw, tmp_path / "downloads", lines.append)
@@ -82,22 +83,22 @@ def sources(tmp_path, server, monkeypatch):
 
 
 def test_fetched_once_and_verified(sources, server, tmp_path):
-    path = sources("good", checksum=f"sha256 = {SHA256}").path("x.tgz")
+    path = sources("good", checksum=f"sha256: {SHA256}").path("x.tgz")
     assert path == tmp_path / "downloads/x.tgz" and path.read_bytes() == DATA
-    sources("good", checksum=f"sha256 = {SHA256}").path("x.tgz")
+    sources("good", checksum=f"sha256: {SHA256}").path("x.tgz")
     assert server.asked == [("/good/x.tgz", None)]
     md5 = hashlib.md5(DATA).hexdigest()
-    assert sources("good", checksum=f"md5 = {md5}").path("x.tgz") == path
+    assert sources("good", checksum=f"md5: {md5}").path("x.tgz") == path
 
 
 def test_a_download_that_is_cut_off_is_continued(sources, server, tmp_path):
     with pytest.raises(UserError, match=r"connection ended after \d+ of \d+ bytes") as error:
-        sources("cut", checksum=f"sha256 = {SHA256}").path("x.tgz")
+        sources("cut", checksum=f"sha256: {SHA256}").path("x.tgz")
     assert "Put x.tgz into a folder and run the same command with --raw FOLDER" in str(error.value)
     half = len(DATA) // 2
     assert not (tmp_path / "downloads/x.tgz").exists()
     assert (tmp_path / "downloads/x.tgz.part").stat().st_size == half
-    assert sources("cut", checksum=f"sha256 = {SHA256}").path("x.tgz").read_bytes() == DATA
+    assert sources("cut", checksum=f"sha256: {SHA256}").path("x.tgz").read_bytes() == DATA
     assert server.asked[-1] == ("/cut/x.tgz", f"bytes={half}-")
 
 
@@ -112,9 +113,9 @@ def test_a_home_that_cannot_continue_starts_anew(sources, tmp_path):
 def test_another_checksum_is_refused_and_the_next_home_tried(sources, server, tmp_path):
     wrong = "0" * 64
     with pytest.raises(UserError, match=f"its sha256 is {SHA256}, and {wrong} is the published"):
-        sources("good", checksum=f"sha256 = {wrong}").path("x.tgz")
+        sources("good", checksum=f"sha256: '{wrong}'").path("x.tgz")
     assert [path.name for path in (tmp_path / "downloads").iterdir()] == []
-    found = sources("gone", "page", "good", checksum=f"sha256 = {SHA256}").path("x.tgz")
+    found = sources("gone", "page", "good", checksum=f"sha256: {SHA256}").path("x.tgz")
     assert found.read_bytes() == DATA
     assert [path for path, _ in server.asked][1:] == [
         f"/{h}/x.tgz" for h in ("gone", "page", "good")
@@ -139,7 +140,7 @@ def test_a_mirror_of_ones_own_comes_first(sources, server, monkeypatch):
 
 def test_when_all_homes_are_gone_the_user_is_told_what_to_put_where(sources, tmp_path):
     with pytest.raises(UserError) as error:
-        sources("gone", "page", more="note = Ask its makers.").path("x.tgz")
+        sources("gone", "page", more="note: Ask its makers.").path("x.tgz")
     lines = str(error.value).splitlines()
     assert lines[0] == "x.tgz: cannot be fetched:"
     assert "/gone/x.tgz: HTTP Error 404" in lines[1] and "something else" in lines[2]
@@ -155,15 +156,15 @@ def test_files_of_the_user_come_first_and_are_verified_too(sources, server, tmp_
         sources("good", raw=raw)
     raw.mkdir()
     (raw / "mine.tgz").write_bytes(DATA)
-    found = sources("good", raw=raw, more="also = mine.tgz", checksum=f"sha256 = {SHA256}")
+    found = sources("good", raw=raw, more="also: [mine.tgz]", checksum=f"sha256: {SHA256}")
     assert found.path("x.tgz") == raw / "mine.tgz" and not server.asked
     (raw / "x.tgz").write_bytes(b"x")
     with pytest.raises(UserError, match=r"raw/x.tgz: its sha256 is"):
-        sources("good", raw=raw, checksum=f"sha256 = {SHA256}").path("x.tgz")
+        sources("good", raw=raw, checksum=f"sha256: {SHA256}").path("x.tgz")
 
 
 def test_a_file_inside_another(sources, tmp_path):
-    more = "[file:a.en]\ninside = x.tgz a.en\n[file:b.en]\ninside = x.tgz b.en\n"
-    assert sources("good", more=more).path("a.en").read_bytes().startswith(b"one\ntwo\n")
+    others = "".join(f"  {name}: {{inside: [x.tgz, {name}]}}\n" for name in ("a.en", "b.en"))
+    assert sources("good", others=others).path("a.en").read_bytes().startswith(b"one\ntwo\n")
     with pytest.raises(UserError, match=r"x.tgz: has no b.en; it has a.en"):
-        sources("good", more=more).path("b.en")
+        sources("good", others=others).path("b.en")

@@ -8,33 +8,33 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import recipe_files
-from dc_nmt_plugin.recipes.pieces import check_positions, clean_pieces, longest_pieces
-from recipe_files import unchecked_examples, write_files
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.machine import GIB
+from dc_nmt_plugin.recipes import made_up
 from dc_nmt_plugin.recipes import text as text_module
+from dc_nmt_plugin.recipes.cleaning import check_positions, clean_pieces, longest_pieces
 from dc_nmt_plugin.recipes.corpora import Corpora
-from dc_nmt_plugin.recipes.recipe import Recipe, load
+from dc_nmt_plugin.recipes.made_up import unchecked_recipes, write_files
+from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import make_text, say_disk
 from dc_nmt_plugin.text.preparation import TextSettings, fits, tokenise
 
-RECIPES = [path.parent.name for path in sorted(Path("examples").glob("*/recipe.ini"))]
+RECIPES = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
 
 
 class Prepared:
     """A recipe's text in a folder of its own."""
 
     def __init__(self, folder: Path, name: str, change: tuple[str, str] | None = None) -> None:
-        examples = unchecked_examples(folder / "examples")
+        recipes = unchecked_recipes(folder / "recipes")
         if change:
-            path = examples / name / "recipe.ini"
+            path = recipes / f"{name}.yaml"
             text = path.read_text(encoding="utf-8")
             assert change[0] in text
             path.write_text(text.replace(*change), encoding="utf-8")
-        self.folder, self.recipe = folder, load(name, examples)
+        self.folder, self.recipe = folder, load(name, recipes)
         self.counts = write_files(self.recipe, folder / "raw")
         self.lines: list[str] = []
 
@@ -60,7 +60,7 @@ def test_every_recipe_s_text(tmp_path, name):
         assert counts["valid"] == made["valid"] and 0.8 * made["train"] < counts["train"]
     else:
         assert counts["train"] + counts["valid"] <= made["train"]
-    settings = recipe.text_settings
+    settings = recipe.task.text
     for split, count in counts.items():
         for language in recipe.pair:
             raw, tokens = (
@@ -70,7 +70,7 @@ def test_every_recipe_s_text(tmp_path, name):
             assert len(raw) == len(tokens) == count and all(raw) and all(tokens)
             if settings.casing == "lower":
                 assert tokens == [line.lower() for line in tokens]
-            if language != "zh" and split == "test" and settings.undo != "none":
+            if language != "zh" and split == "test" and settings.undone != "none":
                 assert " ." not in "".join(raw) and "&apos;" not in "".join(raw)
             assert not any("  " in line for line in tokens)
     train = zip(*(prepared.text(f"tokenised/train.{la}") for la in recipe.pair), strict=True)
@@ -122,9 +122,9 @@ def test_random_validation_is_the_same_every_time_and_apart(tmp_path):
     again = Prepared(tmp_path / "b", "iwslt14_de_en", change)
     again.make()
     assert again.text("valid.de") == valid
-    ini = tmp_path / "b/examples/iwslt14_de_en/recipe.ini"
-    ini.write_text(ini.read_text().replace("seed = 1", "seed = 2"))
-    again.recipe = Recipe(ini)
+    path = tmp_path / "b/recipes/iwslt14_de_en.yaml"
+    path.write_text(path.read_text().replace("seed: 1", "seed: 2"))
+    again.recipe = Recipe(path)
     again.make()
     assert again.text("valid.de") != valid
 
@@ -137,7 +137,7 @@ def test_fairseq_s_split_takes_every_23rd_and_has_tedx(tmp_path):
 
 
 def test_a_tokenised_corpus_is_not_tokenised_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(recipe_files, "made_up", lambda *_: [("It's here & there.", "Nó ở đây.")])
+    monkeypatch.setattr(made_up, "made_up", lambda *_: [("It's here & there.", "Nó ở đây.")])
     prepared = Prepared(tmp_path, "iwslt15_en_vi")
     prepared.make()
     assert set(prepared.text("tokenised/test.en")) == {"It &apos;s here &amp; there ."}
@@ -146,7 +146,7 @@ def test_a_tokenised_corpus_is_not_tokenised_again(tmp_path, monkeypatch):
 
 def test_fairseq_s_test_sets_have_plain_apostrophes(tmp_path, monkeypatch):
     pairs = [(f"So geht’s {n}.", f"That’s it {n}.") for n in range(200)]
-    monkeypatch.setattr(recipe_files, "made_up", lambda *_: pairs)
+    monkeypatch.setattr(made_up, "made_up", lambda *_: pairs)
     prepared = Prepared(tmp_path, "iwslt14_de_en_fairseq")
     prepared.make()
     assert all("That's it" in line for line in prepared.text("test.en"))
@@ -201,9 +201,7 @@ def test_a_missing_member_and_an_optional_corpus(tmp_path):
     assert prepared.make()["train"] == 150
     (tmp_path / "raw/UNPC-en-zh.txt.zip").unlink()
     (tmp_path / "work/un.read.json").unlink()
-    section = prepared.recipe.sections["file:UNPC-en-zh.txt.zip"]
-    section.values["urls"] = "http://127.0.0.1:9/none"
-    del prepared.recipe.__dict__["files"]
+    prepared.recipe.task.files["UNPC-en-zh.txt.zip"].urls = ["http://127.0.0.1:9/none"]
     with pytest.raises(UserError, match=r"Put UNPC-en-zh.txt.zip into .*raw and run the same"):
         prepared.make()
 

@@ -8,10 +8,10 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from dc_nmt_plugin.papers.ini import read_ini
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.papers.ini import read_ini
 from dc_nmt_plugin.papers.reader import read_file
 from dc_nmt_plugin.papers.register import DATA, DOCUMENTS, find_item, read_document, read_register
 from dc_nmt_plugin.papers.schema import MEASURES, SCORES, STATES, TASKS

@@ -7,8 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-
 from dc_nmt_plugin.papers.ini import read_ini
+
 from dc_nmt_plugin.papers.parameter_tables import PARAMETER_TABLES
 from dc_nmt_plugin.papers.register import find_item, read_register
 from dc_nmt_plugin.papers.run import flags_of, training_of

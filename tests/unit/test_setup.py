@@ -57,7 +57,7 @@ def wheel_metadata(wheel, name):
 
 def test_wheel_holds_every_module_the_register_and_nothing_else(wheel):
     package = ROOT / "dc_nmt_plugin"
-    files = [*package.rglob("*.py"), *(package / "papers" / "data").glob("*.yaml")]
+    files = [path for kind in ("*.py", "*.yaml") for path in package.rglob(kind)]
     expected = {str(path.relative_to(ROOT)) for path in files}
     built = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert built == expected

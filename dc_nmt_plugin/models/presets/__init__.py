@@ -16,7 +16,7 @@ from ..transformer.config import TransformerConfig
 from ..transformer.model import MODEL_NAME as TRANSFORMER
 from ..transformer.model import TransformerModel
 from . import recurrent, transformer
-from .family import Family, Settings
+from .family import Family, FlagValues
 from .transformer import SIZES
 
 FAMILIES = (*transformer.FAMILIES, *recurrent.FAMILIES)
@@ -59,7 +59,7 @@ def architectures() -> dict[str, Architecture]:
     return result
 
 
-def _fits(model: str, settings: Settings) -> bool:
+def _fits(model: str, settings: FlagValues) -> bool:
     """Whether a variant exists at a size: auxiliary decoders need enough encoder layers."""
     cfg = MODELS[model][1]()
     for name, value in settings.items():

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Settings = Mapping[str, Any]
+FlagValues = Mapping[str, Any]
+"""Field of a model's configuration → value."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..transformer.config import SOURCE_FEATURES
+from ..transformer.axes import SOURCE_FEATURES
 from ..transformer.model import MODEL_NAME
 from .family import Family
 

@@ -33,12 +33,12 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         output_projection: C → vocabulary, possibly tied to the embeddings
         max_target_positions: longest target, in tokens
         auxiliary: encoder layer (1-based) → the auxiliary decoder attached to it
-        fusion: whether the main decoder's layers fuse the auxiliary decoders' states (AIF)
 
     Attributes:
         decode_with: None for the main decoder, or the encoder layer of the auxiliary decoder to
             decode with; set at decoding time
-        fusion: set to False at decoding time for the thesis's ind-decoder
+        fuse: whether the main decoder's layers read the auxiliary decoders' states (AIF); set to
+            False, they act as if the fusion's weights were zero: the thesis's ind-decoder
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         *,
         max_target_positions: int,
         auxiliary: Mapping[int, DecoderStack] | None = None,
-        fusion: bool = False,
     ) -> None:
         super().__init__(dictionary)
         self.embedding = embedding
@@ -61,13 +60,18 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         self.auxiliary = nn.ModuleDict(
             {str(layer): decoder for layer, decoder in sorted((auxiliary or {}).items())}
         )
-        self.fusion = fusion
+        self.fuse = self.can_fuse
         self.decode_with: int | None = None
         self.need_attn = False
 
     @property
     def embed_tokens(self) -> nn.Embedding:
         return self.embedding.tokens
+
+    @property
+    def can_fuse(self) -> bool:
+        """Whether the main decoder's layers were built to read the auxiliary decoders."""
+        return any(layer.fusion is not None for layer in self.layers)
 
     @property
     def layers(self) -> nn.ModuleList:
@@ -130,13 +134,13 @@ class TransformerDecoder(FairseqIncrementalDecoder):
                 source = encoder_out.of_auxiliary(int(key))
                 auxiliary[int(key)] = run(stack, source, None)[-1]
 
-        if self.fusion:
+        if self.fuse:
             run_auxiliary()
-        fused = list(auxiliary.values()) if self.fusion else None
+        fused = list(auxiliary.values()) if self.fuse else None
         features, extra = self._with_attention(
             self.stack, lambda: run(self.stack, encoder_out, fused)
         )
-        if with_auxiliary and not self.fusion:
+        if with_auxiliary and not self.fuse:
             run_auxiliary()
         extra["auxiliary"] = auxiliary
         return features, extra

@@ -24,14 +24,14 @@ class TransformerEncoder(FairseqEncoder):
         embedding: tokens to vectors
         stack: the layers
         max_source_positions: longest source, in tokens
-        source_layers: the layers (1-based, lowest first) that the main decoder reads
+        read_layers: the layers (1-based, lowest first) that the main decoder reads
         aggregation: turns their outputs into one, or None
         auxiliary_layers: the layers that auxiliary decoders are attached to
         tap_norms: layer number → norm of a lower layer's output where it leaves the stack; only
             in pre-norm, whose lower layers are not normalised
 
     Attributes:
-        masked_layers: source layers replaced by zeros (thesis 3.5.4); set at decoding time
+        masked_layers: those of them replaced by zeros (thesis 3.5.4); set at decoding time
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class TransformerEncoder(FairseqEncoder):
         stack: LayerStack,
         *,
         max_source_positions: int,
-        source_layers: Sequence[int],
+        read_layers: Sequence[int],
         aggregation: nn.Module | None = None,
         auxiliary_layers: Sequence[int] = (),
         tap_norms: nn.ModuleDict | None = None,
@@ -51,7 +51,7 @@ class TransformerEncoder(FairseqEncoder):
         self.stack = stack
         self.padding_idx: int = dictionary.pad()
         self.max_source_positions = max_source_positions
-        self.source_layers = list(source_layers)
+        self.read_layers = list(read_layers)
         self.aggregation = aggregation
         self.auxiliary_layers = list(auxiliary_layers)
         self.tap_norms = tap_norms
@@ -82,8 +82,8 @@ class TransformerEncoder(FairseqEncoder):
         x = mask.zero_padding(self.embedding(src_tokens))  # (B, M, C)
         history = LayerHistory(mask)
         outputs = list(self.stack.outputs(x, history, lambda layer, h: layer(h, mask, history)))
-        features = [self._tap(outputs, layer) for layer in self.source_layers]
-        features = mask_layers(features, self.masked_layers, self.source_layers)
+        features = [self._tap(outputs, layer) for layer in self.read_layers]
+        features = mask_layers(features, self.masked_layers, self.read_layers)
         if self.aggregation is not None:
             features = [self.aggregation(features)]
         auxiliary = {layer: self._tap(outputs, layer) for layer in self.auxiliary_layers}

@@ -1,4 +1,4 @@
-"""Self-attention kinds (axis A) and source features (axis B) by name."""
+"""Modules of the axes' values: self-attention (A) and what the decoder attends to (B)."""
 
 from __future__ import annotations
 
@@ -6,46 +6,21 @@ from typing import Any
 
 from torch import nn
 
-from ...modules.context_aware import ContextAwareSelfAttention
-from ...modules.core.attention import SelfAttention, SourceAttention
-from ...modules.cross_aggregation import CrossAggregationSelfAttention
-from ...modules.dual_context import DualContextAttention
-from ...modules.layer_aggregation import (
-    CombineAggregation,
-    IterativeCombineAggregation,
-    IterativeLinearAggregation,
-    LinearAggregation,
-)
+from ...modules.core.attention import SourceAttention
 from ...modules.multi_layer_attention import MultiLayerAttention
-from .config import MULTI_LAYER_ATTENTIONS, TransformerConfig
+from .axes import SELF_ATTENTION_KINDS, SOURCE_FEATURES, Options
+from .config import TransformerConfig
 
 
 def build_self_attention(cfg: TransformerConfig, side: str, layer: int) -> nn.Module:
     """The self-attention of layer `layer` (1-based) of ``encoder`` or ``decoder``."""
-    kind = cfg.kind_of(side, layer)
-    common: dict[str, Any] = {
-        "embed_dim": getattr(cfg, f"{side}_embed_dim"),
-        "num_heads": getattr(cfg, f"{side}_attention_heads"),
-        "dropout": cfg.attention_dropout,
-    }
-    if kind == "dual_context":
-        return DualContextAttention(
-            **common, kernel_size=cfg.dc_kernel_size, residual_dropout=cfg.dropout
-        )
-    if kind == "context_aware":
-        return ContextAwareSelfAttention(
-            **common, layer=layer, context=cfg.ctx_context, on=cfg.ctx_on
-        )
-    if kind == "cross_aggregation":
-        return CrossAggregationSelfAttention(
-            **common,
-            routing=cfg.xagg_routing,
-            init=cfg.xagg_init,
-            iterations=cfg.xagg_iterations,
-            head_weights=cfg.xagg_head_weights,
-            checkpoint=cfg.xagg_checkpoint,
-        )
-    return SelfAttention(**common)
+    kind = SELF_ATTENTION_KINDS[cfg.kind_of(side, layer)]
+    return kind.module(
+        embed_dim=getattr(cfg, f"{side}_embed_dim"),
+        num_heads=getattr(cfg, f"{side}_attention_heads"),
+        dropout=cfg.attention_dropout,
+        **_values(cfg, kind.options, layer=layer),
+    )
 
 
 def build_source_attention(cfg: TransformerConfig, *, single: bool = False) -> nn.Module:
@@ -61,30 +36,24 @@ def build_source_attention(cfg: TransformerConfig, *, single: bool = False) -> n
         "num_heads": cfg.decoder_attention_heads,
         "dropout": cfg.attention_dropout,
     }
-    if single or cfg.source_features not in MULTI_LAYER_ATTENTIONS:
+    several = SOURCE_FEATURES[cfg.source_features].attention
+    if single or several is None:
         return SourceAttention(**common)
-    joint, summed = cfg.source_features[2], cfg.source_features[3]  # M-Ū0Ū1
-    return MultiLayerAttention(
-        **common,
-        num_layers=cfg.num_source_layers,
-        joint_weights=joint == "0",
-        sum_contexts=summed == "1",
-    )
+    return MultiLayerAttention(**common, num_layers=cfg.num_source_layers, **several)
 
 
 def build_aggregation(cfg: TransformerConfig) -> nn.Module | None:
     """What turns several encoder layers into one source representation; None for the others."""
-    sizes: dict[str, Any] = {
-        "embed_dim": cfg.encoder_embed_dim,
-        "num_layers": cfg.num_source_layers,
-    }
-    combine = {**sizes, "ffn_dim": cfg.encoder_ffn_embed_dim, "dropout": cfg.dropout}
-    if cfg.source_features == "s-agg":
-        return LinearAggregation(**sizes)
-    if cfg.source_features == "iter-s-agg":
-        return IterativeLinearAggregation(**sizes)
-    if cfg.source_features == "c-agg":
-        return CombineAggregation(**combine)
-    if cfg.source_features == "iter-c-agg":
-        return IterativeCombineAggregation(**combine)
-    return None
+    features = SOURCE_FEATURES[cfg.source_features]
+    if features.aggregation is None:
+        return None
+    return features.aggregation(
+        embed_dim=cfg.encoder_embed_dim,
+        num_layers=cfg.num_source_layers,
+        **_values(cfg, features.options),
+    )
+
+
+def _values(cfg: TransformerConfig, options: Options, **more: Any) -> dict[str, Any]:
+    settings = {**vars(cfg), **more}
+    return {keyword: settings[name] for keyword, name in options.items()}

@@ -62,7 +62,7 @@ class EncoderLayer(Layer):
     """Self-attention and feed-forward network.
 
     Args:
-        self_attn: any self-attention kind (axis A); ``modules.core.attention.SelfAttentionKind``
+        self_attn: any self-attention kind (axis A), see ``modules.core.self_attention``
         options: of :class:`Layer`
     """
 
@@ -120,7 +120,7 @@ class DecoderLayer(Layer):
             source: what to attend to
             history: inputs of this and all lower layers
             state: the decoding session, or None
-            auxiliary: final states (R, T, C) of the auxiliary decoders to fuse
+            auxiliary: final states (R, T, C) of the auxiliary decoders to fuse, or None
 
         Returns:
             (R, T, C)
@@ -130,7 +130,7 @@ class DecoderLayer(Layer):
             self.self_attn_layer_norm,
             lambda r: self.self_attn(r, mask, history=history, state=state),
         )
-        if self.fusion is not None:
+        if self.fusion is not None and auxiliary is not None:
             x = self.fusion(x, auxiliary)
         x = self.residual(
             x, self.encoder_attn_layer_norm, lambda r: self.encoder_attn(r, source, state=state)

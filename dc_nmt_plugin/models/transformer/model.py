@@ -111,16 +111,16 @@ def build_encoder(
         EncoderLayer(build_self_attention(cfg, "encoder", layer), **_layer_options(cfg, "encoder"))
         for layer in range(1, cfg.encoder_layers + 1)
     ]
-    source_layers = top_layers(cfg.encoder_layers, cfg.num_source_layers)
+    read_layers = top_layers(cfg.encoder_layers, cfg.num_source_layers)
     return TransformerEncoder(
         dictionary,
         _embedding(cfg, "encoder", tokens, cfg.max_source_positions),
         LayerStack(layers, **_stack_options(cfg, "encoder")),
         max_source_positions=cfg.max_source_positions,
-        source_layers=source_layers,
+        read_layers=read_layers,
         aggregation=build_aggregation(cfg),
         auxiliary_layers=cfg.auxiliary_layers,
-        tap_norms=_tap_norms(cfg, {*source_layers, *cfg.auxiliary_layers}),
+        tap_norms=_tap_norms(cfg, {*read_layers, *cfg.auxiliary_layers}),
     )
 
 
@@ -148,7 +148,6 @@ def build_decoder(
         _output_projection(cfg, tokens),
         max_target_positions=cfg.max_target_positions,
         auxiliary=auxiliary,
-        fusion=cfg.aux_fusion,
     )
 
 

@@ -1,4 +1,4 @@
-"""Multi-head attention, the one that all other modules use.
+"""Multi-head attention, the one that all other modules use, and attention to the source.
 
 Shapes: B sequences, T queries, S keys, C model width, H heads, K = C / H width of a head;
 R = (sentences × beam) hypotheses and M source positions when decoding.
@@ -7,43 +7,16 @@ R = (sentences × beam) hypotheses and M source positions when decoding.
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .dropout import dropout as drop
-from .history import LayerHistory
 from .initial_weights import input_projection, output_projection
-from .masks import SequenceMask
 from .recording import Recordable
 from .source import Source
-from .state import State, Stateful
-
-
-class SelfAttentionKind(Protocol):
-    """What a layer expects of any self-attention (axis A): the sublayer without its residual."""
-
-    def __call__(
-        self,
-        x: Tensor,
-        mask: SequenceMask,
-        *,
-        history: LayerHistory | None = None,
-        state: State | None = None,
-    ) -> Tensor:
-        """
-        Args:
-            x: (B, T, C) the layer's input; when decoding (`state` given) the new position, T = 1
-            mask: padding and causality of x
-            history: inputs of this and all lower layers, this layer's last
-            state: the decoding session, or None
-
-        Returns:
-            (B, T, C)
-        """
-        ...
+from .state import State
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -113,69 +86,6 @@ def attend(
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
-class SelfAttention(Recordable, Stateful):
-    """Standard multi-head self-attention.
-
-    The three input projections are one matrix product. `in_proj` stacks [W_q; W_k; W_v].
-
-    Args:
-        embed_dim: model width C
-        num_heads: heads H; must divide C
-        dropout: dropout of the attention weights
-        bias: whether the projections have biases
-    """
-
-    def __init__(
-        self, *, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True
-    ) -> None:
-        super().__init__()
-        self.num_heads = num_heads
-        self.dropout = dropout
-        self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
-        self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
-
-    def forward(
-        self,
-        x: Tensor,
-        mask: SequenceMask,
-        *,
-        history: LayerHistory | None = None,
-        state: State | None = None,
-    ) -> Tensor:
-        """See :class:`SelfAttentionKind`; records ``weights`` (B, H, T, S)."""
-        query, key, value = (
-            split_heads(part, self.num_heads) for part in self.in_proj(x).chunk(3, dim=-1)
-        )
-        if state is not None:
-            key, value = append_to_cache(self.slot(state), key=key, value=value)
-        output, weights = attend(
-            query,
-            key,
-            value,
-            allowed=mask.allowed,
-            causal=mask.is_causal and state is None,
-            dropout=self.dropout if self.training else 0.0,
-            need_weights=self.is_recording,
-        )
-        if weights is not None:
-            self.record(weights=weights)
-        projected: Tensor = self.out_proj(merge_heads(output))
-        return projected  # (B, T, C)
-
-
-def append_to_cache(slot: dict[str, Tensor], **new: Tensor) -> list[Tensor]:
-    """Append one step to cached tensors along their third axis: (R, H, t, K) + (R, H, 1, K).
-
-    They are kept as one tensor with all heads side by side, so that appending and beam search's
-    reordering are one copy each, however many there are.
-    """
-    stacked = torch.cat(list(new.values()), dim=1)  # (R, n * H, 1, K)
-    if "heads" in slot:
-        stacked = torch.cat([slot["heads"], stacked], dim=2)
-    slot["heads"] = stacked
-    return list(stacked.chunk(len(new), dim=1))
-
-
 class SourceAttention(Recordable):
     """Encoder-decoder attention over one source representation.
 
@@ -239,7 +149,7 @@ class SourceAttention(Recordable):
             value,
             allowed=source.allowed,
             dropout=self.dropout if self.training else 0.0,
-            need_weights=self.is_recording,
+            need_weights=self.wants("weights"),
         )
         if weights is not None:
             self.record(weights=source.rows_of(weights, length))

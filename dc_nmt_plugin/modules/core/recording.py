@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from torch import Tensor, nn
@@ -13,25 +13,32 @@ Records = dict[str, dict[str, Tensor]]
 class Recordable(nn.Module):
     """A module that can tell what it computed inside.
 
-    Inside ``with recording(model) as records:`` a module's :meth:`record` stores detached tensors;
-    outside, :attr:`is_recording` is false and nothing is computed for it.
+    Inside ``with recording(model) as records:`` a module's :meth:`record` stores detached tensors.
+    What is computed for that alone, a module computes only where it :meth:`wants` to.
     """
 
     _records: dict[str, Tensor] | None = None
+    _names: Collection[str] | None = None  # None: all
 
-    @property
-    def is_recording(self) -> bool:
-        return self._records is not None
+    def wants(self, name: str) -> bool:
+        """Whether a tensor of this name is being recorded."""
+        return self._records is not None and (self._names is None or name in self._names)
 
     def record(self, **tensors: Tensor) -> None:
-        """Store tensors under their names (the last forward pass wins); no-op unless recording."""
+        """Store the wanted ones of these tensors (the last forward pass wins)."""
         if self._records is not None:
-            self._records.update({name: tensor.detach() for name, tensor in tensors.items()})
+            self._records.update(
+                {name: tensor.detach() for name, tensor in tensors.items() if self.wants(name)}
+            )
 
 
 @contextmanager
-def recording(model: nn.Module) -> Iterator[Records]:
+def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterator[Records]:
     """Collect what every :class:`Recordable` inside `model` records.
+
+    Args:
+        model: the modules that record
+        names: of the tensors to record; None for all
 
     Yields:
         {module name: {tensor name: tensor}}, filled by the forward passes run inside
@@ -40,8 +47,8 @@ def recording(model: nn.Module) -> Iterator[Records]:
     records: Records = {}
     try:
         for name, module in modules.items():
-            module._records = records.setdefault(name, {})
+            module._records, module._names = records.setdefault(name, {}), names
         yield records
     finally:
         for module in modules.values():
-            module._records = None
+            module._records = module._names = None

@@ -1,1 +1,31 @@
-"""What the mechanisms record, reduced to the numbers that their papers look at."""
+"""What the mechanisms record, reduced to the numbers that their papers look at.
+
+One file a mechanism. A model has the diagnostics of all mechanisms whose modules it has: they are
+found from what it records, whatever the architecture is called.
+"""
+
+from ..core.recording import Records
+from . import divergence, gates, head_weights, previous_words, source_shares
+from .records import Batch, Diagnostic, Totals
+
+DIAGNOSTICS: tuple[Diagnostic, ...] = (
+    divergence.DIAGNOSTIC,
+    gates.DIAGNOSTIC,
+    head_weights.DIAGNOSTIC,
+    source_shares.DIAGNOSTIC,
+    previous_words.DIAGNOSTIC,
+)
+NEEDED = frozenset(name for diagnostic in DIAGNOSTICS for name in diagnostic.needs)
+"""The tensors to record for all of them; attention whose weights none needs stays fused."""
+
+
+def diagnose(records: Records, batch: Batch) -> Totals:
+    """Every diagnostic of one batch, name → (sum, count)."""
+    return {
+        name: pair
+        for diagnostic in DIAGNOSTICS
+        for name, pair in diagnostic.totals(records, batch).items()
+    }
+
+
+__all__ = ["DIAGNOSTICS", "NEEDED", "Batch", "Diagnostic", "Totals", "diagnose"]

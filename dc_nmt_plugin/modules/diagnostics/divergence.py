@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..core.recording import Records
+from .records import Batch, Diagnostic, Totals, layer_records, pool
+
 
 def attention_divergence(
     global_weights: Tensor, local_weights: Tensor, padding: Tensor | None = None
@@ -32,3 +35,22 @@ def attention_divergence(
 def _kl(p: Tensor, q: Tensor) -> Tensor:
     """Σ_x P log P - Σ_x P log Q over the last axis, with 0 log 0 = 0: Eq. (12)."""
     return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(dim=-1)
+
+
+def layer_divergences(records: Records, batch: Batch) -> Totals:
+    """``dv_encoder_l`` is eq. (11) for layer l, per query row; ``dv_encoder`` the mean over the
+    side's layers, E_d of eq. (13).
+    """
+    result: Totals = {}
+    for side, layer, tensors in layer_records(records, "self_attn"):
+        if "local_weights" in tensors:
+            total, rows = attention_divergence(
+                tensors["global_weights"], tensors["local_weights"], batch.padding(side)
+            )
+            result[f"dv_{side}_{layer}"] = (total, rows)
+            # every layer has the same rows, so the pooled mean is the mean over layers, Eq. (13)
+            pool(result, f"dv_{side}", total, rows)
+    return result
+
+
+DIAGNOSTIC = Diagnostic(needs=("global_weights", "local_weights"), totals=layer_divergences)

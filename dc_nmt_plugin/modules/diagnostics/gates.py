@@ -1,7 +1,6 @@
 """Mean gates of context-aware self-attention, from what its modules record.
 
-Context-aware self-attention (AAAI 2019), Figs 2-4. Everything comes as (sum, count), so that the
-totals of batches and of workers can be added and divided once, exactly.
+Context-aware self-attention (AAAI 2019), Figs 2-4.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from ..core.recording import Records
+from .records import Batch, Diagnostic, Totals, layer_records, pool
 
 GATES = ("lambda_q", "lambda_k")
 
@@ -26,24 +26,18 @@ def token_total(values: Tensor, padding: Tensor | None) -> tuple[float, int]:
     return float(values.masked_fill(padding, 0.0).sum()), int((~padding).sum())
 
 
-def gate_totals(
-    records: Records, padding: Tensor | None, prefix: str = ""
-) -> dict[str, tuple[float, int]]:
-    """Sum and number of the gates λ_Q, λ_K over real tokens, for every layer that has them.
-
-    Args:
-        records: of one forward pass inside :func:`~dc_nmt_plugin.modules.core.recording.recording`
-        padding: (B, T) bool of the sequences that these modules ran on, True at padding, or None
-        prefix: only modules whose name starts with it (encoder and decoder have paddings of
-            their own), e.g. ``"encoder."``
-
-    Returns:
-        {"<module name>.lambda_q": (sum, count), …}
+def mean_gates(records: Records, batch: Batch) -> Totals:
+    """``lambda_q_encoder_l`` and ``lambda_k_encoder_l`` are layer l's gates over real tokens;
+    ``lambda_q_encoder`` and ``lambda_k_encoder`` the mean over the side's layers.
     """
-    return {
-        f"{module}.{gate}": token_total(tensors[gate], padding)
-        for module, tensors in records.items()
-        if module.startswith(prefix)
-        for gate in GATES
-        if gate in tensors
-    }
+    result: Totals = {}
+    for side, layer, tensors in layer_records(records, "self_attn"):
+        for gate in GATES:
+            if gate in tensors:
+                total, count = token_total(tensors[gate], batch.padding(side))
+                result[f"{gate}_{side}_{layer}"] = (total, count)
+                pool(result, f"{gate}_{side}", total, count)
+    return result
+
+
+DIAGNOSTIC = Diagnostic(needs=GATES, totals=mean_gates)

@@ -1,13 +1,12 @@
-"""Head weights and added logits of cross aggregation, from what its modules record.
-
-Everything comes as (sum, count), so that the totals of batches and of workers can be added and
-divided once, exactly.
-"""
+"""Head weights and added logits of cross aggregation, from what its modules record."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+
+from ..core.recording import Records
+from .records import Batch, Diagnostic, Totals, layer_records
 
 
 def head_weight_totals(head_weights: Tensor) -> tuple[list[float], int]:
@@ -42,3 +41,24 @@ def added_norm_total(added_norm: Tensor, padding: Tensor | None) -> tuple[float,
         return float(values.sum()), values.numel()
     real = int((~padding).sum()) * values.size(1)
     return float(values.masked_fill(padding[:, None, :], 0.0).sum()), real
+
+
+def routing_totals(records: Records, batch: Batch) -> Totals:
+    """``head_weight_l_h`` is layer l's mean weight of head h (eq. 13), ``head_entropy_l`` the mean
+    entropy of Λ in nats, ``added_norm_l`` the mean norm of Ω over heads and real positions.
+    """
+    result: Totals = {}
+    for side, layer, tensors in layer_records(records, "self_attn"):
+        if "added_norm" in tensors:
+            result[f"added_norm_{layer}"] = added_norm_total(
+                tensors["added_norm"], batch.padding(side)
+            )
+        if "head_weights" in tensors:
+            sums, count = head_weight_totals(tensors["head_weights"])
+            for head, total in enumerate(sums, start=1):
+                result[f"head_weight_{layer}_{head}"] = (total, count)
+            result[f"head_entropy_{layer}"] = entropy_total(tensors["head_weights"])
+    return result
+
+
+DIAGNOSTIC = Diagnostic(needs=("added_norm", "head_weights"), totals=routing_totals)

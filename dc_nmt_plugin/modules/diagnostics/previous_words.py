@@ -11,9 +11,7 @@ import torch
 from torch import Tensor
 
 from ..core.recording import Records
-
-Totals = dict[str, tuple[Tensor, Tensor]]
-"""name → (sum, count)."""
+from .records import Batch, Diagnostic, Totals
 
 
 def previous_word_weights(records: Records) -> Tensor | None:
@@ -46,3 +44,14 @@ def previous_word_totals(weights: Tensor, lengths: Tensor) -> Totals:
         "previous_entropy": (entropy[counted].sum(), count),
         "previous_last": (last[counted].sum(), count),
     }
+
+
+def attention_to_previous_words(records: Records, batch: Batch) -> Totals:
+    """``previous_entropy`` is its mean entropy in nats, ``previous_last`` the mean share that falls
+    on the last word; nothing where the readout has no such attention.
+    """
+    weights = previous_word_weights(records)
+    return {} if weights is None else previous_word_totals(weights, batch.target_lengths)
+
+
+DIAGNOSTIC = Diagnostic(needs=("previous_words",), totals=attention_to_previous_words)

@@ -1,16 +1,61 @@
-"""Finding what the layers recorded."""
+"""What a diagnostic gets, and what it gives."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from ..core.recording import Records
 
+Totals = dict[str, tuple[Any, Any]]
+"""name → (sum, count), to be added up over batches and workers and divided once, exactly."""
+
 _LAYER = re.compile(r"(encoder|decoder)\.stack\.layers\.(\d+)\.(\w+)$")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a diagnostic knows of a batch beside the records.
+
+    Attributes:
+        source: (B, M) tokens that the encoder reads; a language model's own words
+        prefix: (B, T) tokens that the decoder reads; None for a language model
+        target: (B, T) tokens to predict
+        padding_idx: the padding's number
+        read_layers: numbers of the encoder layers f^1 … f^n that the main decoder reads
+    """
+
+    source: Tensor
+    prefix: Tensor | None
+    target: Tensor
+    padding_idx: int
+    read_layers: Sequence[int] = ()
+
+    def padding(self, side: str) -> Tensor:
+        """(B, T) bool, True at padding, of what the layers of ``encoder`` or ``decoder`` see."""
+        tokens = self.prefix if side == "decoder" and self.prefix is not None else self.source
+        return tokens.eq(self.padding_idx)
+
+    @property
+    def target_lengths(self) -> Tensor:
+        """(B) predictions of each sentence, the end of sentence counted."""
+        return self.target.ne(self.padding_idx).sum(dim=1)
+
+
+class Diagnostic(NamedTuple):
+    """What one mechanism's paper looks at.
+
+    Attributes:
+        needs: names of the recorded tensors that it reduces
+        totals: from the records of one batch; nothing where no module recorded those tensors
+    """
+
+    needs: tuple[str, ...]
+    totals: Callable[[Records, Batch], Totals]
 
 
 def layer_records(records: Records, sublayer: str) -> Iterator[tuple[str, int, dict[str, Tensor]]]:
@@ -21,8 +66,7 @@ def layer_records(records: Records, sublayer: str) -> Iterator[tuple[str, int, d
             yield found[1], int(found[2]) + 1, tensors
 
 
-def padding_of(sample: dict[str, Any], side: str, padding_idx: int) -> Tensor:
-    """(B, T) bool, True at padding, of the sequences that the side's layers see."""
-    key = "src_tokens" if side == "encoder" else "prev_output_tokens"
-    padding: Tensor = sample["net_input"][key].eq(padding_idx)
-    return padding
+def pool(totals: Totals, name: str, total: Any, count: Any) -> None:
+    """Add a sum and a count to what `totals` has under `name`."""
+    so_far = totals.get(name, (0, 0))
+    totals[name] = (so_far[0] + total, so_far[1] + count)

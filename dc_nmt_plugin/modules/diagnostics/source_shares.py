@@ -3,17 +3,15 @@
 For multi-layer attention (Ampomah's thesis, ch. 3) each softmax sums to one, whatever the layer,
 so the attention mass cannot tell the layers apart; the norms of their contexts, ‖c^i‖, do. For
 layer aggregation it is the norm of what f^i adds to H^a. Both are given as shares of their sum at
-a position. Everything comes as (sum, count), so that the totals of batches and of workers can be
-added and divided once, exactly.
+a position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torch import Tensor
 
 from ..core.recording import Records
+from .records import Batch, Diagnostic, Totals, pool
 
 
 def share_totals(norms: Tensor, padding: Tensor | None) -> tuple[list[float], int]:
@@ -35,46 +33,21 @@ def share_totals(norms: Tensor, padding: Tensor | None) -> tuple[list[float], in
     return [float(share) for share in shares.sum(dim=0)], int(counted.sum())
 
 
-def source_layer_totals(
-    records: Records,
-    layers: Sequence[int],
-    *,
-    source_padding: Tensor | None,
-    target_padding: Tensor | None,
-    prefix: str = "",
-) -> dict[str, tuple[float, int]]:
-    """Totals of the shares of each source layer, for each module that reads several of them.
-
-    Args:
-        records: of one forward pass inside :func:`~dc_nmt_plugin.modules.core.recording.recording`
-        layers: numbers of the encoder layers f^1 … f^n
-        source_padding: (S, M) bool, True at padding, or None
-        target_padding: (R, T) bool, True at padding, or None
-        prefix: only modules whose name starts with it, e.g. ``"decoder."``
-
-    Returns:
-        {"<module name>.source_layer_3": (sum, count), …}
+def source_shares(records: Records, batch: Batch) -> Totals:
+    """``source_layer_l`` is the share of encoder layer l, over all decoder layers that read
+    several; the shares of all layers sum to one.
     """
-    totals: dict[str, tuple[float, int]] = {}
-    for module, tensors in records.items():
-        if not module.startswith(prefix):
-            continue
+    result: Totals = {}
+    for tensors in records.values():
         if "context_norms" in tensors:
-            sums, count = share_totals(tensors["context_norms"], target_padding)
+            sums, count = share_totals(tensors["context_norms"], batch.padding("decoder"))
         elif "contributions" in tensors:
-            sums, count = share_totals(tensors["contributions"], source_padding)
+            sums, count = share_totals(tensors["contributions"], batch.padding("encoder"))
         else:
             continue
-        for layer, total in zip(layers, sums, strict=True):
-            totals[f"{module}.source_layer_{layer}"] = (total, count)
-    return totals
+        for layer, total in zip(batch.read_layers, sums, strict=True):
+            pool(result, f"source_layer_{layer}", total, count)
+    return result
 
 
-def pool_modules(totals: dict[str, tuple[float, int]]) -> dict[str, tuple[float, int]]:
-    """Totals over all modules (decoder layers): {"source_layer_3": (sum, count), …}."""
-    pooled: dict[str, tuple[float, int]] = {}
-    for name, (total, count) in totals.items():
-        layer = name.rpartition(".")[2]
-        sum_so_far, count_so_far = pooled.get(layer, (0.0, 0))
-        pooled[layer] = (sum_so_far + total, count_so_far + count)
-    return pooled
+DIAGNOSTIC = Diagnostic(needs=("context_norms", "contributions"), totals=source_shares)

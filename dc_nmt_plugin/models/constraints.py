@@ -1,0 +1,89 @@
+"""What a flag's value may be: said where the field is, checked in one place for every model."""
+
+# fairseq reads the fields' types at run time: no postponed annotations here.
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from fairseq.dataclass import FairseqDataclass
+
+from ..errors import ConfigError, choice_problem
+
+
+def flag(
+    default: Any,
+    text: str,
+    *,
+    one_of: Collection[str] = (),
+    refused: Mapping[str, str] | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+) -> Any:
+    """A field of a configuration, which is a flag too.
+
+    Args:
+        default: its value where the flag is absent
+        text: its help; the choices are added to it
+        one_of: the valid values, if they can be listed
+        refused: other values that one may expect → why they are not valid
+        at_least: the smallest valid value
+        below: what a value must be smaller than; with `at_least`
+    """
+    if one_of:
+        text = f"{text}; one of {', '.join(one_of)}"
+    valid = {"one_of": one_of, "refused": refused or {}, "at_least": at_least, "below": below}
+    return field(default=default, metadata={"help": text, **valid})
+
+
+def size(default: int, text: str) -> Any:
+    """A :func:`flag` that counts something: 1 or more."""
+    return flag(default, text, at_least=1)
+
+
+def rate(default: float, text: str) -> Any:
+    """A :func:`flag` that is a probability below 1."""
+    return flag(default, text, at_least=0, below=1)
+
+
+@dataclass
+class CheckedConfig(FairseqDataclass):
+    """A model's settings; subclasses add fields made by :func:`flag`."""
+
+    def check(self) -> None:
+        """
+        Raises:
+            ConfigError: listing everything that is wrong
+        """
+        problems = [*_wrong_values(self), *self.contradictions()]
+        if problems:
+            raise ConfigError(problems)
+
+    def contradictions(self) -> list[str]:
+        """What several fields together make impossible, one sentence each.
+
+        Single values may be wrong too: they have been found, and are not to be told twice.
+        """
+        return []
+
+
+def flag_name(name: str) -> str:
+    """``encoder_layers`` → ``--encoder-layers``."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _wrong_values(config: CheckedConfig) -> list[str]:
+    problems = []
+    for option in fields(config):
+        name, value, valid = flag_name(option.name), getattr(config, option.name), option.metadata
+        if value is None:
+            continue
+        lowest, below = valid.get("at_least"), valid.get("below")
+        if value in valid.get("refused", ()):
+            problems.append(f"{name}: {value} {valid['refused'][value]}.")
+        elif valid.get("one_of") and (problem := choice_problem(name, value, valid["one_of"])):
+            problems.append(problem)
+        elif below is not None and not lowest <= value < below:
+            problems.append(f"{name}: {value} is not in [{lowest}, {below}).")
+        elif lowest is not None and not value >= lowest:
+            problems.append(f"{name}: {value} is not at least {lowest}.")
+    return problems

@@ -1,0 +1,109 @@
+"""The values of two axes as data: self-attention kinds (A) and source features (B).
+
+A new kind is one entry: the flags' choices, the modules that are built and the variants and
+combinations that are tested all come from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+
+from ...modules.context_aware import ContextAwareSelfAttention
+from ...modules.core.self_attention import SelfAttention
+from ...modules.cross_aggregation import CrossAggregationSelfAttention
+from ...modules.dual_context import DualContextAttention
+from ...modules.layer_aggregation import (
+    CombineAggregation,
+    IterativeCombineAggregation,
+    IterativeLinearAggregation,
+    LinearAggregation,
+)
+
+Options = Mapping[str, str]
+"""Keyword of a module's constructor → the setting it takes: a field of ``TransformerConfig``, or
+``layer``, the layer's number from 1."""
+
+
+@dataclass(frozen=True)
+class SelfAttentionKind:
+    """A value of ``--encoder-self-attention`` and ``--decoder-self-attention``.
+
+    Attributes:
+        module: a :class:`~dc_nmt_plugin.modules.core.self_attention.MultiHeadSelfAttention`
+        options: what it takes beside width, heads and dropout of attention weights
+        not_in_decoders: the reason, where it cannot be causal; "" where it can
+    """
+
+    module: type[nn.Module]
+    options: Options = field(default_factory=dict)
+    not_in_decoders: str = ""
+
+
+SELF_ATTENTION_KINDS: dict[str, SelfAttentionKind] = {
+    "standard": SelfAttentionKind(SelfAttention),
+    "dual_context": SelfAttentionKind(
+        DualContextAttention, {"kernel_size": "dc_kernel_size", "residual_dropout": "dropout"}
+    ),
+    "context_aware": SelfAttentionKind(
+        ContextAwareSelfAttention, {"layer": "layer", "context": "ctx_context", "on": "ctx_on"}
+    ),
+    "cross_aggregation": SelfAttentionKind(
+        CrossAggregationSelfAttention,
+        {
+            "directions": "xagg_routing",
+            "init": "xagg_init",
+            "iterations": "xagg_iterations",
+            "head_weights": "xagg_head_weights",
+            "checkpoint": "xagg_checkpoint",
+        },
+        not_in_decoders="routes over all positions, also later ones: it exists for the encoder "
+        "only (--encoder-self-attention cross_aggregation)",
+    ),
+}
+DECODER_KINDS = tuple(
+    name for name, kind in SELF_ATTENTION_KINDS.items() if not kind.not_in_decoders
+)
+ENCODER_ONLY_KINDS = tuple(name for name in SELF_ATTENTION_KINDS if name not in DECODER_KINDS)
+
+
+@dataclass(frozen=True)
+class SourceFeatures:
+    """A value of ``--source-features``: what the main decoder's layers attend to.
+
+    Attributes:
+        aggregation: makes one representation of several encoder layers, or None
+        options: what it takes beside width and number of layers
+        attention: settings of attention to several layers, or None for attention to one
+    """
+
+    aggregation: type[nn.Module] | None = None
+    options: Options = field(default_factory=dict)
+    attention: Mapping[str, Any] | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether more than the top encoder layer can be read."""
+        return self.aggregation is not None or self.attention is not None
+
+
+def _multi_layer(*, joint_weights: bool, sum_contexts: bool) -> SourceFeatures:
+    return SourceFeatures(attention={"joint_weights": joint_weights, "sum_contexts": sum_contexts})
+
+
+_FFN = {"ffn_dim": "encoder_ffn_embed_dim", "dropout": "dropout"}
+SOURCE_FEATURES: dict[str, SourceFeatures] = {
+    "top": SourceFeatures(),
+    "s-agg": SourceFeatures(LinearAggregation),
+    "iter-s-agg": SourceFeatures(IterativeLinearAggregation),
+    "c-agg": SourceFeatures(CombineAggregation, _FFN),
+    "iter-c-agg": SourceFeatures(IterativeCombineAggregation, _FFN),
+    # M-Ū0Ū1 of the thesis
+    "m-00": _multi_layer(joint_weights=True, sum_contexts=False),
+    "m-01": _multi_layer(joint_weights=True, sum_contexts=True),
+    "m-10": _multi_layer(joint_weights=False, sum_contexts=False),
+    "m-11": _multi_layer(joint_weights=False, sum_contexts=True),
+}

@@ -1,0 +1,153 @@
+"""Self-attention: what every kind of it (axis A) shares, and the standard kind.
+
+Shapes: B sequences, T positions, C model width, H heads, K = C / H width of a head; R hypotheses
+when decoding.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from .attention import attend, merge_heads, split_heads
+from .history import LayerHistory
+from .initial_weights import input_projection, output_projection
+from .masks import SequenceMask
+from .recording import Recordable
+from .state import State, Stateful
+
+
+class MultiHeadSelfAttention(Recordable, Stateful):
+    """Base of all kinds: heads, the decoding session's cache, attending, recording.
+
+    A kind is the sublayer without its residual connection. It makes its projections and says in
+    :meth:`forward` what attends to what.
+
+    Args:
+        num_heads: heads H; must divide C
+        dropout: dropout of the attention weights
+    """
+
+    def __init__(self, *, num_heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.dropout = dropout
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: SequenceMask,
+        *,
+        history: LayerHistory | None = None,
+        state: State | None = None,
+    ) -> Tensor:
+        """
+        Args:
+            x: (B, T, C) the layer's input; when decoding (`state` given) the new position, T = 1
+            mask: padding and causality of x
+            history: inputs of this and all lower layers, this layer's last
+            state: the decoding session, or None
+
+        Returns:
+            (B, T, C)
+        """
+        raise NotImplementedError
+
+    def heads(self, projected: Tensor, parts: int) -> list[Tensor]:
+        """(B, T, parts · C) → `parts` tensors (B, H, T, K)."""
+        return [split_heads(part, self.num_heads) for part in projected.chunk(parts, dim=-1)]
+
+    def with_past(self, state: State | None, *new: Tensor) -> list[Tensor]:
+        """Keys and values of all steps so far: `new` itself unless decoding.
+
+        They are kept as one tensor with all heads side by side, so that appending a step and beam
+        search's reordering are one copy each, however many there are.
+
+        Args:
+            state: the decoding session, or None
+            new: (R, H, 1, K) each, in the same order at every step
+
+        Returns:
+            (R, H, t, K) each
+        """
+        if state is None:
+            return list(new)
+        slot = self.slot(state)
+        stacked = torch.cat(new, dim=1)  # (R, n · H, 1, K)
+        if "heads" in slot:
+            stacked = torch.cat([slot["heads"], stacked], dim=2)
+        slot["heads"] = stacked
+        return list(stacked.chunk(len(new), dim=1))
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: SequenceMask,
+        state: State | None,
+        *,
+        record: str = "weights",
+    ) -> Tensor:
+        """softmax(q kᵀ / √K) v, the heads' outputs side by side.
+
+        Args:
+            query: (B, H, T, K)
+            key, value: (B, H, S, K); S = T unless decoding
+            mask: padding and causality of the positions
+            state: the decoding session, or None
+            record: name under which the weights (B, H, T, S) are recorded
+
+        Returns:
+            (B, T, C)
+        """
+        output, weights = attend(
+            query,
+            key,
+            value,
+            allowed=mask.allowed,
+            causal=mask.is_causal and state is None,
+            dropout=self.dropout if self.training else 0.0,
+            need_weights=self.wants(record),
+        )
+        if weights is not None:
+            self.record(**{record: weights})
+        return merge_heads(output)
+
+
+class SelfAttention(MultiHeadSelfAttention):
+    """Standard multi-head self-attention, and the base of kinds with its projections.
+
+    The three input projections are one matrix product. `in_proj` stacks [W_q; W_k; W_v].
+
+    Args:
+        embed_dim: model width C
+        num_heads: heads H; must divide C
+        dropout: dropout of the attention weights
+        bias: whether the projections have biases
+    """
+
+    def __init__(
+        self, *, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__(num_heads=num_heads, dropout=dropout)
+        self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
+        self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: SequenceMask,
+        *,
+        history: LayerHistory | None = None,
+        state: State | None = None,
+    ) -> Tensor:
+        """See :class:`MultiHeadSelfAttention`; records ``weights`` (B, H, T, S)."""
+        query, key, value = self.project(x, history, state)
+        key, value = self.with_past(state, key, value)
+        output: Tensor = self.out_proj(self.attend(query, key, value, mask, state))
+        return output  # (B, T, C)
+
+    def project(self, x: Tensor, history: LayerHistory | None, state: State | None) -> list[Tensor]:
+        """Queries, keys and values of x (B, T, C), each (B, H, T, K)."""
+        return self.heads(self.in_proj(x), 3)

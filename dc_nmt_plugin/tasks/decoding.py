@@ -1,0 +1,109 @@
+"""What the flags for decoding change in a loaded model; each can be changed back.
+
+A model that does not have what a flag is about is refused, by the flag's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import ConfigError
+
+MAIN = "main"
+
+
+def decoders(model: Any) -> dict[str, int | None]:
+    """Name of each decoder → the encoder layer that it is attached to; None for the main one."""
+    auxiliary = sorted(int(key) for key in getattr(model.decoder, "auxiliary", ()))
+    return {MAIN: None, **{f"aux:{layer}": layer for layer in auxiliary}}
+
+
+def choose_decoder(model: Any, name: str) -> None:
+    """``--decode-with``.
+
+    Raises:
+        ConfigError: the model has no such decoder
+    """
+    choices = decoders(model)
+    if name not in choices:
+        raise ConfigError([f"--decode-with: {_not_a_decoder(name, choices)}"])
+    if len(choices) > 1:
+        model.decoder.decode_with = choices[name]
+
+
+def choose_fusion(model: Any, *, without: bool) -> None:
+    """``--no-aux-fusion``.
+
+    Raises:
+        ConfigError: there is no fusion to switch off
+    """
+    can_fuse = getattr(model.decoder, "can_fuse", False)
+    if without and not can_fuse:
+        raise ConfigError(["--no-aux-fusion: this model was trained without --aux-fusion."])
+    if can_fuse:
+        model.decoder.fuse = not without
+
+
+def mask_source_layers(model: Any, text: str | None) -> None:
+    """``--mask-source-layers``, or none any more.
+
+    Raises:
+        ConfigError: no list of numbers, or of layers that the model's decoder does not read
+    """
+    layers = _numbers("--mask-source-layers", text) if text else frozenset()
+    read = getattr(getattr(model, "encoder", None), "read_layers", None)
+    if read is not None and layers <= set(read):
+        model.encoder.masked_layers = layers
+    elif layers:
+        valid = f"among the encoder layers that the decoder reads, {read}"
+        if read is None:
+            valid = "empty: this model's decoder reads no layers of a Transformer of this plugin"
+        raise ConfigError([f"--mask-source-layers: {text!r} must be {valid}."])
+
+
+def layers_for_bleu(model: Any, text: str, *, eval_bleu: bool) -> list[int]:
+    """Encoder layers of the auxiliary decoders that ``--eval-bleu`` translates with.
+
+    Args:
+        model: whose decoders they are
+        text: value of ``--eval-bleu-decoders``
+        eval_bleu: whether ``--eval-bleu`` is given
+
+    Raises:
+        ConfigError: a decoder that the model does not have, main left out, or no ``--eval-bleu``
+    """
+    choices = decoders(model)
+    names = [name.strip() for name in text.split(",")]
+    problems = [_not_a_decoder(name, choices) for name in names if name not in choices]
+    if MAIN not in names:
+        problems.append(f"{text!r} leaves out main, whose BLEU chooses checkpoints.")
+    if names != [MAIN] and not eval_bleu:
+        problems.append(f"{text!r} needs --eval-bleu.")
+    if problems:
+        raise ConfigError(f"--eval-bleu-decoders: {problem}" for problem in problems)
+    return sorted({layer for name in names if (layer := choices[name]) is not None})
+
+
+@contextmanager
+def decoding_with(model: Any, layer: int) -> Iterator[None]:
+    """Inside, the auxiliary decoder on encoder layer `layer` translates."""
+    decoder = model.decoder
+    before = decoder.decode_with
+    decoder.decode_with = layer
+    try:
+        yield
+    finally:
+        decoder.decode_with = before
+
+
+def _not_a_decoder(name: str, choices: dict[str, int | None]) -> str:
+    return f"{name!r} is not one of {', '.join(choices)} (the decoders of this model)."
+
+
+def _numbers(flag: str, text: str) -> frozenset[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise ConfigError([f"{flag}: {text!r} is not a list of layer numbers such as 3,5."])
+    return frozenset(int(part) for part in parts)

@@ -1,0 +1,120 @@
+"""Stand-ins for the programs that recipes start, so that every path is walked in seconds.
+
+They note how they were called. What is planned, the steps and the commands themselves are real.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dc_nmt_plugin import cli, pipeline
+
+PROGRAMS = {
+    "dc-nmt": r"""
+        command=$1; shift
+        value() { while [ "$1" != "$flag" ]; do shift; done; echo "$2"; }
+        case $command in
+          corpus)
+            flag=--out; out=$(value "$@")
+            for split in train valid test; do
+              for lang in en de; do echo "$split $lang" >"$out/$split.$lang"; done
+            done ;;
+          split-text) out=$2; shift 2; cp "$@" "$out" ;;
+          check-text) [ ! -e "$STATE/bad-text" ] || { echo "line 3: bad" >&2; exit 1; } ;;
+          average) flag=--output; echo mean >"$(value "$@")" ;;
+          score) flag=--json; echo '{}' >"$(value "$@")"; echo "THE SCORE" ;;
+        esac""",
+    "fairseq-preprocess": r"""
+        while [ "$1" != --destdir ]; do shift; done
+        [ ! -e "$STATE/kill" ] || { rm "$STATE/kill"; kill -9 $PPID; }
+        for lang in en de vi; do printf 'a\nb\n' >"$2/dict.$lang.txt"; done""",
+    "fairseq-train": r"""
+        while [ "$1" != --save-dir ]; do shift; done
+        mkdir -p "$2"; echo half >"$2/checkpoint_last.pt"; echo "the last words"
+        [ ! -e "$STATE/kill" ] || { rm "$STATE/kill"; kill -9 $$; }
+        [ ! -e "$STATE/stop" ] || { rm "$STATE/stop"; kill -TERM $PPID; exec sleep 20; }""",
+    "fairseq-generate": r"""
+        while [ "$1" != --results-path ]; do shift; done
+        echo "H-0 -1 x" >"$2/generate-test.txt" """,
+    "subword-nmt": r"""
+        [ ! -e "$STATE/full" ] || { for i in {1..20}; do echo "line $i"; done >&2; exit 1; }
+        case $1 in
+          learn-bpe) while [ "$1" != -o ]; do shift; done; echo codes >"$2" ;;
+          apply-bpe) while [ "$1" != -i ]; do shift; done; cp "$2" "$4" ;;
+        esac""",
+    "srun": r"""while [ "$1" != torchrun ]; do shift; done; exec "$@" """,
+    "torchrun": r"""while [ "$1" != -m ]; do shift; done; shift 2; exec fairseq-train "$@" """,
+}
+
+
+def executable(path: Path, body: str) -> None:
+    """A bash script."""
+    path.write_text(f"#!/usr/bin/env bash\nset -eu\n{body}\n")
+    path.chmod(0o755)
+
+
+class Result:
+    """What a command of dc-nmt left.
+
+    Attributes:
+        code: exit status
+        output, errors: what it printed
+        calls: programs that it started, with their arguments
+    """
+
+    def __init__(self, code: int, output: str, errors: str, calls: list[str]) -> None:
+        self.code, self.output, self.errors, self.calls = code, output, errors, calls
+
+    def good(self) -> Result:
+        assert self.code == 0, self.output + self.errors
+        return self
+
+    def refused(self) -> str:
+        """The one sentence with which it failed."""
+        assert self.code == 1 and len(self.errors.strip().splitlines()) == 1, self.errors
+        return self.errors
+
+    def call(self, start: str) -> str:
+        """The first call that starts with these words."""
+        return next(call for call in self.calls if call.startswith(start))
+
+    def started(self) -> list[str]:
+        """Programs, dc-nmt with its command."""
+        return [" ".join(call.split()[: 1 + call.startswith("dc-nmt")]) for call in self.calls]
+
+
+class StandIns:
+    """A working folder in which commands of dc-nmt run with stand-ins on their PATH."""
+
+    def __init__(
+        self, folder: Path, patch: pytest.MonkeyPatch, output: pytest.CaptureFixture[str]
+    ) -> None:
+        self.folder, self.state, self._output = folder, folder / "state", output
+        programs = folder / "programs"
+        self.state.mkdir()
+        programs.mkdir()
+        for name, body in PROGRAMS.items():
+            note = f'printf "%s\\n" "{name} $*" >>"$STATE/calls"\n'
+            executable(programs / name, note + body)
+        patch.setenv("STATE", str(self.state))
+        patch.setattr(pipeline, "program_path", lambda: f"{programs}:/usr/local/bin:/usr/bin:/bin")
+        patch.chdir(folder)
+
+    def run(self, *words: object) -> Result:
+        """``dc-nmt WORDS…`` in this process."""
+        calls = self.state / "calls"
+        calls.write_text("")
+        code = cli.main([str(word) for word in words])
+        printed = self._output.readouterr()
+        return Result(code, printed.out, printed.err, calls.read_text().splitlines())
+
+    def make(self, name: str) -> None:
+        """Let a stand-in fail: see the files of STATE in their code."""
+        (self.state / name).touch()
+
+
+@pytest.fixture
+def stand_ins(tmp_path, monkeypatch, capsys):
+    return StandIns(tmp_path, monkeypatch, capsys)

@@ -1,0 +1,49 @@
+"""Every diagnostic and every decoding flag on one model, under names of other architectures."""
+
+from __future__ import annotations
+
+import pytest
+from commands import run
+from systems import SPLITS, generation, training
+
+AXES = ["--encoder-self-attention", "dual_context", "--source-features", "m-00"]
+DIAGNOSTICS = [
+    *("dv_encoder", "dv_encoder_1", "dv_encoder_2", "source_layer_1", "source_layer_2"),
+    *("main_loss", "aux1_loss", "aux1_nll_loss", "aux1_accuracy", "accuracy"),
+]
+
+
+@pytest.mark.parametrize(
+    ("task", "criterion"),
+    [
+        ("transformer_ms_aux", "transformer_ms_aux"),
+        ("transformer_dc", "joint_label_smoothed_cross_entropy"),
+    ],
+)
+def test_one_validation_logs_everything_and_one_task_decodes_everything(
+    task, criterion, corpus, tmp_path
+):
+    names = ["--arch", "transformer_ms_aux", "--task", task, "--criterion", criterion]
+    command = training(corpus, tmp_path, *names, *AXES, "--max-epoch", 1)
+    trained = run(tmp_path, "train", *command).good()
+    for name in DIAGNOSTICS:
+        (value,) = trained.logged(f"valid_{name}")
+        assert value >= 0
+    shares = [trained.logged(f"valid_source_layer_{layer}")[0] for layer in (1, 2)]
+    assert sum(shares) == pytest.approx(1, abs=1e-3)
+
+    def generate(*flags):
+        path = tmp_path / "checkpoint_last.pt"
+        flags = generation(corpus, path, "transformer_dc", "--task", task, *flags)
+        return run(tmp_path, "generate", *flags)
+
+    plain = generate().good().scored()
+    assert len(plain) == SPLITS["test"]
+    for flags in (
+        ["--decode-with", "aux:1"],
+        ["--mask-source-layers", "2"],
+        ["--length-penalty", "wu", "--lenpen", 1.1],
+    ):
+        assert generate(*flags).good().scored() != plain, flags
+    refused = generate("--no-aux-fusion")
+    assert refused.code == 1 and "--no-aux-fusion" in refused.errors

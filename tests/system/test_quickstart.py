@@ -1,0 +1,122 @@
+"""``dc-nmt quickstart`` with stand-ins: done once, resumed, refused."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from stand_ins import stand_ins  # noqa: F401
+
+from dc_nmt_plugin.commands import report
+
+MODEL = ["fairseq-train", "dc-nmt average", "fairseq-generate", "dc-nmt score"]
+PLAIN, DUAL = "transformer_standard", "transformer_dc"
+
+
+@pytest.fixture
+def quickstart(stand_ins, monkeypatch):  # noqa: F811
+    """A function: flags → Result; its table is the names of the results."""
+    monkeypatch.setattr(report, "main", lambda files: print("TABLE", *files))
+    stand_ins.quickstart = lambda *flags: stand_ins.run("quickstart", *flags)
+    return stand_ins
+
+
+def test_all_is_done_once_and_the_second_call_repeats_nothing(quickstart):
+    first = quickstart.quickstart().good()
+    assert first.started()[:3] == ["dc-nmt corpus", "dc-nmt check-text", "dc-nmt split-text"]
+    assert [name for name in first.started() if name in MODEL] == 2 * MODEL
+    results = [f"quickstart_out/en-de/{arch}/score/result.json" for arch in (PLAIN, DUAL)]
+    assert f"TABLE {' '.join(results)}" in first.output
+    assert f"--task {DUAL}" in first.calls[-2]
+    second = quickstart.quickstart().good()
+    assert second.calls == [] and second.output.count("done before") == 4 + 2 * 4
+    assert "TABLE" in second.output
+
+
+def test_a_killed_training_continues_and_the_data_are_not_made_again(quickstart):
+    quickstart.make("kill")
+    (quickstart.folder / "quickstart_out/en-de").mkdir(parents=True)
+    binarised = quickstart.folder / "quickstart_out/en-de/bin"
+    quickstart.quickstart("--dry-run").good()
+    assert not binarised.exists()
+    (quickstart.state / "kill").unlink()
+    quickstart.quickstart("--arch", DUAL).good()
+    quickstart.make("kill")
+    killed = quickstart.quickstart()
+    assert killed.code == 1 and f"the training of {PLAIN} stopped" in killed.errors
+    assert "the last words" in killed.errors and killed.started() == ["fairseq-train"]
+    again = quickstart.quickstart().good()
+    assert f"{PLAIN}: train 700 updates, from the last checkpoint on" in again.output
+    assert again.started() == MODEL
+    log = quickstart.folder / f"quickstart_out/en-de/{PLAIN}/train.log"
+    assert log.read_text() == "the last words\n" * 2
+
+
+def test_a_killed_data_step_is_made_anew(quickstart):
+    """The whole process is killed, as by the system."""
+    quickstart.make("kill")
+    child = os.fork()
+    if child == 0:
+        quickstart.quickstart()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+    data = quickstart.folder / "quickstart_out/en-de"
+    assert (data / "bpe/.stamp").exists() and not (data / "bin").exists()
+    again = quickstart.quickstart().good()
+    assert "subword-nmt" not in again.started() and again.started()[0] == "fairseq-preprocess"
+    assert (data / "bin/dict.en.txt").exists() and not (data / "bin.part").exists()
+
+
+def test_a_stopped_training_ends_what_it_started(quickstart):
+    quickstart.make("stop")
+    stopped = quickstart.quickstart()
+    assert stopped.code == 1 and "the same command continues" in stopped.errors
+    assert quickstart.quickstart().good().started()[0] == "fairseq-train"
+
+
+def test_other_settings_do_not_overwrite_a_training(quickstart):
+    quickstart.quickstart("--arch", PLAIN).good()
+    for other in (["--updates", 9], ["--", "--dropout", "0.2"], ["--seed", 2]):
+        refused = quickstart.quickstart("--arch", PLAIN, *other)
+        assert f"quickstart_out/en-de/{PLAIN} holds a training with other" in refused.refused()
+        assert "fairseq-train" not in refused.started()
+    other = quickstart.quickstart("--updates", 9, "--out", "other").good()
+    assert "--max-update 9 " in other.call("fairseq-train")
+
+
+def test_flags_after_the_dashes_reach_fairseq_last(quickstart):
+    train = quickstart.quickstart("--", "--cpu", "--dropout", "0.2").good().call("fairseq-train")
+    before, after = train.split("--dropout 0.1")
+    assert "--cpu --dropout 0.2 --save-dir" in after and "--cpu" not in before
+
+
+def test_unusable_text_stops_before_anything_is_learnt(quickstart):
+    quickstart.make("bad-text")
+    stopped = quickstart.quickstart()
+    assert stopped.code == 1 and "line 3: bad" in stopped.errors
+    assert "subword-nmt" not in stopped.started()
+
+
+def test_a_failed_command_shows_its_last_words(quickstart):
+    quickstart.make("full")
+    failed = quickstart.quickstart()
+    lines = failed.errors.splitlines()
+    assert lines[:-1] == [f"line {number}" for number in range(6, 21)]
+    assert "'subword-nmt'" in lines[-1] and "quickstart_out/en-de/bpe.log" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--arch", f"{PLAIN},transformer_cd"], "'transformer_cd'"),
+        (["--arch", " "], "--arch"),
+        (["--pair", "en-xx"], "--pair: 'en-xx'"),
+        (["--pair", "de-de"], "--pair: 'de-de'"),
+        (["--updates", "0"], "--updates: '0'"),
+        (["--updates"], "--updates"),
+        (["--speed", "9"], "--speed"),
+    ],
+)
+def test_bad_flags_are_one_sentence(quickstart, flags, named):
+    assert named in quickstart.quickstart(*flags).refused()
+    assert not (quickstart.folder / "quickstart_out").exists()

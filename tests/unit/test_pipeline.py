@@ -1,0 +1,88 @@
+"""Steps: stamps, digests, locks."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.pipeline import Command, Pipeline, Step, digest, file_digest
+
+
+def cksum(content: bytes) -> str:
+    """What ``… | cksum | tr ' ' '-'`` prints."""
+    done = subprocess.run(["cksum"], input=content, capture_output=True, check=True)
+    return done.stdout.decode().strip().replace(" ", "-")
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["a"], ["--adam-betas", "(0.9, 0.98)", 7], ["ü" * 70_000], ["x"] * 256]
+)
+def test_digests_are_those_of_cksum(words, tmp_path):
+    content = "".join(f"{word}\n" for word in words).encode()
+    assert digest(words) == cksum(content)
+    files = [tmp_path / "a", tmp_path / "b"]
+    for path in files:
+        path.write_bytes(content)
+    assert file_digest(files) == cksum(2 * content)
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8")), max_size=4))
+def test_other_words_have_another_digest(words):
+    assert digest(words) != digest([*words, ""])
+
+
+def step(folder: Path, stamp: str, *commands: Command) -> Step:
+    return Step("make it", folder, lambda: stamp, lambda to: [*commands, touch(to)])
+
+
+def touch(folder: Path) -> Command:
+    return Command(["touch", str(folder / "made")])
+
+
+def test_a_step_is_done_again_only_with_another_stamp(tmp_path, capsys):
+    pipeline, folder = Pipeline(), tmp_path / "out"
+    pipeline.run(step(folder, "one"))
+    (folder / "of the first").touch()
+    pipeline.run(step(folder, "one"))
+    assert capsys.readouterr().out.splitlines()[1].endswith("make it: done before")
+    assert (folder / ".stamp").read_text() == "one\n" and (folder / "made").exists()
+    pipeline.run(step(folder, "two"))
+    assert not (folder / "of the first").exists() and (folder / ".stamp").read_text() == "two\n"
+
+
+def test_a_step_that_fails_leaves_the_old_result(tmp_path):
+    folder = tmp_path / "out"
+    Pipeline().run(step(folder, "one"))
+    fails = Command(["ls", "/no/such/file"])
+    with pytest.raises(UserError, match=r"'ls'.*out\.log"):
+        Pipeline().run(step(folder, "two", fails))
+    assert (folder / ".stamp").read_text() == "one\n"
+    with pytest.raises(UserError, match="'no-such-program'"):
+        Pipeline().run(step(folder, "two", Command(["no-such-program"])))
+
+
+def test_a_dry_run_prints_what_a_shell_understands(tmp_path, capsys):
+    folder = tmp_path / "a b"
+    Pipeline(dry_run=True).run(step(folder, "x", Command(["echo", "it's"], tmp_path / "to")))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["", "# make it"] and not folder.exists()
+    folder.mkdir()
+    subprocess.run(["bash", "-c", "\n".join(lines[1:])], check=True)
+    assert (folder / "made").exists() and (tmp_path / "to").read_text() == "it's\n"
+
+
+def test_one_process_at_a_time_works_in_a_folder(tmp_path):
+    first, second = (Pipeline().alone(tmp_path, wait=False) for _ in range(2))
+    with first, pytest.raises(UserError, match=f"working in {tmp_path}"), second:
+        pass
+    with Pipeline().alone(tmp_path, wait=True):
+        pass
+    (tmp_path / "file").touch()
+    nowhere = Pipeline().alone(tmp_path / "file/x", wait=True)
+    with pytest.raises(UserError, match=r"--out: .*file/x"), nowhere:
+        pass
