@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .core.context_projection import ContextProjection
 from .core.dropout import dropout as drop
 from .core.history import LayerHistory
-from .core.initial_weights import input_projection, output_projection
+from .core.initial_weights import input_projection
 from .core.masks import SequenceMask
 from .core.self_attention import MultiHeadSelfAttention
 from .core.state import State, Stateful
@@ -100,7 +101,7 @@ class DualContextAttention(MultiHeadSelfAttention):
         # of r: [W^q of h_l; W^q of h_g; W^k of h_g; W^v of h_g]; of l_c: [W^k; W^v] of h_l
         self.in_proj = input_projection(nn.Linear(embed_dim, 4 * embed_dim, bias=bias), blocks=4)
         self.local_proj = input_projection(nn.Linear(embed_dim, 2 * embed_dim, bias=bias), blocks=2)
-        self.out_proj = output_projection(nn.Linear(2 * embed_dim, embed_dim), contexts=2)  # W_z
+        self.out_proj = ContextProjection(embed_dim, contexts=2)  # W_z, b_z
 
     def forward(
         self,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import re
 from typing import Any
 
 import pytest
@@ -164,3 +166,15 @@ def test_fused_states_start_well_below_the_residual_connection():
 
     settings = {"aux_layers": "1,2,3", "aux_fusion": True}
     assert loudness(fused) < loudness(layer_input) / 2
+
+
+@pytest.mark.parametrize("arch", ["transformer_standard", "transformer_dc", "transformer_ms_aux"])
+def test_depth_scaled_weights(arch: str):
+    """Every matrix of layer l at α / √l of its size, and nothing else changed."""
+    aux = {"aux_layers": "1"} if arch == "transformer_ms_aux" else {}
+    plain = dict(new(arch, 3, **aux).named_parameters())
+    scaled = dict(new(arch, 3, depth_scaled_init=0.5, **aux).named_parameters())
+    for name, parameter in scaled.items():
+        found = re.search(r"\.layers\.(\d+)\.", name)
+        factor = 0.5 / math.sqrt(int(found[1]) + 1) if found and parameter.dim() == 2 else 1.0
+        assert torch.allclose(parameter, factor * plain[name], rtol=1e-6), name

@@ -7,6 +7,7 @@ from reference.dual_context import divergence, dual_context, feature_interaction
 
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.diagnostics.divergence import attention_divergence
 from dc_nmt_plugin.modules.dual_context import DualContextAttention
 
@@ -48,7 +49,10 @@ def test_forward_and_gradients(kernel_size, causal, left):
     ours = torch.autograd.grad(
         (output * weight)[~padding].sum(), [x, *attention.parameters()], retain_graph=True
     )
-    parameters = dict(attention.named_parameters())
+    parameters = {
+        **dict(attention.named_parameters()),
+        "out_proj.weight": attention.out_proj.matrix,
+    }
     expected = []
     for row in range(len(lengths)):
         real = ~padding[row]
@@ -118,3 +122,31 @@ def test_parameters():
         count = sum(p.numel() for p in module(f).parameters())
         d = WIDTH
         assert count == 2 * f * d * d + 2 * d + 6 * (d * d + d) + 2 * d * d + d + 2 * d
+
+
+def test_an_equal_step_of_every_weight_moves_the_output_as_in_standard_attention():
+    # contexts that agree, as at the start of a training, and a step as Adam makes it
+    context = torch.randn(7, WIDTH, dtype=torch.float64)
+    standard = SelfAttention(embed_dim=WIDTH, num_heads=HEADS).double().out_proj
+    dual = module().out_proj
+    moved = []
+    with torch.no_grad():
+        for projection, x in ((standard, context), (dual, torch.cat([context, context], dim=-1))):
+            before = projection(x)
+            projection.weight.add_(1e-3)
+            moved.append(projection(x) - before)
+    assert torch.allclose(moved[0], moved[1], atol=1e-12)
+
+
+def test_checkpoints_from_before_the_division_keep_their_function():
+    attention = module()
+    x, _ = batch([4, 4], left=False)
+    mask = SequenceMask.build(None)
+    before = {name: value for name, value in attention.state_dict().items() if "scale" not in name}
+    before["out_proj.weight"] = attention.out_proj.matrix.detach()
+    other = module(2)
+    other.load_state_dict(before)
+    assert torch.allclose(other(x, mask), attention(x, mask), atol=1e-12)
+    again = module(2)
+    again.load_state_dict(other.state_dict())
+    assert torch.equal(again(x, mask), other(x, mask))

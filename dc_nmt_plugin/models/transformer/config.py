@@ -59,6 +59,12 @@ class TransformerConfig(CheckedConfig):
     checkpoint_activations: bool = flag(
         False, "recompute each layer's activations in the backward pass to save memory"
     )
+    depth_scaled_init: float = flag(
+        0.0,
+        "alpha of depth-scaled initial weights (Zhang et al. 2019, who have 1): the matrices of "
+        "layer l start at alpha / sqrt(l) of their size; 0: as fairseq's",
+        at_least=0,
+    )
     max_source_positions: int = size(1024, "longest source, in tokens")
     max_target_positions: int = size(1024, "longest target, in tokens")
 

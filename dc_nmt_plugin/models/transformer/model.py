@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -13,6 +14,7 @@ from torch import nn
 from ...compat import match_position_buffers
 from ...errors import ConfigError
 from ...modules.auxiliary_fusion import AuxiliaryFusion
+from ...modules.core.initial_weights import scale_with_depth
 from ...modules.source_layers import top_layers
 from ..options import add_flags, read_config
 from .config import TransformerConfig
@@ -115,7 +117,7 @@ def build_encoder(
     return TransformerEncoder(
         dictionary,
         _embedding(cfg, "encoder", tokens, cfg.max_source_positions),
-        LayerStack(layers, **_stack_options(cfg, "encoder")),
+        LayerStack(_scaled_with_depth(cfg, layers), **_stack_options(cfg, "encoder")),
         max_source_positions=cfg.max_source_positions,
         read_layers=read_layers,
         aggregation=build_aggregation(cfg),
@@ -162,7 +164,7 @@ def _decoder_stack(cfg: TransformerConfig, *, main: bool) -> DecoderStack:
         )
         for layer in range(1, cfg.decoder_layers + 1)
     ]
-    return DecoderStack(layers, **_stack_options(cfg, "decoder"))
+    return DecoderStack(_scaled_with_depth(cfg, layers), **_stack_options(cfg, "decoder"))
 
 
 def _fusion(cfg: TransformerConfig) -> nn.Module | None:
@@ -180,6 +182,13 @@ def _layer_options(cfg: TransformerConfig, side: str) -> dict[str, Any]:
         "activation_fn": cfg.activation_fn,
         "normalize_before": getattr(cfg, f"{side}_normalize_before"),
     }
+
+
+def _scaled_with_depth(cfg: TransformerConfig, layers: Sequence[nn.Module]) -> Sequence[nn.Module]:
+    if cfg.depth_scaled_init:
+        for depth, layer in enumerate(layers, start=1):
+            scale_with_depth(layer, depth, cfg.depth_scaled_init)
+    return layers
 
 
 def _stack_options(cfg: TransformerConfig, side: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import nn
 
 
@@ -58,3 +59,21 @@ def output_projection(linear: nn.Linear, *, contexts: int = 1, summed: bool = Fa
     if linear.bias is not None:
         nn.init.zeros_(linear.bias)
     return linear
+
+
+def scale_with_depth(layer: nn.Module, depth: int, alpha: float) -> None:
+    """Depth-scaled initialisation: every matrix of a layer times α / √l.
+
+    B. Zhang, I. Titov, R. Sennrich, "Improving Deep Transformer with Depth-Scaled Initialization
+    and Merged Attention", EMNLP 2019, section 4: W ~ U(-γ α/√l, γ α/√l). The sublayers' outputs,
+    products of two matrices, start α²/l times as large, so the residual connections carry more.
+
+    Args:
+        layer: an encoder or decoder layer, initialised
+        depth: its number l in its stack, from 1
+        alpha: α of the paper, in (0, 1]; the paper has 1
+    """
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            if parameter.dim() >= 2:
+                parameter.mul_(alpha / math.sqrt(depth))
