@@ -70,8 +70,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         prog="dc-nmt bench",
         usage="dc-nmt bench ARCH [ARCH ...] [options] [flags of the model]",
         description=__doc__,
-        epilog="All other flags are the model's, for every ARCH; for one of several they stand with "
-        "it in quotes: 'transformer_mlmha --source-layers 3'.",
+        epilog="All other flags are the model's, for every ARCH; for one of several, quotes hold "
+        "them together: 'transformer_mlmha --source-layers 3'.",
         allow_abbrev=False,
     )
     parser.add_argument("arch", nargs="+", help="architectures to measure")

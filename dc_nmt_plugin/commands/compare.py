@@ -168,7 +168,9 @@ def compare(
 def _pieces(args: argparse.Namespace) -> list[str]:
     """The source of the first run, in subword tokens."""
     if args.source:
-        raise UserError("--subwords: takes the source that the run's model read; leave --source out")
+        raise UserError(
+            "--subwords: takes the source that the run's model read; leave --source out"
+        )
     run = Run.read(args.systems[0] / RESULT if args.systems[0].is_dir() else args.systems[0])
     found = sorted(run.generate_log.with_suffix("").glob("generate-*.txt"))
     if not found:

@@ -53,9 +53,7 @@ def main(argv: Sequence[str]) -> int:
     return 1 if any(row.within is False for row in rows) else 0
 
 
-def _print_parts(
-    archs: Mapping[str, Mapping[str, Any]], vocabulary: int, as_json: bool
-) -> int:
+def _print_parts(archs: Mapping[str, Mapping[str, Any]], vocabulary: int, as_json: bool) -> int:
     parts = {arch: breakdown(arch, vocabulary, flags) for arch, flags in archs.items()}
     if as_json:
         print(json.dumps(parts, indent=2))

@@ -13,7 +13,7 @@ from ..flags import flag_value
 from .facts import Facts, Row
 from .logs import read_decoder
 from .metrics import Metric
-from .published import Published, published
+from .published import published
 from .results import RESULT, Result, read_result
 from .significance import Comparison, paired_bootstrap
 from .systems import Given, System, default_metric, labels, load_systems, run_folder
