@@ -28,6 +28,8 @@ COMMANDS = {
     "check-text": "check a pair of parallel text files",
     "split-text": "split text reversibly at punctuation and digits",
     "recipe": "published tasks, and what is published about them",
+    "analyze": "look inside trained models: tables and figures of the papers' analyses",
+    "probe": "probing tasks: what a frozen encoder knows of a sentence",
     "head-weights": "how peaked cross aggregation's Λ is",
     "mask-layers": "BLEU without each of the encoder layers it reads",
     "average": "average checkpoints",

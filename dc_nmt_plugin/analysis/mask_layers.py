@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU
 
 from ..errors import UserError
+from ..evaluation.metrics import METRICS, Metric
 from ..files import replacing
 from ..tasks.translation import JointTranslationTask
 from ..text.lines import read_lines
@@ -64,41 +66,74 @@ class SubsetScore:
 
     Attributes:
         text: what is scored, in words
+        metric: what computes the score; with white space between words unless detokenised
         signature: sacreBLEU's; after the first score
     """
 
     def __init__(
         self, translation: SubsetTranslation, references: Sequence[Path], tokenizer: str | None
     ) -> None:
+        if tokenizer and not references:
+            raise UserError(
+                "--tokenizer: detokenised text needs a raw --reference to compare with."
+            )
         self._lang: str = translation.task.cfg.target_lang
         self._tokenizer: str | None = None
         if references:
             self._tokenizer = tokenizer or "none"
             self._references = [_read(path, translation) for path in references]
-            self._metric = BLEU(trg_lang=self._lang, force=True)
+            self.metric = METRICS["sacrebleu"]
             undone = (
                 "" if self._tokenizer == "none" else f", tokenisation by {self._tokenizer} undone"
             )
             self.text = f"without BPE{undone}, against {' '.join(map(str, references))}"
         else:
             self._references = [translation.targets()]
-            self._metric = BLEU(tokenize="none", force=True)
+            self.metric = Metric("bleu", "BLEU of words", True, _words_bleu)
             self.text = (
                 f"tokenised text without BPE, against the target side of {translation.subset} (no "
                 "--reference): compare within this table only"
             )
 
+        self._bleu = self.metric.make(self._lang)
+
     def __call__(self, hypotheses: dict[int, str]) -> float:
+        found = self._bleu.corpus_score(self.lines(hypotheses), self.references(hypotheses))
+        return float(found.score)
+
+    def lines(self, hypotheses: dict[int, str]) -> list[str]:
+        """Hypotheses as they are scored, by rising number of the sentence."""
+        lines = [hypotheses[number] for number in sorted(hypotheses)]
+        return lines if self._tokenizer is None else detokenize(lines, self._tokenizer, self._lang)
+
+    def references(self, hypotheses: Iterable[int]) -> list[list[str]]:
+        """For each reference the lines of the same sentences."""
         numbers = sorted(hypotheses)
-        lines = [hypotheses[number] for number in numbers]
-        if self._tokenizer is not None:
-            lines = detokenize(lines, self._tokenizer, self._lang)
-        references = [[reference[number] for number in numbers] for reference in self._references]
-        return float(self._metric.corpus_score(lines, references).score)
+        return [[reference[number] for number in numbers] for reference in self._references]
 
     @property
     def signature(self) -> str:
-        return str(self._metric.get_signature())
+        return str(self._bleu.get_signature())
+
+
+@contextmanager
+def masked(translation: SubsetTranslation, layers: Sequence[int]) -> Iterator[None]:
+    """Inside, translations are made with these encoder layers as zeros.
+
+    Through the task's own hook, which every generator that is built applies to the models.
+    """
+    cfg = translation.task.cfg
+    before = cfg.mask_source_layers
+    cfg.mask_source_layers = ",".join(map(str, layers))
+    try:
+        yield
+    finally:
+        # "" masks nothing again, where None would leave the models as they are
+        cfg.mask_source_layers = before or ""
+
+
+def _words_bleu(lang: str) -> BLEU:
+    return BLEU(tokenize="none", force=True)
 
 
 def _read(path: Path, translation: SubsetTranslation) -> dict[int, str]:

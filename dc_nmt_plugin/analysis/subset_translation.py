@@ -1,8 +1,10 @@
-"""Translating a subset again and again with models that are loaded once."""
+"""A subset and the models that translate it, loaded once for several passes."""
 
 from __future__ import annotations
 
 import ast
+import copy
+import random
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,18 +31,22 @@ class SubsetTranslation:
     Args:
         flags: a command line of ``fairseq-generate``, without the program's name; ``--remove-bpe``
             unless told otherwise
+        sentences: how many of the subset are used, drawn at random (the same ones every time);
+            None for all
 
     Attributes:
         task: change its settings between passes: each pass builds its generator anew
         models: of ``--path``, ready to decode
         subset: name of the subset (``--gen-subset``)
+        numbers: of the sentences used, from 0, rising
+        batches: fairseq's batches of them, shortest first, on the models' device
 
     Raises:
         UserError: no ``--path``, a checkpoint that cannot be loaded, no such subset, or a flag
             that would be ignored
     """
 
-    def __init__(self, flags: Sequence[str]) -> None:
+    def __init__(self, flags: Sequence[str], sentences: int | None = None) -> None:
         for flag in _UNUSED:
             if any(given == flag or given.startswith(flag + "=") for given in flags):
                 raise UserError(f"{flag}: fairseq-generate has it, this command has not.")
@@ -58,7 +64,8 @@ class SubsetTranslation:
             self.task.load_dataset(self.subset)
         except FileNotFoundError as error:
             raise UserError(f"--gen-subset {self.subset}: {error}.") from error
-        self._batches = self._collate()
+        self.numbers = draw(self.size, sentences)
+        self.batches = self._collate()
 
     def _load(self) -> list[Any]:
         cfg = self._cfg
@@ -77,28 +84,54 @@ class SubsetTranslation:
         return list(models)
 
     def _collate(self) -> list[Any]:
-        data = self._cfg.dataset
+        data, dataset = self._cfg.dataset, self.task.dataset(self.subset)
         limit = data.max_tokens
-        batches = self.task.get_batch_iterator(
-            dataset=self.task.dataset(self.subset),
+        numbers = np.array(self.numbers)
+        lengths = [dataset.num_tokens(number) for number in self.numbers]
+        numbers = numbers[np.argsort(lengths, kind="stable")]
+        positions = utils.resolve_max_positions(
+            self.task.max_positions(), *[model.max_positions() for model in self.models]
+        )
+        try:
+            numbers = self.task.filter_indices_by_size(
+                numbers, dataset, positions, data.skip_invalid_size_inputs_valid_test
+            )
+        except Exception as error:  # fairseq's own sentence, which names the flag
+            raise UserError(f"--gen-subset {self.subset}: {error}") from error
+        groups = dataset.batch_by_size(
+            numbers,
             max_tokens=12000 if limit is None and data.batch_size is None else limit,
             max_sentences=data.batch_size,
-            max_positions=utils.resolve_max_positions(
-                self.task.max_positions(), *[model.max_positions() for model in self.models]
-            ),
-            ignore_invalid_inputs=data.skip_invalid_size_inputs_valid_test,
             required_batch_size_multiple=data.required_batch_size_multiple,
-            seed=self._cfg.common.seed,
-            num_workers=data.num_workers,
-            data_buffer_size=data.data_buffer_size,
         )
         with _without_warnings():
-            return list(batches.next_epoch_itr(shuffle=False))
+            samples = [dataset.collater([dataset[number] for number in group]) for group in groups]
+        return [self.to_device(sample) for sample in samples]
+
+    def to_device(self, sample: Any) -> Any:
+        """A batch on the models' device."""
+        return utils.move_to_cuda(sample) if self._cuda else sample
 
     @property
     def size(self) -> int:
         """Sentences of the subset, those included that are too long to be translated."""
         return len(self.task.dataset(self.subset))
+
+    def generator(self, beam: int | None = None) -> Any:
+        """fairseq's generator as the flags say, or with another beam."""
+        cfg = self._cfg
+        if cfg.common.seed is not None and not cfg.generation.no_seed_provided:
+            np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
+            utils.set_torch_seed(cfg.common.seed)
+        generation = copy.deepcopy(cfg.generation)
+        if beam is not None:
+            generation.beam = beam
+        return self.task.build_generator(self.models, generation)
+
+    def decode(self, generator: Any, batch: Any) -> list[torch.Tensor]:
+        """Best hypotheses, in the order of the batch's rows: token numbers with the end token."""
+        rows = self.task.inference_step(generator, self.models, batch)
+        return [hypotheses[0]["tokens"] for hypotheses in rows]
 
     def translate(self, progress: Callable[[int, int], None] | None = None) -> dict[int, str]:
         """Sentence number (from 0) → its best hypothesis, without BPE.
@@ -106,19 +139,14 @@ class SubsetTranslation:
         Args:
             progress: called after every batch with the sentences done and all there are
         """
-        cfg = self._cfg
-        if cfg.common.seed is not None and not cfg.generation.no_seed_provided:
-            np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
-            utils.set_torch_seed(cfg.common.seed)
-        generator = self.task.build_generator(self.models, cfg.generation)
+        generator = self.generator()
         found: dict[int, str] = {}
-        for batch in self._batches:
-            batch = utils.move_to_cuda(batch) if self._cuda else batch
-            hypotheses = self.task.inference_step(generator, self.models, batch)
-            for number, rows in zip(batch["id"].tolist(), hypotheses, strict=True):
-                found[number] = self._text(rows[0]["tokens"])
+        for batch in self.batches:
+            hypotheses = self.decode(generator, batch)
+            for number, tokens in zip(batch["id"].tolist(), hypotheses, strict=True):
+                found[number] = self.target_text(tokens)
             if progress is not None:
-                progress(len(found), self.size)
+                progress(len(found), len(self.numbers))
         return found
 
     def targets(self) -> dict[int, str]:
@@ -134,13 +162,31 @@ class SubsetTranslation:
                 "--reference."
             )
         # escaped, so that an unknown word of the reference is never matched
-        return {number: self._text(targets[number], escape=True) for number in range(self.size)}
+        return {
+            number: self.target_text(targets[number], escape=True) for number in range(self.size)
+        }
 
-    def _text(self, tokens: torch.Tensor, escape: bool = False) -> str:
+    def target_text(self, tokens: torch.Tensor, escape: bool = False) -> str:
+        """Token numbers of the target language as text, without BPE."""
         text: str = self.task.target_dictionary.string(
             tokens.int().cpu(), self._cfg.common_eval.post_process, escape_unk=escape
         )
         return text
+
+
+def draw(size: int, sentences: int | None) -> list[int]:
+    """Numbers of `sentences` out of `size` sentences, rising, the same in every call.
+
+    Raises:
+        UserError: none, or more than there are
+    """
+    if size == 0:
+        raise UserError("--subset: has no sentence.")
+    if sentences is None:
+        return list(range(size))
+    if not 1 <= sentences <= size:
+        raise UserError(f"--sentences {sentences}: is not from 1 to the subset's {size} sentences.")
+    return sorted(random.Random(1).sample(range(size), sentences))
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from ..evaluation.significance import (
     comparison_rows,
     paired_bootstrap,
 )
-from ..evaluation.systems import Given, System, default_metric, load_systems
+from ..evaluation.systems import PlainTextOptions, System, default_metric, load_systems
 from ..evaluation.text_checks import UNSPACED
 from ..files import replacing
 from ..table import format_table, latex_table
@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = [name.strip() for name in args.names.split(",")] if args.names else None
     if names and len(names) != len(args.systems):
         raise UserError(f"--names: {len(names)} labels for {len(args.systems)} systems")
-    given = Given(
+    given = PlainTextOptions(
         args.reference, args.tokenized_reference, args.source, args.target_lang,
         args.tokenizer, args.tokenized, args.truecased,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import UserError, choice_problem
 from ..models.count import breakdown
 from ..models.presets import architectures
-from ..papers.parameter_counts import Row, preset_row, published_items, published_rows
+from ..papers.parameter_counts import CountRow, preset_row, published_items, published_rows
 from ..papers.run import model_flags
 from ..table import format_table
 
@@ -65,7 +65,7 @@ def _print_parts(archs: Mapping[str, Mapping[str, Any]], vocabulary: int, as_jso
     return 0
 
 
-def _as_text(rows: Sequence[Row]) -> str:
+def _as_text(rows: Sequence[CountRow]) -> str:
     blocks = []
     for source in dict.fromkeys(row.table for row in rows):
         lines = [

@@ -10,15 +10,22 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import UserError
-from ..evaluation.facts import Facts, Row
 from ..evaluation.metrics import find_metrics
 from ..evaluation.published import why_not
+from ..evaluation.run_table import RunRow, RunTable
 from ..evaluation.runs import Run, collect, find_runs
+from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.significance import RESAMPLES
 from ..files import replacing
 from ..table import format_table, latex_table, markdown_table, number_cell
 
-FACTS = "results.json"
+STORED = "results.json"
+# metric → its column's heading, and its name below the table
+HEADINGS = {
+    "mteval-v13a-lc": ("lower-cased", "BLEU lc"),
+    "zh-lc": ("lower-cased", "BLEU lc"),
+    "chrf": ("chrF", "chrF"),
+}
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
@@ -51,6 +58,10 @@ def parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="print the stored form")
     form.add_argument("--markdown", action="store_true")
     form.add_argument("--latex", action="store_true")
+    form.add_argument(
+        "--examples", type=int, metavar="N",
+        help="the runs side by side instead: scores with their confidence, and N sentences",
+    )  # fmt: skip
     return parser
 
 
@@ -60,31 +71,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.why:
         print(format_why(args))
         return 0
+    if args.examples is not None:
+        print(format_side_by_side(_finished(args.folders), args.examples))
+        return 0
     stored = _stored(args.folders)
     if stored and not any((args.baseline, args.metric, args.name, args.save)):
-        facts = Facts.read(stored)
+        table = RunTable.read(stored)
     else:
         if stored:
             raise UserError(
                 f"{args.folders[0]}: shows what {stored} holds; --baseline, --metric, --name and "
                 "--save need the folders of the runs"
             )
-        facts = _collect(args)
+        table = _collect(args)
     if args.save:
-        facts.save(args.save)
+        table.save(args.save)
     if args.update_readme:
         home = stored or args.save
         if home is None:
             raise UserError("--update-readme needs examples/TASK with a results.json, or --save")
-        update_readme(home.parent / "README.md", facts)
+        update_readme(home.parent / "README.md", table)
     if args.json:
-        print(json.dumps(asdict(facts), indent=2))
+        print(json.dumps(asdict(table), indent=2))
     elif args.markdown:
-        print(format_markdown(facts))
+        print(format_markdown(table))
     elif args.latex:
-        print(format_latex(facts))
+        print(format_latex(table))
     else:
-        print(format_text(facts))
+        print(format_text(table))
     return 0
 
 
@@ -103,11 +117,11 @@ def format_why(args: argparse.Namespace) -> str:
 
 
 def _stored(folders: Sequence[Path]) -> Path | None:
-    path = folders[0] / FACTS
+    path = folders[0] / STORED
     return path if len(folders) == 1 and path.is_file() else None
 
 
-def _collect(args: argparse.Namespace) -> Facts:
+def _collect(args: argparse.Namespace) -> RunTable:
     names = {}
     for text in args.name:
         folder, equals, label = text.partition("=")
@@ -115,11 +129,15 @@ def _collect(args: argparse.Namespace) -> Facts:
             raise UserError(f"--name: '{text}' is not FOLDER=LABEL")
         names[folder] = label
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
-    folders = [_runs_of_task(folder) for folder in args.folders]
-    found, unfinished = find_runs(folders)
+    return collect(_finished(args.folders), args.baseline, metric, names)
+
+
+def _finished(folders: Sequence[Path]) -> list[Path]:
+    """Result files of runs; those that have none are named."""
+    found, unfinished = find_runs([_runs_of_task(folder) for folder in folders])
     for folder in unfinished:
         print(f"not finished, left out: {folder}", file=sys.stderr)
-    return collect(found, args.baseline, metric, names)
+    return found
 
 
 def _runs_of_task(folder: Path) -> Path:
@@ -129,31 +147,31 @@ def _runs_of_task(folder: Path) -> Path:
         return folder
     runs = resolved.parent.parent / "runs" / resolved.name
     if not runs.is_dir():
-        raise UserError(f"{folder}: neither {folder / FACTS} nor runs in {runs}")
+        raise UserError(f"{folder}: neither {folder / STORED} nor runs in {runs}")
     return runs
 
 
-def format_text(facts: Facts) -> str:
+def format_text(table: RunTable) -> str:
     """The table for a terminal, signatures and baseline speeds below it."""
-    return f"{format_table(*_table(facts))}\n\n" + "\n".join(_notes(facts))
+    return f"{format_table(*_cells_of(table))}\n\n" + "\n".join(_notes(table))
 
 
-def format_latex(facts: Facts) -> str:
+def format_latex(table: RunTable) -> str:
     """The table for LaTeX."""
-    notes = "\n".join(f"% {note}" for note in _notes(facts))
-    return f"{notes}\n{latex_table(*_table(facts))}"
+    notes = "\n".join(f"% {note}" for note in _notes(table))
+    return f"{notes}\n{latex_table(*_cells_of(table))}"
 
 
-def format_markdown(facts: Facts) -> str:
+def format_markdown(table: RunTable) -> str:
     """The table for a README."""
-    header, rows = _table(facts)
+    header, rows = _cells_of(table)
     coded = [[f"`{row[0]}`", f"`{row[1]}`" if row[1] else "", *row[2:]] for row in rows]
-    signatures = {text: f"`{text}`" for text in facts.signatures.values()}
-    notes = "\n".join(f"- {note}" for note in _notes(facts, signatures))
+    signatures = {text: f"`{text}`" for text in table.signatures.values()}
+    notes = "\n".join(f"- {note}" for note in _notes(table, signatures))
     return f"{markdown_table(header, coded)}\n\n{notes}"
 
 
-def update_readme(path: Path, facts: Facts) -> None:
+def update_readme(path: Path, table: RunTable) -> None:
     """Put the Markdown table between the marks.
 
     Raises:
@@ -165,17 +183,18 @@ def update_readme(path: Path, facts: Facts) -> None:
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     with replacing(path) as temporary:
-        temporary.write_text(f"{before}{readme_block(facts)}{after}", "utf-8")
+        temporary.write_text(f"{before}{readme_block(table)}{after}", "utf-8")
 
 
-def readme_block(facts: Facts) -> str:
+def readme_block(table: RunTable) -> str:
     """What stands in a README from mark to mark."""
-    return f"{BEGIN}\n\n{format_markdown(facts)}\n\n{END}"
+    return f"{BEGIN}\n\n{format_markdown(table)}\n\n{END}"
 
 
-def _table(facts: Facts) -> tuple[list[str], list[list[str]]]:
-    baseline = facts.rows[0]
-    score = {"chrf": "chrF", "ter": "TER"}.get(facts.metric, "BLEU")
+def _cells_of(table: RunTable) -> tuple[list[str], list[list[str]]]:
+    baseline = table.rows[0]
+    others = list(dict.fromkeys(name for row in table.rows for name in row.scores))
+    score = {"chrf": "chrF", "ter": "TER"}.get(table.metric, "BLEU")
     header = [
         "run",
         "architecture",
@@ -185,17 +204,16 @@ def _table(facts: Facts) -> tuple[list[str], list[list[str]]]:
         "training speed",
         "decoding speed",
         score,
-        "lower-cased",
-        "chrF",
+        *(HEADINGS.get(name, (name, name))[0] for name in others),
         "difference",
         "p",
         f"published {score}",
         "to published",
     ]
-    return header, [_cells(row, baseline, facts.metric) for row in facts.rows]
+    return header, [_cells(row, baseline, table.metric, others) for row in table.rows]
 
 
-def _cells(row: Row, baseline: Row, metric: str) -> list[str]:
+def _cells(row: RunRow, baseline: RunRow, metric: str, others: Sequence[str]) -> list[str]:
     own = row.published_metric in (None, metric)
     other = "" if own else f" ({row.published_metric})"
     return [
@@ -207,8 +225,7 @@ def _cells(row: Row, baseline: Row, metric: str) -> list[str]:
         _relative(row.train_tokens_per_second, baseline.train_tokens_per_second),
         _relative(row.decode_sentences_per_second, baseline.decode_sentences_per_second),
         f"{row.score:.2f}",
-        f"{row.bleu_lc:.2f}",
-        f"{row.chrf:.2f}",
+        *(number_cell(row.scores.get(name), ".2f") for name in others),
         number_cell(row.difference, "+.2f"),
         number_cell(row.p_value, ".3f"),
         number_cell(row.published_score, "g") + other,
@@ -216,11 +233,15 @@ def _cells(row: Row, baseline: Row, metric: str) -> list[str]:
     ]
 
 
-def _notes(facts: Facts, code: Mapping[str, str] | None = None) -> list[str]:
-    baseline = facts.rows[0]
-    notes = [f"{name}: {(code or {}).get(s, s)}" for name, s in facts.signatures.items()]
-    notes.append(f"{facts.sentences:,} test sentences")
-    if len(facts.rows) > 1:
+def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
+    baseline = table.rows[0]
+    names = {name: below for name, (_, below) in HEADINGS.items() if name != table.metric}
+    notes = [
+        f"{names.get(name, name)}: {(code or {}).get(signature, signature)}"
+        for name, signature in table.signatures.items()
+    ]
+    notes.append(f"{table.sentences:,} test sentences")
+    if len(table.rows) > 1:
         notes.append(
             f"difference and p: against {baseline.label}, paired bootstrap of sacreBLEU, "
             f"{RESAMPLES:,} resamples"
@@ -235,9 +256,9 @@ def _notes(facts: Facts, code: Mapping[str, str] | None = None) -> list[str]:
     ]
     if speeds:
         notes.append(f"training and decoding speed: 1.00 is {' and '.join(speeds)}")
-    if any(row.published_metric not in (None, facts.metric) for row in facts.rows):
+    if any(row.published_metric not in (None, table.metric) for row in table.rows):
         notes.append("to published: our score by the metric in brackets minus the published one")
-    places = dict.fromkeys(row.published_place for row in facts.rows if row.published_place)
+    places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)
     return notes + [f"published: {place}" for place in places]
 
 

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import UserError
@@ -17,7 +16,7 @@ from ..evaluation.generated import read_generated
 from ..evaluation.logs import read_decoder, read_training_log
 from ..evaluation.metrics import GROUPS, METRICS, find_metrics, in_groups
 from ..evaluation.results import UNNAMED, Result
-from ..evaluation.scores import score_metrics, score_text
+from ..evaluation.scores import score_metrics
 from ..evaluation.texts import TextFiles, load_texts
 from ..files import replacing, write_lines
 from ..table import format_table, latex_table
@@ -204,6 +203,5 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         decode_with=read_decoder(args.generate_log or args.generated) if args.generated else None,
         scores=tuple(scores),
         texts=None if args.piped else files,
-        **asdict(score_text(texts.raw.hypotheses, texts.raw.references, args.target_lang)),
     )
     return result, texts.warnings

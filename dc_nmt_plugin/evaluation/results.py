@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..table import format_table, number_cell
 from .scores import MetricScore
 from .texts import TextFiles, locate
 
@@ -21,19 +19,14 @@ UNNAMED = "model"  # a result's name where dc-nmt score was given none
 class Result:
     """One trained and scored model: what a run's ``result.json`` holds.
 
-    The fields with defaults are absent from results of 0.1.0's first recipes.
+    The fields with defaults are absent from results of 0.1.0's first recipes, which held three
+    scores by name instead of the list.
     """
 
     name: str
     source_lang: str | None
     target_lang: str
     sentences: int
-    bleu: float
-    bleu_lc: float
-    chrf: float
-    bleu_signature: str
-    bleu_lc_signature: str
-    chrf_signature: str
     parameters: int | None
     updates: int | None
     train_tokens_per_second: float | None
@@ -58,13 +51,18 @@ class Result:
         if absent:
             raise UserError(f"{origin}: not a result of dc-nmt score, '{absent[0]}' is missing")
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
-        known["scores"] = tuple(MetricScore.from_json(s, origin) for s in known.get("scores", ()))
+        scores = [MetricScore.from_json(score, origin) for score in known.get("scores", ())]
+        listed = {score.metric for score in scores}
+        scores += [score for score in _named_scores(values) if score.metric not in listed]
+        known["scores"] = tuple(scores)
         if known.get("texts"):
             known["texts"] = TextFiles.from_json(known["texts"], origin)
         return cls(**known)
 
-    def score(self, metric: str) -> MetricScore | None:
-        return next((score for score in self.scores if score.metric == metric), None)
+    def score(self, *metrics: str) -> MetricScore | None:
+        """The score by the first of these metrics that there is."""
+        found = {score.metric: score for score in self.scores}
+        return next((found[metric] for metric in metrics if metric in found), None)
 
     @property
     def paper_metric(self) -> str | None:
@@ -104,49 +102,20 @@ def read_result(path: Path) -> Result:
     )
 
 
-def format_results(results: Sequence[Result]) -> str:
-    """A row a model: scores, parameters, updates, training and decoding speed; signatures below."""
-    header = (
-        "model",
-        "BLEU",
-        "BLEU lc",
-        "chrF",
-        "parameters",
-        "updates",
-        "train tokens/s",
-        "decode sentences/s",
-    )
-    rows = [
-        (
-            result.name,
-            f"{result.bleu:.2f}",
-            f"{result.bleu_lc:.2f}",
-            f"{result.chrf:.2f}",
-            number_cell(result.parameters, ",d"),
-            number_cell(result.updates, ",d"),
-            number_cell(result.train_tokens_per_second, ",.0f"),
-            number_cell(result.decode_sentences_per_second, ",.1f"),
-        )
-        for result in results
+def _named_scores(values: dict[str, Any]) -> list[MetricScore]:
+    """The scores that results held by name before they had a list."""
+    bleu = "zh" if values["target_lang"] == "zh" else "mteval-v13a"
+    names = {"bleu": bleu, "bleu_lc": f"{bleu}-lc", "chrf": "chrf"}
+    return [
+        MetricScore(metric, values[name], values[f"{name}_signature"], "detokenised")
+        for name, metric in names.items()
+        if name in values
     ]
-    signatures = sorted(
-        {f"BLEU     {r.bleu_signature}" for r in results}
-        | {f"BLEU lc  {r.bleu_lc_signature}" for r in results}
-        | {f"chrF     {r.chrf_signature}" for r in results}
-    )
-    return "\n".join([format_table(header, rows), "", *signatures])
 
 
-def format_examples(
-    texts: Mapping[str, Sequence[str]], reference: Sequence[str], source: Sequence[str], count: int
-) -> str:
-    """``count`` evenly spread test sentences with each model's translation."""
-    step = max(1, len(reference) // max(1, count))
-    width = max(map(len, (*texts, "reference")))
-    blocks = []
-    for number in range(step // 2, len(reference), step)[:count]:
-        rows = [("source", source[number])] if source else []
-        rows.append(("reference", reference[number]))
-        rows += [(name, lines[number]) for name, lines in texts.items()]
-        blocks.append("\n".join(f"{name:<{width}}  {text}" for name, text in rows))
-    return "\n\n".join(blocks)
+# heading → the metrics that it is for, the first that a result has
+COLUMNS = {
+    "BLEU": ("mteval-v13a", "zh", "sacrebleu"),
+    "BLEU lc": ("mteval-v13a-lc", "zh-lc"),
+    "chrF": ("chrf",),
+}

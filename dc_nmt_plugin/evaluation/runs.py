@@ -10,13 +10,13 @@ from pathlib import Path
 
 from ..errors import UserError, choice_problem
 from ..flags import flag_value
-from .facts import Facts, Row
 from .logs import read_decoder
 from .metrics import Metric
 from .published import published
-from .results import RESULT, Result, read_result
+from .results import COLUMNS, RESULT, Result, read_result
+from .run_table import RunRow, RunTable
 from .significance import Comparison, paired_bootstrap
-from .systems import Given, System, default_metric, labels, load_systems, run_folder
+from .systems import PlainTextOptions, System, default_metric, labels, load_systems, run_folder
 
 BASELINE_ARCH = "transformer_standard"
 
@@ -114,7 +114,7 @@ def collect(
     baseline: str | None = None,
     metric: Metric | None = None,
     names: Mapping[str, str] | None = None,
-) -> Facts:
+) -> RunTable:
     """Score and test finished runs.
 
     Args:
@@ -132,17 +132,18 @@ def collect(
     if len(by_label) < len(runs):
         raise UserError("the same result twice: name it once")
     order = _baseline_first(by_label, baseline)
-    systems = load_systems([by_label[label].path for label in order], Given(), order)
+    systems = load_systems([by_label[label].path for label in order], PlainTextOptions(), order)
     metric = metric or default_metric(systems[0])
     signature, compared = _compare(systems, metric)
     first = by_label[order[0]].result
-    signatures = {
-        metric.name: signature,
-        "BLEU lc": first.bleu_lc_signature,
-        "chrF": first.chrf_signature,
+    others = {
+        score.metric: score.signature
+        for heading in ("BLEU lc", "chrF")
+        if (score := first.score(*COLUMNS[heading])) and score.metric != metric.name
     }
-    rows = [_row(by_label[comparison.name], comparison, metric.name) for comparison in compared]
-    return Facts(metric.name, signatures, first.sentences, rows)
+    signatures = {metric.name: signature, **others}
+    rows = [_row(by_label[c.name], c, metric.name, list(others)) for c in compared]
+    return RunTable(metric.name, signatures, first.sentences, rows)
 
 
 def _compare(systems: Sequence[System], metric: Metric) -> tuple[str, list[Comparison]]:
@@ -157,12 +158,12 @@ def _compare(systems: Sequence[System], metric: Metric) -> tuple[str, list[Compa
     return signature, paired_bootstrap(texts, references, language, metric)
 
 
-def _row(run: Run, comparison: Comparison, metric: str) -> Row:
+def _row(run: Run, comparison: Comparison, metric: str, others: Sequence[str]) -> RunRow:
     paper = published(run, metric)
     result = run.result
     if paper.metric == metric and paper.score is not None:  # results of the first recipes too
         paper = replace(paper, difference=comparison.score - paper.score)
-    return Row(
+    return RunRow(
         label=comparison.name,
         run=_relative(run.folder),
         arch=run.arch,
@@ -173,8 +174,7 @@ def _row(run: Run, comparison: Comparison, metric: str) -> Row:
         decode_sentences_per_second=result.decode_sentences_per_second,
         # no more digits than say something: the stored file is the same on every machine
         score=round(comparison.score, 4),
-        bleu_lc=round(result.bleu_lc, 4),
-        chrf=round(result.chrf, 4),
+        scores={name: round(score.score, 4) for name in others if (score := result.score(name))},
         difference=None if comparison.difference is None else round(comparison.difference, 4),
         p_value=None if comparison.p_value is None else round(comparison.p_value, 6),
         published_score=paper.score,

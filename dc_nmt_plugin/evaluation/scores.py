@@ -6,24 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from sacrebleu.metrics import BLEU, CHRF
-
 from ..errors import UserError
 from .metrics import Metric
-from .text_checks import check_counts
 from .texts import Texts
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Corpus scores between 0 and 100."""
-
-    bleu: float
-    bleu_lc: float  # lower-cased, as many Multi30k tables are
-    chrf: float
-    bleu_signature: str
-    bleu_lc_signature: str
-    chrf_signature: str
 
 
 @dataclass(frozen=True)
@@ -70,20 +55,3 @@ def score_metrics(
         score, signature = metric.score(sides.hypotheses, sides.references, target_lang)
         found.append(MetricScore(metric.name, score, signature, sides.origin, metric is paper))
     return found
-
-
-def score_text(hypotheses: Sequence[str], references: Sequence[str], target_lang: str) -> Scores:
-    """Score detokenised hypotheses; ``target_lang`` chooses sacrebleu's tokeniser (zh, else 13a).
-
-    Raises:
-        UserError: not as many hypotheses as references.
-    """
-    check_counts(len(hypotheses), len(references))
-    metrics = (
-        BLEU(trg_lang=target_lang, force=True),
-        BLEU(trg_lang=target_lang, lowercase=True, force=True),
-        CHRF(),
-    )
-    found = [metric.corpus_score(hypotheses, [references]).score for metric in metrics]
-    signatures = [str(metric.get_signature()) for metric in metrics]
-    return Scores(*found, *signatures)

@@ -15,7 +15,7 @@ from .texts import TextFiles, Texts, load_texts
 
 
 @dataclass(frozen=True)
-class Given:
+class PlainTextOptions:
     """What the options say about plain text files; each is None or default where runs say it.
 
     ``source`` counts for runs too: its lengths may be asked for in pieces.
@@ -87,7 +87,7 @@ def named_labels(paths: Sequence[Path], results: Sequence[Result | None]) -> lis
 
 
 def load_systems(
-    paths: Sequence[Path], given: Given, names: Sequence[str] | None = None
+    paths: Sequence[Path], given: PlainTextOptions, names: Sequence[str] | None = None
 ) -> list[System]:
     """Read every system.
 
@@ -142,7 +142,7 @@ def _files_of_run(path: Path, result: Result) -> TextFiles:
     return files
 
 
-def _files_of_text(path: Path, given: Given, known: Result | None) -> TextFiles:
+def _files_of_text(path: Path, given: PlainTextOptions, known: Result | None) -> TextFiles:
     language = given.target_lang or (known.target_lang if known else None)
     if language is None:
         raise UserError(f"{path}: plain text needs --target-lang")

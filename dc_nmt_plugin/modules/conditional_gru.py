@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from .core.additive_attention import additive_scores, softmax
 from .core.dl4mt_init import init_linear, init_square_blocks_
+from .core.recording import Recordable
 from .core.source import Source
 from .core.state import State, Stateful
 from .core.stepwise import StepwiseProduct
@@ -37,7 +38,7 @@ def gru_update(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
     return torch.lerp(candidate, state, update)
 
 
-class ConditionalGRU(Stateful):
+class ConditionalGRU(Recordable, Stateful):
     """``s'_t = GRU_1(s_{t-1}, y_{t-1}); c_t = attention(s'_t, h); s_t = GRU_2(s'_t, c_t)``.
 
     where:
@@ -115,7 +116,7 @@ class ConditionalGRU(Stateful):
 
         Returns:
             states s_t (R, T, d), projected contexts W_c c_t (R, T, context_dim) and attention
-            weights (R, T, M)
+            weights (R, T, M); records the latter as ``weights`` (R, 1, T, M), one head
         """
         keys, values, contexts, initial = source.cached(
             self, self.project_source, keep=state is not None
@@ -147,6 +148,7 @@ class ConditionalGRU(Stateful):
         if memory is not None:
             memory.close()
         alignment = torch.stack(alignments, dim=1)  # (R, T, M)
+        self.record(weights=alignment[:, None])
         by_sentence = alignment.view(source.sentences, -1, alignment.size(2))  # (S, beam * T, M)
         context = (by_sentence @ contexts).view(*alignment.shape[:2], -1)
         return torch.stack(states, dim=1), context, alignment

@@ -66,9 +66,8 @@ class ContextAwareSelfAttention(SelfAttention):
         deep: [H^1, …, H^{l-1}]; layer 1 has none and is standard self-attention           (9)
         deep-global+deep: both, in this order
 
-    In causal stacks a
-    key is mixed with the context of its own position, so it never changes once computed and is
-    cached after mixing.
+    In causal stacks a key is mixed with the context of its own position, so it never changes once
+    computed and is cached after mixing.
 
     Args:
         embed_dim: model width C

@@ -9,6 +9,7 @@ Shapes: B sequences, T positions, C model width, H heads, K = C / H; S = T keys.
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -34,6 +35,10 @@ class Aggregation(NamedTuple):
     """(B, H, T, S) Ê = E + Ω↕ + Ω↔, float32 at least, not masked"""
     added_norm: Tensor | None = None
     """(B, H, T) norm of the added logits Ω↕ + Ω↔"""
+    vertical_norm: Tensor | None = None
+    """(B, H, T) norm of Ω↕ alone"""
+    horizontal_norm: Tensor | None = None
+    """(B, H, T) norm of Ω↔ alone"""
     head_weights: Tensor | None = None
     """(B, H) Λ"""
     vertical: Tensor | None = None
@@ -120,7 +125,8 @@ class CrossAggregationSelfAttention(SelfAttention):
         """See :class:`~.core.self_attention.MultiHeadSelfAttention`.
 
         Records ``weights`` (B, H, T, S) and what was routed of :class:`Aggregation`:
-        ``added_norm``, ``head_weights``, ``vertical``, ``horizontal``.
+        ``added_norm``, ``vertical_norm``, ``horizontal_norm``, ``head_weights``, ``vertical``,
+        ``horizontal``.
 
         Raises:
             ValueError: used in a decoder (causal mask or decoding session)
@@ -177,23 +183,35 @@ class CrossAggregationSelfAttention(SelfAttention):
         if padding is not None:
             pair = padding[:, None, :, None] | padding[:, None, None, :]  # (B, 1, T, S)
             votes = logits.masked_fill(pair, 0.0)
-        added: Tensor | None = None
+        up: Tensor | None = None  # Ω↕
+        across: Tensor | None = None  # Ω↔
         head_weights = vertical = horizontal = None
         if self.vertical:
             capsules, vertical, voting = route_heads(votes, self.iterations)
             head_weights = self._head_weights(voting.squeeze(-1), padding)  # (B, H)
-            added = head_weights[:, :, None, None] * capsules[:, None]  # Eq. (12), (B, H, T, S)
+            up = head_weights[:, :, None, None] * capsules[:, None]  # Eq. (12), (B, H, T, S)
             vertical = vertical.squeeze(-1)
         if self.horizontal:
-            omega, horizontal = route_positions(
+            across, horizontal = route_positions(
                 votes, self.iterations, padding, from_votes=self.init == "self"
             )
-            added = omega if added is None else added + omega  # Eq. (14)
-        assert added is not None
-        norm = None
-        if self.wants("added_norm"):
-            norm = torch.linalg.vector_norm(added.detach(), dim=-1)
-        return Aggregation(logits + added, norm, head_weights, vertical, horizontal)
+        added = reduce(torch.add, [part for part in (up, across) if part is not None])  # Eq. (14)
+        return Aggregation(
+            logits + added,
+            added_norm=self._norm("added_norm", added),
+            vertical_norm=self._norm("vertical_norm", up),
+            horizontal_norm=self._norm("horizontal_norm", across),
+            head_weights=head_weights,
+            vertical=vertical,
+            horizontal=horizontal,
+        )
+
+    def _norm(self, name: str, part: Tensor | None) -> Tensor | None:
+        """|Ω| (B, H, T), where it is recorded."""
+        if part is None or not self.wants(name):
+            return None
+        norm: Tensor = torch.linalg.vector_norm(part.detach(), dim=-1)
+        return norm
 
     def _head_weights(self, voting: Tensor, padding: Tensor | None) -> Tensor:
         """Λ (B, H) of voting weights (B, H, T), which are zero at padding. Eq. (13)

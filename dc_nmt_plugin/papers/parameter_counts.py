@@ -20,7 +20,7 @@ EXCEPTIONS: Mapping[tuple[str, str], tuple[float, str]] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class CountRow:
     """One count: millions of parameters built and published, their relative difference."""
 
     table: str
@@ -54,7 +54,7 @@ def published_items() -> Iterator[tuple[str, list[Entry]]]:
                 yield f"{document.name}, {item.name}", found
 
 
-def published_rows(place: str, entries: list[Entry]) -> list[Row]:
+def published_rows(place: str, entries: list[Entry]) -> list[CountRow]:
     """Every count of a table, built with the vocabulary fitted to its own baseline's count."""
     rows = []
     sizes: dict[object, int] = {}
@@ -70,7 +70,7 @@ def published_rows(place: str, entries: list[Entry]) -> list[Row]:
             (place, entry.row), EXCEPTIONS.get((place, ""), (TOLERANCE, ""))
         )
         rows.append(
-            Row(
+            CountRow(
                 table=f"{place} ({entry.task}, {entry.direction})",
                 name=entry.row,
                 vocabulary=size,
@@ -84,11 +84,11 @@ def published_rows(place: str, entries: list[Entry]) -> list[Row]:
     return rows
 
 
-def preset_row(arch: str, flags: Mapping[str, Any], vocabulary: int) -> Row:
+def preset_row(arch: str, flags: Mapping[str, Any], vocabulary: int) -> CountRow:
     """One architecture, with flags, and a vocabulary of the user's."""
     built = count(build(arch, flags, dummy_dictionary(vocabulary))) / MILLION
     name = " ".join([arch, *(f"--{k.replace('_', '-')} {v}" for k, v in flags.items())])
-    return Row(table="architectures", name=name, vocabulary=vocabulary, built=round(built, 3))
+    return CountRow(table="architectures", name=name, vocabulary=vocabulary, built=round(built, 3))
 
 
 def _is_count(entry: Entry) -> bool:

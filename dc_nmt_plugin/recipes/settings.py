@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import UserError, choice_problem
 from ..flags import flag_value, replaced
 from ..models.presets import FAMILIES, Architecture, architectures
-from ..models.presets.family import Family
+from ..models.presets.family import STOCK, Family
 from .recipe import Recipe
 from .schema import Papers, SettingsEntry
 from .yaml_files import read_yaml
@@ -170,7 +170,8 @@ def unsized_architectures() -> list[str]:
 
 @cache
 def _known() -> dict[str, Architecture]:
-    return architectures()
+    stock = Architecture(STOCK.name, STOCK.model, {}, STOCK)
+    return {**architectures(), STOCK.name: stock}
 
 
 def _without_size(family: Family) -> list[str]:
@@ -189,7 +190,8 @@ def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) ->
     wanted = (entry.size or "") if size is None else size.replace("base", "")
     sized = f"{arch}_{wanted}" if wanted and arch in _without_size(family) else arch
     if sized not in _known():
-        near = ", ".join([*own, *(name for name in _known() if name.startswith(arch))])
+        names = [f"{arch}_{size}" if size else arch for size in family.sizes]
+        near = ", ".join([*own, *(name for name in names if name in _known())])
         raise UserError(f"--size {wanted}: there is no {sized!r}; there are {near}")
     return (own[0] if own else ""), sized
 

@@ -380,3 +380,12 @@ def test_recipes_of_one_s_own(tmp_path, monkeypatch):
     monkeypatch.setenv("DC_NMT_RECIPES", str(tmp_path / "none"))
     with pytest.raises(UserError, match=r"DC_NMT_RECIPES: .*none"):
         tasks()
+
+
+def test_fairseqs_own_transformer_is_trained_by_the_same_recipe():
+    recipe = load("multi30k_en_de")
+    stock, ours = settings_of(recipe, "transformer"), settings_of(recipe, "transformer_standard")
+    assert (stock.arch, stock.criterion) == ("transformer", "label_smoothed_cross_entropy")
+    assert (stock.flags, stock.updates, stock.decode) == (ours.flags, ours.updates, ours.decode)
+    with pytest.raises(UserError, match="transformer_iwslt"):  # its sizes are flags
+        settings_of(load("iwslt14_es_en"), "transformer")

@@ -14,7 +14,7 @@ from dc_nmt_plugin.commands.report import main
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.generated import read_generated
 from dc_nmt_plugin.evaluation.logs import read_training_log
-from dc_nmt_plugin.evaluation.scores import score_text
+from dc_nmt_plugin.evaluation.metrics import METRICS
 
 GENERATED = """\
 2026-11-21 09:00:00 | INFO | fairseq_cli.generate | loading model(s) from average.pt
@@ -83,14 +83,15 @@ def test_lost_sentences_are_found(tmp_path, text, message):
 def test_scores_equal_sacrebleu_and_chinese_has_its_own_tokeniser():
     hypotheses = ["The cat sat on the mat .", "a dog, a bird"]
     references = ["the cat sat on the mat.", "A dog, a bird."]
-    scores = score_text(hypotheses, references, "de")
-    assert scores.bleu == sacrebleu.corpus_bleu(hypotheses, [references]).score
-    lower = sacrebleu.corpus_bleu(hypotheses, [references], lowercase=True).score
-    assert scores.bleu_lc == lower > scores.bleu
-    assert scores.chrf == sacrebleu.corpus_chrf(hypotheses, [references]).score
-    assert "case:mixed" in scores.bleu_signature and "tok:13a" in scores.bleu_signature
-    chinese = score_text(["三百三十六年三月"], ["三百三十七年三月"], "zh")
-    assert "tok:zh" in chinese.bleu_signature and chinese.bleu > 30
+    cased, signature = METRICS["mteval-v13a"].score(hypotheses, references, "de")
+    assert cased == sacrebleu.corpus_bleu(hypotheses, [references]).score
+    assert "case:mixed" in signature and "tok:13a" in signature
+    lower, _ = METRICS["mteval-v13a-lc"].score(hypotheses, references, "de")
+    assert lower == sacrebleu.corpus_bleu(hypotheses, [references], lowercase=True).score > cased
+    chrf, _ = METRICS["chrf"].score(hypotheses, references, "de")
+    assert chrf == sacrebleu.corpus_chrf(hypotheses, [references]).score
+    chinese, signature = METRICS["zh"].score(["三百三十六年三月"], ["三百三十七年三月"], "zh")
+    assert "tok:zh" in signature and chinese > 30
 
 
 def test_training_log_of_a_resumed_training(tmp_path):
@@ -135,7 +136,7 @@ def test_score_then_report(scored, capsys):
     results = [str(scored / "plain.json"), str(scored / "dc.json")]
     assert main([*results, "--examples", "1"]) == 0
     printed = capsys.readouterr().out
-    assert printed.count("1,234,567") == 2 and result["bleu_signature"] in printed
+    assert printed.count("1,234,567") == 2 and result["scores"][0]["signature"] in printed
     assert "source     empty\nreference  nothing here" in printed
     assert main([*results, "--json"]) == 0
     assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["plain", "dc"]

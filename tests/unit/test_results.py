@@ -10,9 +10,9 @@ import pytest
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.commands.results import BEGIN, END, format_markdown, readme_block
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.facts import Facts
 from dc_nmt_plugin.evaluation.logs import read_decoder, read_training_log
 from dc_nmt_plugin.evaluation.results import read_result
+from dc_nmt_plugin.evaluation.run_table import RunTable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REFERENCE = ["Ein Haus steht am Fluss.", "Die Katze schläft.", "Wir gehen heute nach Hause."]
@@ -172,14 +172,14 @@ def test_a_task_without_stored_numbers_shows_its_runs(task, tmp_path, capsys):
 def test_the_readme_shows_the_stored_numbers(path):
     """`dc-nmt results examples/TASK --update-readme` makes them equal."""
     readme = (path.parent / "README.md").read_text(encoding="utf-8")
-    assert readme_block(Facts.read(path)) in readme
+    assert readme_block(RunTable.read(path)) in readme
 
 
 def test_multi30k_has_stored_numbers():
-    facts = Facts.read(EXAMPLES / "multi30k_en_de" / "results.json")
-    assert facts.rows[0].arch == "transformer_standard" and facts.sentences == 1000
-    assert all(not Path(row.run).is_absolute() for row in facts.rows)
-    assert format_markdown(facts).count("\n| `") == len(facts.rows)
+    table = RunTable.read(EXAMPLES / "multi30k_en_de" / "results.json")
+    assert table.rows[0].arch == "transformer_standard" and table.sentences == 1000
+    assert all(not Path(row.run).is_absolute() for row in table.rows)
+    assert format_markdown(table).count("\n| `") == len(table.rows)
 
 
 @pytest.mark.parametrize(
@@ -226,3 +226,23 @@ def test_invalid_results_are_named(tmp_path, text, message):
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(UserError, match=message):
         read_result(tmp_path / "result.json")
+
+
+def test_tables_stored_before_rows_had_a_list_of_scores(task, tmp_path, capsys):
+    stored = tmp_path / "stored" / "results.json"
+    results(task, "--save", stored)
+    values = json.loads(stored.read_text())
+    for row in values["rows"]:
+        scores = row.pop("scores")
+        row["bleu_lc"], row["chrf"] = scores["mteval-v13a-lc"], scores["chrf"]
+    for new, old in (("mteval-v13a-lc", "BLEU lc"), ("chrf", "chrF")):
+        values["signatures"][old] = values["signatures"].pop(new)
+    now = RunTable.read(stored)
+    stored.write_text(json.dumps(values))
+    assert RunTable.read(stored) == now
+
+
+def test_runs_side_by_side(task, capsys):
+    results(task, "--examples", 1)
+    printed = capsys.readouterr().out
+    assert "b-plain" in printed and "95%" in printed and "Die Katze schläft." in printed

@@ -30,3 +30,15 @@ class Family:
     model: str
     criterion: str
     task: str
+
+
+# fairseq's own, to train beside ours through the same recipes; its sizes are given by flags
+STOCK = Family(
+    name="transformer",
+    cites="vaswani2017attention, as fairseq has it",
+    variants={"": {}},
+    sizes={"": {}},
+    model="transformer",
+    criterion="label_smoothed_cross_entropy",
+    task="translation_dc_nmt",
+)

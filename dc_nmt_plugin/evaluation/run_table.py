@@ -12,7 +12,7 @@ from ..files import replacing
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """One run.
 
     Attributes:
@@ -23,7 +23,8 @@ class Row:
         updates: of the training
         train_tokens_per_second: target tokens, median
         decode_sentences_per_second: of the test set
-        score, bleu_lc, chrf: by the table's metric; lower-cased BLEU; chrF2
+        score: by the table's metric
+        scores: by other metrics
         difference, p_value: against the baseline; None for the baseline
         published_score, published_place: of what was trained and decoded in the same way
         published_metric: of the published score
@@ -39,8 +40,7 @@ class Row:
     train_tokens_per_second: float | None
     decode_sentences_per_second: float | None
     score: float
-    bleu_lc: float
-    chrf: float
+    scores: dict[str, float]
     difference: float | None
     p_value: float | None
     published_score: float | None
@@ -53,13 +53,20 @@ _LATER = ("published_metric", "to_published")  # absent from files of the first 
 
 
 @dataclass(frozen=True)
-class Facts:
-    """A table of runs on one test set; the first row is the baseline."""
+class RunTable:
+    """A table of runs on one test set; the first row is the baseline.
+
+    Attributes:
+        metric: of ``score``, difference and significance
+        signatures: of it and of the other metrics
+        sentences: of the test set
+        rows: a run each
+    """
 
     metric: str
     signatures: dict[str, str]
     sentences: int
-    rows: list[Row]
+    rows: list[RunRow]
 
     def save(self, path: Path) -> None:
         """Write as JSON."""
@@ -67,20 +74,31 @@ class Facts:
             temporary.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
 
     @classmethod
-    def read(cls, path: Path) -> Facts:
+    def read(cls, path: Path) -> RunTable:
         """Raises UserError where the file is not what :meth:`save` wrote."""
         try:
-            values: Any = json.loads(path.read_text("utf-8"))
-            names = [field.name for field in fields(Row)]
+            values: Any = _as_lists(json.loads(path.read_text("utf-8")))
+            names = [field.name for field in fields(RunRow)]
             rows = [
-                Row(**{n: row[n] for n in names if n not in _LATER or n in row})
+                RunRow(**{n: row[n] for n in names if n not in _LATER or n in row})
                 for row in values["rows"]
             ]
-            facts = cls(values["metric"], dict(values["signatures"]), values["sentences"], rows)
+            table = cls(values["metric"], dict(values["signatures"]), values["sentences"], rows)
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path}: not written by dc-nmt results --save: {error}") from error
         if not rows:
             raise UserError(f"{path}: has no rows")
-        return facts
+        return table
+
+
+def _as_lists(values: Any) -> Any:
+    """Files of before rows had scores by metric: they named two."""
+    renamed = {"BLEU lc": "mteval-v13a-lc", "chrF": "chrf"}
+    signatures = {renamed.get(name, name): text for name, text in values["signatures"].items()}
+    rows = []
+    for row in values["rows"]:
+        named = {"mteval-v13a-lc": row.get("bleu_lc"), "chrf": row.get("chrf")}
+        rows.append({"scores": {name: x for name, x in named.items() if x is not None}, **row})
+    return {**values, "signatures": signatures, "rows": rows}

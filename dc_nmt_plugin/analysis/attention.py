@@ -1,0 +1,181 @@
+"""How far heads look, and how spread their attention is: thesis 3.5.3, Figs 3.8-3.12."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .base import Analysis, Results, Table
+from .figure import finish_axes, heat_map, styles
+from .loop import Batch
+from .sites import Site, attentions
+from .subject import Subject
+
+OF = {
+    "encoder": "self-attention of the encoder",
+    "decoder": "self-attention of the decoder",
+    "source": "attention of the decoder to the source",
+}
+
+
+def span_sums(
+    weights: Tensor, padding: Tensor, keys: str = "lower"
+) -> tuple[Tensor, Tensor, Tensor, int]:
+    """Sums of distance, weight and entropy of each head over real query rows.
+
+    After J. Vig, Y. Belinkov, "Analyzing the Structure of Attention in a Transformer Language
+    Model", BlackboxNLP 2019. Entropy in nats; rows are not renormalised.
+
+    Args:
+        weights: (B, H, T, S), zero at padded keys
+        padding: (B, T) bool, True at query rows to leave out
+        keys: "lower" sums over keys j ≤ i, as the thesis prints; "all" over all of them, with the
+            distance |i - j|. Where attention is causal both are the same
+
+    Returns:
+        Σ w·(i - j), Σ w, Σ -w log w, (H,) each in float64, and the number of rows
+    """
+    if keys == "lower":
+        weights = weights.tril()
+    queries = torch.arange(weights.size(2), device=weights.device)[:, None]
+    offset = (queries - torch.arange(weights.size(3), device=weights.device)).abs()
+    rows = torch.stack(
+        [
+            torch.einsum("bhts,ts->bht", weights, offset.to(weights.dtype)),
+            weights.sum(dim=-1),
+            torch.special.entr(weights).sum(dim=-1),
+        ]
+    )  # (3, B, H, T)
+    sums = rows.masked_fill(padding[:, None], 0.0).double().sum(dim=(1, 3))  # (3, H)
+    return sums[0], sums[1], sums[2], int((~padding).sum())
+
+
+class AttentionSpans(Analysis):
+    """Distance and entropy by head and layer."""
+
+    name = "attention"
+    title = "mean distance and entropy of attention, by head and layer"
+    source = "thesis, section 3.5.3, Figs 3.8-3.12"
+
+    @staticmethod
+    def options(parser: argparse.ArgumentParser) -> None:
+        """--of and --keys."""
+        parser.add_argument(
+            "--of", choices=OF, help="which attention (default: encoder; source of recurrent ones)"
+        )
+        parser.add_argument(
+            "--keys",
+            choices=("lower", "all"),
+            default="lower",
+            help="keys that are summed over: those up to the query, as the thesis prints, or all "
+            "of them (default: lower)",
+        )
+
+    def _of(self, subject: Subject) -> str:
+        recurrent = not hasattr(subject.model.encoder, "stack")
+        return self.args.of or ("source" if recurrent else "encoder")
+
+    def missing(self, subject: Subject) -> str | None:
+        """A recurrent model has no self-attention."""
+        if self._of(subject) == "source" or hasattr(subject.model.encoder, "stack"):
+            return None
+        return f"has no {OF[self._of(subject)]} (--of {self._of(subject)})."
+
+    def collector(self, subject: Subject) -> SpanSums:
+        """Sums of every head."""
+        return SpanSums(self._of(subject), self.args.keys, subject.source_layers)
+
+    def tables(self, results: Results) -> list[Table]:
+        """By head, and the layers' means."""
+        distance = any("distance" in row for found in results.values() for row in found["layers"])
+        header = ["run", "layer", *(["mean distance, tokens"] if distance else [])]
+        header += ["mean entropy, nats", "distance by head" if distance else "", "entropy by head"]
+        rows = []
+        for label, found in results.items():
+            for row in found["layers"]:
+                cells = [f"{row['distance']:.3f}" if "distance" in row else ""] if distance else []
+                cells += [f"{row['entropy']:.3f}"]
+                cells += [" ".join(f"{value:.2f}" for value in row.get("distances", []))]
+                cells += [" ".join(f"{value:.2f}" for value in row["entropies"])]
+                rows.append([label, row["name"], *cells])
+        kinds = sorted({OF[found["of"]] for found in results.values()})
+        return [Table(f"{' and '.join(kinds)}, means over heads", header, rows)]
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """One run: heads by layers (Fig. 3.8); several: means by layer (Figs 3.11, 3.12)."""
+        has_distance = all(found["of"] != "source" for found in results.values())
+        names = [("distance", "mean distance, tokens")] if has_distance else []
+        names += [("entropy", "mean entropy, nats")]
+        panels = figure.subplots(1, len(names), squeeze=False)[0]
+        for (key, axis), axes in zip(names, panels, strict=True):
+            if len(results) == 1:
+                (found,) = results.values()
+                plural = "distances" if key == "distance" else "entropies"
+                values = [row[plural] for row in found["layers"]]
+                heat_map(figure, axes, values, x="head", y="layer", colour=axis, numbers=".2f")
+                axes.set_xticks(range(len(values[0])), range(1, len(values[0]) + 1))
+                axes.set_yticks(range(len(values)), [row["label"] for row in found["layers"]])
+                continue
+            for (label, found), style in zip(results.items(), styles(), strict=False):
+                parts = dict.fromkeys(row["part"] for row in found["layers"])
+                for part in parts:
+                    rows = [row for row in found["layers"] if row["part"] == part]
+                    axes.plot(
+                        [row["layer"] for row in rows],
+                        [row[key] for row in rows],
+                        label=f"{label} {part}".strip(),
+                        **{**style, "fillstyle": "none" if part == "local" else "full"},
+                    )
+            finish_axes(axes, "layer", axis, integers=True)
+        if len(results) > 1:
+            panels[0].legend()
+
+
+class SpanSums:
+    """Collects :func:`span_sums` of every attention of one kind.
+
+    Args:
+        of: a key of :data:`OF`
+        keys: see :func:`span_sums`
+        source_layers: numbers of the encoder layers that the main decoder reads
+    """
+
+    def __init__(self, of: str, keys: str, source_layers: list[int]) -> None:
+        self.of = of
+        self.keys = "all" if of == "source" else keys
+        self.source_layers = source_layers
+        self.sums: dict[Site, Tensor] = {}
+        self.rows: dict[Site, int] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Take in one batch."""
+        side, reads = ("decoder", "source") if self.of == "source" else (self.of, "self")
+        for site, weights in attentions(batch.records, self.source_layers):
+            if (site.side, site.reads) == (side, reads):
+                *sums, rows = span_sums(weights, batch.padding(side), self.keys)
+                self.sums[site] = self.sums.get(site, 0) + torch.stack(sums).cpu()
+                self.rows[site] = self.rows.get(site, 0) + rows
+
+    def result(self) -> dict[str, Any]:
+        """Means by head and layer; distances where positions of both sides are the same."""
+        layers = []
+        for site in sorted(self.sums, key=lambda site: (site.layer, site.part)):
+            distance, mass, entropy = self.sums[site]
+            entropies = (entropy / self.rows[site]).tolist()
+            row = {
+                "name": site.name,
+                "layer": site.layer,
+                "part": site.part,
+                "label": f"{site.layer} {site.part}".strip(),
+                "rows": self.rows[site],
+                "entropy": sum(entropies) / len(entropies),
+                "entropies": entropies,
+            }
+            if self.of != "source":
+                distances = (distance / mass).tolist()
+                row |= {"distance": sum(distances) / len(distances), "distances": distances}
+            layers.append(row)
+        return {"of": self.of, "keys": self.keys, "layers": layers}

@@ -1,0 +1,114 @@
+"""What an analysis is: something recorded, a reduction, tables and a figure."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ..errors import UserError
+from .loop import Collector, force
+from .subject import Subject
+
+Results = dict[str, dict[str, Any]]
+"""label of a run → what was found, ready for JSON."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text cells.
+
+    Attributes:
+        title: above it; says what the numbers are, with units
+        header: names of the columns
+        rows: cells
+    """
+
+    title: str
+    header: Sequence[str]
+    rows: list[list[str]] = field(default_factory=list)
+
+
+class Report:
+    """Results of one or several runs as tables and a figure; subclasses say of what.
+
+    Args:
+        args: the command's options, those of :meth:`options` among them
+
+    Attributes:
+        name: on the command line
+        title: one line for lists and pages
+        source: the paper and the figure that it draws
+        size: of the figure, inches
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    size: tuple[float, float] = (6.4, 4.0)
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+
+    @staticmethod
+    def options(parser: argparse.ArgumentParser) -> None:
+        """Add the report's own options."""
+
+    def tables(self, results: Results) -> list[Table]:
+        """The results of all runs as text."""
+        raise NotImplementedError
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """Draw the results of all runs into an empty matplotlib figure."""
+        raise NotImplementedError
+
+
+class Analysis(Report):
+    """What happens inside models.
+
+    Attributes:
+        text: what the decoder is forced to say, one of :data:`.loop.TEXTS`
+    """
+
+    text: str = "reference"
+
+    def missing(self, subject: Subject) -> str | None:
+        """Why this model cannot be analysed so, as the end of a sentence; None if it can."""
+        return None
+
+    def collector(self, subject: Subject) -> Collector | None:
+        """What adds up over a forced decoding; None if the analysis needs none."""
+        return None
+
+    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
+        """The result, from what the collector found; to add what needs more than one pass.
+
+        Raises:
+            UserError: options that do not fit the subset, such as tags of another length
+        """
+        return found
+
+
+def require(analysis: Analysis, subject: Subject) -> None:
+    """
+    Raises:
+        UserError: the model has not what the analysis needs
+    """
+    why = analysis.missing(subject)
+    if why is not None:
+        raise UserError(f"{subject.label}: {why}")
+
+
+def measure(analysis: Analysis, subject: Subject, progress: Any = None) -> dict[str, Any]:
+    """The result of one model.
+
+    Raises:
+        UserError: the model or the subset has not what the analysis needs
+    """
+    require(analysis, subject)
+    collector = analysis.collector(subject)
+    if collector is None:
+        return analysis.finish(subject, {})
+    force(subject, [collector], analysis.text, progress)
+    return analysis.finish(subject, collector.result())

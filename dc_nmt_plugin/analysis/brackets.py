@@ -1,0 +1,100 @@
+"""Binary trees from attention (residual decoder, Algorithm 1), and ParsEval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+Span = tuple[int, int]
+"""First word and first word after it."""
+
+
+def word_attention(weights: Tensor, spans: Sequence[Span]) -> Tensor:
+    """Attention among words from attention among pieces.
+
+    A word's row is that of the prediction of its first piece; its column is the sum over its
+    pieces, in which the begin token comes first.
+
+    Args:
+        weights: (T, T) of one sentence: row t for the prediction of piece t + 1, column 0 for the
+            begin token, column i for piece i
+        spans: first piece and first piece after it, of each of the N words, counted from 0
+
+    Returns:
+        (N, N + 1), column 0 the begin token's
+    """
+    rows = weights[[begin for begin, _ in spans]]
+    columns = [rows[:, :1]]
+    columns += [rows[:, begin + 1 : end + 1].sum(dim=1, keepdim=True) for begin, end in spans]
+    return torch.cat(columns, dim=1)
+
+
+def focus(attention: Tensor) -> list[int | None]:
+    """The word with the greatest weight at every prediction, the first of several.
+
+    Args:
+        attention: (N, N + 1) of :func:`word_attention`
+
+    Returns:
+        for each of the N words the word, from 0, that its prediction looked at most; None where
+        that is the begin token
+    """
+    return [None if place == 0 else place - 1 for place in attention.argmax(dim=1).tolist()]
+
+
+def split(focused: Sequence[int | None]) -> list[Span]:
+    """Algorithm 1: cut before every word that is looked at, from left to right.
+
+    The printed loop ends where it should go on; as its text has it: a sub-sentence's first word
+    is in its first child, and the child ends before the next word that one of the sub-sentence's
+    predictions looks at.
+
+    Args:
+        focused: for each word what its prediction looked at, from :func:`focus`
+
+    Returns:
+        spans of the first children, from left to right; each one's sibling is all that follows
+    """
+    size = len(focused)
+    chunks, begin = [], 0
+    while begin < size:
+        attended = {word for word in focused[begin:] if word is not None and word > begin}
+        end = min(attended, default=size)
+        chunks.append((begin, end))
+        begin = end
+    return chunks
+
+
+def constituents(chunks: Sequence[Span]) -> set[Span]:
+    """Spans of two words or more in the tree of :func:`split`: children, and what follows them."""
+    if not chunks:
+        return set()
+    size = chunks[-1][1]
+    spans = {*chunks, *((begin, size) for begin, _ in chunks)}
+    return {(begin, end) for begin, end in spans if end - begin > 1}
+
+
+def right_branching(size: int) -> set[Span]:
+    """Spans of two words or more where every word is split off from all that follows it."""
+    return {(begin, size) for begin in range(size - 1)}
+
+
+def parseval(pairs: Iterable[tuple[set[Span], set[Span]]]) -> dict[str, float]:
+    """Unlabelled precision and recall of constituents over all sentences together.
+
+    E. Black et al., "A Procedure for Quantitatively Comparing the Syntactic Coverage of English
+    Grammars", 1991; spans are sets, the whole sentence counts, single words do not.
+
+    Args:
+        pairs: spans of a sentence's tree, and of its given tree
+    """
+    ours = theirs = both = 0
+    for found, given in pairs:
+        ours, theirs, both = ours + len(found), theirs + len(given), both + len(found & given)
+    precision = both / ours if ours else 0.0
+    recall = both / theirs if theirs else 0.0
+    total = precision + recall
+    f1 = 2 * precision * recall / total if total else 0.0
+    return {"precision": precision, "recall": recall, "f1": f1}

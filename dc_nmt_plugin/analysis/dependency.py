@@ -1,0 +1,186 @@
+"""What the auxiliary decoders contribute to the main one: thesis 4.5.5, eqs (4.4)-(4.7)."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..modules.auxiliary_fusion import without_fusion
+from .base import Analysis, Results, Table
+from .figure import finish_axes, grouped_bars, styles
+from .loop import forced_batch, samples
+from .sites import attentions
+from .subject import Subject
+
+
+def divergence(p: Tensor, q: Tensor) -> Tensor:
+    """D_KL(p ‖ q) over the last axis, in nats, with 0 log 0 = 0."""
+    tiny = torch.finfo(q.dtype).tiny  # a softmax that came out as 0 is not exactly 0
+    return (torch.xlogy(p, p) - torch.xlogy(p, q.clamp(min=tiny))).sum(dim=-1)
+
+
+def output_dependency(main: Tensor, independent: Tensor) -> Tensor:
+    """D_{y_t} of eq. (4.4): divergence of two output distributions given by their logits.
+
+    Args:
+        main, independent: (B, T, V) logits of the main decoder and of the ind-decoder
+
+    Returns:
+        (B, T)
+    """
+    precise = torch.promote_types(main.dtype, torch.float32)
+    p = torch.log_softmax(main, dim=-1, dtype=precise)
+    q = torch.log_softmax(independent, dim=-1, dtype=precise)
+    return (p.exp() * (p - q)).sum(dim=-1)
+
+
+def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tensor:
+    """D_h^l of eq. (4.6) for every sentence: mean over its target rows.
+
+    Args:
+        main, independent: (B, H, T, M) attention weights to the source
+        padding: (B, T) bool, True at rows to leave out
+
+    Returns:
+        (B, H)
+    """
+    rows = divergence(main, independent).masked_fill(padding[:, None], 0.0)  # (B, H, T)
+    return rows.sum(dim=-1) / (~padding).sum(dim=-1)[:, None]
+
+
+class Dependency(Analysis):
+    """Divergence of the main decoder from itself without fusion, on its own translations."""
+
+    name = "dependency"
+    title = "dependency on the fusion with auxiliary decoders: by model, layer and word"
+    source = "thesis, eqs (4.4)-(4.7), Figs 4.7 and 4.8"
+    text = "greedy"
+    size = (9.0, 6.0)
+
+    @staticmethod
+    def options(parser: argparse.ArgumentParser) -> None:
+        """--index."""
+        parser.add_argument(
+            "--index",
+            type=int,
+            default=1,
+            metavar="N",
+            help="sentence of the subset, from 1, that is shown word by word (default: 1; where "
+            "--sentences leaves it out, the first one that is used)",
+        )
+
+    def missing(self, subject: Subject) -> str | None:
+        """It takes auxiliary decoders with fusion."""
+        if getattr(subject.model.decoder, "fusion", False):
+            return None
+        return "has no fusion with auxiliary decoders (--aux-fusion)."
+
+    @torch.no_grad()
+    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
+        """Translate greedily; force the translation with and without fusion."""
+        numbers = subject.translation.numbers
+        shown = self.args.index - 1 if self.args.index - 1 in numbers else numbers[0]
+        sentences = 0
+        output_total = 0.0
+        layers: dict[int, Tensor] = {}  # layer → sum over sentences of D_h, (H,)
+        words: dict[str, Any] = {}
+        for sample in samples(subject, self.text):
+            main_logits, main, padding = _forward(subject, sample)
+            with without_fusion(subject.model):
+                own_logits, own, _ = _forward(subject, sample)
+            by_token = output_dependency(main_logits, own_logits).masked_fill(padding, 0.0)
+            lengths = (~padding).sum(dim=1)
+            output_total += float((by_token.double().sum(dim=1) / lengths).sum())  # Eq. (4.5)
+            for layer, weights in main.items():
+                heads = head_dependency(weights, own[layer], padding).double().sum(dim=0)
+                layers[layer] = layers[layer] + heads if layer in layers else heads
+            sentences += len(lengths)
+            for number, row, target in zip(
+                sample["id"].tolist(), by_token, sample["target"], strict=True
+            ):
+                if number == shown:
+                    words = self._words(subject, number, row, target)
+        return {
+            "sentences": sentences,
+            "output": output_total / sentences,
+            "layers": [
+                {
+                    "layer": layer,
+                    "heads": (total / sentences).tolist(),
+                    "mean": float(total.mean()) / sentences,  # Eq. (4.7)
+                }
+                for layer, total in sorted(layers.items())
+            ],
+            "sentence": words,
+        }
+
+    def _words(self, subject: Subject, number: int, row: Tensor, target: Tensor) -> dict[str, Any]:
+        dictionary = subject.task.target_dictionary
+        real = target.ne(dictionary.pad())
+        return {
+            "index": number + 1,
+            "source": " ".join(subject.source_pieces(number)),
+            "pieces": [
+                "<EOS>" if token == dictionary.eos() else dictionary[token]
+                for token in target[real].tolist()
+            ],
+            "dependency": row[real].tolist(),
+        }
+
+    def tables(self, results: Results) -> list[Table]:
+        """By model and layer; by word of one sentence."""
+        layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
+        table = Table(
+            "mean dependency on fusion, nats (greedy translations)",
+            ["run", "output D_Y", *[f"layer {layer}" for layer in layers]],
+        )
+        words = Table("dependency of each piece of one translation, nats", ["run", "sentence", ""])
+        for label, found in results.items():
+            means = {row["layer"]: row["mean"] for row in found["layers"]}
+            cells = [f"{means[layer]:.4f}" if layer in means else "" for layer in layers]
+            table.rows.append([label, f"{found['output']:.4f}", *cells])
+            shown = found["sentence"]
+            pairs = zip(shown["pieces"], shown["dependency"], strict=True)
+            text = "  ".join(f"{piece} {value:.3f}" for piece, value in pairs)
+            words.rows.append([label, str(shown["index"]), text])
+        return [table, words]
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """Figs 4.7a, 4.7b and 4.8."""
+        figure.set_size_inches(self.size[0], 3.2 + 2.2 * len(results))
+        grid = figure.add_gridspec(1 + len(results), 2, height_ratios=[1.4] + [1.0] * len(results))
+        by_model, by_layer = (figure.add_subplot(grid[0, i]) for i in range(2))
+        grouped_bars(by_model, list(results), {"": [found["output"] for found in results.values()]})
+        finish_axes(by_model, "model", "mean dependency D_Y, nats")
+        for (label, found), style in zip(results.items(), styles(), strict=False):
+            rows = found["layers"]
+            numbers = [row["layer"] for row in rows]
+            by_layer.plot(numbers, [row["mean"] for row in rows], label=label, **style)
+        finish_axes(by_layer, "decoder layer", "mean dependency D^l, nats", integers=True)
+        by_layer.legend()
+        for row, (label, found) in enumerate(results.items(), start=1):
+            axes = figure.add_subplot(grid[row, :])
+            shown = found["sentence"]
+            grouped_bars(axes, shown["pieces"], {"": shown["dependency"]})
+            axes.set_title(f"{label}: {shown['source']}", fontsize=9)
+            axes.tick_params(axis="x", labelrotation=45)
+            finish_axes(axes, "piece of the translation", "D_{y_t}, nats")
+
+
+def _forward(subject: Subject, sample: dict[str, Any]) -> tuple[Tensor, dict[int, Tensor], Tensor]:
+    """Logits (B, T, V), source attention (B, H, T, M) by layer of the main decoder, padding."""
+    batch = forced_batch(subject, sample, with_logits=True)
+    layers: dict[int, list[Tensor]] = {}
+    for site, weights in attentions(batch.records, subject.source_layers):
+        if (site.side, site.reads) == ("decoder", "source"):
+            layers.setdefault(site.layer, []).append(weights)
+    assert batch.logits is not None
+    # one softmax a source layer: its heads are further heads
+    return (
+        batch.logits,
+        {layer: torch.cat(parts, dim=1) for layer, parts in layers.items()},
+        batch.target_padding,
+    )

@@ -1,0 +1,115 @@
+"""How different global and local attention are: dual context, section 7.2; thesis, Fig. 5.4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..modules.diagnostics.divergence import attention_divergence
+from ..modules.diagnostics.records import layer_records
+from .base import Analysis, Results, Table
+from .figure import finish_axes, grouped_bars, styles
+from .loop import Batch
+from .subject import Subject
+
+
+class ContextDivergence(Analysis):
+    """Jensen-Shannon divergence of α_g and α_l, eqs (10)-(13)."""
+
+    name = "divergence"
+    title = "divergence of global and local attention, by layer and kernel size"
+    source = "dual context, section 7.2, Fig. 4; thesis, Fig. 5.4"
+    size = (8.0, 3.6)
+
+    def missing(self, subject: Subject) -> str | None:
+        """It takes dual-context self-attention."""
+        return None if _kernels(subject) else "has no dual-context self-attention."
+
+    def collector(self, subject: Subject) -> DivergenceSums:
+        """Sums of every layer."""
+        return DivergenceSums()
+
+    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
+        """With E_d of each side, eq. (13), and the kernel size f."""
+        sides = {row["side"] for row in found["layers"]}
+        means = {}
+        for side in sorted(sides):
+            values = [row["divergence"] for row in found["layers"] if row["side"] == side]
+            means[side] = sum(values) / len(values)
+        return {"kernel_size": _kernels(subject)[0], **found, "mean": means}
+
+    def tables(self, results: Results) -> list[Table]:
+        """A row a run and side: E_d, then each layer."""
+        layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
+        rows = []
+        for label, found in results.items():
+            for side, mean in found["mean"].items():
+                by_layer = {
+                    r["layer"]: r["divergence"] for r in found["layers"] if r["side"] == side
+                }
+                cells = [f"{by_layer[n]:.4f}" if n in by_layer else "" for n in layers]
+                rows.append([label, side, str(found["kernel_size"]), f"{mean:.4f}", *cells])
+        header = ["run", "side", "kernel size f", "mean E_d", *[f"layer {n}" for n in layers]]
+        return [
+            Table("Jensen-Shannon divergence of global and local attention, nats", header, rows)
+        ]
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """Fig. 4: a, by layer; b, the mean over layers by kernel size (or by run)."""
+        by_layer, by_size = figure.subplots(1, 2)
+        curves = [(label, side) for label, found in results.items() for side in found["mean"]]
+        for (label, side), style in zip(curves, styles(), strict=False):
+            rows = [row for row in results[label]["layers"] if row["side"] == side]
+            text = f"{label}, {side}" if len(results[label]["mean"]) > 1 else label
+            values = [row["divergence"] for row in rows]
+            by_layer.plot([row["layer"] for row in rows], values, label=text, **style)
+        finish_axes(by_layer, "layer", "divergence, nats", integers=True)
+        by_layer.legend()
+        sizes = {found["kernel_size"] for found in results.values()}
+        sides = sorted({side for found in results.values() for side in found["mean"]})
+        if len(sizes) == len(results) > 1:
+            ordered = sorted(results.values(), key=lambda found: int(found["kernel_size"]))
+            for side, style in zip(sides, styles(), strict=False):
+                kept = [found for found in ordered if side in found["mean"]]
+                sizes_here = [found["kernel_size"] for found in kept]
+                by_size.plot(sizes_here, [f["mean"][side] for f in kept], label=side, **style)
+            finish_axes(by_size, "kernel size f", "mean divergence E_d, nats", integers=True)
+        else:
+            bars = {s: [found["mean"].get(s, 0.0) for found in results.values()] for s in sides}
+            grouped_bars(by_size, list(results), bars)
+            finish_axes(by_size, "run", "mean divergence E_d, nats")
+        if len(sides) > 1:
+            by_size.legend()
+
+
+class DivergenceSums:
+    """Adds up dv^l over all query rows: the mean is over the rows of the corpus."""
+
+    def __init__(self) -> None:
+        self.totals: dict[tuple[str, int], tuple[float, int]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Take in one batch."""
+        for side, layer, tensors in layer_records(batch.records, "self_attn"):
+            if "local_weights" in tensors:
+                total, count = attention_divergence(
+                    tensors["global_weights"], tensors["local_weights"], batch.padding(side)
+                )
+                before, rows = self.totals.get((side, layer), (0.0, 0))
+                self.totals[side, layer] = (before + float(total), rows + int(count))
+
+    def result(self) -> dict[str, Any]:
+        """A row a layer."""
+        layers = [
+            {"side": side, "layer": layer, "divergence": total / rows, "rows": rows}
+            for (side, layer), (total, rows) in sorted(self.totals.items())
+        ]
+        return {"layers": layers}
+
+
+def _kernels(subject: Subject) -> list[int]:
+    """Kernel sizes of all dual-context layers."""
+    return [
+        int(module.local.kernel_size)
+        for module in subject.model.modules()
+        if hasattr(getattr(module, "local", None), "kernel_size")
+    ]

@@ -1,0 +1,136 @@
+"""How figures look: readable in print and by colour-blind readers, PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from ..files import replacing
+
+# M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = "osD^vPX"
+DASHES = ("-", "--", "-.", ":")
+HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
+HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def styles() -> Iterator[dict[str, Any]]:
+    """Colour, marker and dashes of one line after the other: each alone tells them apart."""
+    for number, (colour, marker) in enumerate(zip(cycle(COLOURS), cycle(MARKERS))):
+        yield {
+            "color": colour,
+            "marker": marker,
+            "linestyle": DASHES[number % len(DASHES)],
+            "markersize": 5,
+        }
+
+
+def fills() -> Iterator[dict[str, Any]]:
+    """Colour and hatching of one group of bars after the other."""
+    for colour, hatch in zip(cycle(COLOURS), cycle(HATCHES)):
+        yield {"color": colour, "hatch": hatch, "edgecolor": "white"}
+
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """An empty figure; no window and no state of pyplot."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
+    """Names of the axes (with units), a light grid, whole numbers below where they count."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    if integers:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def heat_map(
+    figure: Any,
+    axes: Any,
+    values: Any,
+    *,
+    x: str,
+    y: str,
+    colour: str,
+    numbers: str | None = None,
+    limits: tuple[float, float] | None = None,
+) -> None:
+    """A matrix as shades.
+
+    Args:
+        figure, axes: where
+        values: (rows, columns) numbers, the first row on top
+        x, y: names of the axes
+        colour: name of what the shades mean, with its unit
+        numbers: format of the number in each cell, or None for none
+        limits: values of the lightest and the darkest shade; default those of `values`
+    """
+    low, high = limits or (None, None)
+    image = axes.imshow(values, cmap=HEAT, aspect="auto", vmin=low, vmax=high)
+    figure.colorbar(image, ax=axes, label=colour)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    if numbers is None:
+        return
+    middle = sum(image.get_clim()) / 2
+    for row, line in enumerate(values):
+        for column, value in enumerate(line):
+            shade = "white" if value > middle else "black"
+            text = format(value, numbers)
+            axes.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)
+
+
+def grouped_bars(axes: Any, groups: Sequence[str], bars: Mapping[str, Sequence[float]]) -> None:
+    """Bars side by side.
+
+    Args:
+        axes: where
+        groups: names along the horizontal axis
+        bars: label → one height a group
+    """
+    width = 0.8 / max(1, len(bars))
+    for number, ((label, heights), fill) in enumerate(zip(bars.items(), fills())):  # noqa: B905
+        places = [i - 0.4 + width * (number + 0.5) for i in range(len(groups))]
+        axes.bar(places, heights, width, label=label, **fill)
+    axes.set_xticks(range(len(groups)), groups)
+
+
+def check_name(flag: str, path: Path) -> None:
+    """
+    Raises:
+        UserError: the name ends in a format that is not written
+    """
+    if path.suffix and path.suffix not in FORMATS:
+        raise UserError(f"{flag}: '{path}' ends in none of {', '.join(FORMATS)}.")
+
+
+def save(figure: Any, path: Path) -> list[Path]:
+    """Write a figure; a name without a known ending becomes a PNG and an SVG.
+
+    Returns:
+        the files
+    """
+    paths = [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
+    for target in paths:
+        form = target.suffix[1:]
+        # no date in the file: the same numbers make the same figure
+        metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
+        with replacing(target) as temporary:
+            figure.savefig(temporary, format=form, dpi=150, metadata=metadata)
+    return paths

@@ -1,0 +1,115 @@
+"""How much context queries and keys take in: context-aware, Figs 2 and 3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..modules.diagnostics.gates import gate_totals
+from .base import Analysis, Results, Table
+from .figure import finish_axes, styles
+from .loop import Batch
+from .subject import Subject
+
+SYMBOLS = {"lambda_q": "λ_Q", "lambda_k": "λ_K"}
+
+
+def contexts(subject: Subject) -> dict[str, str]:
+    """Side → the context that its self-attention takes in, of the sides that take one."""
+    found = {}
+    for side in ("encoder", "decoder"):
+        for module in getattr(subject.model, side).modules():
+            if hasattr(module, "gate_input"):
+                found[side] = str(module.context)
+    return found
+
+
+class Gates(Analysis):
+    """Mean λ_Q and λ_K by layer and side."""
+
+    name = "gates"
+    title = "mean gates λ_Q, λ_K by layer, side and context"
+    source = "context-aware, Figs 2 and 3"
+
+    def missing(self, subject: Subject) -> str | None:
+        """It takes context-aware self-attention."""
+        return None if contexts(subject) else "has no context-aware self-attention."
+
+    def collector(self, subject: Subject) -> GateSums:
+        """Sums of every layer's gates."""
+        return GateSums()
+
+    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
+        """With the contexts, and the means over a side's layers (Fig. 3)."""
+        means: dict[str, dict[str, float]] = {}
+        for side in contexts(subject):
+            for gate in SYMBOLS:
+                values = [
+                    row["mean"]
+                    for row in found["layers"]
+                    if row["side"] == side and row["gate"] == gate
+                ]
+                if values:
+                    means.setdefault(side, {})[gate] = sum(values) / len(values)
+        return {"contexts": contexts(subject), **found, "means": means}
+
+    def tables(self, results: Results) -> list[Table]:
+        """A row a run, side and gate."""
+        layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
+        rows = []
+        for label, found in results.items():
+            for side, gates in found["means"].items():
+                for gate, mean in gates.items():
+                    values = _by_layer(found, side, gate)
+                    cells = [f"{values[n]:.3f}" if n in values else "" for n in layers]
+                    name = [label, side, found["contexts"][side], SYMBOLS[gate]]
+                    rows.append([*name, f"{mean:.3f}", *cells])
+        header = ["run", "side", "context", "gate", "mean", *[f"layer {n}" for n in layers]]
+        return [Table("mean gates, 0 (no context) to 1", header, rows)]
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """A panel a run and side, as Figs 2 and 3: λ_Q and λ_K by layer."""
+        panels = [(label, side) for label, found in results.items() for side in found["means"]]
+        figure.set_size_inches(1.2 + 2.9 * len(panels), 3.6)
+        all_axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+        for (label, side), axes in zip(panels, all_axes, strict=True):
+            found = results[label]
+            for gate, style in zip(found["means"][side], styles(), strict=False):
+                values = _by_layer(found, side, gate)
+                axes.plot(list(values), list(values.values()), label=SYMBOLS[gate], **style)
+            axes.set_title(f"{label}\n{side}, {found['contexts'][side]}", fontsize=9)
+            axes.set_ylim(0, 1)
+            finish_axes(axes, "layer", "mean gate λ" if axes is all_axes[0] else "", integers=True)
+        all_axes[0].legend()
+
+
+class GateSums:
+    """Adds up every gate over real positions."""
+
+    def __init__(self) -> None:
+        self.totals: dict[tuple[str, int, str], tuple[float, int]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Take in one batch."""
+        for side in ("encoder", "decoder"):
+            found = gate_totals(batch.records, batch.padding(side), f"{side}.stack.")
+            for name, (total, count) in found.items():
+                layer = int(name.split(".")[3]) + 1  # encoder.stack.layers.0.self_attn.lambda_q
+                key = (side, layer, name.rpartition(".")[2])
+                before, tokens = self.totals.get(key, (0.0, 0))
+                self.totals[key] = (before + total, tokens + count)
+
+    def result(self) -> dict[str, Any]:
+        """A row a side, layer and gate."""
+        layers = [
+            {"side": side, "layer": layer, "gate": gate, "mean": total / count, "tokens": count}
+            for (side, layer, gate), (total, count) in sorted(self.totals.items())
+        ]
+        return {"layers": layers}
+
+
+def _by_layer(found: dict[str, Any], side: str, gate: str) -> dict[int, float]:
+    return {
+        row["layer"]: row["mean"]
+        for row in found["layers"]
+        if row["side"] == side and row["gate"] == gate
+    }

@@ -1,0 +1,197 @@
+"""The one loop of all analyses: a subset, forced through a model that records what it computes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from fairseq.data import data_utils
+from torch import Tensor
+
+from ..modules.core.recording import Records, recording
+from .subject import Subject
+
+TEXTS = ("reference", "beam", "greedy")
+"""What the decoder is forced to say: the data's target side, or the model's own translation."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One batch of a forced decoding.
+
+    Attributes:
+        numbers: of the sentences in the subset, from 0
+        source: (B, M) token numbers, padded on the left
+        previous: (B, T) what the decoder read: the begin token, then the target without its end
+        target: (B, T) what it was to predict
+        source_padding, target_padding: (B, M), (B, T) bool, True at padding
+        records: what every module recorded, by its name
+        logits: (B, T, V) of the main decoder, where asked for
+    """
+
+    numbers: list[int]
+    source: Tensor
+    previous: Tensor
+    target: Tensor
+    source_padding: Tensor
+    target_padding: Tensor
+    records: Records
+    logits: Tensor | None = None
+
+    def padding(self, side: str) -> Tensor:
+        """Of the positions that the layers of a side (``encoder`` or any decoder) have."""
+        return self.source_padding if side == "encoder" else self.target_padding
+
+
+class Collector(Protocol):
+    """Adds up over batches what one analysis needs, exactly: sums and counts, no means."""
+
+    def add(self, batch: Batch) -> None:
+        """Take in one batch."""
+        ...
+
+    def result(self) -> dict[str, Any]:
+        """What was added up, as plain numbers, lists and dicts."""
+        ...
+
+
+def force(
+    subject: Subject,
+    collectors: Sequence[Collector],
+    text: str = "reference",
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Run every batch of the subset through the model, recording, and give it to the collectors.
+
+    Args:
+        subject: model and subset
+        collectors: take in each batch
+        text: one of :data:`TEXTS`
+        progress: called after every batch with the sentences done and all there are
+    """
+    done = 0
+    for sample in samples(subject, text):
+        batch = forced_batch(subject, sample)
+        for collector in collectors:
+            collector.add(batch)
+        done += len(batch.numbers)
+        if progress is not None:
+            progress(done, len(subject.translation.numbers))
+
+
+@torch.no_grad()
+def forced_batch(subject: Subject, sample: dict[str, Any], *, with_logits: bool = False) -> Batch:
+    """Run one of fairseq's batches through the model, recording.
+
+    Args:
+        subject: model and subset
+        sample: the batch
+        with_logits: also project to the vocabulary
+    """
+    with recording(subject.model) as records:
+        output = _forward(subject, sample, features_only=not with_logits)
+    net_input = sample["net_input"]
+    previous = net_input["prev_output_tokens"]
+    return Batch(
+        numbers=sample["id"].tolist(),
+        source=net_input["src_tokens"],
+        previous=previous,
+        target=sample["target"],
+        source_padding=net_input["src_tokens"].eq(subject.padding_idx),
+        target_padding=previous.eq(subject.padding_idx),
+        # the next forward pass records into new dicts: what is kept here stays
+        records={name: dict(tensors) for name, tensors in records.items() if tensors},
+        logits=output if with_logits else None,
+    )
+
+
+def samples(subject: Subject, text: str) -> Iterator[dict[str, Any]]:
+    """fairseq's batches, with the target side that is to be forced.
+
+    Raises:
+        UserError: the reference is wanted and the data has none
+    """
+    translation = subject.translation
+    if text == "reference":
+        subject.check_targets()
+        yield from translation.batches
+        return
+    generator = translation.generator(beam=1 if text == "greedy" else None)
+    for sample in translation.batches:
+        yield with_target(subject, sample, translation.decode(generator, sample))
+
+
+def with_target(
+    subject: Subject, sample: dict[str, Any], targets: Sequence[Tensor]
+) -> dict[str, Any]:
+    """A batch with other target sentences, each ending with the end token."""
+    dictionary = subject.task.target_dictionary
+    rows = list(targets)
+
+    def collate(move: bool) -> Tensor:
+        tokens: Tensor = data_utils.collate_tokens(
+            rows, dictionary.pad(), dictionary.eos(), move_eos_to_beginning=move
+        )
+        return tokens
+
+    net_input = {**sample["net_input"], "prev_output_tokens": collate(True)}
+    return {**sample, "net_input": net_input, "target": collate(False)}
+
+
+@torch.no_grad()
+def seconds_without_recording(subject: Subject, text: str) -> float:
+    """Time of the same forced decoding without recording and reducing anything.
+
+    The batches are made before the clock starts, and the first is run once to warm up.
+    """
+    batches = list(samples(subject, text))
+    return _timed(lambda: [_forward(subject, sample) for sample in batches], subject, batches[0])
+
+
+def seconds_with_recording(
+    subject: Subject, make: Callable[[], Sequence[Collector]], text: str
+) -> float:
+    """Time of the forced decoding with recording and reducing.
+
+    Args:
+        subject: model and subset
+        make: fresh collectors
+        text: one of :data:`TEXTS`
+    """
+    batches = list(samples(subject, text))
+
+    def run() -> None:
+        collectors = make()
+        for sample in batches:
+            batch = forced_batch(subject, sample)
+            for collector in collectors:
+                collector.add(batch)
+
+    return _timed(run, subject, batches[0])
+
+
+def _timed(run: Callable[[], Any], subject: Subject, first: dict[str, Any]) -> float:
+    with torch.no_grad():
+        _forward(subject, first)
+    on_gpu = first["net_input"]["src_tokens"].is_cuda
+    best = float("inf")
+    for _ in range(3):  # the best of three: what else the machine does only ever adds
+        if on_gpu:
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        run()
+        if on_gpu:
+            torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _forward(subject: Subject, sample: dict[str, Any], *, features_only: bool = True) -> Tensor:
+    model = subject.model
+    options = {"with_auxiliary": True} if len(getattr(model.decoder, "auxiliary", ())) else {}
+    output: Tensor
+    output, _ = model(**sample["net_input"], features_only=features_only, **options)
+    return output

@@ -1,0 +1,178 @@
+"""The attention matrices of one sentence, any attention of any model; residual decoder, Fig. 3."""
+
+from __future__ import annotations
+
+import argparse
+from fnmatch import fnmatch
+from typing import Any
+
+import torch
+
+from ..errors import UserError
+from .base import Analysis, Results, Table
+from .figure import HEAT
+from .loop import Batch, forced_batch, with_target
+from .sentence import encoded_sentence
+from .sites import attentions
+from .subject import Subject
+
+MOST = 120  # panels; more make a picture that no program opens
+
+
+class Matrix(Analysis):
+    """Weights of chosen attentions for one sentence."""
+
+    name = "matrix"
+    title = "attention matrices of any attention, for one sentence"
+    source = "residual decoder, Fig. 3"
+
+    @staticmethod
+    def options(parser: argparse.ArgumentParser) -> None:
+        """--sentence, --target, --index, --of and --heads."""
+        parser.add_argument(
+            "--sentence", metavar="TEXT", help="source, as the data was tokenised; BPE is applied "
+            "where the data's codes are beside it",
+        )  # fmt: skip
+        parser.add_argument(
+            "--target",
+            metavar="TEXT",
+            help="what the decoder is made to say (default: its own translation)",
+        )
+        parser.add_argument(
+            "--index", type=int, metavar="N", help="sentence of the subset, from 1 (default: 1)"
+        )
+        parser.add_argument(
+            "--of",
+            nargs="+",
+            metavar="NAME",
+            help="attentions, such as encoder.3.self or 'decoder.*.source' (default: the last "
+            "layer's of every kind; the table names them all)",
+        )
+        parser.add_argument(
+            "--heads", default="mean", metavar="HEADS", help="mean, all, or a head from 1"
+        )
+
+    @torch.no_grad()
+    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
+        """Run one sentence; keep the chosen matrices."""
+        batch = self._batch(subject)
+        source = subject.pieces(batch.source[0], subject.task.source_dictionary)
+        target = subject.pieces(batch.target[0], subject.task.target_dictionary)
+        sites = {
+            site.name: (site, weights)
+            for site, weights in attentions(batch.records, subject.source_layers)
+        }
+        if not sites:
+            raise UserError(f"{subject.label}: has no attention that is recorded.")
+        ends = {"encoder": [*source, "</s>"], "decoder": [*target, "</s>"]}
+        matrices = []
+        for name in self._chosen(sites, subject):
+            site, weights = sites[name]
+            side = "encoder" if site.side == "encoder" else "decoder"
+            keys = ends[side] if site.reads == "self" else ends["encoder"]
+            queries = ends[side]
+            if side == "decoder" and site.reads in ("self", "words"):
+                keys = ["<s>", *target]  # what was read, where queries are what is predicted
+            for head, matrix in self._heads(weights[0], subject):
+                matrices.append(
+                    {
+                        "attention": name,
+                        "head": head,
+                        "queries": queries,
+                        "keys": keys,
+                        "weights": matrix.double().tolist(),
+                    }
+                )
+        return {"attentions": list(sites), "matrices": matrices}
+
+    def _batch(self, subject: Subject) -> Batch:
+        if self.args.sentence is not None:
+            sample = encoded_sentence(subject, self.args.sentence, self.args.target)
+        else:
+            sample = self._from_subset(subject)
+        if self.args.target is None:
+            translation = subject.translation
+            hypotheses = translation.decode(translation.generator(), sample)
+            sample = with_target(subject, sample, hypotheses)
+        return forced_batch(subject, sample)
+
+    def _from_subset(self, subject: Subject) -> dict[str, Any]:
+        index = self.args.index or 1
+        size = subject.translation.size
+        if not 1 <= index <= size:
+            raise UserError(
+                f"--index {index}: is not from 1 to {subject.subset}'s {size} sentences."
+            )
+        if self.args.target is not None:
+            raise UserError("--target: goes with --sentence.")
+        dataset = subject.task.dataset(subject.subset)
+        sample: dict[str, Any] = subject.translation.to_device(
+            dataset.collater([dataset[index - 1]])
+        )
+        return sample
+
+    def _chosen(self, sites: dict[str, Any], subject: Subject) -> list[str]:
+        if self.args.of is None:
+            last: dict[tuple[str, str, str], str] = {}
+            for name, (site, _) in sites.items():
+                if not site.side.startswith("aux"):
+                    last[site.side, site.reads, site.part] = name
+            return list(last.values())
+        chosen = [name for pattern in self.args.of for name in sites if fnmatch(name, pattern)]
+        if not chosen:
+            raise UserError(
+                f"--of: {subject.label} has no attention {' or '.join(self.args.of)}; it has "
+                f"{', '.join(sites)}."
+            )
+        return list(dict.fromkeys(chosen))
+
+    def _heads(self, weights: Any, subject: Subject) -> list[tuple[str, Any]]:
+        heads = weights.size(0)
+        if self.args.heads == "mean":
+            return [("mean of heads" if heads > 1 else "", weights.mean(dim=0))]
+        if self.args.heads == "all":
+            return [(f"head {number + 1}", weights[number]) for number in range(heads)]
+        if self.args.heads.isdigit() and 1 <= int(self.args.heads) <= heads:
+            return [(f"head {self.args.heads}", weights[int(self.args.heads) - 1])]
+        raise UserError(
+            f"--heads: {self.args.heads!r} is not mean, all or a head from 1 to {heads} "
+            f"({subject.label})."
+        )
+
+    def tables(self, results: Results) -> list[Table]:
+        """Names of all attentions; each chosen matrix, rows are queries."""
+        names = Table("attentions", ["run", "names"])
+        tables = [names]
+        for label, found in results.items():
+            names.rows.append([label, " ".join(found["attentions"])])
+            for matrix in found["matrices"]:
+                title = f"{label}: {matrix['attention']} {matrix['head']}".rstrip()
+                rows = [
+                    [query, *(f"{weight:.2f}" for weight in row)]
+                    for query, row in zip(matrix["queries"], matrix["weights"], strict=True)
+                ]
+                tables.append(Table(f"{title}, weights", ["query", *matrix["keys"]], rows))
+        return tables
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """A panel a matrix; a darker shade is a greater weight."""
+        panels = [
+            (label, matrix) for label, found in results.items() for matrix in found["matrices"]
+        ]
+        if len(panels) > MOST:
+            raise UserError(f"--plot: {len(panels)} matrices; choose at most {MOST} with --of.")
+        columns = min(len(panels), 3)
+        rows = -(-len(panels) // columns)
+        figure.set_size_inches(4.2 * columns, 3.8 * rows)
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        most = max(max(map(max, matrix["weights"])) for _, matrix in panels)
+        for (label, matrix), axes in zip(panels, grid.flat, strict=False):
+            shades = axes.imshow(matrix["weights"], cmap=HEAT, aspect="auto", vmin=0, vmax=most)
+            axes.set_xticks(range(len(matrix["keys"])), matrix["keys"], rotation=90, fontsize=7)
+            axes.set_yticks(range(len(matrix["queries"])), matrix["queries"], fontsize=7)
+            axes.set_title(f"{label}: {matrix['attention']} {matrix['head']}".rstrip(), fontsize=9)
+            axes.set_xlabel("attended piece")
+            axes.set_ylabel("piece that attends")
+        figure.colorbar(shades, ax=grid, label="attention weight")

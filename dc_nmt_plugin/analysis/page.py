@@ -1,0 +1,192 @@
+"""One page with every analysis that applies: tables, figures, and the command of each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from ..files import replacing
+from ..table import filled_columns
+from .base import Analysis, Report, Results, Table
+from .curves import Curves
+from .figure import new_figure, save
+from .loop import Collector, force
+from .registry import ANALYSES
+from .subject import Place, Subject
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1a1a1a; background: #fff; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; }
+figure { margin: 1rem 0; } img { max-width: 100%; height: auto; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; }
+caption { text-align: left; padding: .3rem 0; } th, td { padding: .15rem .6rem; text-align: left; }
+thead th { border-bottom: 1px solid #444; } code { background: #f2f2f2; padding: .1rem .3rem; }
+"""
+
+
+@dataclass
+class Section:
+    """One analysis of all runs that it applies to.
+
+    Attributes:
+        report: the analysis
+        results: of the runs it applies to
+        left_out: why it does not apply to others
+    """
+
+    report: Report
+    results: Results = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+
+def analyse_all(
+    places: Sequence[Place],
+    given: argparse.Namespace,
+    flags: Sequence[str],
+    progress: Callable[[str, str], None],
+) -> list[Section]:
+    """Every analysis of every run.
+
+    Args:
+        places: the runs
+        given: ``subset``, ``sentences``, and options of single analyses that replace their defaults
+        flags: of ``fairseq-generate``
+        progress: called with the run and what is done next
+    """
+    sections = [Section(kind(_options(kind, given))) for kind in ANALYSES.values()]
+    for place in places:
+        subject = Subject(place, given.subset, given.sentences, flags)
+        _analyse(subject, sections, progress)
+        for section in sections:
+            if isinstance(section.report, Curves):
+                _try(section, place.label, partial(section.report.measure, place.folder))
+    return sections
+
+
+def _analyse(
+    subject: Subject, sections: Sequence[Section], progress: Callable[[str, str], None]
+) -> None:
+    """Everything that needs the model, with one forced decoding for each text that is forced."""
+    todo: list[tuple[Section, Analysis, Collector | None]] = []
+    for section in sections:
+        report = section.report
+        if not isinstance(report, Analysis):
+            continue
+        why = report.missing(subject)
+        if why is not None:
+            section.left_out.append(f"{subject.label}: {why}")
+            continue
+        try:
+            todo.append((section, report, report.collector(subject)))
+        except UserError as error:
+            section.left_out.append(f"{subject.label}: {error}")
+    forced = [(report.text, collector) for _, report, collector in todo if collector is not None]
+    for text in dict.fromkeys(text for text, _ in forced):
+        progress(subject.label, f"forced decoding ({text})")
+        force(subject, [collector for own, collector in forced if own == text], text)
+    for section, report, collector in todo:
+        progress(subject.label, report.name)
+        found = collector.result() if collector is not None else {}
+        _try(section, subject.label, partial(report.finish, subject, found))
+
+
+def _try(section: Section, label: str, measure: Callable[[], dict[str, Any]]) -> None:
+    try:
+        section.results[label] = measure()
+    except UserError as error:
+        section.left_out.append(f"{label}: {error}")
+
+
+def _options(kind: type[Report], given: argparse.Namespace) -> argparse.Namespace:
+    """An analysis's defaults, but for what was given."""
+    parser = argparse.ArgumentParser()
+    kind.options(parser)
+    options = parser.parse_args([])
+    for name, value in vars(given).items():
+        if value is not None and hasattr(options, name):
+            setattr(options, name, value)
+    return options
+
+
+def write_page(
+    folder: Path, sections: Sequence[Section], runs: Sequence[str], about: str, flags: Sequence[str]
+) -> Path:
+    """Write ``index.html``, and for every analysis a PNG, an SVG and a JSON.
+
+    Args:
+        folder: created if need be
+        sections: from :func:`analyse_all`
+        runs: the runs as they were given
+        about: what they were run on
+        flags: further words of the commands
+
+    Returns:
+        the page
+
+    Raises:
+        UserError: the folder cannot be written
+    """
+    parts = []
+    for section in sections:
+        if section.results:
+            name = section.report.name
+            figure = new_figure(section.report.size)
+            section.report.draw(figure, section.results)
+            save(figure, folder / name)
+            with replacing(folder / f"{name}.json") as temporary:
+                facts = {"analysis": name, "runs": section.results}
+                temporary.write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+            parts.append(_section(section, runs, flags))
+    without = [
+        f"<li>{escape(section.report.title)}: {escape(' '.join(section.left_out))}</li>"
+        for section in sections
+        if not section.results
+    ]
+    body = "\n".join(parts)
+    if without:
+        body += f"\n<h2>What does not apply</h2>\n<ul>{''.join(without)}</ul>"
+    page = folder / "index.html"
+    with replacing(page) as temporary:
+        temporary.write_text(
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f'<meta name="viewport" content="width=device-width">'
+            f"<title>Inside the models</title><style>{STYLE}</style></head>\n"
+            f"<body><h1>Inside the models</h1><p>{escape(about)}</p>\n{body}\n</body></html>\n",
+            "utf-8",
+        )
+    return page
+
+
+def _section(section: Section, runs: Sequence[str], flags: Sequence[str]) -> str:
+    report = section.report
+    command = " ".join(["dc-nmt analyze", report.name, *runs, *flags])
+    tables = "\n".join(_table(table) for table in report.tables(section.results))
+    left_out = "".join(f"<p>{escape(why)}</p>" for why in section.left_out)
+    title = report.title[0].upper() + report.title[1:]
+    return (
+        f'<h2 id="{report.name}">{escape(title)}</h2>\n<p>{escape(report.source)}. '
+        f"<code>{escape(command)}</code></p>\n"
+        f'<figure><img src="{report.name}.svg" alt="{escape(report.title)}"></figure>\n'
+        f"<details open><summary>Numbers (<a href='{report.name}.json'>all, as JSON</a>)</summary>"
+        f"\n{tables}</details>\n{left_out}"
+    )
+
+
+def _table(table: Table) -> str:
+    header, rows = filled_columns(table.header, table.rows)
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows
+    )
+    return (
+        f'<div class="scroll"><table><caption>{escape(table.title)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>\n{lines}</tbody></table></div>"
+    )

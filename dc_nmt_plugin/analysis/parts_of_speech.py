@@ -1,0 +1,211 @@
+"""How much context which words take in: context-aware, Fig. 4."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import UserError
+from ..modules.diagnostics.gates import GATES
+from ..modules.diagnostics.records import layer_records
+from ..text.lines import read_lines
+from .base import Analysis, Results, Table
+from .figure import finish_axes, grouped_bars
+from .gates import SYMBOLS, contexts
+from .loop import Batch
+from .subject import Subject
+from .tagging import TAGS, tagger
+from .words import check_lines, piece_kind, word_spans, words_of
+
+
+class PartsOfSpeech(Analysis):
+    """Mean gates of words by their part of speech."""
+
+    name = "parts-of-speech"
+    title = "mean gates λ_Q, λ_K by part of speech"
+    source = "context-aware, Fig. 4"
+    size = (8.0, 4.0)
+
+    @staticmethod
+    def options(parser: argparse.ArgumentParser) -> None:
+        """--side, --tags and --layer."""
+        parser.add_argument(
+            "--side", choices=("encoder", "decoder"), help="default: the encoder, if it has gates"
+        )
+        parser.add_argument(
+            "--tags",
+            type=Path,
+            metavar="FILE",
+            help="one line a sentence of the subset, one tag a word (default: HanTa for English "
+            "and German, jieba for Chinese)",
+        )
+        parser.add_argument(
+            "--layer", type=int, metavar="N", help="one layer (default: their mean)"
+        )
+
+    def _side(self, subject: Subject) -> str:
+        return self.args.side or next(iter(contexts(subject)), "encoder")
+
+    def missing(self, subject: Subject) -> str | None:
+        """It takes context-aware self-attention on the side."""
+        if self._side(subject) in contexts(subject):
+            return None
+        return f"has no context-aware self-attention in the {self._side(subject)}."
+
+    def collector(self, subject: Subject) -> WordGates:
+        """Words of the subset and their tags."""
+        side = self._side(subject)
+        return WordGates(side, self._tags(subject, side), subject, self.args.layer)
+
+    def _tags(self, subject: Subject, side: str) -> dict[int, list[str]]:
+        """Sentence number → a tag a word."""
+        words = sentence_words(subject, side)
+        if self.args.tags is None:
+            lang = subject.source_lang if side == "encoder" else subject.target_lang
+            tag = tagger(lang)
+            return {number: tag(line) for number, line in words.items()}
+        lines = read_lines(self.args.tags)
+        check_lines("--tags", self.args.tags, lines, subject.translation.size, subject.subset)
+        found = {}
+        for number, line in words.items():
+            found[number] = lines[number].split()
+            if len(found[number]) != len(line):
+                raise UserError(
+                    f"--tags {self.args.tags}, line {number + 1}: {len(found[number])} tags for "
+                    f"the {len(line)} words of the sentence: {' '.join(line)}"
+                )
+        return found
+
+    def tables(self, results: Results) -> list[Table]:
+        """A row a tag, with the average of all words below."""
+        table = Table("mean gates of words, 0 (no context) to 1", ["run", "tag", "words"])
+        gates = [g for g in SYMBOLS if any(g in found["all"] for found in results.values())]
+        header = [*table.header, *(SYMBOLS[gate] for gate in gates)]
+        rows = []
+        for label, found in results.items():
+            for tag, row in [*found["tags"].items(), ("all words", found["all"])]:
+                cells = [f"{row[gate]:.3f}" if gate in row else "" for gate in gates]
+                rows.append([label, tag, str(row["words"]), *cells])
+        return [Table(table.title, header, rows)]
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """Fig. 4: bars by tag, a grey line at the average; a panel a run."""
+        figure.set_size_inches(self.size[0], 0.6 + 3.2 * len(results))
+        panels = figure.subplots(len(results), 1, squeeze=False)[:, 0]
+        for (label, found), axes in zip(results.items(), panels, strict=True):
+            gates = [gate for gate in SYMBOLS if gate in found["all"]]
+            bars = {SYMBOLS[g]: [row[g] for row in found["tags"].values()] for g in gates}
+            grouped_bars(axes, list(found["tags"]), bars)
+            for gate, dashes in zip(gates, ("-", "--"), strict=False):
+                name = f"all words, {SYMBOLS[gate]}"
+                axes.axhline(found["all"][gate], color="grey", linestyle=dashes, label=name)
+            axes.set_title(f"{label}, {found['side']}", fontsize=9)
+            finish_axes(axes, "part of speech", "mean gate λ")
+            axes.legend(fontsize=8, ncols=2)
+
+
+class WordGates:
+    """Adds up the gates of words: a word's is the mean over its pieces and over the layers.
+
+    The end of a sentence is no word.
+
+    Args:
+        side: ``encoder`` or ``decoder``
+        tags: sentence number → a tag a word
+        subject: the model
+        layer: one layer, or None for all that have gates
+
+    Raises:
+        UserError: no such layer
+    """
+
+    def __init__(
+        self, side: str, tags: dict[int, list[str]], subject: Subject, layer: int | None
+    ) -> None:
+        self.side = side
+        self.tags = tags
+        self.layer = layer
+        dictionary = (
+            subject.task.source_dictionary if side == "encoder" else subject.task.target_dictionary
+        )
+        kind = piece_kind(dictionary)
+        self.spans = {
+            number: word_spans(pieces, kind)
+            for number, pieces in sentence_pieces(subject, side).items()
+        }
+        self.totals: dict[str, dict[str, tuple[float, int]]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Take in one batch."""
+        for gate in GATES:
+            layers = [
+                tensors[gate]
+                for side, layer, tensors in layer_records(batch.records, "self_attn")
+                if side == self.side and gate in tensors and self.layer in (None, layer)
+            ]
+            if not layers and self.layer is not None and gate == GATES[0]:
+                raise UserError(f"--layer {self.layer}: has no gates in the {self.side}.")
+            if layers:
+                mean = torch.stack(layers).double().mean(dim=0).squeeze(-1)  # (B, T)
+                self._add(gate, mean, batch)
+
+    def _add(self, gate: str, values: Tensor, batch: Batch) -> None:
+        padding = batch.padding(self.side)
+        for number, row, padded in zip(batch.numbers, values, padding, strict=True):
+            tokens = row[~padded].tolist()
+            # a decoder's position reads the word before the one that it predicts
+            shift = 0 if self.side == "encoder" else 1
+            for tag, (begin, end) in zip(self.tags[number], self.spans[number], strict=True):
+                pieces = tokens[begin + shift : end + shift]
+                self._count(tag, gate, sum(pieces) / len(pieces))
+
+    def _count(self, tag: str, gate: str, value: float) -> None:
+        gates = self.totals.setdefault(tag, {})
+        before, words = gates.get(gate, (0.0, 0))
+        gates[gate] = (before + value, words + 1)
+
+    def result(self) -> dict[str, Any]:
+        """Means by tag, content words first, and of all words."""
+        order = {tag: place for place, tag in enumerate(TAGS)}
+        tags = {
+            tag: _means([self.totals[tag]])
+            for tag in sorted(self.totals, key=lambda tag: (order.get(tag, len(order)), tag))
+        }
+        return {"side": self.side, "tags": tags, "all": _means(list(self.totals.values()))}
+
+
+def sentence_pieces(subject: Subject, side: str) -> dict[int, list[str]]:
+    """Sentence number → its pieces, of the sentences that are used."""
+    if side == "decoder":
+        subject.check_targets()
+    return {
+        number: subject.source_pieces(number)
+        if side == "encoder"
+        else subject.target_pieces(number)
+        for number in subject.translation.numbers
+    }
+
+
+def sentence_words(subject: Subject, side: str) -> dict[int, list[str]]:
+    """Sentence number → its words."""
+    source = side == "encoder"
+    dictionary = subject.task.source_dictionary if source else subject.task.target_dictionary
+    kind = piece_kind(dictionary)
+    return {
+        number: words_of(pieces, kind) for number, pieces in sentence_pieces(subject, side).items()
+    }
+
+
+def _means(rows: list[dict[str, tuple[float, int]]]) -> dict[str, Any]:
+    """{"words": …, "lambda_q": mean, …} of the rows together."""
+    found: dict[str, Any] = {}
+    for gate in GATES:
+        values = [row[gate] for row in rows if gate in row]
+        if values:
+            found["words"] = sum(count for _, count in values)
+            found[gate] = sum(total for total, _ in values) / found["words"]
+    return found

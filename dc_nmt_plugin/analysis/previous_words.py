@@ -1,0 +1,172 @@
+"""Where a decoder looks among the earlier target words: residual decoder, section 8.1, Fig. 2."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..modules.diagnostics.previous_words import previous_word_weights
+from ..modules.residual_context import ResidualContext
+from .base import Analysis, Results, Table
+from .figure import finish_axes, styles
+from .loop import TEXTS, Batch
+from .subject import Subject
+
+COUNTS = {
+    "event": "each prediction counts 1/m, m the number of words that it could attend to",
+    "available": "share of the predictions that had a word at the position",
+    "raw": "share of all predictions",
+}
+
+
+def position_counts(weights: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """How often the greatest weight lies k words back.
+
+    The last word read is one back. Ties go to the earliest word. Rows without any weight (the
+    first one of attention over states) are no predictions; where the begin token gets no weight
+    at all, it is no word that could be attended to.
+
+    Args:
+        weights: (B, T, T), row t for the prediction at t, column i ≤ t for the word read at i
+        lengths: (B) predictions of each sentence
+
+    Returns:
+        for k = 1 … T, float64: predictions with the maximum k back, the same each divided by the
+        number of words to choose from, and predictions that had a word k back
+    """
+    size = weights.size(1)
+    position = torch.arange(size, device=weights.device)
+    counted = (position < lengths[:, None]) & (weights.sum(dim=-1) > 0.5)  # (B, T)
+    back = position + 1 - weights.argmax(dim=-1)  # (B, T), 1 = the last word read
+    has_begin = bool((weights[:, :, 0] > 0).any())
+    words = (position + 1 if has_begin else position).expand_as(back)[counted]  # (N,)
+    back = back[counted]
+    raw = torch.zeros(size + 1, dtype=torch.float64, device=weights.device)
+    event, available = torch.zeros_like(raw), torch.zeros_like(raw)
+    raw.index_add_(0, back, torch.ones_like(back, dtype=raw.dtype))
+    event.index_add_(0, back, 1.0 / words.to(raw.dtype))
+    histogram = torch.bincount(words, minlength=size + 1)
+    available[1:] = histogram.flip(0).cumsum(0).flip(0)[1:]  # those with at least k words
+    return raw[1:], event[1:], available[1:]
+
+
+class PreviousWords(Analysis):
+    """Share of predictions whose greatest weight lies at each relative position."""
+
+    name = "previous-words"
+    title = "attention to earlier target words: share of relative positions"
+    source = "residual decoder, section 8.1, Fig. 2"
+    size = (7.0, 4.0)
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        super().__init__(args)
+        self.text = args.text
+
+    @staticmethod
+    def options(parser: argparse.ArgumentParser) -> None:
+        """--text, --count and --longest."""
+        text_option(parser)
+        parser.add_argument(
+            "--count",
+            choices=COUNTS,
+            default="event",
+            help="; ".join(f"{name}: {about}" for name, about in COUNTS.items())
+            + " (default: event)",
+        )
+        parser.add_argument(
+            "--longest", type=int, default=50, metavar="K", help="positions shown (default: 50)"
+        )
+
+    def missing(self, subject: Subject) -> str | None:
+        """It takes a readout that attends to earlier words or states."""
+        return missing_previous_words(subject)
+
+    def collector(self, subject: Subject) -> PositionCounts:
+        """Counts of every relative position."""
+        return PositionCounts()
+
+    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
+        """With the shares in percent, by the way of counting."""
+        raw, event, available = (found[name] for name in ("raw", "event", "available"))
+        if self.args.count == "available":
+            shares = [
+                100 * n / all_ if all_ else 0.0 for n, all_ in zip(raw, available, strict=True)
+            ]
+        else:
+            counts = event if self.args.count == "event" else raw
+            shares = [100 * count / sum(counts) for count in counts]
+        return {**found, "count": self.args.count, "shares": shares}
+
+    def tables(self, results: Results) -> list[Table]:
+        """A column a run."""
+        longest = min(self.args.longest, max(len(found["shares"]) for found in results.values()))
+        rows = [
+            [f"-{k}", *(f"{_at(found['shares'], k):.2f}" for found in results.values())]
+            for k in range(1, longest + 1)
+        ]
+        title = (
+            f"predictions with the greatest weight at a relative position, % ({self.args.count})"
+        )
+        return [Table(title, ["position", *results], rows)]
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """Fig. 2."""
+        axes = figure.add_subplot()
+        longest = min(self.args.longest, max(len(found["shares"]) for found in results.values()))
+        for (label, found), style in zip(results.items(), styles(), strict=False):
+            places = range(1, longest + 1)
+            axes.plot([-k for k in places], [_at(found["shares"], k) for k in places], label=label,
+                      **{**style, "markersize": 3})  # fmt: skip
+        axes.invert_xaxis()
+        finish_axes(axes, "relative position of the word, words", "predictions, %", integers=True)
+        axes.legend()
+
+
+class PositionCounts:
+    """Adds up :func:`position_counts`."""
+
+    def __init__(self) -> None:
+        self.counts = torch.zeros(3, 0, dtype=torch.float64)
+
+    def add(self, batch: Batch) -> None:
+        """Take in one batch."""
+        weights = previous_word_weights(batch.records)
+        assert weights is not None
+        found = torch.stack(position_counts(weights, (~batch.target_padding).sum(dim=1))).cpu()
+        longest = max(found.size(1), self.counts.size(1))
+        self.counts = torch.nn.functional.pad(self.counts, (0, longest - self.counts.size(1)))
+        self.counts[:, : found.size(1)] += found
+
+    def result(self) -> dict[str, Any]:
+        """The three counts, for one word back, two words back, …"""
+        raw, event, available = self.counts.tolist()
+        return {"raw": raw, "event": event, "available": available, "predictions": sum(raw)}
+
+
+def missing_previous_words(subject: Subject) -> str | None:
+    """Why a model has no attention to earlier target words; None if it has."""
+    decoder = subject.model.decoder
+    residual = getattr(decoder, "residual", None)
+    if residual is not None:
+        to_words = type(residual) is not ResidualContext  # the base sees the last word alone
+        if to_words or decoder.summary is not None or decoder.cell.memory is not None:
+            return None
+    return "has no attention to earlier target words (gru_selfattn_residual has)."
+
+
+def text_option(parser: argparse.ArgumentParser) -> None:
+    """--text."""
+    parser.add_argument(
+        "--text",
+        choices=TEXTS,
+        default="reference",
+        help="what the decoder is made to say: the reference, or its own translation by beam or "
+        "greedy search (default: reference)",
+    )
+
+
+def _at(shares: list[float], k: int) -> float:
+    return shares[k - 1] if k <= len(shares) else 0.0

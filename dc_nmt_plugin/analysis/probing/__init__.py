@@ -1,0 +1,1 @@
+"""What a frozen encoder's sentence vectors tell of a sentence."""

@@ -1,0 +1,135 @@
+"""The two-layer classifier of probing, its printed settings and its choice on validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a classifier is trained.
+
+    Attributes:
+        lr: of RMSProp
+        batch: sentences
+        epochs: at most
+        l2: λ, times the squared weights of the hidden layer
+        hidden, dropout: the grid, of which validation chooses; the papers print neither, these
+            are SentEval's
+        patience: epochs without a better validation accuracy after which training stops; SentEval's
+    """
+
+    lr: float
+    batch: int
+    epochs: int = 100
+    l2: float = 1e-4
+    hidden: Sequence[int] = (50, 100, 200)
+    dropout: Sequence[float] = (0.0, 0.1, 0.2)
+    patience: int = 5
+
+
+SETTINGS = {
+    "dual-context": Setting(lr=2.5e-4, batch=64),  # dual context, section 7.1
+    "thesis": Setting(lr=1e-3, batch=512),  # thesis, section 4.5.4
+}
+
+
+class Probe(nn.Module):
+    """Linear, dropout, sigmoid, linear: SentEval's classifier with a hidden layer.
+
+    Args:
+        dim: width of the sentence vectors
+        hidden: width of the hidden layer
+        classes: to tell apart
+        dropout: probability
+    """
+
+    def __init__(self, dim: int, hidden: int, classes: int, dropout: float) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(dim, hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(hidden, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, dim) → logits (N, classes)."""
+        logits: Tensor = self.output(torch.sigmoid(self.dropout(self.hidden(x))))
+        return logits
+
+
+@dataclass(frozen=True)
+class Found:
+    """The classifier that validation chose: accuracies in %, and what it is."""
+
+    valid: float
+    test: float
+    hidden: int
+    dropout: float
+    epochs: int
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+Data = dict[str, tuple[Tensor, Tensor]]
+"""Split → vectors (N, C) and classes (N,)."""
+
+
+def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Found:
+    """Train every classifier of the grid; the one that is best on validation.
+
+    Args:
+        data: the three splits
+        classes: to tell apart
+        setting: how
+        seed: of initial weights and batches
+    """
+    found = [
+        _train(data, classes, setting, hidden, dropout, seed)
+        for hidden, dropout in product(setting.hidden, setting.dropout)
+    ]
+    return max(found, key=lambda one: one.valid)
+
+
+def _train(
+    data: Data, classes: int, setting: Setting, hidden: int, dropout: float, seed: int
+) -> Found:
+    """One training with early stopping; test accuracy where validation was best."""
+    x, y = data["tr"]
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = Probe(x.size(1), hidden, classes, dropout).to(x.device)
+        # Hinton's own decay; torch's 0.99 is for reinforcement learning
+        optimiser = torch.optim.RMSprop(model.parameters(), lr=setting.lr, alpha=0.9)
+        best, stale = Found(-1.0, 0.0, hidden, dropout, 0), 0
+        for epoch in range(1, setting.epochs + 1):
+            model.train()
+            for places in torch.randperm(len(x), generator=generator).split(setting.batch):
+                places = places.to(x.device)
+                loss = nn.functional.cross_entropy(model(x[places]), y[places])
+                loss = loss + setting.l2 * model.hidden.weight.square().sum()
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+            valid = accuracy(model, *data["va"])
+            if valid > best.valid:
+                test = accuracy(model, *data["te"])
+                best, stale = Found(valid, test, hidden, dropout, epoch), 0
+            else:
+                stale += 1
+                if stale >= setting.patience:
+                    break
+    return best
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, x: Tensor, y: Tensor) -> float:
+    """Share of right classes, %."""
+    model.eval()
+    return 100 * float((model(x).argmax(dim=1) == y).double().mean())

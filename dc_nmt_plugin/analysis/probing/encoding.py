@@ -1,0 +1,167 @@
+"""Sentence vectors of a frozen encoder, computed once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...errors import UserError
+from ...files import replacing, sha256
+from ..sentence import cut
+from ..subject import Subject
+
+ENCODERS = {
+    "trained": "the trained encoder",
+    "random": "the same encoder before training",
+    "bag": "the mean of the trained embeddings",
+}
+BATCH_TOKENS = 12000
+
+
+class SentenceEncoder:
+    """Vectors of sentences by a model, by the same model untrained, or of its embeddings alone.
+
+    Args:
+        subject: the model
+        layer: encoder layer whose output is averaged, from 1; None for the top
+        cache: folder in which vectors are kept
+        lowercase: lower-case the sentences first
+
+    Raises:
+        UserError: no such layer
+    """
+
+    def __init__(
+        self, subject: Subject, layer: int | None, cache: Path, *, lowercase: bool = False
+    ) -> None:
+        self.subject = subject
+        self.cache = cache
+        self.lowercase = lowercase
+        self.dictionary = subject.task.source_dictionary
+        stack = getattr(subject.model.encoder, "stack", None)
+        layers = 1 if stack is None else len(stack.layers)
+        self.layer = layers if layer is None else layer
+        if not 1 <= self.layer <= layers:
+            raise UserError(f"--layer {layer}: is not from 1 to {layers} ({subject.label}).")
+        self.device = next(subject.model.parameters()).device
+        self._models: dict[str, Any] = {"trained": subject.model, "bag": subject.model}
+        self._model_digest = sha256(subject.place.checkpoint)
+
+    def tokens(self, sentences: Sequence[str]) -> list[Tensor]:
+        """Token numbers of sentences, each with the end token."""
+        lang, data = self.subject.source_lang, self.subject.place.data
+        rows = []
+        for line in sentences:
+            pieces = cut(line.lower() if self.lowercase else line, data, lang)
+            rows.append(self.dictionary.encode_line(pieces, add_if_not_exist=False).long())
+        return rows
+
+    def unknown(self, sentences: Sequence[str]) -> float:
+        """Share of the pieces, %, that the model does not know."""
+        pieces = torch.cat([row[:-1] for row in self.tokens(sentences)])
+        return 100 * float(pieces.eq(self.dictionary.unk()).float().mean())
+
+    def encode(self, sentences: Sequence[str], encoder: str = "trained") -> Tensor:
+        """Vectors (sentences, C) in float32, from the cache where they are.
+
+        Args:
+            sentences: tokenised
+            encoder: a key of :data:`ENCODERS`
+        """
+        key = [self._model_digest, encoder, str(self.layer if encoder != "bag" else 0)]
+        tokens = self.tokens(sentences)
+        content = hashlib.sha256("\n".join(key).encode())
+        for row in tokens:
+            content.update(row.numpy().tobytes())
+        path = self.cache / f"{encoder}-{content.hexdigest()[:24]}.pt"
+        if path.is_file():
+            vectors: Tensor = torch.load(path, weights_only=True)
+            return vectors
+        vectors = self._encode(tokens, encoder)
+        with replacing(path) as temporary:
+            torch.save(vectors, temporary)
+        return vectors
+
+    @torch.no_grad()
+    def _encode(self, tokens: list[Tensor], encoder: str) -> Tensor:
+        model = self._model(encoder)
+        vectors: list[Tensor | None] = [None] * len(tokens)
+        for places in _batches(tokens):
+            rows = [tokens[place] for place in places]
+            batch = torch.nn.utils.rnn.pad_sequence(
+                rows, batch_first=True, padding_value=self.dictionary.pad(), padding_side="left"
+            ).to(self.device)
+            for place, vector in zip(places, self._means(model, batch, encoder), strict=True):
+                vectors[place] = vector
+        return torch.stack([vector for vector in vectors if vector is not None])
+
+    def _means(self, model: Any, tokens: Tensor, encoder: str) -> Tensor:
+        """Means (B, C) over real positions; of embeddings without the end token's.
+
+        The end token's embedding is the same in every sentence: its share in a mean would tell the
+        sentence's length.
+        """
+        real = tokens.ne(self.dictionary.pad())
+        if encoder == "bag":
+            states = model.encoder.embed_tokens(tokens)
+            real = real & tokens.ne(self.dictionary.eos())
+        else:
+            states = layer_output(model.encoder, tokens, self.layer)
+        weights = real[:, :, None].to(states.dtype)
+        return ((states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)).float().cpu()
+
+    def _model(self, encoder: str) -> Any:
+        if encoder not in self._models:
+            self._models[encoder] = untrained(self.subject).to(self.device)
+        return self._models[encoder]
+
+
+def layer_output(encoder: Any, tokens: Tensor, layer: int) -> Tensor:
+    """Output (B, T, C) of an encoder's layer, the top one normalised as decoders see it.
+
+    Args:
+        encoder: of this package
+        tokens: (B, T)
+        layer: from 1; of a recurrent encoder 1 alone
+    """
+    stack = getattr(encoder, "stack", None)
+    if stack is None:
+        states: Tensor = encoder(tokens).features[0]
+        return states
+    found: list[Tensor] = []
+    handle = stack.layers[layer - 1].register_forward_hook(lambda *call: found.append(call[2]))
+    try:
+        encoder(tokens)
+    finally:
+        handle.remove()
+    top: Tensor = stack.top(found[0]) if layer == len(stack.layers) else found[0]
+    return top
+
+
+def untrained(subject: Subject) -> Any:
+    """The model as it is before training, always with the same random numbers."""
+    from fairseq import checkpoint_utils
+
+    state = checkpoint_utils.load_checkpoint_to_cpu(str(subject.place.checkpoint))
+    settings = state["cfg"].model if state.get("cfg") is not None else state["args"]
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        return subject.task.build_model(settings, from_checkpoint=True).eval()
+
+
+def _batches(tokens: Sequence[Tensor]) -> Iterator[list[int]]:
+    """Places of sentences of like length, so many at a time that memory suffices."""
+    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
+    batch: list[int] = []
+    for place in order:
+        if batch and (len(batch) + 1) * len(tokens[place]) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch

@@ -1,0 +1,203 @@
+"""SentEval's ten probing tasks, and those that can be made of any text.
+
+A. Conneau, G. Kruszewski, G. Lample, L. Barrault, M. Baroni, "What you can cram into a single
+vector: Probing sentence embeddings for linguistic properties", ACL 2018.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import UserError
+from ...text.lines import read_lines
+
+GROUPS = {
+    "Surface": ("SentLen", "WC"),
+    "Syntactic": ("TDep", "BShift", "ToCo"),
+    "Semantic": ("Tense", "SubjN", "ObjN", "SoMo", "CoIn"),
+}
+TASKS = tuple(name for names in GROUPS.values() for name in names)
+FILES = dict(
+    zip(
+        TASKS,
+        (
+            *("sentence_length.txt", "word_content.txt", "tree_depth.txt", "bigram_shift.txt"),
+            *("top_constituents.txt", "past_present.txt", "subj_number.txt", "obj_number.txt"),
+            *("odd_man_out.txt", "coordination_inversion.txt"),
+        ),
+        strict=True,
+    )
+)
+SPLITS = ("tr", "va", "te")
+FROM_TEXT = ("SentLen", "WC", "BShift")
+BINS = 6  # of sentence lengths, as SentEval has
+WORDS = 1000  # that WC tells apart, at most
+RARE, COMMON = 10, 0.01  # WC: sentences that a word must be in at least; share of them at most
+
+
+@dataclass(frozen=True)
+class ProbingTask:
+    """Sentences and their classes.
+
+    Attributes:
+        name: one of :data:`TASKS`
+        sentences: tokenised
+        labels: class of each, from 0
+        classes: their names
+        split: for each sentence one of :data:`SPLITS`
+    """
+
+    name: str
+    sentences: list[str]
+    labels: list[int]
+    classes: list[str]
+    split: list[str]
+
+    def places(self, split: str) -> list[int]:
+        """Places of a split's sentences."""
+        return [place for place, own in enumerate(self.split) if own == split]
+
+    @property
+    def majority(self) -> float:
+        """Accuracy, %, of always giving the class that is most frequent in training."""
+        training = Counter(self.labels[place] for place in self.places("tr"))
+        most = training.most_common(1)[0][0]
+        test = self.places("te")
+        return 100 * sum(self.labels[place] == most for place in test) / len(test)
+
+
+def read_tasks(folder: Path, only: Sequence[str], limit: int | None = None) -> list[ProbingTask]:
+    """SentEval's files ``data/probing/*.txt``: a split, a class and a sentence a line, by tabs.
+
+    Args:
+        folder: with the files
+        only: names of the tasks wanted; empty for all
+        limit: at most so many training sentences (and a tenth of it in the other splits)
+
+    Raises:
+        UserError: a file is missing, or a line is not what it should be
+    """
+    return [_read(folder / FILES[name], name, limit) for name in only or TASKS]
+
+
+def _read(path: Path, name: str, limit: int | None) -> ProbingTask:
+    rows = []
+    for number, line in enumerate(read_lines(path), start=1):
+        parts = line.split("\t")
+        if len(parts) != 3 or parts[0] not in SPLITS:
+            raise UserError(
+                f"{path}, line {number}: is not 'tr, va or te', a class and a sentence, separated "
+                "by tabs."
+            )
+        rows.append(parts)
+    return _task(name, rows, str(path), limit)
+
+
+def tasks_from_text(
+    path: Path, only: Sequence[str], limit: int | None = None, seed: int = 1
+) -> list[ProbingTask]:
+    """The three tasks that need no annotation, of a tokenised text of one sentence a line.
+
+    Ten parts of twelve are for training, one for validation and one for the test, as in SentEval.
+
+    Args:
+        path: the text
+        only: names of the tasks wanted; empty for all three
+        limit: at most so many training sentences
+        seed: of the choices
+
+    Raises:
+        UserError: the text is too small, or a task needs annotation
+    """
+    wrong = next((name for name in only if name not in FROM_TEXT), None)
+    if wrong is not None:
+        raise UserError(
+            f"--only: {wrong} needs annotated sentences; --from-text makes {', '.join(FROM_TEXT)}."
+        )
+    sentences = list(dict.fromkeys(" ".join(line.split()) for line in read_lines(path)))
+    sentences = [line for line in sentences if len(line.split()) > 2]
+    random.Random(seed).shuffle(sentences)
+    made = {"SentLen": _lengths, "WC": _word_contents, "BShift": _shifts}
+    tasks = []
+    for name in only or FROM_TEXT:
+        pairs = made[name](sentences, random.Random(seed))
+        if len({label for label, _ in pairs}) < 2 or len(pairs) < 24:
+            raise UserError(f"--from-text {path}: is too small for {name}.")
+        rows = [
+            ["te" if i % 12 == 10 else "va" if i % 12 == 11 else "tr", label, line]
+            for i, (label, line) in enumerate(pairs)
+        ]
+        tasks.append(_task(name, rows, str(path), limit))
+    return tasks
+
+
+def _task(name: str, rows: list[list[str]], path: str, limit: int | None) -> ProbingTask:
+    if limit is not None:
+        left = {"tr": limit, "va": max(1, limit // 10), "te": max(1, limit // 10)}
+        kept = []
+        for row in rows:
+            left[row[0]] -= 1
+            if left[row[0]] >= 0:
+                kept.append(row)
+        rows = kept
+    classes = sorted({label for _, label, _ in rows})
+    number = {label: i for i, label in enumerate(classes)}
+    task = ProbingTask(
+        name,
+        [line for _, _, line in rows],
+        [number[label] for _, label, _ in rows],
+        classes,
+        [split for split, _, _ in rows],
+    )
+    for split in SPLITS:
+        if not task.places(split):
+            raise UserError(f"{path}: has no sentence of the split {split}.")
+    return task
+
+
+def _lengths(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
+    """Bins of about as many sentences each; sentences of one length are in one bin."""
+    lengths = sorted(len(line.split()) for line in sentences)
+    if not lengths:
+        return []
+    edges = sorted({lengths[len(lengths) * part // BINS] for part in range(1, BINS)} - {lengths[0]})
+    return [(str(sum(len(line.split()) >= e for e in edges)), line) for line in sentences]
+
+
+def _word_contents(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
+    """Sentences with exactly one of up to 1,000 words of middling frequency; which one it is."""
+    counts = Counter(word for line in sentences for word in set(line.split()))
+    middle = [
+        word
+        for word, count in counts.most_common()
+        if count >= RARE and count <= COMMON * len(sentences) and word.isalpha()
+    ]
+    targets = set(middle[:WORDS])
+    pairs = []
+    for line in sentences:
+        there = [word for word in line.split() if word in targets]
+        if len(there) == 1:
+            pairs.append((there[0], line))
+    return pairs
+
+
+def _shifts(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
+    """Every other sentence with two neighbours inverted: I; the others as they are: O."""
+    pairs = []
+    for number, line in enumerate(sentences):
+        words = line.split()
+        # the last word, mostly a full stop, stays where it is
+        places = [i for i in range(len(words) - 2) if words[i] != words[i + 1]]
+        if number % 2 == 0 or not places:
+            pairs.append(("O", line))
+            continue
+        i = choice.choice(places)
+        words[i], words[i + 1] = words[i + 1], words[i]
+        pairs.append(("I", " ".join(words)))
+    # even and odd places must not decide the split
+    choice.shuffle(pairs)
+    return pairs

@@ -1,0 +1,206 @@
+"""What routing decides: cross aggregation, eqs (8)-(14) and section 3.2's zero weights."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..modules.diagnostics.gates import token_total
+from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
+from ..modules.diagnostics.records import layer_records
+from .base import Analysis, Results, Table
+from .figure import finish_axes, grouped_bars, styles
+from .loop import Batch
+from .subject import Subject
+
+PARTS = {"vertical": "Ω↕ (over heads)", "horizontal": "Ω↔ (over positions)"}
+GROUP = 5  # tokens: width of the length groups in the figure
+
+
+class Routing(Analysis):
+    """Entropy of Λ by length, share of zero weights, size of the two parts."""
+
+    name = "routing"
+    title = "routing: entropy of the head weights Λ by length, zero weights, parts Ω↕ and Ω↔"
+    source = "cross aggregation, eqs (8)-(14), section 4.2"
+    size = (10.0, 3.4)
+
+    @staticmethod
+    def options(parser: argparse.ArgumentParser) -> None:
+        """--zero."""
+        parser.add_argument(
+            "--zero",
+            type=float,
+            default=5e-4,
+            metavar="W",
+            help="weights below it count as zero (default: 0.0005, zero in three decimals)",
+        )
+
+    def missing(self, subject: Subject) -> str | None:
+        """It takes cross aggregation that routes."""
+        routes = any(
+            getattr(module, "horizontal", False) or getattr(module, "vertical", False)
+            for module in subject.model.encoder.modules()
+        )
+        return None if routes else "has no cross aggregation that routes."
+
+    def collector(self, subject: Subject) -> RoutingSums:
+        """Sums of every layer."""
+        return RoutingSums(self.args.zero)
+
+    def tables(self, results: Results) -> list[Table]:
+        """Parts and zeros by layer; entropy by length."""
+        by_layer = Table(
+            f"weights of vote vectors below {self.args.zero:g}, and norms of the added logits",
+            [
+                "run",
+                "layer",
+                "zero vertical",
+                "zero horizontal",
+                "norm Ω↕",
+                "norm Ω↔",
+                "norm of both",
+            ],
+        )
+        keys = ("zero_vertical", "zero_horizontal", "vertical_norm", "horizontal_norm")
+        entropies = Table(
+            "entropy of Λ, nats; after it the mean weight of each head",
+            ["run", "layer", "entropy", "at most", "mean Λ by head"],
+        )
+        for label, found in results.items():
+            for row in found["layers"]:
+                cells = [f"{row[key]:.3f}" if key in row else "" for key in (*keys, "added_norm")]
+                by_layer.rows.append([label, str(row["layer"]), *cells])
+                if "entropy" in row:
+                    heads = " ".join(f"{weight:.2f}" for weight in row["head_weights"])
+                    most = f"{math.log(len(row['head_weights'])):.3f}"
+                    cells = [f"{row['entropy']:.3f}", most, heads]
+                    entropies.rows.append([label, str(row["layer"]), *cells])
+        return [by_layer, *([entropies] if entropies.rows else [])]
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """Entropy by length; zero weights; norms by layer."""
+        entropy, zeros, norms = figure.subplots(1, 3)
+        style = styles()
+        for label, found in results.items():
+            for row in found["layers"]:
+                lengths = _grouped(row.get("by_length", {}))
+                if lengths:
+                    name = (
+                        f"{label} {row['layer']}" if len(results) > 1 else f"layer {row['layer']}"
+                    )
+                    entropy.plot(list(lengths), list(lengths.values()), label=name, **next(style))
+        finish_axes(entropy, "source length, tokens", "mean entropy of Λ, nats")
+        if entropy.lines:
+            entropy.legend(fontsize=8)
+        layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
+        for axes, prefix, suffix in ((zeros, "zero_", ""), (norms, "", "_norm")):
+            bars = {}
+            for label, found in results.items():
+                rows = {row["layer"]: row for row in found["layers"]}
+                for part in PARTS:
+                    key = f"{prefix}{part}{suffix}"
+                    if any(key in row for row in rows.values()):
+                        name = f"{label} {PARTS[part]}" if len(results) > 1 else PARTS[part]
+                        bars[name] = [rows.get(n, {}).get(key, 0.0) for n in layers]
+            grouped_bars(axes, [str(layer) for layer in layers], bars)
+            axes.legend(fontsize=8)
+        finish_axes(zeros, "layer", f"share of weights below {self.args.zero:g}")
+        zeros.set_ylim(0, 1)
+        finish_axes(norms, "layer", "mean norm of the added logits")
+
+
+class RoutingSums:
+    """Adds up what the layers' routing recorded.
+
+    Args:
+        zero: coefficients below it count as zero
+    """
+
+    def __init__(self, zero: float) -> None:
+        self.zero = zero
+        self.means: dict[int, dict[str, tuple[float, int]]] = {}
+        self.heads: dict[int, tuple[list[float], int]] = {}
+        self.by_length: dict[int, dict[int, tuple[float, int]]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Take in one batch."""
+        padding = batch.source_padding
+        for side, layer, tensors in layer_records(batch.records, "self_attn"):
+            if side != "encoder" or "added_norm" not in tensors:
+                continue
+            for part in PARTS:
+                if part in tensors:
+                    zero = zero_weights(tensors[part], padding, self.zero)
+                    self._add(layer, f"zero_{part}", zero)
+            for name in ("added_norm", "vertical_norm", "horizontal_norm"):
+                if name in tensors:
+                    mean_of_heads = tensors[name].mean(dim=1)  # (B, T)
+                    self._add(layer, name, token_total(mean_of_heads, padding))
+            if "head_weights" in tensors:
+                self._add_head_weights(layer, tensors["head_weights"], (~padding).sum(dim=1))
+
+    def _add_head_weights(self, layer: int, weights: Tensor, lengths: Tensor) -> None:
+        sums, count = head_weight_totals(weights)
+        before, sentences = self.heads.get(layer, ([0.0] * len(sums), 0))
+        together = [a + b for a, b in zip(before, sums, strict=True)]
+        self.heads[layer] = (together, sentences + count)
+        groups = self.by_length.setdefault(layer, {})
+        entropies = head_weight_entropy(weights).tolist()
+        for length, entropy in zip(lengths.tolist(), entropies, strict=True):
+            total, number = groups.get(length, (0.0, 0))
+            groups[length] = (total + entropy, number + 1)
+
+    def _add(self, layer: int, name: str, total: tuple[float, int]) -> None:
+        values = self.means.setdefault(layer, {})
+        before, count = values.get(name, (0.0, 0))
+        values[name] = (before + total[0], count + total[1])
+
+    def result(self) -> dict[str, Any]:
+        """A row a layer; ``by_length``: source length → (sum of the entropy, sentences)."""
+        layers = []
+        for layer in sorted(self.means):
+            row: dict[str, Any] = {"layer": layer}
+            row |= {name: total / count for name, (total, count) in self.means[layer].items()}
+            if layer in self.heads:
+                sums, count = self.heads[layer]
+                lengths = self.by_length[layer]
+                row["head_weights"] = [total / count for total in sums]
+                row["entropy"] = sum(total for total, _ in lengths.values()) / count
+                row["by_length"] = {str(n): list(lengths[n]) for n in sorted(lengths)}
+            layers.append(row)
+        return {"zero": self.zero, "layers": layers}
+
+
+def zero_weights(coefficients: Tensor, padding: Tensor, zero: float) -> tuple[float, int]:
+    """How many of the weights that routing gives to vote vectors are below `zero`, and all of them.
+
+    Args:
+        coefficients: (B, H, T) of heads at a position, or (B, H, T, T) of the positions t ≤ l that
+            row l takes; what lies above the diagonal and at padding is no weight
+        padding: (B, T) bool, True at padding
+        zero: the bound
+    """
+    real = ~padding[:, None]  # (B, 1, T)
+    if coefficients.dim() == 4:
+        length = coefficients.size(-1)
+        seen = torch.ones(length, length, dtype=torch.bool, device=padding.device).tril()
+        real = real[..., :, None] & real[..., None, :] & seen  # (B, 1, T, T)
+    counted = real.expand_as(coefficients)
+    return float(((coefficients < zero) & counted).sum()), int(counted.sum())
+
+
+def _grouped(by_length: dict[str, Any]) -> dict[float, float]:
+    """Middle of each length group → mean entropy of its sentences."""
+    groups: dict[int, tuple[float, int]] = {}
+    for length, (total, count) in by_length.items():
+        before, number = groups.get(int(length) // GROUP, (0.0, 0))
+        groups[int(length) // GROUP] = (before + total, number + count)
+    return {
+        group * GROUP + (GROUP - 1) / 2: total / count
+        for group, (total, count) in sorted(groups.items())
+    }

@@ -1,0 +1,66 @@
+"""A sentence given on the command line, as the model reads it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..errors import UserError
+from .loop import with_target
+from .subject import Subject
+
+
+def encoded_sentence(subject: Subject, text: str, target: str | None = None) -> dict[str, Any]:
+    """One of fairseq's batches with one sentence.
+
+    Args:
+        subject: the model
+        text: source, tokenised as the data was; BPE is applied where codes are beside the data
+        target: what the decoder is made to say; None leaves the target side out
+
+    Raises:
+        UserError: the sentence is empty
+    """
+    dictionaries = {"src": subject.task.source_dictionary, "tgt": subject.task.target_dictionary}
+    languages = {"src": subject.source_lang, "tgt": subject.target_lang}
+    rows = {}
+    for side, line in {"src": text, "tgt": target}.items():
+        if line is None:
+            continue
+        if not line.strip():
+            raise UserError(f"--{'sentence' if side == 'src' else 'target'}: is empty.")
+        pieces = cut(line, subject.place.data, languages[side])
+        rows[side] = dictionaries[side].encode_line(pieces, add_if_not_exist=False).long()
+    source = rows["src"]
+    dataset = subject.task.build_dataset_for_inference([source], torch.tensor([len(source)]))
+    sample: dict[str, Any] = dataset.collater([dataset[0]])
+    if target is not None:
+        sample = with_target(subject, sample, [rows["tgt"]])
+    return dict(subject.translation.to_device(sample))
+
+
+def cut(line: str, data: Path, lang: str) -> str:
+    """The line's pieces, by the codes that recipes keep beside the data; else as it is.
+
+    Args:
+        line: tokenised text, or pieces already
+        data: folder made by fairseq-preprocess, ``bin`` or ``bin-NAME`` in recipes
+        lang: two letters
+    """
+    folder = data.resolve().parent / data.resolve().name.replace("bin", "bpe", 1)
+    codes = [folder / f"codes.{lang}", folder / "codes"]
+    found = next((path for path in codes if path.is_file()), None)
+    if found is None or "@@" in line:
+        return line
+    return str(_codes(found).process_line(line))
+
+
+@lru_cache(maxsize=4)
+def _codes(path: Path) -> Any:
+    from subword_nmt.apply_bpe import BPE
+
+    with open(path, encoding="utf-8") as stream:
+        return BPE(stream)

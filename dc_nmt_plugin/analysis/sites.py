@@ -1,0 +1,68 @@
+"""Every attention that a model records, by a name that says where it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ..modules.core.recording import Records
+
+_LAYER = re.compile(
+    r"(?P<side>encoder|decoder)\.(?:stack|auxiliary\.(?P<auxiliary>\d+))\.layers\.(?P<layer>\d+)\."
+    r"(?P<kind>self_attn|encoder_attn)$"
+)
+_PARTS = {"weights": "", "global_weights": "global", "local_weights": "local"}
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an attention is.
+
+    Attributes:
+        side: ``encoder``, ``decoder``, or ``aux1`` for the auxiliary decoder on encoder layer 1
+        layer: from 1; 0 for the one attention of a recurrent decoder
+        reads: ``self``, ``source``, or ``words`` (of a recurrent decoder: earlier target words)
+        part: ``global`` or ``local`` of dual contexts, ``f3`` for source layer 3, or nothing
+    """
+
+    side: str
+    layer: int
+    reads: str
+    part: str = ""
+
+    @property
+    def name(self) -> str:
+        """Such as ``encoder.3.self.global``; the command line's patterns are matched with it."""
+        layer = [str(self.layer)] if self.layer else []
+        return ".".join([self.side, *layer, self.reads, *([self.part] if self.part else [])])
+
+
+def attentions(records: Records, source_layers: Sequence[int]) -> Iterator[tuple[Site, Tensor]]:
+    """Every attention and its weights (B, H, T, S), rows of padding among them.
+
+    Args:
+        records: of one forward pass
+        source_layers: numbers of the encoder layers that the main decoder reads
+    """
+    for name, tensors in records.items():
+        if "previous_words" in tensors:
+            yield Site("decoder", 0, "words"), tensors["previous_words"][:, None]
+        found = _LAYER.search(name)
+        for key, part in _PARTS.items():
+            if key not in tensors:
+                continue
+            weights = tensors[key]
+            if found is None:
+                yield Site("decoder", 0, "source", part), weights
+                continue
+            side = f"aux{found['auxiliary']}" if found["auxiliary"] else found["side"]
+            reads = "self" if found["kind"] == "self_attn" else "source"
+            layer = int(found["layer"]) + 1
+            if weights.dim() == 4:
+                yield Site(side, layer, reads, part), weights
+            else:  # one softmax a source layer: (R, n, H, T, M)
+                for number, own in zip(source_layers, weights.unbind(dim=1), strict=True):
+                    yield Site(side, layer, reads, f"f{number}"), own

@@ -1,0 +1,167 @@
+"""What each encoder layer is worth to the decoder: thesis 3.5.4, Table 3.5, and shares."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from ..evaluation.significance import LEVEL, paired_bootstrap
+from ..modules.diagnostics.source_shares import pool_modules, source_layer_totals
+from ..text.tokenizers import TOKENIZERS
+from .base import Analysis, Results, Table
+from .figure import finish_axes, grouped_bars
+from .loop import Batch
+from .mask_layers import SubsetScore, masked
+from .subject import Subject
+
+KEY = "source_layer_"
+
+
+class SourceLayers(Analysis):
+    """Shares of the source layers, and BLEU with each of them masked."""
+
+    name = "source-layers"
+    title = "source layers: their shares, and BLEU with each of them masked"
+    source = "thesis, section 3.5.4, Table 3.5"
+    size = (9.0, 3.6)
+
+    @staticmethod
+    def options(parser: argparse.ArgumentParser) -> None:
+        """--no-masking, --reference and --tokenizer."""
+        parser.add_argument("--no-masking", action="store_true", help="only the shares")
+        parser.add_argument(
+            "--reference", nargs="+", type=Path, help="raw text, to score detokenised translations"
+        )
+        parser.add_argument(
+            "--tokenizer", choices=TOKENIZERS, help="what the text was tokenised with before BPE"
+        )
+
+    def missing(self, subject: Subject) -> str | None:
+        """It takes a decoder that reads several encoder layers."""
+        count = len(subject.source_layers)
+        return None if count > 1 else "has a decoder that reads one encoder layer only."
+
+    def collector(self, subject: Subject) -> ShareSums:
+        """Sums of every layer's shares."""
+        return ShareSums(subject.source_layers)
+
+    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
+        """With the BLEU of the whole model and of each masked one."""
+        if self.args.no_masking:
+            return found
+        translation = subject.translation
+        score = SubsetScore(translation, self.args.reference or [], self.args.tokenizer)
+        whole = translation.translate()
+        systems = {"whole": score.lines(whole)}
+        for layer in subject.source_layers:
+            with masked(translation, [layer]):
+                systems[str(layer)] = score.lines(translation.translate())
+        if len(score.references(whole)) != 1:
+            raise UserError("--reference: significance is computed with one reference.")
+        (references,) = score.references(whole)
+        compared = paired_bootstrap(systems, references, subject.target_lang, score.metric)
+        rows = [
+            {
+                "layer": int(comparison.name),
+                "bleu": comparison.score,
+                "difference": comparison.difference,
+                "p": comparison.p_value,
+            }
+            for comparison in compared[1:]
+        ]
+        return {**found, "text": score.text, "bleu": compared[0].score, "masked": rows}
+
+    def tables(self, results: Results) -> list[Table]:
+        """Shares by decoder layer; differences of BLEU as Table 3.5 prints them."""
+        numbers = sorted({int(n) for found in results.values() for n in found["shares"]["all"]})
+        header = ["run", "", *[f"layer {n}" for n in numbers]]
+        shares = Table("share of each encoder layer in what the decoder reads, %", header)
+        for label, found in results.items():
+            for name, values in found["shares"].items():
+                cells = [f"{100 * values[str(n)]:.1f}" if str(n) in values else "" for n in numbers]
+                shares.rows.append([label, name, *cells])
+        tables = [shares]
+        masked_runs = {label: found for label, found in results.items() if "masked" in found}
+        if masked_runs:
+            text = next(iter(masked_runs.values()))["text"]
+            title = f"difference of BLEU with the layer masked; * p < {LEVEL}, ** p < 0.01; {text}"
+            table = Table(title, ["run", "BLEU", *header[2:]])
+            for label, found in masked_runs.items():
+                rows = {row["layer"]: row for row in found["masked"]}
+                cells = [_difference(rows[n]) if n in rows else "" for n in numbers]
+                table.rows.append([label, f"{found['bleu']:.2f}", *cells])
+            tables.append(table)
+        return tables
+
+    def draw(self, figure: Any, results: Results) -> None:
+        """Shares; differences of BLEU."""
+        numbers = sorted({int(n) for found in results.values() for n in found["shares"]["all"]})
+        names = [str(number) for number in numbers]
+        with_masks = any("masked" in found for found in results.values())
+        panels = figure.subplots(1, 2 if with_masks else 1, squeeze=False)[0]
+        shares = {
+            label: [100 * found["shares"]["all"].get(n, 0.0) for n in names]
+            for label, found in results.items()
+        }
+        grouped_bars(panels[0], names, shares)
+        finish_axes(panels[0], "encoder layer", "share in what the decoder reads, %")
+        panels[0].legend()
+        if with_masks:
+            bars = {}
+            for label, found in results.items():
+                rows = {str(row["layer"]): row["difference"] for row in found.get("masked", [])}
+                bars[label] = [rows.get(name, 0.0) for name in names]
+            grouped_bars(panels[1], names, bars)
+            panels[1].axhline(0, color="black", linewidth=0.8)
+            finish_axes(panels[1], "masked encoder layer", "difference of BLEU")
+
+
+class ShareSums:
+    """Adds up the shares over all positions.
+
+    Args:
+        layers: numbers of the encoder layers that the decoder reads
+    """
+
+    def __init__(self, layers: list[int]) -> None:
+        self.layers = layers
+        self.totals: dict[str, tuple[float, int]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Take in one batch."""
+        found = source_layer_totals(
+            batch.records,
+            self.layers,
+            source_padding=batch.source_padding,
+            target_padding=batch.target_padding,
+        )
+        for name, (total, count) in found.items():
+            before, number = self.totals.get(name, (0.0, 0))
+            self.totals[name] = (before + total, number + count)
+
+    def result(self) -> dict[str, Any]:
+        """Shares of all modules that read several layers together, and of each."""
+        places: dict[str, dict[str, float]] = {}
+        for name, (total, count) in self.totals.items():
+            module, _, key = name.rpartition(".")
+            places.setdefault(_place(module), {})[key.removeprefix(KEY)] = total / count
+        everywhere = {
+            name.removeprefix(KEY): total / count
+            for name, (total, count) in pool_modules(self.totals).items()
+        }
+        return {"shares": {"all": everywhere, **(places if len(places) > 1 else {})}}
+
+
+def _place(module: str) -> str:
+    """Such as "decoder layer 2" for ``decoder.stack.layers.1.encoder_attn``."""
+    parts = module.split(".")
+    if "layers" in parts:
+        return f"{parts[0]} layer {int(parts[parts.index('layers') + 1]) + 1}"
+    return "aggregation"
+
+
+def _difference(row: dict[str, Any]) -> str:
+    stars = "" if row["p"] is None or row["p"] >= LEVEL else "*" if row["p"] >= 0.01 else "**"
+    return f"{row['difference']:+.2f}{stars}"

@@ -1,0 +1,224 @@
+"""The trained models that are looked at: a run's folder, or a checkpoint and its data."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..checkpoints.loading import load_checkpoint
+from ..errors import UserError
+from ..flags import flag_value
+from .subset_translation import SubsetTranslation
+
+CHECKPOINTS = (
+    "average/checkpoint.pt",  # as recipes leave it
+    *("checkpoints/checkpoint_best.pt", "checkpoints/checkpoint_last.pt"),
+    *("checkpoint_best.pt", "checkpoint_last.pt"),
+)
+_REFUSED = ("--path", "--gen-subset", "--task", "--user-dir", "--decode-with", "--no-aux-fusion")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run's model and text are.
+
+    Attributes:
+        label: name in tables and figures
+        folder: of the run
+        checkpoint: the model
+        data: made by fairseq-preprocess
+        task: what the checkpoint was trained on: fairseq's settings of its task
+    """
+
+    label: str
+    folder: Path
+    checkpoint: Path
+    data: Path
+    task: dict[str, Any]
+
+
+class Subject:
+    """A model ready to be looked at, and a subset of its data.
+
+    Args:
+        place: where it is
+        subset: such as ``test``
+        sentences: how many of the subset are used, drawn at random; None for all
+        flags: further flags of ``fairseq-generate``
+
+    Attributes:
+        label: name in tables and figures
+        model: in evaluation mode
+        task: fairseq's
+        translation: the subset, in batches, and the model's own translations of it
+
+    Raises:
+        UserError: the model cannot be loaded or is no translation model, the subset is missing
+            or empty, a flag that this command sets itself
+    """
+
+    def __init__(
+        self, place: Place, subset: str, sentences: int | None, flags: Sequence[str] = ()
+    ) -> None:
+        for flag in _REFUSED:
+            if flag_value(flags, flag) is not None or flag in flags:
+                raise UserError(f"{flag}: this command sets it by itself.")
+        if place.task.get("_name") == "language_modeling":
+            raise UserError(f"{place.label}: is a language model; only translation models here.")
+        self.place = place
+        self.label = place.label
+        self.subset = subset
+        self.translation = SubsetTranslation([*_flags(place, subset), *flags], sentences)
+        if len(self.translation.models) != 1:
+            raise UserError(f"{place.checkpoint}: is an ensemble; give one model at a time.")
+        self.model: Any = self.translation.models[0]
+        self.task: Any = self.translation.task
+        self.padding_idx: int = self.task.source_dictionary.pad()
+
+    @property
+    def source_lang(self) -> str:
+        return str(self.task.cfg.source_lang)
+
+    @property
+    def target_lang(self) -> str:
+        return str(self.task.cfg.target_lang)
+
+    @property
+    def source_layers(self) -> list[int]:
+        """Numbers of the encoder layers that the main decoder reads; none of a recurrent model."""
+        return list(getattr(self.model.encoder, "source_layers", []))
+
+    def check_targets(self) -> None:
+        """
+        Raises:
+            UserError: the subset has no target side
+        """
+        if self.task.dataset(self.subset).tgt is None:
+            raise UserError(f"--subset {self.subset}: has no target side in {self.place.data}.")
+
+    def source_pieces(self, number: int) -> list[str]:
+        """Pieces of a source sentence of the subset, the end token left out."""
+        return self.pieces(self.task.dataset(self.subset).src[number], self.task.source_dictionary)
+
+    def target_pieces(self, number: int) -> list[str]:
+        """Pieces of a target sentence of the subset, the end token left out."""
+        return self.pieces(self.task.dataset(self.subset).tgt[number], self.task.target_dictionary)
+
+    def pieces(self, tokens: Any, dictionary: Any) -> list[str]:
+        """The symbols of token numbers, padding and end tokens left out."""
+        unwanted = {dictionary.pad(), dictionary.eos()}
+        return [dictionary[int(token)] for token in tokens if int(token) not in unwanted]
+
+
+def find(runs: Sequence[Path], data: Path | None, names: Sequence[str] | None) -> list[Place]:
+    """Checkpoint and data of every run.
+
+    Args:
+        runs: run folders or checkpoints
+        data: folder made by fairseq-preprocess; None: the one each run was trained on
+        names: labels; None: the folders' names, with as many parents as make them different
+
+    Raises:
+        UserError: no checkpoint or data there, another number of names, a name given twice
+    """
+    if data is not None and not _is_data(data):
+        raise UserError(f"--data {data}: has no dictionaries; fairseq-preprocess makes them.")
+    checkpoints = [_checkpoint(path) for path in runs]
+    places = []
+    for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
+        folder = path if path.is_dir() else _run_of(checkpoint)
+        task = _task_settings(checkpoint)
+        places.append(Place(label, folder, checkpoint, data or _data(folder, task, path), task))
+    return places
+
+
+def _checkpoint(path: Path) -> Path:
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise UserError(f"{path}: no such run folder or checkpoint.")
+    found = next((path / name for name in CHECKPOINTS if (path / name).is_file()), None)
+    if found is None:
+        raise UserError(f"{path}: has no checkpoint ({', '.join(CHECKPOINTS)}).")
+    return found
+
+
+def _run_of(checkpoint: Path) -> Path:
+    folder = checkpoint.parent
+    return folder.parent if folder.name in ("average", "checkpoints") else folder
+
+
+def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
+    """What runs are called: as given, or by their folders, as many as make them different.
+
+    Raises:
+        UserError: another number of names, or one name twice
+    """
+    if names and len(names) != len(runs):
+        raise UserError(f"--names: {len(names)} names for {len(runs)} runs.")
+    found = list(names) if names else _folder_names(runs)
+    twice = next((name for name in found if found.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"{twice}: given twice; every run needs a name of its own (--names).")
+    return found
+
+
+def _folder_names(runs: Sequence[Path]) -> list[str]:
+    parts = [(_run_of(run.resolve()) if run.is_file() else run.resolve()).parts for run in runs]
+    for depth in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-depth:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [str(run) for run in runs]  # several checkpoints of one folder
+
+
+def _task_settings(checkpoint: Path) -> dict[str, Any]:
+    state = load_checkpoint(str(checkpoint), mmap=True)
+    cfg = state.get("cfg")
+    if cfg is not None:
+        task = cfg["task"]
+        return dict(task) if hasattr(task, "keys") else dict(vars(task))
+    args = vars(state["args"]) if state.get("args") is not None else {}
+    return {**args, "_name": args.get("task")}
+
+
+def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
+    """The data of a run: as its command names it, or beside it."""
+    named = []
+    command = folder / "command.txt"
+    if command.is_file():
+        words = shlex.split(command.read_text("utf-8"))
+        starts = [
+            i
+            for i, word in enumerate(words)
+            if word.endswith(("fairseq-train", "fairseq_cli.train"))
+        ]
+        if starts and starts[-1] + 1 < len(words):
+            named.append(Path(words[starts[-1] + 1]))
+    if task.get("data"):
+        named.append(Path(str(task["data"]).split(":")[0]))
+    for path in named:
+        # recipes have bin beside the runs; a moved folder still has it there
+        for place in (path, folder.resolve().parent / path.name):
+            if _is_data(place):
+                return place
+    tried = f" ({named[0]} has no dictionaries)" if named else ""
+    raise UserError(f"{given}: where is its data?{tried} Name the folder with --data.")
+
+
+def _is_data(folder: Path) -> bool:
+    return any(folder.glob("dict.*.txt"))
+
+
+def _flags(place: Place, subset: str) -> list[str]:
+    """The command line of ``fairseq-generate`` for a run."""
+    # this task loads every translation model of the package, and can mask source layers
+    flags = [str(place.data), "--path", str(place.checkpoint), "--gen-subset", subset]
+    flags += ["--task", "transformer_mlmha"]
+    for side in ("source_lang", "target_lang"):
+        if place.task.get(side):
+            flags += [f"--{side.replace('_', '-')}", place.task[side]]
+    return flags

@@ -1,0 +1,64 @@
+"""Words of pieces: which pieces belong to which word."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import UserError
+
+CONTINUED = "@@"  # subword-nmt: at the end of every piece but a word's last
+MARK = "▁"  # SentencePiece: at the front of a word's first piece
+KINDS = ("subword_nmt", "sentencepiece", "none")
+
+
+def piece_kind(dictionary: Any) -> str:
+    """How the dictionary's symbols were cut: one of :data:`KINDS`."""
+    symbols = dictionary.symbols[dictionary.nspecial :]
+    if any(symbol.endswith(CONTINUED) for symbol in symbols):
+        return "subword_nmt"
+    if any(symbol.startswith(MARK) for symbol in symbols):
+        return "sentencepiece"
+    return "none"
+
+
+def word_spans(pieces: Sequence[str], kind: str) -> list[tuple[int, int]]:
+    """First piece and first piece after it, of every word.
+
+    Args:
+        pieces: of one sentence, without the end token
+        kind: one of :data:`KINDS`
+    """
+    starts = []
+    for i, piece in enumerate(pieces):
+        if kind == "subword_nmt":
+            begins = i == 0 or not pieces[i - 1].endswith(CONTINUED)
+        else:
+            begins = kind == "none" or i == 0 or piece.startswith(MARK)
+        if begins:
+            starts.append(i)
+    ends = [*starts[1:], len(pieces)] if starts else []
+    return list(zip(starts, ends, strict=True))
+
+
+def words_of(pieces: Sequence[str], kind: str) -> list[str]:
+    """Words as a reader writes them: joined pieces, Moses' escapes undone."""
+    words = []
+    for begin, end in word_spans(pieces, kind):
+        if kind == "subword_nmt":
+            joined = "".join(piece.removesuffix(CONTINUED) for piece in pieces[begin:end])
+        else:
+            joined = "".join(pieces[begin:end])
+            joined = joined.replace(MARK, "") if kind == "sentencepiece" else joined
+        words.append(html.unescape(joined))
+    return words
+
+
+def check_lines(flag: str, path: object, lines: Sequence[str], sentences: int, subset: str) -> None:
+    """
+    Raises:
+        UserError: a file about the sentences of a subset has another number of lines
+    """
+    if len(lines) != sentences:
+        raise UserError(f"{flag} {path}: {len(lines)} lines for {sentences} sentences of {subset}.")

@@ -1,0 +1,219 @@
+"""``dc-nmt analyze``: what happens inside trained models, as a table, JSON and a figure."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..analysis.base import Analysis, Report, Results, measure
+from ..analysis.curves import Curves
+from ..analysis.figure import FORMATS, check_name, new_figure, save
+from ..analysis.page import analyse_all, write_page
+from ..analysis.registry import ANALYSES
+from ..analysis.subject import Subject, find, labels
+from ..errors import UserError, choice_problem
+from ..table import format_table
+
+ALL = "all"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Analyse, print, draw."""
+    what = argv[0] if argv else "--help"
+    if what in ("-h", "--help"):
+        print(overview())
+        return 0
+    problem = choice_problem("dc-nmt analyze", what, [*ANALYSES, ALL])
+    if problem:
+        raise UserError(problem)
+    if what == ALL:
+        return _all(argv[1:])
+    kind = ANALYSES[what]
+    args, flags = _parse(kind, argv[1:])
+    report = kind(args)
+    timings: list[dict[str, Any]] = []
+    if isinstance(report, Analysis):
+        results, sentences = _measure(report, args, flags, timings)
+        about = f"; {args.subset}: {sentences:,} sentences"
+        facts = {"subset": args.subset, "sentences": sentences}
+    else:
+        results, about, facts = _curves(report, args, flags), "", {}
+    if args.plot:
+        figure = new_figure(report.size)
+        report.draw(figure, results)
+        for path in save(figure, args.plot):
+            print(f"{path}: written", file=sys.stderr)
+    if args.json:
+        facts = {"analysis": what, **facts, "runs": results}
+        print(json.dumps({**facts, **({"timing": timings} if timings else {})}, indent=2))
+        return 0
+    print(f"{kind.title} ({kind.source}){about}")
+    for table in report.tables(results):
+        print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
+    for seconds in timings:
+        print(f"\n{timing_line(seconds)}")
+    return 0
+
+
+def _measure(
+    analysis: Analysis, args: argparse.Namespace, flags: list[str], timings: list[dict[str, Any]]
+) -> tuple[Results, int]:
+    """Results of every run, and the number of sentences; with --timing also the times."""
+    results: Results = {}
+    sentences = 0
+    for place in find(args.runs, args.data, args.names):
+        subject = Subject(place, args.subset, args.sentences, flags)
+        sentences = len(subject.translation.numbers)
+        results[place.label] = measure(analysis, subject, _progress(place.label))
+        if args.timing:
+            timings.append(timing(analysis, subject))
+    return results, sentences
+
+
+def _curves(report: Report, args: argparse.Namespace, flags: list[str]) -> Results:
+    if flags:
+        raise UserError(f"{flags[0]}: {report.name} has no such option.")
+    assert isinstance(report, Curves)
+    names = labels(args.runs, args.names)
+    return {name: report.measure(run) for name, run in zip(names, args.runs, strict=True)}
+
+
+def overview() -> str:
+    """The text of ``dc-nmt analyze --help``."""
+    width = max(map(len, ANALYSES)) + 2
+    lines = ["usage: dc-nmt analyze WHAT RUN [RUN …] [options]", "", "WHAT is one of"]
+    for name, kind in ANALYSES.items():
+        lines += [f"  {name:<{width}}{kind.title}", f"  {'':<{width}}  {kind.source}"]
+    lines += [f"  {ALL:<{width}}one page with all that applies (--html FOLDER)", ""]
+    lines += ["RUN is a run's folder, as recipes leave it, or a checkpoint with --data."]
+    return "\n".join([*lines, "dc-nmt analyze WHAT --help tells the options of one of them."])
+
+
+def timing(analysis: Analysis, subject: Subject) -> dict[str, Any]:
+    """Seconds of the forced decoding, with and without recording."""
+    from ..analysis.loop import seconds_with_recording, seconds_without_recording
+
+    if analysis.collector(subject) is None:
+        raise UserError(f"--timing: {analysis.name} is not one forced decoding.")
+    plain = seconds_without_recording(subject, analysis.text)
+    full = seconds_with_recording(
+        subject, lambda: [c for c in [analysis.collector(subject)] if c], analysis.text
+    )
+    return {"run": subject.label, "forced": plain, "recorded": full, "ratio": full / plain}
+
+
+def timing_line(seconds: dict[str, Any]) -> str:
+    """The ratio as text."""
+    return (
+        f"{seconds['run']}: forced decoding {seconds['forced']:.2f} s, recorded and reduced "
+        f"{seconds['recorded']:.2f} s: {seconds['ratio']:.2f} times as long"
+    )
+
+
+def model_options(parser: argparse.ArgumentParser) -> None:
+    """Options of everything that loads models."""
+    parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
+    parser.add_argument("--subset", default="test", help="subset of the data (default: test)")
+    parser.add_argument(
+        "--sentences",
+        type=int,
+        metavar="N",
+        help="use N sentences, drawn at random, the same ones every time",
+    )
+
+
+def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    of_model = issubclass(kind, Analysis)
+    parser = argparse.ArgumentParser(
+        prog=f"dc-nmt analyze {kind.name}",
+        usage=f"dc-nmt analyze {kind.name} RUN [RUN …] [options]"
+        + (" [flags of fairseq-generate]" if of_model else ""),
+        description=f"{kind.title} ({kind.source}).",
+        epilog="All other flags are fairseq-generate's: --cpu, --max-tokens, --beam, --lenpen …"
+        if of_model
+        else None,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint"
+    )
+    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
+    if of_model:
+        model_options(parser)
+        parser.add_argument(
+            "--timing",
+            action="store_true",
+            help="time it against a forced decoding that records nothing",
+        )
+    kind.options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="NAME",
+        help=f"draw NAME.png and NAME.svg, or one file that ends in {', '.join(FORMATS)}",
+    )
+    args, flags = parser.parse_known_args(list(argv))
+    if args.plot:
+        check_name("--plot", args.plot)
+    return args, flags
+
+
+def _all(argv: Sequence[str]) -> int:
+    """``dc-nmt analyze all``: one page."""
+    parser = argparse.ArgumentParser(
+        prog="dc-nmt analyze all",
+        usage="dc-nmt analyze all RUN [RUN …] --html FOLDER [options] [flags of fairseq-generate]",
+        description="Every analysis that applies to the models, on one page with its figures.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint"
+    )
+    parser.add_argument("--html", type=Path, required=True, metavar="FOLDER", help="of the page")
+    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
+    model_options(parser)
+    for option, about in (
+        ("--tags", "file for parts-of-speech"),
+        ("--trees", "file for trees"),
+        ("--tokenizer", "for source-layers and lengths"),
+    ):
+        parser.add_argument(option, metavar="…", type=Path if "file" in about else str, help=about)
+    parser.add_argument("--reference", nargs="+", type=Path, help="for source-layers and lengths")
+    parser.add_argument("--index", type=int, metavar="N", help="sentence that is shown, from 1")
+    args, flags = parser.parse_known_args(list(argv))
+    places = find(args.runs, args.data, args.names)
+    sections = analyse_all(places, args, flags, _step)
+    if not any(section.results for section in sections):
+        raise UserError("all: no analysis applies to these runs.")
+    sentences = f"{args.sentences:,}" if args.sentences else "all"
+    about = f"{', '.join(place.label for place in places)}: {sentences} sentences of {args.subset}."
+    words = [str(run) for run in args.runs]
+    flags = ["--subset", args.subset, *flags]
+    if args.sentences:
+        flags += ["--sentences", str(args.sentences)]
+    page = write_page(args.html, sections, words, about, flags)
+    done = [section.report.name for section in sections if section.results]
+    print(f"{page}: {', '.join(done)}")
+    for section in sections:
+        for why in section.left_out:
+            print(f"left out: {section.report.name}: {why}")
+    return 0
+
+
+def _step(label: str, step: str) -> None:
+    if sys.stderr.isatty():
+        print(f"{label}: {step}", file=sys.stderr, flush=True)
+
+
+def _progress(label: str) -> Callable[[int, int], None]:
+    def show(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r{label}: {done}/{total} sentences", end=end, file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,154 @@
+"""``dc-nmt probe``: what a frozen encoder's sentence vectors tell of a sentence."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..analysis.figure import FORMATS, check_name, new_figure, save
+from ..analysis.probing.classifier import SETTINGS, Setting, probe
+from ..analysis.probing.encoding import ENCODERS, SentenceEncoder
+from ..analysis.probing.report import Accuracies, draw, table
+from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tasks_from_text
+from ..analysis.subject import Subject, find
+from ..errors import UserError, choice_problem
+from ..table import format_table
+
+
+def main(argv: Sequence[str]) -> int:
+    """Encode, train the classifiers, print and draw."""
+    args, flags = _parse(argv)
+    only = [name.strip() for name in args.only.split(",") if name.strip()] if args.only else []
+    problems = [problem for name in only if (problem := choice_problem("--only", name, TASKS))]
+    if problems:
+        raise UserError("\n".join(problems))
+    if args.tasks:
+        tasks = read_tasks(args.tasks, only, args.limit)
+    else:
+        tasks = tasks_from_text(args.from_text, only, args.limit)
+    setting = _setting(args)
+    results: Accuracies = {}
+    for place in find(args.runs, args.data, args.names):
+        subject = Subject(place, args.subset, 1, flags)
+        cache = args.cache or place.folder / "probing"
+        encoder = SentenceEncoder(subject, args.layer, cache, lowercase=args.lowercase)
+        results[place.label] = {
+            "layer": encoder.layer,
+            "unknown": encoder.unknown(tasks[0].sentences),
+            "tasks": {task.name: _task(task, encoder, setting) for task in tasks},
+        }
+    title = (
+        f"accuracy on the test sentences, %; mean of encoder layer "
+        f"{' or '.join(sorted({str(found['layer']) for found in results.values()}))}, setting "
+        f"{args.setting}; random: {ENCODERS['random']}; bag: {ENCODERS['bag']}"
+    )
+    if args.plot:
+        figure = new_figure((2.5 + 0.8 * len(tasks) * (1 + 0.4 * len(results)), 4.2))
+        draw(figure, results)
+        for path in save(figure, args.plot):
+            print(f"{path}: written", file=sys.stderr)
+    if args.json:
+        facts = {"setting": {"name": args.setting, **asdict(setting)}, "runs": results}
+        print(json.dumps(facts, indent=2))
+        return 0
+    printed = table(results, title)
+    print(f"{printed.title}\n\n{format_table(printed.header, printed.rows)}")
+    for label, found in results.items():
+        print(f"\n{label}: {found['unknown']:.2f}% of the pieces are unknown to the model")
+    return 0
+
+
+def _task(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
+    """What each of the three encoders gives, and how often the most frequent class is right."""
+    labels = torch.tensor(task.labels, device=encoder.device)
+    found: dict[str, Any] = {"majority": task.majority}
+    for name in ENCODERS:
+        vectors = encoder.encode(task.sentences, name).to(encoder.device)
+        data = {}
+        for split in SPLITS:
+            places = torch.tensor(task.places(split), device=encoder.device)
+            data[split] = (vectors[places], labels[places])
+        found[name] = probe(data, len(task.classes), setting).to_json()
+        if sys.stderr.isatty():
+            print(f"{task.name}, {name}: {found[name]['test']:.2f}%", file=sys.stderr, flush=True)
+    return found
+
+
+def _setting(args: argparse.Namespace) -> Setting:
+    given = {
+        name: getattr(args, name)
+        for name in ("epochs", "patience", "hidden", "dropout")
+        if getattr(args, name) is not None
+    }
+    setting = replace(SETTINGS[args.setting], **given)
+    for name, low in (("epochs", 1), ("patience", 1)):
+        if getattr(setting, name) < low:
+            raise UserError(f"--{name}: {getattr(setting, name)} is not at least {low}.")
+    if min(setting.hidden) < 1:
+        raise UserError(f"--hidden: {min(setting.hidden)} is not at least 1.")
+    if not all(0 <= dropout < 1 for dropout in setting.dropout):
+        raise UserError("--dropout: is not from 0 to below 1.")
+    return setting
+
+
+def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(
+        prog="dc-nmt probe",
+        usage="dc-nmt probe RUN [RUN …] (--tasks DIR | --from-text FILE) [options] [flags of "
+        "fairseq-generate]",
+        description="Probing tasks on frozen encoders (dual context, section 7.1, Table 4; thesis, "
+        "4.5.4, Table 4.8).",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint"
+    )
+    text = parser.add_mutually_exclusive_group(required=True)
+    text.add_argument(
+        "--tasks", type=Path, metavar="DIR", help="SentEval's data/probing: sentence_length.txt …"
+    )
+    text.add_argument(
+        "--from-text",
+        type=Path,
+        metavar="FILE",
+        help="make SentLen, WC and BShift of a tokenised text in the source language",
+    )
+    parser.add_argument("--only", metavar="TASK,…", help=f"some of {', '.join(TASKS)}")
+    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
+    parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
+    parser.add_argument("--subset", default="test", help="a subset there is (default: test)")
+    parser.add_argument("--layer", type=int, metavar="N", help="encoder layer (default: the top)")
+    parser.add_argument(
+        "--setting",
+        choices=SETTINGS,
+        default="dual-context",
+        help="as printed: dual-context (RMSProp 2.5e-4, batches of 64) or thesis (1e-3, 512)",
+    )
+    parser.add_argument("--epochs", type=int, help="at most (default: 100)")
+    parser.add_argument("--patience", type=int, help="epochs without a gain (default: 5)")
+    parser.add_argument("--hidden", nargs="+", type=int, help="grid (default: 50 100 200)")
+    parser.add_argument("--dropout", nargs="+", type=float, help="grid (default: 0 0.1 0.2)")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="at most N training sentences a task"
+    )
+    parser.add_argument("--lowercase", action="store_true", help="lower-case the sentences first")
+    parser.add_argument(
+        "--cache", type=Path, metavar="DIR", help="where vectors are kept (default: RUN/probing)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--plot", type=Path, metavar="NAME", help=f"NAME.png and NAME.svg, or one of {FORMATS}"
+    )
+    args, flags = parser.parse_known_args(list(argv))
+    if args.plot:
+        check_name("--plot", args.plot)
+    if args.limit is not None and args.limit < 1:
+        raise UserError(f"--limit {args.limit}: is not at least 1.")
+    return args, flags

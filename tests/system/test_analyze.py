@@ -1,0 +1,335 @@
+"""``dc-nmt analyze`` on trained models: exact whatever the batching, one sentence for errors."""
+
+import json
+import math
+
+import pytest
+import torch
+from commands import run
+from reference import attention_spans, dependency
+from reference.dual_context import divergence
+from systems import train
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.analysis.loop import forced_batch, samples
+from dc_nmt_plugin.analysis.registry import ANALYSES
+from dc_nmt_plugin.analysis.sites import attentions
+from dc_nmt_plugin.analysis.subject import Subject, find
+from dc_nmt_plugin.modules.auxiliary_fusion import without_fusion
+
+OPTIONS = ["--cpu", "--num-workers", "0", "--max-len-b", "12", "--beam", "2"]
+WIDER = ["--max-epoch", 4, "--no-epoch-checkpoints", "--dropout", 0]
+
+
+@pytest.fixture(scope="module")
+def models(corpus, tmp_path_factory):
+    """Architecture → a run's folder as recipes leave it: data beside it, command and log in it."""
+    root = corpus.parent / "runs"
+
+    def of(arch, *flags):
+        folder = root / "-".join([arch, *map(str, flags)]).replace("--", "")
+        if not folder.is_dir():
+            save = folder / "checkpoints"
+            if arch.startswith("gru"):
+                result = run(save, "train", corpus, "--save-dir", save, *gru(arch))
+            else:
+                result = train(corpus, save, arch, *WIDER, *flags)
+            result.good()
+            (folder / "command.txt").write_text(
+                f"fairseq-train /gone/{corpus.name} --arch {arch}\n"
+            )
+            (folder / "train.log").write_text(result.output)
+        return folder
+
+    return of
+
+
+def gru(arch):
+    return [
+        *("--cpu", "--seed", 5, "--optimizer", "adam", "--lr", 0.01, "--max-tokens", 80),
+        *("--num-workers", 0, "--log-format", "json", "--log-interval", 1, "--arch", arch),
+        *("--task", "gru_selfattn_residual", "--criterion", "gru_selfattn_residual"),
+        *("--embed-dim", 8, "--hidden-dim", 12, "--weight-init", "xavier", *WIDER),
+    ]
+
+
+@pytest.fixture
+def analyze(capsys):
+    """Run the command; its exit status, output and errors."""
+
+    def call(what, *arguments):
+        code = cli.main(["analyze", what, *map(str, [*arguments, *OPTIONS])])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def measured(analyze):
+    """What one run's analysis found, as JSON."""
+
+    def call(what, folder, *arguments):
+        code, output, errors = analyze(what, folder, "--json", *arguments)
+        assert code == 0, errors
+        report = json.loads(output)
+        assert report["analysis"] == what
+        (found,) = report["runs"].values()
+        return found
+
+    return call
+
+
+def same(one, other):
+    """Equal but for rounding."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float):
+        return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-5)
+    return one == other
+
+
+def subject_of(folder, subset="test"):
+    (place,) = find([folder], None, None)
+    return Subject(place, subset, None, [*OPTIONS, "--batch-size", "1"])
+
+
+def one_by_one(subject, text="reference"):
+    """A batch without any padding for each sentence."""
+    return [forced_batch(subject, sample) for sample in samples(subject, text)]
+
+
+MEASURED = {
+    "attention": ("transformer_mlmha", []),
+    "divergence": ("transformer_dc", []),
+    "gates": ("transformer_ctxaware", []),
+    "parts-of-speech": ("transformer_ctxaware", []),
+    "routing": ("transformer_cross_agg", []),
+    "source-layers": ("transformer_mlmha", ["--no-masking"]),
+    "dependency": ("transformer_ms_aux_aif", []),
+    "previous-words": ("gru_selfattn_residual", []),
+    "trees": ("gru_selfattn_residual", []),
+    "lengths": ("transformer_mlmha", ["--groups", "3"]),
+}
+
+
+def tag_file(corpus, tmp_path):
+    lines = (corpus.parent / "text" / "test.xx").read_text().splitlines()
+    path = tmp_path / "tags"
+    path.write_text("".join(" ".join(w[:1].upper() for w in line.split()) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("what", MEASURED)
+def test_the_batching_does_not_matter(what, models, measured, corpus, tmp_path):
+    arch, flags = MEASURED[what]
+    if what == "parts-of-speech":
+        flags = ["--tags", tag_file(corpus, tmp_path)]
+    folder = models(arch)
+    together = measured(what, folder, *flags, "--max-tokens", 4000)
+    alone = measured(what, folder, *flags, "--batch-size", 1)
+    assert same(together, alone)
+
+
+def test_spans_are_those_of_loops(models, measured):
+    folder = models("transformer_mlmha")
+    found = measured("attention", folder)
+    subject = subject_of(folder)
+    weights = {}
+    for batch in one_by_one(subject):
+        for site, own in attentions(batch.records, subject.source_layers):
+            weights.setdefault(site.name, []).append(own[0].double())
+    assert [row["name"] for row in found["layers"]] == ["encoder.1.self", "encoder.2.self"]
+    for row in found["layers"]:
+        for head in range(2):
+            distance = attention_spans.mean_distance(weights[row["name"]], head, "lower")
+            entropy = attention_spans.mean_entropy(weights[row["name"]], head, "lower")
+            assert row["distances"][head] == pytest.approx(distance, rel=1e-4)
+            assert row["entropies"][head] == pytest.approx(entropy, rel=1e-4)
+
+
+def test_divergence_is_that_of_loops(models, measured):
+    folder = models("transformer_dc")
+    found = measured("divergence", folder, "--subset", "test1")
+    totals, rows = {}, 0
+    for batch in one_by_one(subject_of(folder, "test1")):
+        rows += batch.source.size(1)
+        for name, tensors in batch.records.items():
+            if "local_weights" in tensors:
+                pair = (tensors[key][0].double() for key in ("global_weights", "local_weights"))
+                totals[name] = totals.get(name, 0.0) + divergence(*pair)
+    for row in found["layers"]:
+        expected = totals[f"encoder.stack.layers.{row['layer'] - 1}.self_attn"] / rows
+        assert row["divergence"] == pytest.approx(expected, rel=1e-4)
+    mean = sum(row["divergence"] for row in found["layers"]) / 2
+    assert found["mean"]["encoder"] == pytest.approx(mean) and found["kernel_size"] == 2
+
+
+def test_dependency_is_that_of_loops(models, measured):
+    folder = models("transformer_ms_aux_aif")
+    found = measured("dependency", folder, "--subset", "test1", "--index", 2)
+    subject = subject_of(folder, "test1")
+    outputs, layers = [], []
+    with torch.no_grad():
+        for sample in samples(subject, "greedy"):
+            main = forced_batch(subject, sample, with_logits=True)
+            with without_fusion(subject.model):
+                own = forced_batch(subject, sample, with_logits=True)
+            outputs.append(dependency.output_dependency(main.logits[0], own.logits[0]))
+            name = "decoder.stack.layers.0.encoder_attn"
+            pair = (batch.records[name]["weights"][0] for batch in (main, own))
+            layers.append(dependency.layer_dependency(*pair))
+    assert found["output"] == pytest.approx(sum(outputs) / 5, rel=1e-3) and len(outputs) == 5
+    assert found["layers"][0]["mean"] == pytest.approx(sum(layers) / 5, rel=1e-3)
+    assert min(outputs) > 0
+    shown = found["sentence"]
+    assert shown["index"] == 2 and shown["pieces"][-1] == "<EOS>"
+    assert len(shown["pieces"]) == len(shown["dependency"])
+
+
+def test_dependency_is_zero_without_weights(models, measured, tmp_path):
+    """The ind-decoder equals the main decoder where the fusion's weights are zero."""
+    folder = models("transformer_ms_aux_aif")
+    state = torch.load(folder / "checkpoints" / "checkpoint_last.pt", weights_only=True)
+    for name, tensor in state["model"].items():
+        if "fusion" in name:
+            tensor.zero_()
+    torch.save(state, tmp_path / "checkpoint.pt")
+    found = measured("dependency", tmp_path / "checkpoint.pt", "--subset", "test1")
+    assert found["output"] == pytest.approx(0, abs=1e-6)
+    assert found["layers"][0]["mean"] == pytest.approx(0, abs=1e-6)
+
+
+def test_masking_is_that_of_mask_layers(models, measured, corpus, capsys):
+    folder = models("transformer_mlmha")
+    found = measured("source-layers", folder)
+    path = folder / "checkpoints" / "checkpoint_best.pt"
+    languages = ["--source-lang", "xx", "--target-lang", "yy"]
+    command = ["mask-layers", str(corpus), "--path", str(path), *languages, *OPTIONS, "--json"]
+    assert cli.main(command) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert found["bleu"] == pytest.approx(rows[0]["bleu"], abs=1e-6)
+    for ours, theirs in zip(found["masked"], rows[1:], strict=True):
+        assert ours["layer"] == theirs["layer"] and 0 <= ours["p"] <= 1
+        assert ours["difference"] == pytest.approx(theirs["difference"], abs=1e-6)
+    assert sum(found["shares"]["all"].values()) == pytest.approx(1)
+
+
+def test_words_of_a_part_of_speech(models, measured, corpus, tmp_path):
+    """Tags that are the words' first letters: each word's gate, averaged by hand."""
+    folder = models("transformer_ctxaware")
+    found = measured("parts-of-speech", folder, "--tags", tag_file(corpus, tmp_path), "--layer", 2)
+    lines = (corpus.parent / "text" / "test.xx").read_text().splitlines()
+    values = {}
+    for batch in one_by_one(subject_of(folder)):
+        (number,) = batch.numbers
+        gates = batch.records["encoder.stack.layers.1.self_attn"]["lambda_q"][0, :, 0]
+        for word, gate in zip(lines[number].split(), gates[:-1], strict=True):
+            values.setdefault(word[0].upper(), []).append(float(gate))
+    assert found["tags"].keys() == values.keys()
+    for tag, own in values.items():
+        assert found["tags"][tag]["words"] == len(own)
+        assert found["tags"][tag]["lambda_q"] == pytest.approx(sum(own) / len(own), rel=1e-4)
+
+
+def test_a_sentence_of_ones_own(models, measured):
+    folder = models("gru_selfattn_residual")
+    found = measured("matrix", folder, "--sentence", "badun kefar", "--target", "nudab rafek gol")
+    assert found["attentions"] == ["decoder.source", "decoder.words"]
+    source, words = found["matrices"]
+    assert source["keys"] == ["badun", "kefar", "</s>"]
+    assert source["queries"] == ["nudab", "rafek", "<unk>", "</s>"]
+    assert words["keys"] == ["<s>", "nudab", "rafek", "<unk>"]
+    for matrix in (source, words):
+        assert [sum(row) for row in matrix["weights"]] == pytest.approx([1] * 4, abs=1e-5)
+    dc = measured("matrix", models("transformer_dc"), "--of", "encoder.*.local", "--heads", "all")
+    names = [(matrix["attention"], matrix["head"]) for matrix in dc["matrices"]]
+    assert names == [(f"encoder.{n}.self.local", f"head {h}") for n in (1, 2) for h in (1, 2)]
+
+
+def test_several_runs_side_by_side_and_the_ratio(models, analyze, tmp_path):
+    runs = [models("transformer_dc"), models("transformer_ctxaware")]
+    plot = tmp_path / "figure"
+    code, output, errors = analyze(
+        "attention", *runs, "--names", "one", "two", "--sentences", 20, "--plot", plot, "--timing"
+    )
+    assert code == 0, errors
+    assert "test: 20 sentences" in output and "encoder.2.self.local" in output
+    assert output.count("times as long") == 2
+    assert plot.with_suffix(".png").is_file() and plot.with_suffix(".svg").is_file()
+    code, output, errors = analyze("curves", *runs)
+    assert code == 1 and "--cpu: curves has no such option" in errors
+    assert cli.main(["analyze", "curves", *map(str, runs)]) == 0
+
+
+def test_the_page_has_all_that_applies(models, analyze, tmp_path):
+    runs = [models("transformer_ctxaware"), models("transformer_ms_aux_aif")]
+    code, _, errors = analyze("all", *runs, "--html", tmp_path / "page", "--subset", "test1")
+    assert code == 0, errors
+    page = (tmp_path / "page" / "index.html").read_text()
+    applied = ["attention", "gates", "dependency", "lengths", "matrix", "curves"]
+    for name in applied:
+        assert f'<h2 id="{name}">' in page and f"dc-nmt analyze {name} " in page
+        assert (tmp_path / "page" / f"{name}.svg").is_file()
+        report = json.loads((tmp_path / "page" / f"{name}.json").read_text())
+        assert report["runs"]
+    assert len(list((tmp_path / "page").glob("*.png"))) == len(applied)
+    assert "no tagger for" in page and "has no dual-context self-attention" in page
+    # what the page has is what the command alone gives
+    alone = json.loads(analyze("gates", runs[0], "--json", "--subset", "test1")[1])
+    together = json.loads((tmp_path / "page" / "gates.json").read_text())
+    label = next(iter(alone["runs"]))
+    assert same(alone["runs"][label], together["runs"][label])
+
+
+def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
+    dc, gru_run = models("transformer_dc"), models("gru_selfattn_residual")
+    lines = (corpus.parent / "text" / "test.xx").read_text().splitlines()
+    short, wrong = tmp_path / "short", tmp_path / "wrong"
+    short.write_text("A\n")
+    wrong.write_text("A\n" * len(lines))
+    moved = dc / "checkpoints" / "checkpoint_last.pt"
+    ctx = models("transformer_ctxaware")
+    for arguments, words in (
+        (["nothing", dc], ["'nothing' is not one of", "attention"]),
+        (["gates", dc], ["transformer_dc", "has no context-aware self-attention"]),
+        (["divergence", gru_run], ["has no dual-context self-attention"]),
+        (["routing", dc], ["has no cross aggregation"]),
+        (["dependency", dc], ["--aux-fusion"]),
+        (["trees", dc], ["earlier target words"]),
+        (["source-layers", dc], ["one encoder layer"]),
+        (["attention", gru_run, "--of", "encoder"], ["--of encoder"]),
+        (["attention", tmp_path / "none"], ["none", "no such run"]),
+        (["attention", tmp_path], ["has no checkpoint"]),
+        (["attention", dc, "--subset", "test9"], ["test9"]),
+        (["attention", dc, "--sentences", 0], ["--sentences 0"]),
+        (["attention", dc, "--sentences", 51], ["--sentences 51", "50"]),
+        (["attention", dc, dc], ["given twice"]),
+        (["attention", dc, "--names", "a", "b"], ["2 names for 1 runs"]),
+        (["attention", dc, "--path", "x"], ["--path: this command sets it"]),
+        (["attention", dc, "--plot", "x.gif"], ["--plot", ".svg"]),
+        (["lengths", dc, "--timing"], ["--timing", "lengths"]),
+        (["lengths", dc, "--edges", "9,3"], ["--edges"]),
+        (["matrix", dc, "--of", "encoder.9.*"], ["encoder.9.*", "encoder.1.self.global"]),
+        (["matrix", dc, "--heads", "7"], ["--heads: '7'", "1 to 2"]),
+        (["matrix", dc, "--index", 99], ["--index 99", "50"]),
+        (["matrix", dc, "--sentence", " "], ["--sentence: is empty"]),
+        (["parts-of-speech", ctx], ["no tagger for 'xx'"]),
+        (["parts-of-speech", ctx, "--tags", short], ["--tags", "1 lines for 50 sentences"]),
+        (["parts-of-speech", ctx, "--tags", wrong], ["line 1", "1 tags for the", "words"]),
+        (["trees", gru_run, "--trees", short], ["--trees", "1 lines for 50 sentences"]),
+        (["trees", gru_run, "--trees", wrong], ["line 1", "is no bracketed tree"]),
+        (["attention", moved, "--data", tmp_path], ["--data", "no dictionaries"]),
+    ):
+        code, output, errors = analyze(*arguments)
+        assert code == 1 and not output, arguments
+        assert errors.count("\n") == 1 and "Traceback" not in errors, errors
+        for word in words:
+            assert word in errors, (arguments, errors)
+    assert cli.main(["analyze", "curves", str(dc), str(tmp_path)]) == 1
+    assert "has no train.log" in capsys.readouterr().err
+
+
+def test_every_analysis_is_tried_here():
+    assert set(ANALYSES) == {*MEASURED, "matrix", "curves"}

@@ -1,0 +1,226 @@
+"""Figures of analyses by the data that they draw; tables by their cells."""
+
+import argparse
+
+import pytest
+
+from dc_nmt_plugin.analysis.figure import COLOURS, check_name, new_figure, save
+from dc_nmt_plugin.analysis.page import _options
+from dc_nmt_plugin.analysis.probing import report as probing
+from dc_nmt_plugin.analysis.registry import ANALYSES
+from dc_nmt_plugin.errors import UserError
+
+
+def drawn(name, results, **options):
+    """Axes of the figure; every one that is shown has names on both axes."""
+    kind = ANALYSES[name]
+    analysis = kind(argparse.Namespace(**{**vars(_options(kind, argparse.Namespace())), **options}))
+    figure = new_figure(analysis.size)
+    analysis.draw(figure, results)
+    figure.canvas.draw()
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    return shown, analysis.tables(results)
+
+
+def named(axes):
+    return all(a.get_xlabel() and a.get_ylabel() for a in axes if a.get_label() != "<colorbar>")
+
+
+def line(axes, label):
+    (found,) = [line for line in axes.lines if line.get_label() == label]
+    return list(map(float, found.get_ydata()))
+
+
+def heights(axes):
+    return [patch.get_height() for patch in axes.patches]
+
+
+def spans(values, part=""):
+    return {
+        "of": "encoder",
+        "layers": [
+            {"name": f"encoder.{n}.self", "layer": n, "part": part, "label": f"{n} {part}".strip(),
+             "rows": 9, "distance": value, "distances": [value - 1, value + 1],
+             "entropy": value / 10, "entropies": [0.1, value / 5]}
+            for n, value in enumerate(values, start=1)
+        ],
+    }  # fmt: skip
+
+
+def test_one_run_is_heads_by_layers_and_several_are_lines():
+    axes, tables = drawn("attention", {"a": spans([2.0, 3.0])})
+    assert named(axes)
+    assert axes[0].images[0].get_array().tolist() == [[1, 3], [2, 4]]
+    assert axes[0].get_xlabel() == "head" and axes[0].get_ylabel() == "layer"
+    assert tables[0].rows[0][:4] == ["a", "encoder.1.self", "2.000", "0.200"]
+    axes, _ = drawn("attention", {"a": spans([2.0, 3.0]), "b": spans([4.0, 5.0])})
+    assert line(axes[0], "a") == [2, 3] and line(axes[0], "b") == [4, 5]
+    assert line(axes[1], "b") == pytest.approx([0.4, 0.5])
+    assert axes[0].get_ylabel() == "mean distance, tokens"
+    assert axes[1].get_ylabel() == "mean entropy, nats"
+
+
+def divergence(size, values):
+    layers = [{"side": "encoder", "layer": n, "divergence": v} for n, v in enumerate(values, 1)]
+    return {"kernel_size": size, "layers": layers, "mean": {"encoder": sum(values) / len(values)}}
+
+
+def test_divergence_by_layer_and_by_kernel_size():
+    results = {"f3": divergence(3, [0.1, 0.3]), "f2": divergence(2, [0.4, 0.6])}
+    (by_layer, by_size), tables = drawn("divergence", results)
+    assert named([by_layer, by_size])
+    assert line(by_layer, "f3") == [0.1, 0.3]
+    assert list(by_size.lines[0].get_xdata()) == [2, 3]
+    assert line(by_size, "encoder") == pytest.approx([0.5, 0.2])
+    assert tables[0].rows[0] == ["f3", "encoder", "3", "0.2000", "0.1000", "0.3000"]
+    (_, bars), _ = drawn("divergence", {"a": results["f2"]})
+    assert heights(bars) == [0.5]
+
+
+def test_gates():
+    layers = [
+        {"side": "encoder", "layer": n, "gate": gate, "mean": mean}
+        for gate, means in (("lambda_k", [0.3, 0.1]), ("lambda_q", [0.6, 0.2]))
+        for n, mean in enumerate(means, 1)
+    ]
+    means = {"encoder": {"lambda_q": 0.4, "lambda_k": 0.2}}
+    results = {"a": {"contexts": {"encoder": "deep"}, "layers": layers, "means": means}}
+    (axes,), tables = drawn("gates", results)
+    assert named([axes]) and "deep" in axes.get_title()
+    assert line(axes, "λ_Q") == [0.6, 0.2] and line(axes, "λ_K") == [0.3, 0.1]
+    assert tables[0].rows[0] == ["a", "encoder", "deep", "λ_Q", "0.400", "0.600", "0.200"]
+
+
+def test_parts_of_speech():
+    tags = {tag: {"words": 2, "lambda_q": q} for tag, q in (("NOUN", 0.2), ("DET", 0.6))}
+    results = {"a": {"side": "encoder", "tags": tags, "all": {"words": 4, "lambda_q": 0.4}}}
+    (axes,), tables = drawn("parts-of-speech", results)
+    assert named([axes]) and heights(axes) == [0.2, 0.6]
+    assert line(axes, "all words, λ_Q") == [0.4, 0.4]
+    assert [row[1] for row in tables[0].rows] == ["NOUN", "DET", "all words"]
+
+
+def test_routing():
+    row = {"layer": 1, "added_norm": 2.0, "vertical_norm": 1.0, "horizontal_norm": 1.5,
+           "zero_vertical": 0.5, "zero_horizontal": 0.25, "entropy": 0.3,
+           "head_weights": [0.9, 0.1],
+           "by_length": {"3": [0.6, 2], "4": [0.6, 1], "7": [0.2, 2]}}  # fmt: skip
+    (entropy, zeros, norms), _ = drawn("routing", {"a": {"layers": [row]}})
+    assert named([entropy, zeros, norms])
+    assert line(entropy, "layer 1") == pytest.approx([1.2 / 3, 0.1])
+    assert heights(zeros) == [0.5, 0.25] and heights(norms) == [1.0, 1.5]
+
+
+def test_source_layers():
+    masked = [{"layer": n, "bleu": 9.0, "difference": d, "p": p}
+              for n, d, p in ((1, -1.0, 0.001), (2, -0.5, 0.03), (3, 0.2, 0.4))]  # fmt: skip
+    shares = {"all": {"1": 0.5, "2": 0.3, "3": 0.2}}
+    results = {"a": {"shares": shares, "bleu": 10.0, "masked": masked, "text": ""}}
+    (left, right), tables = drawn("source-layers", results)
+    assert named([left, right])
+    assert heights(left) == pytest.approx([50, 30, 20]) and heights(right) == [-1, -0.5, 0.2]
+    assert tables[1].rows[0] == ["a", "10.00", "-1.00**", "-0.50*", "+0.20"]
+
+
+def test_dependency():
+    sentence = {"index": 1, "source": "x", "pieces": ["y", "<EOS>"], "dependency": [0.2, 0.4]}
+    layers = [{"layer": 1, "mean": 0.1}, {"layer": 2, "mean": 0.3}]
+    results = {"a": {"output": 0.7, "layers": layers, "sentence": sentence}}
+    (by_model, by_layer, words), _ = drawn("dependency", results)
+    assert named([by_model, by_layer, words])
+    assert heights(by_model) == [0.7] and line(by_layer, "a") == [0.1, 0.3]
+    assert heights(words) == [0.2, 0.4]
+    assert [text.get_text() for text in words.get_xticklabels()] == ["y", "<EOS>"]
+
+
+def test_previous_words():
+    results = {"a": {"shares": [75.0, 25.0]}, "b": {"shares": [100.0]}}
+    (axes,), tables = drawn("previous-words", results)
+    assert named([axes]) and line(axes, "a") == [75, 25] and line(axes, "b") == [100, 0]
+    assert list(axes.lines[0].get_xdata()) == [-1, -2] and axes.xaxis_inverted()
+    assert tables[0].rows[1] == ["-2", "25.00", "0.00"]
+
+
+def test_trees():
+    sentence = {"number": 1, "words": ["the", "dog", "barks"], "chunks": [[0, 2], [2, 3]]}
+    scores = {"attention": {"precision": 0.5, "recall": 0.4, "f1": 0.44},
+              "right-branching": {"precision": 0.3, "recall": 0.3, "f1": 0.3}}  # fmt: skip
+    results = {"a": {"words": 3, "chunks": 2, "sentences": [sentence], "parseval": scores}}
+    (bars, tree), tables = drawn("trees", results, index=None)
+    assert heights(bars) == [0.5, 0.3]
+    assert [text.get_text() for text in tree.get_xticklabels()] == ["the", "dog", "barks"]
+    leaves = sorted(float(line.get_xdata()[1]) for line in tree.lines if line.get_ydata()[1] == 0)
+    assert leaves == [0, 1, 2]
+    assert tables[0].rows[0] == ["a", "attention", "0.500", "0.400", "0.440"]
+    assert tables[2].rows[0] == ["a", "1", "(the dog (barks))"]
+
+
+def lengths(values):
+    groups = [
+        {"from": low, "to": low + 4, "open": low == 5, "sentences": 10, "bleu": bleu}
+        for low, bleu in zip((0, 5), values, strict=True)
+    ]
+    return {"unit": "words", "text": "", "bleu": 20.0, "groups": groups}
+
+
+def test_lengths():
+    results = {"base": lengths([10.0, 20.0]), "new": lengths([12.0, 19.0])}
+    (bleu, gap), tables = drawn("lengths", results)
+    assert named([bleu, gap])
+    assert line(bleu, "base") == [10, 20] and line(gap, "new") == [2, -1]
+    assert tables[0].rows[0] == ["0-4", "10", "10.00", "12.00", "+2.00"]
+    assert tables[0].rows[1][0] == "5+"
+    results["new"]["groups"][0]["sentences"] = 9
+    with pytest.raises(UserError, match="base and new have other sentences"):
+        drawn("lengths", results)
+
+
+def test_matrices():
+    matrix = {"attention": "encoder.1.self", "head": "head 1", "queries": ["a", "b"],
+              "keys": ["c", "d"], "weights": [[0.1, 0.9], [0.4, 0.6]]}  # fmt: skip
+    found = {"attentions": ["encoder.1.self"], "matrices": [matrix] * 4}
+    axes, tables = drawn("matrix", {"a": found})
+    assert named(axes) and len(axes) == 5
+    assert axes[0].images[0].get_array().tolist() == matrix["weights"]
+    assert [text.get_text() for text in axes[0].get_xticklabels()] == ["c", "d"]
+    assert tables[1].rows == [["a", "0.10", "0.90"], ["b", "0.40", "0.60"]]
+
+
+def test_curves():
+    results = {"a": {"curves": {"train:loss": [(1, 3.0), (2, 2.0)], "valid:dv_encoder": [(2, 0.1)],
+                                "valid:dv_encoder_1": [(2, 0.2)]}}}  # fmt: skip
+    axes, tables = drawn("curves", results)
+    assert named(axes) and [a.get_ylabel() for a in axes] == [
+        *("train: loss (bits a token)", "valid: dv_encoder")
+    ]
+    assert line(axes[0], "a") == [3, 2]
+    assert tables[0].rows[0] == ["a", "train:loss", "2", "3", "2", "2", "3"]
+    with pytest.raises(UserError, match=r"--numbers: no run has 'x'; there are train:loss"):
+        drawn("curves", results, numbers=["x"])
+
+
+def test_probing():
+    encoders = {"majority": 40.0, "trained": {"test": 80.0}, "random": {"test": 50.0},
+                "bag": {"test": 60.0}}  # fmt: skip
+    figure = new_figure((6, 4))
+    probing.draw(figure, {"a": {"tasks": {"BShift": encoders}}})
+    (axes,) = figure.axes
+    assert named([axes]) and heights(axes) == [80, 50, 60]
+
+
+def test_every_analysis_has_a_figure_here():
+    tested = {name.removeprefix("test_").replace("_", "-") for name in globals()}
+    others = {"attention", "divergence", "matrix"}  # under longer names
+    assert set(ANALYSES) <= tested | others
+
+
+def test_files(tmp_path):
+    figure = new_figure((2, 2))
+    figure.add_subplot().plot([1, 2], color=COLOURS[0])
+    assert [path.name for path in save(figure, tmp_path / "a")] == ["a.png", "a.svg"]
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    first = (tmp_path / "a.svg").read_text()
+    assert "<svg" in first and "dc:date" not in first
+    assert [path.name for path in save(figure, tmp_path / "b.pdf")] == ["b.pdf"]
+    with pytest.raises(UserError, match=r"--plot: 'c.gif' ends in none of .png, .svg, .pdf"):
+        check_name("--plot", tmp_path.__class__("c.gif"))

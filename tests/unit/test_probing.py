@@ -1,0 +1,199 @@
+"""Probing: SentEval's files, tasks made of text, the classifier and its table."""
+
+import random
+
+import pytest
+import torch
+
+from dc_nmt_plugin.analysis.probing import report
+from dc_nmt_plugin.analysis.probing.classifier import SETTINGS, Probe, Setting, accuracy, probe
+from dc_nmt_plugin.analysis.probing.tasks import (
+    FILES,
+    FROM_TEXT,
+    GROUPS,
+    TASKS,
+    read_tasks,
+    tasks_from_text,
+)
+from dc_nmt_plugin.errors import UserError
+
+ROWS = [
+    ("tr", "b", "x y"),
+    ("tr", "a", "x"),
+    ("tr", "b", "z"),
+    ("va", "a", "q"),
+    ("te", "b", "r s"),
+]
+
+
+def write(folder, name, rows):
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    (folder / FILES[name]).write_text(text, encoding="utf-8")
+
+
+def test_sentevals_files(tmp_path):
+    for name in TASKS:
+        write(tmp_path, name, ROWS)
+    tasks = read_tasks(tmp_path, [])
+    assert [task.name for task in tasks] == list(TASKS) and len(TASKS) == 10
+    (task,) = read_tasks(tmp_path, ["CoIn"])
+    assert task.sentences == ["x y", "x", "z", "q", "r s"]
+    assert task.labels == [1, 0, 1, 0, 1] and task.classes == ["a", "b"]
+    assert [task.places(split) for split in ("tr", "va", "te")] == [[0, 1, 2], [3], [4]]
+    assert task.majority == 100.0
+    (short,) = read_tasks(tmp_path, ["CoIn"], limit=2)
+    assert short.split == ["tr", "tr", "va", "te"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([*ROWS, ("tr", "a b c")], "line 6: is not 'tr, va or te'"),
+        ([("train", "a", "b")], "line 1"),
+        (ROWS[:3], "has no sentence of the split va"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, rows, words):
+    write(tmp_path, "SoMo", rows)
+    with pytest.raises(UserError, match=words):
+        read_tasks(tmp_path, ["SoMo"])
+    with pytest.raises(UserError, match=r"past_present.txt: cannot be read"):
+        read_tasks(tmp_path, ["Tense"])
+
+
+def sentences(count=3000):
+    """Few frequent words, and in most sentences one or two of a hundred rarer ones."""
+    choice = random.Random(1)
+    rare = [f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
+    lines = []
+    for _ in range(count):
+        words = choice.choices(["the", "of", "and", "to"], k=choice.randint(4, 20))
+        for _ in range(choice.randint(0, 2)):
+            words.insert(choice.randrange(len(words)), choice.choice(rare))
+        lines.append(" ".join(words) + " .")
+    return list(dict.fromkeys(lines))
+
+
+def test_tasks_of_ones_own_text(tmp_path):
+    path = tmp_path / "text"
+    lines = sentences()
+    path.write_text("\n".join([*lines, lines[0], "too short"]) + "\n")
+    tasks = {task.name: task for task in tasks_from_text(path, [])}
+    assert tuple(tasks) == FROM_TEXT
+    length = tasks["SentLen"]
+    assert sorted(length.sentences) == sorted(lines)  # each once, none of two words
+    assert len(length.classes) == 6 and length.majority < 30 and len(lines) > 2000
+    by_class = {}
+    for line, label in zip(length.sentences, length.labels, strict=True):
+        by_class.setdefault(label, set()).add(len(line.split()))
+    assert not set.intersection(*by_class.values())
+    content = tasks["WC"]
+    for line, label in zip(content.sentences, content.labels, strict=True):
+        there = [word for word in line.split() if word in content.classes]
+        assert there == [content.classes[label]]
+    shift = tasks["BShift"]
+    assert shift.classes == ["I", "O"]
+    inverted = [
+        line for line, label in zip(shift.sentences, shift.labels, strict=True) if not label
+    ]
+    assert abs(len(inverted) - len(lines) / 2) < 100
+    assert {tuple(sorted(line.split())) for line in inverted} <= {
+        tuple(sorted(line.split())) for line in lines
+    }
+    for task in tasks.values():
+        assert len(task.places("te")) == pytest.approx(len(task.sentences) / 12, abs=1)
+        assert len(task.places("va")) == pytest.approx(len(task.sentences) / 12, abs=1)
+
+
+def test_too_little_text_and_annotated_tasks_are_refused(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a b c\n" * 30)
+    with pytest.raises(UserError, match="too small for SentLen"):
+        tasks_from_text(path, [])
+    with pytest.raises(UserError, match="Tense needs annotated sentences"):
+        tasks_from_text(path, ["Tense"])
+
+
+def data(classes=3, per_split=90, noise=0.3):
+    generator = torch.Generator().manual_seed(1)
+    centres = 2 * torch.randn(classes, 6, generator=generator)
+    found = {}
+    for split in ("tr", "va", "te"):
+        y = torch.arange(per_split) % classes
+        found[split] = (centres[y] + noise * torch.randn(per_split, 6, generator=generator), y)
+    return found
+
+
+def test_the_printed_settings():
+    dual, thesis = SETTINGS["dual-context"], SETTINGS["thesis"]
+    assert (dual.lr, dual.batch, dual.epochs, dual.l2) == (2.5e-4, 64, 100, 1e-4)
+    assert (thesis.lr, thesis.batch, thesis.epochs, thesis.l2) == (1e-3, 512, 100, 1e-4)
+
+
+def test_what_can_be_told_apart_is_and_noise_is_not():
+    setting = Setting(lr=1e-2, batch=30, hidden=(10,), dropout=(0.0,))
+    assert probe(data(), 3, setting).test > 95
+    random_classes = data()
+    for split, (x, y) in random_classes.items():
+        random_classes[split] = (torch.randn_like(x), y)
+    assert probe(random_classes, 3, setting).test < 60
+
+
+def test_the_grid_is_chosen_on_validation_and_is_repeatable():
+    setting = Setting(lr=1e-3, batch=30, epochs=8, hidden=(1, 30), dropout=(0.0, 0.9))
+    found = probe(data(), 3, setting)
+    assert found == probe(data(), 3, setting)
+    alone = [
+        probe(data(), 3, Setting(lr=1e-3, batch=30, epochs=8, hidden=(h,), dropout=(d,)))
+        for h in (1, 30)
+        for d in (0.0, 0.9)
+    ]
+    assert found.valid == max(one.valid for one in alone) and found in alone
+
+
+def test_training_stops_where_validation_gets_no_better():
+    setting = Setting(lr=1e-2, batch=30, epochs=100, hidden=(10,), dropout=(0.0,), patience=2)
+    found = probe(data(noise=0.01), 3, setting)
+    assert found.valid == 100 and found.epochs < 40
+
+
+def test_the_classifier():
+    torch.manual_seed(1)
+    model = Probe(6, 4, 3, 0.0).double().eval()
+    x = torch.randn(5, 6, dtype=torch.float64)
+    w, b = model.hidden.weight, model.hidden.bias
+    expected = []
+    model.requires_grad_(False)
+    for row in x:
+        hidden = [1 / (1 + torch.exp(-(w[i] @ row + b[i]))) for i in range(4)]
+        expected.append(
+            [float(sum(model.output.weight[c, i] * hidden[i] for i in range(4))
+                   + model.output.bias[c]) for c in range(3)]
+        )  # fmt: skip
+    assert torch.allclose(model(x), torch.tensor(expected, dtype=torch.float64), atol=1e-12)
+    best = torch.tensor(expected).argmax(dim=1)
+    assert accuracy(model, x, best) == 100.0
+    assert accuracy(model, x, (best + 1) % 3) == 0.0
+
+
+def results(names):
+    return {
+        "run": {
+            "tasks": {
+                name: {"majority": 10.0, "trained": {"test": 20.0 + i}, "random": {"test": 12.0},
+                       "bag": {"test": 15.0}}
+                for i, name in enumerate(names)
+            }
+        }
+    }  # fmt: skip
+
+
+def test_the_table_has_group_averages_where_groups_are_whole():
+    table = report.table(results(TASKS), "title")
+    rows = {row[1]: row for row in table.rows if row[1] != "#Avg"}
+    assert rows["SentLen"] == ["Surface", "SentLen", "10.00", "20.00", "12.00", "15.00"]
+    assert rows["WC"][0] == ""
+    means = [row[3] for row in table.rows if row[1] == "#Avg"]
+    assert means == ["20.50", "23.00", "27.00"] and len(GROUPS) == 3
+    part = report.table(results(FROM_TEXT), "title")
+    assert [row[1] for row in part.rows] == ["SentLen", "WC", "#Avg", "BShift"]

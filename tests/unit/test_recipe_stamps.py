@@ -1,0 +1,74 @@
+"""What is stamped: the words that the first recipes, in bash, gave to cksum, in their order."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dc_nmt_plugin.recipes.preparation import Preparation
+from dc_nmt_plugin.recipes.schema import Segmentation
+from dc_nmt_plugin.recipes.training import Experiment
+
+TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
+
+
+def digest(*words: str) -> str:
+    command = "printf '%s\\n' \"$@\" | cksum | tr ' ' '-'"
+    done = subprocess.run(["bash", "-c", command, "-", *words], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("segmentation", "cut"),
+    [
+        (Segmentation(operations=4000), "4000"),
+        (Segmentation("x", 32_000, max_tokens=150, ratio=9.0), "32000 150 9"),
+        (
+            Segmentation("y", 7, joint=False, dictionary="separate", max_tokens=50, ratio=1.5),
+            "7 codes-apart dictionaries-apart 50 1.5",
+        ),
+    ],
+)
+def test_prepared_text(tmp_path, segmentation, cut):
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for name in TEXTS:
+        (raw / name).write_text(f"of {name}\n")
+    content = subprocess.run(
+        f"cat {' '.join(TEXTS)} | cksum | tr ' ' '-'",
+        shell=True, cwd=raw, capture_output=True, text=True,
+    )  # fmt: skip
+    text = Preparation(
+        ("en", "de"), tmp_path, raw, "moses lower", raw / "tokenised", (segmentation,), True, 2
+    )
+    expected = digest(content.stdout.strip(), "en", "de", "moses lower", cut)
+    steps = list(text.steps())
+    assert [step.stamp() for step in steps] == [expected] * 2
+    assert [step.folder.name for step in steps] == [
+        f"{kind}{segmentation.suffix}" for kind in ("bpe", "bin")
+    ]
+
+
+def test_an_evaluation(tmp_path):
+    decode, score = ("--beam", "5", "--note", "a b"), ("--tokenizer", "moses")
+    run = Experiment(
+        "arch", "task", "criterion", "en", "de", Path("raw"), Path("bin"), tmp_path, 5, decode,
+        score, f"-{digest(*score)}",
+    )  # fmt: skip
+    (tmp_path / "settings.stamp").write_text("9-9\n")
+    (tmp_path / "training.stamp").write_text("9-9\n")
+    translated = digest("9-9", "5", *decode)
+    expected = [digest("9-9", "5"), translated, f"{translated}-{digest(*score)}"]
+    assert [step.stamp() for step in run.evaluation()] == expected
+    assert [step.folder.name for step in run.evaluation()] == ["average", "generate", "score"]
+    other = replace(run, decode=(*decode, "--lenpen", "2"), decoding="-x")
+    assert [step.folder.name for step in other.evaluation()] == ["average", "generate-x", "score-x"]
+    (tmp_path / "training.stamp").unlink()
+    (tmp_path / "checkpoints").mkdir()
+    for name in ("b.pt", "a.pt"):
+        (tmp_path / "checkpoints" / name).touch()
+    there = digest(*(str(tmp_path / "checkpoints" / name) for name in ("a.pt", "b.pt")))
+    assert next(run.evaluation()).stamp() == digest(f"9-9-{there}", "5")

@@ -1,0 +1,68 @@
+"""Pieces joined to words, and the parts of speech of words."""
+
+import pytest
+from fairseq.data import Dictionary
+
+from dc_nmt_plugin.analysis import tagging
+from dc_nmt_plugin.analysis.tagging import TAGS, tagger, universal
+from dc_nmt_plugin.analysis.words import check_lines, piece_kind, word_spans, words_of
+from dc_nmt_plugin.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kind", "spans", "words"),
+    [
+        ("a@@ b c d@@ e@@ f", "subword_nmt", [(0, 2), (2, 3), (3, 6)], ["ab", "c", "def"]),
+        ("▁a b ▁c", "sentencepiece", [(0, 2), (2, 3)], ["ab", "c"]),
+        ("a b@@ c", "none", [(0, 1), (1, 2), (2, 3)], ["a", "b@@", "c"]),
+        ("&apos;@@ s", "subword_nmt", [(0, 2)], ["'s"]),
+        ("", "none", [], []),
+    ],
+)
+def test_words(pieces, kind, spans, words):
+    assert word_spans(pieces.split(), kind) == spans
+    assert words_of(pieces.split(), kind) == words
+
+
+def test_the_kind_of_pieces_is_seen_in_the_dictionary():
+    kinds = {}
+    for kind, symbols in {
+        "subword_nmt": ["▁a", "b@@"],  # the embedded corpus has both: BPE is what joins
+        "sentencepiece": ["▁a", "b"],
+        "none": ["a", "b"],
+    }.items():
+        dictionary = Dictionary()
+        for symbol in symbols:
+            dictionary.add_symbol(symbol)
+        kinds[kind] = piece_kind(dictionary)
+    assert all(kind == found for kind, found in kinds.items())
+
+
+def test_english_german_and_chinese():
+    for lang, sentence, tags in (
+        ("en", "two young , white males are outside near many bushes .",
+         "NUM ADJ SYM ADJ NOUN VERB ADJ ADP DET NOUN SYM"),
+        ("de", "zwei junge weiße Männer sind im Freien .", "NUM ADJ ADJ NOUN VERB ADP NOUN SYM"),
+        ("zh", "我 爱 北京 天安门", "PRON VERB NOUN NOUN"),
+    ):  # fmt: skip
+        words = sentence.split()
+        assert tagger(lang)(words) == tags.split(), lang
+        assert tagger(lang)([]) == []
+
+
+def test_every_known_tag_is_universal():
+    for table in (tagging._C5, tagging._STTS, tagging._ICTCLAS):
+        assert set(table.values()) <= set(TAGS)
+    assert universal("VBZ", tagging._C5) == "VERB"
+    assert universal("AVP", tagging._C5) == "PRT"  # the longest prefix
+    assert universal("?", tagging._C5) == "X"
+
+
+def test_what_is_missing_is_named(monkeypatch):
+    with pytest.raises(UserError, match="no tagger for 'vi'"):
+        tagger("vi")
+    monkeypatch.setitem(__import__("sys").modules, "HanTa.HanoverTagger", None)
+    with pytest.raises(UserError, match="pip install HanTa"):
+        tagger("de")
+    with pytest.raises(UserError, match="--tags f: 2 lines for 3 sentences of test"):
+        check_lines("--tags", "f", ["a", "b"], 3, "test")
