@@ -29,7 +29,7 @@ setup(
     python_requires=">=3.10",
     packages=find_packages(include=["dc_nmt_plugin", "dc_nmt_plugin.*"]),
     package_data={
-        "dc_nmt_plugin.papers": ["*.yaml", "data/*.yaml"],
+        "dc_nmt_plugin.papers": ["data/*.yaml"],
         "dc_nmt_plugin.recipes": ["*.yaml", "tasks/*.yaml"],
     },
     # Any recent torch is accepted, so that an existing one stays; 2.6 has the safe loader.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,10 +16,11 @@ from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
 from ..criterions.joint_loss import JointLossCriterion
-from ..errors import UserError
+from ..errors import UserError, choice_problem
 from ..models.options import defaults, read_config
-from ..models.presets import MODELS, architectures
+from ..models.presets import MODELS, Architecture, architectures
 from ..models.transformer.config import TransformerConfig
+from ..papers.run import model_flags
 
 STOCK = "stock"
 LABEL_SMOOTHING = 0.1
@@ -48,13 +50,27 @@ class Setting:
         )
 
 
+def subject(name: str) -> Architecture:
+    """An architecture, with flags of the model behind its name, such as ``--source-layers 3``.
+
+    Raises:
+        UserError: no such architecture or flag, or flags that contradict each other
+    """
+    arch, *words = shlex.split(name)
+    problem = choice_problem("architecture", arch, architectures())
+    if problem:
+        raise UserError(problem)
+    own = architectures()[arch]
+    return replace(own, settings={**own.settings, **model_flags(arch, words)})
+
+
 def stock_settings(like: str) -> dict[str, Any]:
     """Flags of fairseq's ``transformer`` at the size of `like`.
 
     Raises:
         UserError: `like` is no Transformer
     """
-    architecture = architectures()[like]
+    architecture = subject(like)
     if MODELS[architecture.model][1] is not TransformerConfig:
         raise UserError(
             f"--against stock: {like} is no Transformer, so fairseq's transformer has no same "
@@ -73,10 +89,10 @@ def _stock_defaults() -> argparse.Namespace:
 def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
     """An architecture of this package, or fairseq's ``transformer`` of the same size as `like`."""
     torch.manual_seed(1)
-    known = architectures()
     if name != STOCK:
-        model_class, config = MODELS[known[name].model]
-        values = {**defaults(config), **known[name].settings}
+        own = subject(name)
+        model_class, config = MODELS[own.model]
+        values = {**defaults(config), **own.settings}
         model: torch.nn.Module = model_class.build_model(
             read_config(argparse.Namespace(**values), config), task
         )

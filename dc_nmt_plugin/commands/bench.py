@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +15,7 @@ import torch
 from ..bench.comparison import MODES, compare, processor
 from ..bench.data import corpus_batches, random_batches, to_device
 from ..bench.measure import make_clock
-from ..bench.subjects import STOCK, Setting, stock_settings
+from ..bench.subjects import STOCK, Setting, stock_settings, subject
 from ..errors import UserError, choice_problem
 from ..models.presets import architectures
 from ..table import format_table
@@ -65,7 +66,14 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="dc-nmt bench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="dc-nmt bench",
+        usage="dc-nmt bench ARCH [ARCH ...] [options] [flags of the model]",
+        description=__doc__,
+        epilog="All other flags are the model's, for every ARCH; for one of several, quotes hold "
+        "them together: 'transformer_mlmha --source-layers 3'.",
+        allow_abbrev=False,
+    )
     parser.add_argument("arch", nargs="+", help="architectures to measure")
     parser.add_argument(
         "--against",
@@ -91,11 +99,15 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--beam", type=int, default=5, help="beam size of decoding (default: 5)")
     parser.add_argument("--no-memory", action="store_true", help="leave peak memory out")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    args = parser.parse_args(argv)
+    args, words = parser.parse_known_args(list(argv))
+    args.arch = [shlex.join([*shlex.split(name), *words]) for name in args.arch]
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    problems = [choice_problem("architecture", name, architectures()) for name in args.arch]
-    problems.append(choice_problem("--against", args.against, [STOCK, *architectures()]))
-    problems += [_language_model_problem(name) for name in [*args.arch, args.against]]
+    if args.against.split()[0] not in architectures():
+        problem = choice_problem("--against", args.against, [STOCK, *architectures()])
+        if problem:
+            raise UserError(problem)
+    named = [name for name in [*args.arch, args.against] if name != STOCK]
+    problems = [_language_model_problem(name) for name in named]
     for name in ("rounds", "threads", "max_tokens", "vocabulary", "length", "beam"):
         value = getattr(args, name)
         if value < 1:
@@ -110,8 +122,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _language_model_problem(name: str) -> str | None:
-    known = architectures()
-    if name not in known or known[name].family.task != "language_modeling":
+    if subject(name).family.task != "language_modeling":
         return None
     return f"{name}: is a language model; bench times translation models only."
 

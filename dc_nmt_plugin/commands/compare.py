@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ..errors import UserError
@@ -21,7 +21,10 @@ from ..evaluation.buckets import (
 )
 from ..evaluation.comparemt import SEED, HalfSizeTest, write_report
 from ..evaluation.comparemt import TITLE as HALF_SIZE
+from ..evaluation.generated import read_pieces
 from ..evaluation.metrics import Metric, find_metrics
+from ..evaluation.results import RESULT
+from ..evaluation.runs import Run
 from ..evaluation.significance import (
     RESAMPLES,
     Comparison,
@@ -69,6 +72,10 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
     parser.add_argument("--tokenized-reference", metavar="FILE")
     parser.add_argument("--source", metavar="FILE", help="raw text; runs know theirs")
+    parser.add_argument(
+        "--subwords", action="store_true",
+        help="lengths in subword tokens, as the first run's model read its source (the thesis's)",
+    )  # fmt: skip
     parser.add_argument("--source-lang", metavar="LANG", help="zh and ja count characters")
     parser.add_argument("--target-lang", metavar="LANG")
     parser.add_argument("--tokenizer", choices=TOKENIZERS)
@@ -104,6 +111,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.tokenizer, args.tokenized, args.truecased,
     )  # fmt: skip
     systems = load_systems(args.systems, given, names)
+    if args.subwords:
+        pieces = _pieces(args)
+        systems = [replace(system, source=pieces) for system in systems]
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
         print(f"warning: {warning}", file=sys.stderr)
     report = compare(systems, chosen or default_metric(systems[0]), edges, args)
@@ -134,9 +144,10 @@ def compare(
         raise UserError("scores by source length need --source")
     buckets = []
     if source is not None:
-        lengths = source_lengths(source, source_lang)
+        lengths = source_lengths(source, None if args.subwords else source_lang)
         buckets = score_buckets(texts, first.references, lengths, edges, metric, language)
     unit = "characters" if source_lang in UNSPACED else "words"
+    unit = "subword tokens" if args.subwords else unit
     _progress(f"paired bootstrap of {len(texts)} systems, {len(first.references):,} sentences")
     comparisons = paired_bootstrap(texts, first.references, language, metric)
     tests = _html(args.html, metric, texts, first.references, source, language)
@@ -152,6 +163,21 @@ def compare(
         buckets=buckets,
         half_size_tests=tests,
     )
+
+
+def _pieces(args: argparse.Namespace) -> list[str]:
+    """The source of the first run, in subword tokens."""
+    if args.source:
+        raise UserError(
+            "--subwords: takes the source that the run's model read; leave --source out"
+        )
+    run = Run.read(args.systems[0] / RESULT if args.systems[0].is_dir() else args.systems[0])
+    found = sorted(run.generate_log.with_suffix("").glob("generate-*.txt"))
+    if not found:
+        raise UserError(
+            f"{args.systems[0]}: --subwords needs a run that dc-nmt evaluate has translated with"
+        )
+    return read_pieces(found[0])
 
 
 def _html(

@@ -4,36 +4,48 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from ..errors import UserError, choice_problem
 from ..models.count import breakdown
 from ..models.presets import architectures
-from ..papers.parameter_counts import CountRow, preset_row, published_rows
-from ..papers.parameter_tables import PARAMETER_TABLES
+from ..papers.parameter_counts import CountRow, preset_row, published_items, published_rows
+from ..papers.run import model_flags
 from ..table import format_table
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the table; exit status 1 if a published number is not met."""
-    parser = argparse.ArgumentParser(prog="dc-nmt params", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="dc-nmt params",
+        usage="dc-nmt params [ARCH ...] [options] [flags of the model]",
+        description=__doc__,
+        epilog="All other flags are the model's, such as --source-layers 3, for every ARCH.",
+        allow_abbrev=False,
+    )
     parser.add_argument("arch", nargs="*", help="architectures; without any: all, and the papers'")
     parser.add_argument("--vocabulary", type=int, default=32_000, help="types of the dictionary")
     parser.add_argument("--by-part", action="store_true", help="split one architecture's count")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    args = parser.parse_args(argv)
+    args, words = parser.parse_known_args(list(argv))
 
     known = architectures()
     problems = [choice_problem("architecture", name, known) for name in args.arch]
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
+    if words and not args.arch:
+        raise UserError(f"{words[0]}: flags of a model need an ARCH before them")
+    if args.by_part and not args.arch:
+        args.arch = ["transformer_standard"]
+    flags = {name: model_flags(name, words) for name in args.arch or known}
     if args.by_part:
-        return _print_parts(args.arch or ["transformer_standard"], args.vocabulary, args.json)
+        return _print_parts(flags, args.vocabulary, args.json)
 
-    rows = [preset_row(name, args.vocabulary) for name in (args.arch or known)]
+    rows = [preset_row(name, own, args.vocabulary) for name, own in flags.items()]
     if not args.arch:
-        rows = [row for table in PARAMETER_TABLES for row in published_rows(table)] + rows
+        rows = [row for item in published_items() for row in published_rows(*item)] + rows
     if args.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
     else:
@@ -41,8 +53,8 @@ def main(argv: Sequence[str]) -> int:
     return 1 if any(row.within is False for row in rows) else 0
 
 
-def _print_parts(archs: Sequence[str], vocabulary: int, as_json: bool) -> int:
-    parts = {arch: breakdown(arch, vocabulary) for arch in archs}
+def _print_parts(archs: Mapping[str, Mapping[str, Any]], vocabulary: int, as_json: bool) -> int:
+    parts = {arch: breakdown(arch, vocabulary, flags) for arch, flags in archs.items()}
     if as_json:
         print(json.dumps(parts, indent=2))
         return 0

@@ -43,7 +43,7 @@ def _list(_: argparse.Namespace) -> int:
 
     rows = []
     for name, (path, direction) in tasks().items():
-        scores = [score for score, _ in published_scores(name).values()]
+        scores = [float(score.value.split()[0]) for score in published_scores(name)]
         span = f"{min(scores):.2f} to {max(scores):.2f}" if scores else ""
         title = Recipe(path, direction).task.title
         rows.append((name, title, str(len(scores) or ""), span))

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..evaluation.metrics import find_metrics
+from ..evaluation.published import why_not
 from ..evaluation.run_table import RunRow, RunTable
-from ..evaluation.runs import collect, find_runs
+from ..evaluation.runs import Run, collect, find_runs
 from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.significance import RESAMPLES
 from ..files import replacing
@@ -49,6 +50,10 @@ def parser() -> argparse.ArgumentParser:
         "--update-readme", action="store_true",
         help=f"write the table into README.md beside the stored numbers, between {BEGIN} and {END}",
     )  # fmt: skip
+    parser.add_argument(
+        "--why", action="store_true",
+        help="say for each run which published numbers are nearest, and in what they differ",
+    )  # fmt: skip
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the stored form")
     form.add_argument("--markdown", action="store_true")
@@ -63,6 +68,9 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt results``."""
     args = parser().parse_args(argv)
+    if args.why:
+        print(format_why(args))
+        return 0
     if args.examples is not None:
         print(format_side_by_side(_finished(args.folders), args.examples))
         return 0
@@ -92,6 +100,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         print(format_text(table))
     return 0
+
+
+def format_why(args: argparse.Namespace) -> str:
+    """For each run, the nearest published numbers and in what they are of something else."""
+    found, _ = find_runs([_runs_of_task(folder) for folder in args.folders])
+    runs = [Run.read(path) for path in found]
+    blocks = []
+    for run in runs:
+        metric = find_metrics("--metric", args.metric)[0].name if args.metric else None
+        metric = metric or run.result.paper_metric or "mteval-v13a"
+        lines = why_not(run, metric) or [f"nothing by {metric} is published for this task"]
+        label = ", ".join(filter(None, (run.folder.name, run.decoding)))
+        blocks.append("\n".join([label, *(f"  {line}" for line in lines)]))
+    return "\n\n".join(blocks)
 
 
 def _stored(folders: Sequence[Path]) -> Path | None:
@@ -188,11 +210,12 @@ def _cells_of(table: RunTable) -> tuple[list[str], list[list[str]]]:
         f"published {score}",
         "to published",
     ]
-    return header, [_cells(row, baseline, others) for row in table.rows]
+    return header, [_cells(row, baseline, table.metric, others) for row in table.rows]
 
 
-def _cells(row: RunRow, baseline: RunRow, others: Sequence[str]) -> list[str]:
-    above = None if row.published_score is None else row.score - row.published_score
+def _cells(row: RunRow, baseline: RunRow, metric: str, others: Sequence[str]) -> list[str]:
+    own = row.published_metric in (None, metric)
+    other = "" if own else f" ({row.published_metric})"
     return [
         row.label,
         row.arch or "",
@@ -205,8 +228,8 @@ def _cells(row: RunRow, baseline: RunRow, others: Sequence[str]) -> list[str]:
         *(number_cell(row.scores.get(name), ".2f") for name in others),
         number_cell(row.difference, "+.2f"),
         number_cell(row.p_value, ".3f"),
-        number_cell(row.published_score, "g"),
-        number_cell(above, "+.2f"),
+        number_cell(row.published_score, "g") + other,
+        number_cell(row.to_published, "+.2f"),
     ]
 
 
@@ -233,6 +256,8 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
     ]
     if speeds:
         notes.append(f"training and decoding speed: 1.00 is {' and '.join(speeds)}")
+    if any(row.published_metric not in (None, table.metric) for row in table.rows):
+        notes.append("to published: our score by the metric in brackets minus the published one")
     places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)
     return notes + [f"published: {place}" for place in places]
 

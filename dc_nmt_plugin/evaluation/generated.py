@@ -10,6 +10,7 @@ from ..errors import UserError
 from ..text.lines import read_lines
 
 HYPOTHESIS = re.compile(r"H-(\d+)\t\S+\t?(.*)")
+SOURCE = re.compile(r"S-(\d+)\t(.*)")
 SPEED = re.compile(r"Translated ([\d,]+) sentences .* in ([\d.]+)s \(([\d.]+) sentences/s")
 
 
@@ -55,3 +56,18 @@ def read_generated(
     if missing:
         raise UserError(f"{path}: no hypothesis for sentence {missing[0]} (H-{missing[0]})")
     return Generated([best[number] for number in sorted(best)], speed)
+
+
+def read_pieces(path: str | os.PathLike[str]) -> list[str]:
+    """The source sentences as the model read them, in subword tokens, in the order of the text.
+
+    Raises:
+        UserError: the file has none
+    """
+    found = {}
+    for line in read_lines(path):
+        if match := SOURCE.fullmatch(line):
+            found[int(match[1])] = match[2]
+    if not found:
+        raise UserError(f"{path}: no source sentences (S- lines) of fairseq-generate in it")
+    return [found[number] for number in sorted(found)]

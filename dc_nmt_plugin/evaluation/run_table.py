@@ -26,7 +26,9 @@ class RunRow:
         score: by the table's metric
         scores: by other metrics
         difference, p_value: against the baseline; None for the baseline
-        published_score, published_place: of the same architecture and task
+        published_score, published_place: of what was trained and decoded in the same way
+        published_metric: of the published score
+        to_published: our score by that metric minus the published one; None where there is none
     """
 
     label: str
@@ -43,6 +45,11 @@ class RunRow:
     p_value: float | None
     published_score: float | None
     published_place: str | None
+    published_metric: str | None = None
+    to_published: float | None = None
+
+
+_LATER = ("published_metric", "to_published")  # absent from files of the first recipes
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,10 @@ class RunTable:
         try:
             values: Any = _as_lists(json.loads(path.read_text("utf-8")))
             names = [field.name for field in fields(RunRow)]
-            rows = [RunRow(**{name: row[name] for name in names}) for row in values["rows"]]
+            rows = [
+                RunRow(**{n: row[n] for n in names if n not in _LATER or n in row})
+                for row in values["rows"]
+            ]
             table = cls(values["metric"], dict(values["signatures"]), values["sentences"], rows)
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UserError, choice_problem
 from ..flags import flag_value
-from ..papers.published import Published, published
 from .logs import read_decoder
 from .metrics import Metric
+from .published import published
 from .results import COLUMNS, RESULT, Result, read_result
 from .run_table import RunRow, RunTable
 from .significance import Comparison, paired_bootstrap
@@ -52,6 +52,17 @@ class Run:
     def task(self) -> str:
         """Recipes put runs below a folder of the task's name."""
         return self.folder.parent.name
+
+    @property
+    def decoding(self) -> str:
+        """What ``dc-nmt evaluate --as`` called it; "" for the recipe's own way."""
+        name = self.path.resolve().parent.name
+        return name.partition("-")[2] if name.startswith(f"{RESULT.parent}-") else ""
+
+    @property
+    def generate_log(self) -> Path:
+        """The log of the translation that was scored."""
+        return self.folder / f"generate{f'-{self.decoding}' if self.decoding else ''}.log"
 
     @property
     def decode_with(self) -> str | None:
@@ -119,7 +130,7 @@ def collect(
     runs = [Run.read(path) for path in paths]
     by_label = dict(zip(_labels(runs, names or {}), runs, strict=True))
     if len(by_label) < len(runs):
-        raise UserError("two results of one run with the same decoder: name one of them alone")
+        raise UserError("the same result twice: name it once")
     order = _baseline_first(by_label, baseline)
     systems = load_systems([by_label[label].path for label in order], PlainTextOptions(), order)
     metric = metric or default_metric(systems[0])
@@ -131,7 +142,7 @@ def collect(
         if (score := first.score(*COLUMNS[heading])) and score.metric != metric.name
     }
     signatures = {metric.name: signature, **others}
-    rows = [_row(by_label[comparison.name], comparison, list(others)) for comparison in compared]
+    rows = [_row(by_label[c.name], c, metric.name, list(others)) for c in compared]
     return RunTable(metric.name, signatures, first.sentences, rows)
 
 
@@ -147,10 +158,11 @@ def _compare(systems: Sequence[System], metric: Metric) -> tuple[str, list[Compa
     return signature, paired_bootstrap(texts, references, language, metric)
 
 
-def _row(run: Run, comparison: Comparison, others: Sequence[str]) -> RunRow:
-    # papers print what the main decoder translates
-    paper = Published() if run.decode_with else published(run.task, run.arch, run.command)
+def _row(run: Run, comparison: Comparison, metric: str, others: Sequence[str]) -> RunRow:
+    paper = published(run, metric)
     result = run.result
+    if paper.metric == metric and paper.score is not None:  # results of the first recipes too
+        paper = replace(paper, difference=comparison.score - paper.score)
     return RunRow(
         label=comparison.name,
         run=_relative(run.folder),
@@ -167,6 +179,8 @@ def _row(run: Run, comparison: Comparison, others: Sequence[str]) -> RunRow:
         p_value=None if comparison.p_value is None else round(comparison.p_value, 6),
         published_score=paper.score,
         published_place=paper.place,
+        published_metric=paper.metric,
+        to_published=None if paper.difference is None else round(paper.difference, 4),
     )
 
 
@@ -180,10 +194,15 @@ def _labels(runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     unique = dict(zip(folders, labels(folders), strict=True))
+    found = []
+    for run in runs:
+        ways = [f"decoder {run.decode_with}"] if run.decode_with else []
+        ways = ways or ([run.decoding] if run.decoding else [])
+        found.append(", ".join([names.get(run.folder.name, unique[run.folder]), *ways]))
+    # two masks of one decoder, say, are told apart by what the evaluation called them
     return [
-        names.get(run.folder.name, unique[run.folder])
-        + (f", decoder {run.decode_with}" if run.decode_with else "")
-        for run in runs
+        f"{label}, {run.decoding}" if found.count(label) > 1 and run.decoding else label
+        for label, run in zip(found, runs, strict=True)
     ]
 
 

@@ -16,7 +16,10 @@ from .texts import TextFiles, Texts, load_texts
 
 @dataclass(frozen=True)
 class PlainTextOptions:
-    """What the options say about plain text files; each is None or default where runs say it."""
+    """What the options say about plain text files; each is None or default where runs say it.
+
+    ``source`` counts for runs too: its lengths may be asked for in pieces.
+    """
 
     reference: str | None = None
     tokenized_reference: str | None = None
@@ -105,7 +108,7 @@ def load_systems(
     systems = []
     for label, path, result in zip(found, paths, results, strict=True):
         files = _files_of_run(path, result) if result else _files_of_text(path, given, known)
-        source = (result.source if result else None) or given.source
+        source = given.source or (result.source if result else None)
         source = source or (known.source if known else None)
         lines = read_lines(source) if source else None
         systems.append(System(label, load_texts(files), files.target_lang, lines, result))

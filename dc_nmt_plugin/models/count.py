@@ -53,9 +53,11 @@ def count(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def breakdown(arch: str, vocabulary: int) -> list[tuple[str, int]]:
+def breakdown(
+    arch: str, vocabulary: int, settings: Mapping[str, Any] | None = None
+) -> list[tuple[str, int]]:
     """Parameters by part of the model; a shared matrix counts where it is met first."""
-    model = build(arch, {}, dummy_dictionary(vocabulary))
+    model = build(arch, settings or {}, dummy_dictionary(vocabulary))
     parts: dict[str, int] = {}
     for name, parameter in model.named_parameters():
         pieces = [piece for piece in name.split(".")[:-1] if not piece.isdigit()]

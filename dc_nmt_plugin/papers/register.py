@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import UserError, choice_problem
 from .reader import read_file
-from .schema import Document, Item
+from .schema import TASKS, Document, Item
 
 DATA = Path(__file__).parent / "data"
 DOCUMENTS = ("dual-context", "context-aware", "cross-aggregation", "thesis", "residual-decoder")
@@ -30,6 +30,17 @@ def read_document(name: str) -> Document:
     if problem:
         raise UserError(problem)
     return read_file(DATA / f"{name}.yaml")
+
+
+def task_named(name: str) -> tuple[str, str] | None:
+    """Recipe's folder and direction of a task by its name in either direction, if it is known."""
+    for task, directions in TASKS.items():
+        stem = task.removesuffix(directions[0].replace("-", "_"))
+        for direction in directions:
+            if name == task or name == stem + direction.replace("-", "_"):
+                own = directions[0] if name == task else direction
+                return task, own
+    return None
 
 
 def find_item(name: str) -> Item:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..flags import flag_value
-from .settings import DECODING, TRAINING, betas, config_of, model_settings
+from .settings import DECODING, TRAINING, betas, config_of, flag_types, model_settings
 
 # fairseq's, where a command does not give the flag
 _TRAINING_DEFAULTS: Mapping[str, Any] = {
@@ -108,6 +109,27 @@ def flags_of(arch: str, words: Sequence[str]) -> dict[str, Any]:
     Raises:
         UserError: an unknown architecture, or a value of another type
     """
+    return _read(arch, words)[0]
+
+
+def model_flags(arch: str, words: Sequence[str]) -> dict[str, Any]:
+    """The same for words that have to be settings of the model, which they have to fit.
+
+    Raises:
+        UserError: an unknown architecture, a word that is no flag of it, or settings that
+            contradict each other
+    """
+    flags, rest = _read(arch, words)
+    if rest:
+        names = [f"--{name.replace('_', '-')}" for name in flag_types(arch)]
+        near = difflib.get_close_matches(rest[0], names, n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise UserError(f"{rest[0]!r} is no flag of {arch}{hint}")
+    model_settings(arch, flags)
+    return flags
+
+
+def _read(arch: str, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     from ..models.options import add_flags
 
     # as fairseq: a switch that is not given leaves the architecture's own value
@@ -118,10 +140,10 @@ def flags_of(arch: str, words: Sequence[str]) -> dict[str, Any]:
     message = io.StringIO()
     try:
         with contextlib.redirect_stderr(message):
-            given, _ = parser.parse_known_args(list(words))
+            given, rest = parser.parse_known_args(list(words))
     except SystemExit:
         raise UserError(message.getvalue().strip().rpartition("error: ")[2]) from None
-    return vars(given)
+    return vars(given), rest
 
 
 def training_of(words: Sequence[str], workers: int = 1) -> dict[str, Any]:

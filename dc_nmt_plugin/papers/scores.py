@@ -1,45 +1,80 @@
-"""The scores that the papers print: ``scores.yaml``."""
+"""The scores of a task that are published, in a row each."""
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-
-import yaml
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..table import markdown_table
+from .register import read_register, task_named
+from .schema import SCORES, Entry
+from .settings import needed_flags
+
+HEADER = ("`--arch` and flags", "settings", "score", "by", "where")
 
 
-@cache
-def _scores() -> dict[str, dict[str, str]]:
-    text = Path(__file__).with_name("scores.yaml").read_text(encoding="utf-8")
-    return yaml.safe_load(text)
+@dataclass(frozen=True)
+class Score:
+    """What is printed for one model, trained and decoded in one way.
+
+    Attributes:
+        model: ``--arch`` and flags
+        settings: name of the published training
+        value: as printed; several where places disagree
+        metric: of `value`, with the subset and the decoder that are not the usual ones
+        places: where it is printed
+    """
+
+    model: str
+    settings: str
+    value: str
+    metric: str
+    places: str
 
 
-def published_scores(task: str) -> dict[str, tuple[float, str]]:
-    """Architecture (and flags) → (published score, where it is printed).
+def published_scores(task: str) -> list[Score]:
+    """Every published score of our architectures on a task, in the register's order.
 
     Args:
         task: such as ``iwslt14_es_en``, languages in the order of the direction
     """
-    return {key: (float(score), place) for key, score, place in _entries(task)}
+    found: dict[tuple[str, str, str], list[Entry]] = {}
+    known = task_named(task)
+    for document in read_register() if known else ():
+        for entry in document.entries:
+            if (entry.task, entry.direction) == known and _is_score(entry):
+                found.setdefault(_key(entry), []).append(entry)
+    rows = []
+    for (model, settings, metric), entries in found.items():
+        values = dict.fromkeys(str(entry.value) for entry in entries)
+        places = dict.fromkeys(f"{entry.document}, {entry.item}" for entry in entries)
+        rows.append(Score(model, settings, " or ".join(values), metric, "; ".join(places)))
+    return rows
 
 
-def published_tables(tasks: list[str]) -> str:
+def published_tables(tasks: Sequence[str]) -> str:
     """Markdown tables of a task's directions; nothing where nothing is published."""
     blocks = []
     for task in tasks:
-        # as it is printed, with its number of decimals
-        rows = [(f"`{key}`", score, place) for key, score, place in _entries(task)]
+        rows = [
+            (f"`{s.model}`", s.settings, s.value, f"`{s.metric}`", s.places)
+            for s in published_scores(task)
+        ]
         if rows:
             title = f"`{task}`:\n\n" if len(tasks) > 1 else ""
-            blocks.append(title + markdown_table(("`--arch` and flags", "BLEU", "where"), rows))
+            blocks.append(title + markdown_table(HEADER, rows))
     return "\n\n".join(blocks)
 
 
-def _entries(task: str) -> list[tuple[str, str, str]]:
-    found = []
-    for key, text in _scores().get(task, {}).items():
-        score, _, place = text.partition("|")
-        found.append((key, score.strip(), place.strip()))
-    return found
+def _is_score(entry: Entry) -> bool:
+    whole = not entry.of and not entry.decoding.get("mask_source_layers")
+    return entry.measure in SCORES and entry.value is not None and whole and not entry.system.other
+
+
+def _key(entry: Entry) -> tuple[str, str, str]:
+    flags = needed_flags(entry.system.arch, entry.system.flags)
+    words = [f"--{name.replace('_', '-')} {value}" for name, value in flags.items()]
+    by = [entry.measure, *([entry.subset] if entry.subset != "test" else [])]
+    by += [entry.part] if entry.part != "main" else []
+    training = entry.training.name if entry.training else ""
+    return " ".join([entry.system.arch, *words]), training, ", ".join(by)

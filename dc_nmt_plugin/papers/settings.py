@@ -126,6 +126,16 @@ def model_settings(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if not key.endswith("_positions")}
 
 
+def needed_flags(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the flags without which it would be another model."""
+    needed = dict(flags)
+    for name in flags:
+        fewer = {key: value for key, value in needed.items() if key != name}
+        if model_settings(arch, fewer) == model_settings(arch, needed):
+            needed = fewer
+    return needed
+
+
 def _transformer(values: dict[str, Any], cfg: Any) -> dict[str, Any]:
     kinds = set()
     for side in ("encoder", "decoder"):

@@ -8,13 +8,13 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from dc_nmt_plugin.papers.ini import read_ini
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.papers.reader import read_file
 from dc_nmt_plugin.papers.register import DATA, DOCUMENTS, find_item, read_document, read_register
 from dc_nmt_plugin.papers.schema import MEASURES, SCORES, STATES, TASKS
+from dc_nmt_plugin.recipes.recipe import load
 
 ROOT = Path(__file__).parents[2]
 REGISTER = read_register()
@@ -138,10 +138,8 @@ def test_tables_of_the_paper_and_of_the_thesis_agree():
 def test_names_are_those_of_recipes_and_metrics():
     assert set(SCORES) <= set(METRICS)
     for task, directions in TASKS.items():
-        if task == "wikipedia":  # a corpus of the language model; its recipe is another matter
-            continue
-        section = read_ini(ROOT / "examples" / task / "recipe.ini")["task"]
-        assert tuple(section.words("directions")) == directions
+        if task != "wikipedia":  # text of one language
+            assert tuple(load(task).directions) == directions
 
 
 @pytest.mark.parametrize(

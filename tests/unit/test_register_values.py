@@ -2,102 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from dc_nmt_plugin.papers.ini import read_ini
 
-from dc_nmt_plugin.papers.parameter_tables import PARAMETER_TABLES
 from dc_nmt_plugin.papers.register import find_item, read_register
-from dc_nmt_plugin.papers.run import flags_of, training_of
-from dc_nmt_plugin.papers.schema import SCORES
-from dc_nmt_plugin.papers.settings import model_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENTRIES = [entry for document in read_register() for entry in document.entries]
-NAMES = {
-    "dual contextual module": "dual-context",
-    "context-aware self-attention": "context-aware",
-    "cross aggregation": "cross-aggregation",
-    "self-attentive residual decoder": "residual-decoder",
-    "thesis": "thesis",
-}
-
-
-def stored_scores():
-    for path in sorted(EXAMPLES.glob("*/recipe.ini")):
-        for name, section in read_ini(path).items():
-            kind, _, direction = name.partition(":")
-            for key, text in section.values.items() if kind == "published" else ():
-                value, _, places = (part.strip() for part in text.partition("|"))
-                for place in places.split(";"):
-                    if "," in place:
-                        yield path.parent.name, direction, key, value, place.strip()
-
-
-def test_every_stored_score_is_in_the_register():
-    """With the same value, at the place that the recipe names, of the same model."""
-    stored = list(stored_scores())
-    assert len(stored) == 136  # one of the 135 names two places
-    for task, direction, key, value, place in stored:
-        arch, *words = key.split()
-        wanted = model_settings(arch, flags_of(arch, words))
-        document, item = place.split(",")[:2]
-        found = [
-            entry
-            for entry in ENTRIES
-            if (entry.document, entry.item) == (NAMES[document.lower()], item.strip())
-            and (entry.task, entry.direction, entry.part) == (task, direction, "main")
-            and (entry.subset, entry.measure in SCORES) == ("test", True)
-            and not entry.system.other
-            and model_settings(entry.system.arch, entry.system.flags) == wanted
-        ]
-        assert [str(entry.value) for entry in found] == [value], (task, key, place)
-
-
-def test_every_stored_parameter_count_is_in_the_register():
-    for table in PARAMETER_TABLES:
-        name, place = table.source.split(" (")[0].rsplit(", ", 1)
-        item = find_item(f"{NAMES[name.lower()]}, {place}")
-        for row, (settings, millions) in {
-            table.baseline[0]: ({}, table.baseline[1]),
-            **table.rows,
-        }.items():
-            wanted = model_settings(table.arch, {**table.common, **settings})
-            found = [
-                entry
-                for entry in item.entries
-                if entry.measure == "params"
-                and not entry.system.other
-                and model_settings(entry.system.arch, entry.system.flags) == wanted
-            ]
-            if row == "iter-s-agg, n=6":  # Table 3.4 repeats n = 5's
-                assert [str(entry.value) for entry in found] == ["63.4"]
-                found = [
-                    e
-                    for e in find_item("thesis, Table 3.2").entries
-                    if (e.row, e.measure) == ("Iter-S-Agg", "params")
-                ]
-            assert [float(entry.value) for entry in found] == [millions], (table.source, row)
-
-
-def test_settings_of_recipes_are_those_that_documents_fix():
-    papers = read_ini(EXAMPLES / "papers.ini")
-    fixed = {}
-    for document in read_register():
-        for name, training in document.trainings.items():
-            fixed.setdefault(name, {}).update(training.fixed)
-    for name in ("thesis-wmt", "thesis-iwslt", "context-aware", "cross-aggregation"):
-        section = papers[f"paper:{name}"]
-        flags = section.text("flags")
-        words = re.sub(r'"([^"]*)"', lambda m: m[1].replace(" ", ""), flags).split()
-        ours = {
-            **training_of(words),
-            **{key: section.number(key) for key in ("tokens", "updates")},
-        }
-        assert fixed[name].items() <= ours.items(), name
 
 
 def values(name, **wanted):

@@ -13,9 +13,6 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.logs import read_decoder, read_training_log
 from dc_nmt_plugin.evaluation.results import read_result
 from dc_nmt_plugin.evaluation.run_table import RunTable
-from dc_nmt_plugin.flags import flag_value
-from dc_nmt_plugin.papers import published as published_module
-from dc_nmt_plugin.papers.published import published
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REFERENCE = ["Ein Haus steht am Fluss.", "Die Katze schläft.", "Wir gehen heute nach Hause."]
@@ -98,20 +95,7 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     assert labels == ["multi30k_en_de/a-dc", "again/a-dc"]
 
 
-@pytest.fixture
-def recipes(monkeypatch):
-    """Name a task's published scores."""
-
-    def give(task, scores):
-        monkeypatch.setattr(
-            published_module, "published_scores", lambda name: scores if name == task else {}
-        )
-
-    return give
-
-
-def test_one_run_decoded_in_two_ways(task, capsys, recipes):
-    recipes("multi30k_en_de", {"transformer_ms_aux": (30.0, "Table 4")})
+def test_one_run_decoded_in_two_ways(task, capsys):
     aux = {"texts": None, "decode_with": "aux:2"}
     run = finished(task, "d-aux", arch="transformer_ms_aux")
     (run / "generate.log").write_text("INFO: {'task': {'decode_with': 'main'}}\n")
@@ -123,8 +107,6 @@ def test_one_run_decoded_in_two_ways(task, capsys, recipes):
     )
     main, auxiliary = rows(capsys, run)
     assert (main["label"], auxiliary["label"]) == ("d-aux", "d-aux, decoder aux:2")
-    # what papers print is translated by the main decoder
-    assert main["published_score"] == 30 and auxiliary["published_score"] is None
 
 
 @pytest.mark.parametrize(
@@ -149,49 +131,6 @@ def test_the_architecture_is_in_the_log(tmp_path, form):
         '1 | INFO | train_inner | {"num_updates": "1", "wps": "2", "wall": "3"}\n'
     )
     assert read_training_log(tmp_path / "log").arch == "transformer_dc"
-
-
-# -- published numbers -------------------------------------------------------------------------
-
-
-def test_published_parameters_are_those_of_the_papers_task():
-    def parameters(task, arch):
-        return published(task, arch, []).parameters
-
-    assert parameters("wmt14_en_de", "transformer_dc") == 73_860_000
-    assert parameters("wmt14_en_de", "transformer_standard") == 61_200_000
-    assert parameters("iwslt15_en_vi", "transformer_standard_iwslt") == 12_800_000
-    assert parameters("wmt13_es_en", "gru_selfattn_residual_baseline") == 108_700_000
-    assert parameters("multi30k_en_de", "transformer_dc") is None
-    assert parameters("wmt14_en_de", "transformer") is None
-
-
-def test_published_scores_go_by_architecture_and_flags(recipes):
-    printed = {
-        "transformer_mlmha": (27.0, "Table A"),
-        "transformer_mlmha --source-features s-agg --source-layers 3": (28.0, "Table B"),
-        "transformer_mlmha --source-features s-agg": (27.5, "Table C"),
-    }
-    recipes("task", printed)
-
-    def score(*flags):
-        found = published("task", "transformer_mlmha", ["fairseq-train", *flags])
-        return found.score, found.place
-
-    assert score() == (27.0, "Table A")
-    assert score("--source-features", "s-agg", "--source-layers", "3") == (28.0, "Table B")
-    assert score("--source-layers=2", "--source-features=s-agg") == (27.5, "Table C")
-    assert published("task", "transformer_dc", []).score is None
-    assert published("elsewhere", "transformer_mlmha", []).score is None
-    assert flag_value(["--a", "1", "--a", "2"], "--a") == "2"
-
-
-def test_the_table_shows_published_numbers_and_the_distance(task, capsys, recipes):
-    recipes("multi30k_en_de", {"transformer_standard": (98.5, "Some Table 2")})
-    results(task, "--latex")
-    printed = capsys.readouterr().out
-    assert "published BLEU & to published" in printed and "98.5 & $+1.50$" in printed
-    assert "% published: Some Table 2" in printed
 
 
 # -- stored numbers and READMEs ----------------------------------------------------------------

@@ -13,10 +13,16 @@ from dc_nmt_plugin.modules.layer_aggregation import (
     LinearAggregation,
 )
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
-from dc_nmt_plugin.papers.parameter_tables import THESIS_TABLE_3_4
+from dc_nmt_plugin.papers.register import find_item
 
 BASELINE = 61.2  # millions
-CELLS = [(name, n, row[n - 2]) for name, row in THESIS_TABLE_3_4.items() for n in range(2, 7)]
+CELLS = [
+    (entry.system.name.lower(), entry.system.flags["source_layers"], float(entry.value))
+    for entry in find_item("thesis, Table 3.4").entries
+    if entry.measure == "params"
+    and "n = 5's number again" not in entry.note
+    and "source_layers" in entry.system.flags
+]
 
 
 def count(module):

@@ -1,0 +1,128 @@
+"""The published numbers of a finished run, from the register."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..papers.register import read_register, task_named
+from ..papers.schema import Entry
+
+if TYPE_CHECKING:
+    from ..papers.run import Run as Described
+    from .runs import Run
+
+NEAREST = 3
+# settings of a search that fairseq-generate writes into its log, under these names
+_SEARCH = ("beam", "lenpen", "length_penalty", "mask_source_layers", "no_aux_fusion")
+_SUBSETS = {"test1": "newstest2015", "test2": "newstest2016"}
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is published for a run; None where nothing is of it.
+
+    Attributes:
+        parameters: count
+        score, place: by `metric`, and where it is printed
+        metric: of the score: the table's, else the one that the paper has and the run was scored by
+        difference: ours by the same metric minus the published score
+    """
+
+    parameters: int | None = None
+    score: float | None = None
+    place: str | None = None
+    metric: str | None = None
+    difference: float | None = None
+
+
+def describe(run: Run) -> Described | None:
+    """A run in the register's words; None where its task or command is unknown."""
+    task = task_named(run.task)
+    if task is None or not run.command or run.arch is None:
+        return None
+    from ..papers.run import Run as Described  # needs fairseq
+
+    search = read_search(run.generate_log)
+    words = [
+        word
+        for name, value in search.items()
+        if name in _SEARCH and value not in ("None", "False", "''")
+        for word in (f"--{name.replace('_', '-')}", *([] if value == "True" else [value]))
+    ]
+    words += ["--decode-with", search["decode_with"]] if "decode_with" in search else []
+    subset = search.get("gen_subset", "test")
+    return Described.of_commands(*task, run.command, words, subset=_SUBSETS.get(subset, subset))
+
+
+def read_search(path: Path) -> dict[str, str]:
+    """Settings that decide what ``fairseq-generate`` did, from its log; none where it has none."""
+    if not path.is_file():
+        return {}
+    text = path.read_text("utf-8", errors="replace")
+    found = {}
+    for name in (*_SEARCH, "decode_with", "gen_subset"):
+        if match := re.search(rf"'{name}': (?:'([^']*)'|([\w.+-]+))", text):
+            found[name] = match[2] or match[1] or "''"
+    return found
+
+
+def published(run: Run, metric: str) -> Published:
+    """What is published for a run: of its own settings, or nothing.
+
+    Args:
+        metric: the table's; a paper that has another gets the run's score by that one beside it
+    """
+    described = describe(run)
+    if described is None:
+        return Published()
+    from ..papers.matching import published_for, subtract
+
+    entries = _entries()
+    counts = published_for(described, "params", entries)
+    parameters = round(float(counts[0].value or 0) * 1_000_000) if counts else None
+    ours = {score.metric: score.score for score in run.result.scores}
+    for name in dict.fromkeys([metric, *ours]):
+        found = published_for(described, name, entries)
+        if found:
+            first = found[0]
+            gap = subtract(ours[name], name, first) if name in ours else None
+            return Published(
+                parameters,
+                float(first.value or 0),
+                _places(found),
+                name,
+                None if gap is None else float(gap),
+            )
+    return Published(parameters)
+
+
+def why_not(run: Run, metric: str) -> list[str]:
+    """The nearest published numbers and in what they are of something else, a line each."""
+    described = describe(run)
+    if described is None:
+        return [
+            f"{run.folder}: its parent folder is not named like a task of the papers, or it has no "
+            "command.txt: nothing to compare"
+        ]
+    from ..papers.matching import nearest
+
+    return [
+        f"{entry.value} {entry.measure} ({entry.place}): "
+        + ("; ".join(map(str, differences)) or "it is of this run")
+        for entry, differences in nearest(described, metric, _entries(), NEAREST)
+    ]
+
+
+def _entries() -> list[Entry]:
+    return [entry for document in read_register() for entry in document.entries]
+
+
+def _places(entries: list[Entry]) -> str:
+    """Where a number is printed; other values of the same number are named."""
+    first = entries[0]
+    same = dict.fromkeys(f"{e.document}, {e.item}" for e in entries if e.value == first.value)
+    other = dict.fromkeys(f"{e.item} has {e.value}" for e in entries if e.value != first.value)
+    return "; ".join([*same, *other])

@@ -1,0 +1,189 @@
+"""``dc-nmt results`` and the published numbers: a run's own, or none."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+from test_results import OLD, REFERENCE
+
+from dc_nmt_plugin.commands import compare as compare_command
+from dc_nmt_plugin.commands import results as results_command
+from dc_nmt_plugin.evaluation.published import read_search
+
+ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"
+WMT = f"{ADAM} --lr-scheduler cosine --max-tokens 4960 --max-update 160000"
+IWSLT = f"{ADAM} --lr-scheduler cosine --max-tokens 2048 --max-update 200000"
+CONTEXT = f"{ADAM} --lr-scheduler inverse_sqrt --max-tokens 32768 --max-update 100000"
+ROUTED = f"{ADAM} --lr-scheduler inverse_sqrt --max-tokens 24576 --max-update 100000"
+BEAM_4 = {"beam": 4, "lenpen": 0.6, "length_penalty": "wu"}
+BEAM_6 = {"beam": 6, "lenpen": 1.1, "length_penalty": "wu"}
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def make(task, model, training, search, paper="mteval-v13a", ways=("",), lines=REFERENCE):
+        folder = tmp_path / "runs" / task
+        run = folder / shlex.quote(model).strip("'").replace(" ", "")
+        run.mkdir(parents=True)
+        (folder / "ref.de").write_text("\n".join(REFERENCE) + "\n")
+        (run / "command.txt").write_text(f"fairseq-train data --arch {model} {training}\n")
+        for way in ways:
+            name, _, more = way.partition(":")
+            end = f"-{name}" if name else ""
+            (run / f"score{end}").mkdir()
+            (run / f"hypotheses{end}.de").write_text("\n".join(lines) + "\n")
+            files = {"hypotheses": f"{run}/hypotheses{end}.de", "reference": f"{folder}/ref.de"}
+            scores = [
+                {"metric": metric, "score": 26.25, "signature": "s", "text": "raw",
+                 "paper": metric == paper}
+                for metric in ("mteval-v13a", "multi-bleu")
+            ]  # fmt: skip
+            texts = {**files, "kind": "raw", "target_lang": "de", "tokenizer": "moses"}
+            result = {**OLD, **files, "arch": model.split()[0], "scores": scores, "texts": texts}
+            (run / f"score{end}" / "result.json").write_text(json.dumps(result))
+            extra = dict([more.split("=")]) if more else {}
+            settings = {"_name": None, **search, "decode_with": "main", "no_aux_fusion": False}
+            text = str({**settings, "gen_subset": "test", "mask_source_layers": None, **extra})
+            (run / f"generate{end}.log").write_text(f"2024 | INFO | generate | {text}\n")
+        return run
+
+    return make
+
+
+def rows(capsys, *words):
+    assert results_command.main([*map(str, words), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["rows"]
+
+
+# X1: what stood beside these runs, and what is of them
+X1 = [
+    ("wmt14_en_de", "transformer_dc --encoder-self-attention-layers 1-3", WMT, 29.26, 28.93),
+    ("wmt14_en_de", "transformer_dc --dc-kernel-size 4", WMT, 29.26, None),
+    ("wmt14_en_de", "transformer_mlmha --source-layers 3", WMT, 29.08, 28.41),
+    ("iwslt15_en_vi", "transformer_ms_aux_iwslt --aux-layers 3", IWSLT, 31.32, 31.03),
+    (
+        "wmt14_en_de",
+        "transformer_ms_aux --encoder-self-attention dual_context --source-features m-00",
+        WMT,
+        29.07,
+        None,
+    ),
+    ("wmt17_zh_en", "transformer_cross_agg_unshared --xagg-iterations 0", ROUTED, 25.02, 24.28),
+]
+
+
+@pytest.mark.parametrize(("task", "model", "training", "wrong", "right"), X1)
+def test_x1_a_run_gets_the_number_of_its_own_settings(
+    runs, capsys, task, model, training, wrong, right
+):
+    vi = task == "iwslt15_en_vi"
+    run = runs(task, model, training, BEAM_6 if vi else BEAM_4)
+    (row,) = rows(capsys, run, "--metric", "sacrebleu" if vi else "mteval-v13a")
+    assert row["published_score"] == right != wrong
+
+
+def test_x1_parameters_of_other_layers_are_not_shown(runs, capsys):
+    run = runs("iwslt15_en_vi", "transformer_ms_aux_aif_iwslt --aux-layers 1,2", IWSLT, BEAM_6)
+    (row,) = rows(capsys, run)
+    assert row["published_parameters"] is None
+    run = runs("iwslt15_en_vi", "transformer_ms_aux_13_aif_iwslt", IWSLT, BEAM_6)
+    assert rows(capsys, run)[0]["published_parameters"] == 21_700_000
+
+
+@pytest.mark.parametrize(
+    ("model", "training", "millions"),
+    [
+        ("transformer_mlmha --source-layers 6", WMT, 92.7),
+        ("transformer_mlmha_c_agg", WMT, 68.6),
+        ("transformer_ctxaware_unshared", CONTEXT, 106.9),
+        ("transformer_ms_aux_aif", WMT, 88.0),
+    ],
+)
+def test_x2_a_default_written_out_keeps_its_count(runs, capsys, model, training, millions):
+    (row,) = rows(capsys, runs("wmt14_en_de", model, training, BEAM_4))
+    assert row["published_parameters"] == round(millions * 1e6)
+
+
+def test_x3_metrics_are_not_mixed(runs, capsys):
+    """A table by mteval-v13a shows what is published by multi-bleu against ours by multi-bleu."""
+    run = runs("wmt14_en_de", "transformer_ctxaware_unshared", CONTEXT, BEAM_4, paper="multi-bleu")
+    (row,) = rows(capsys, run, "--metric", "mteval-v13a")
+    assert row["score"] == 100  # the made-up translation is the reference
+    assert (row["published_score"], row["published_metric"]) == (28.26, "multi-bleu")
+    assert row["to_published"] == pytest.approx(26.25 - 28.26)
+    assert results_command.main([str(run), "--metric", "mteval-v13a"]) == 0
+    assert "28.26 (multi-bleu)" in capsys.readouterr().out
+
+
+def test_x4_two_masks_of_one_run_are_two_rows(runs, capsys):
+    ways = ("", "mask1:mask_source_layers=1", "mask2:mask_source_layers=2")
+    run = runs("wmt14_en_de", "transformer_mlmha", WMT, BEAM_4, ways=ways)
+    found = {row["label"]: row["published_score"] for row in rows(capsys, run)}
+    name = run.name
+    assert found == {name: 29.08, f"{name}, mask1": None, f"{name}, mask2": None}
+
+
+def two_runs(runs, tmp_path):
+    """Runs that know their source, of two words a line."""
+    (tmp_path / "source.en").write_text("a b\n" * 3)
+    found = []
+    for model in ("transformer_standard", "transformer_dc"):
+        run = runs("wmt14_en_de", model, WMT, BEAM_4)
+        path = run / "score" / "result.json"
+        result = json.loads(path.read_text())
+        path.write_text(json.dumps({**result, "source": str(tmp_path / "source.en")}))
+        (run / "generate").mkdir()
+        lines = "".join(f"S-{n}\ta@@ b {'c ' * 10}\nH-{n}\t-1\tx\n" for n in (2, 0, 1))
+        (run / "generate" / "generate-test.txt").write_text(lines)
+        found.append(run)
+    return found
+
+
+def test_w15_lengths_in_the_subword_tokens_of_the_run(runs, tmp_path):
+    base, ours = map(str, two_runs(runs, tmp_path))
+    out = tmp_path / "out.json"
+    assert compare_command.main([base, ours, "--subwords", "--json", str(out)]) == 0
+    report = json.loads(out.read_text())
+    assert report["length_unit"] == "subword tokens"
+    assert [(b["low"], b["sentences"]) for b in report["buckets"]] == [(10, 3)]
+
+
+def test_x5_the_given_source_decides_the_lengths(runs, capsys, tmp_path):
+    base, ours = two_runs(runs, tmp_path)
+    pieces = tmp_path / "pieces.en"
+    pieces.write_text("a b c d e f g h i j k l\n" * 3)
+    out = tmp_path / "out.json"
+    words = [str(base), str(ours), "--source", str(pieces), "--json", str(out)]
+    assert compare_command.main(words) == 0
+    (bucket,) = json.loads(out.read_text())["buckets"]
+    assert (bucket["low"], bucket["high"]) == (10, 19)
+
+
+def test_why_says_what_differs(runs, capsys):
+    run = runs("wmt14_en_de", "transformer_dc --dc-kernel-size 4 --dropout 0.2", WMT, BEAM_4)
+    assert results_command.main([str(run), "--why"]) == 0
+    printed = capsys.readouterr().out
+    assert "29.26 mteval-v13a (dual-context, Table 1, Enc-DC)" in printed
+    assert "model.dc_kernel_size: 4, published with 2" in printed
+    assert "model.dropout: 0.2, published with 0.1" in printed
+
+
+def test_another_search_has_no_number(runs, capsys):
+    run = runs("wmt14_en_de", "transformer_dc", WMT, {**BEAM_4, "beam": 5})
+    assert rows(capsys, run)[0]["published_score"] is None
+
+
+def test_a_log_tells_the_search(tmp_path):
+    log = tmp_path / "generate.log"
+    log.write_text(
+        "x | INFO | {'generation': {'beam': 4, 'lenpen': 0.6}, 'task': {'length_penalty': 'wu', "
+        "'mask_source_layers': '1,2', 'no_aux_fusion': False, 'decode_with': 'aux:2'}}\n"
+    )
+    assert read_search(log) == {
+        "beam": "4", "lenpen": "0.6", "length_penalty": "wu", "mask_source_layers": "1,2",
+        "no_aux_fusion": "False", "decode_with": "aux:2",
+    }  # fmt: skip
