@@ -25,6 +25,7 @@ class Preparation:
         segmentations: ways to cut words, each with folders of its own
         cleaned: whether training pairs are cleaned after BPE and lengths noted
         workers: processes of BPE and binarisation; None: one
+        splits: train, valid, test, and further test sets
     """
 
     languages: tuple[str, str]
@@ -35,6 +36,7 @@ class Preparation:
     segmentations: tuple[Segmentation, ...]
     cleaned: bool
     workers: int | None
+    splits: tuple[str, ...] = SPLITS
 
     def steps(self) -> Iterator[Step]:
         """What is done after ``raw`` is there."""
@@ -86,7 +88,7 @@ class Preparation:
         return self.tokenised or self.work / "tokenised"
 
     def _texts(self, folder: Path) -> list[Path]:
-        return [folder / f"{split}.{lang}" for split in SPLITS for lang in self.languages]
+        return [folder / f"{split}.{lang}" for split in self.splits for lang in self.languages]
 
     @cached_property
     def _text_digest(self) -> str:
@@ -98,12 +100,13 @@ class Preparation:
         cut += "" if segmentation.joint else " codes-apart"
         cut += "" if segmentation.dictionary == "joint" else " dictionaries-apart"
         limit = f"{segmentation.max_tokens} {segmentation.ratio:g}"
+        limit += f" {segmentation.max_words}" if segmentation.max_words else ""
         cut += "" if limit == "0 0" else f" {limit}"
         return digest([self._text_digest, *self.languages, self.tokenizer, cut])
 
     def _split_text(self, to: Path) -> list[Command]:
         raw = list(map(str, self._texts(self.raw)))
-        names = [str(self.raw / f"{split}.{lang}") for lang in self.languages for split in SPLITS]
+        names = [str(self.raw / f"{split}.{lang}") for lang in self.languages for split in self.splits]
         return [
             Command(["dc-nmt", "check-text", *raw]),
             Command(["dc-nmt", "split-text", "--out", str(to), *names]),
@@ -123,7 +126,7 @@ class Preparation:
                 codes[language] = to / f"codes.{language}"
                 text = self._tokens / f"train.{language}"
                 yield self._learn(segmentation, text, codes[language])
-            for split in SPLITS:
+            for split in self.splits:
                 name = f"{split}.{language}"
                 yield Command(
                     ["subword-nmt", "apply-bpe", "-c", str(codes[language])]
@@ -133,6 +136,7 @@ class Preparation:
                 )
         if self.cleaned:
             limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
+            limits += [str(segmentation.max_words)] if segmentation.max_words else []
             yield Command(["dc-nmt", "recipe", "clean", str(to), source, target, *limits])
 
     @staticmethod
@@ -144,7 +148,9 @@ class Preparation:
         source, target = self.languages
         words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
         words += ["--joined-dictionary"] if segmentation.dictionary == "joint" else []
-        for split in SPLITS:
+        for split in SPLITS[:2]:
             words += [f"--{split}pref", str(pieces / split)]
+        tests = [str(pieces / split) for split in self.splits[2:]]
+        words += ["--testpref", ",".join(tests)]
         words += ["--workers", str(self.workers)] if self.workers else []
         return Command([*words, "--destdir", str(to)])
