@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 NEAREST = 3
 # settings of a search that fairseq-generate writes into its log, under these names
 _SEARCH = ("beam", "lenpen", "length_penalty", "mask_source_layers", "no_aux_fusion")
-_SUBSETS = {"test1": "newstest2015", "test2": "newstest2016"}
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,7 @@ def describe(run: Run) -> Described | None:
         for word in (f"--{name.replace('_', '-')}", *([] if value == "True" else [value]))
     ]
     words += ["--decode-with", search["decode_with"]] if "decode_with" in search else []
-    subset = search.get("gen_subset", "test")
-    return Described.of_commands(*task, run.command, words, subset=_SUBSETS.get(subset, subset))
+    return Described.of_commands(*task, run.command, words, subset=run.subset)
 
 
 def read_search(path: Path) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from ..errors import UserError, choice_problem
 from ..flags import flag_value
 from .logs import read_decoder
 from .metrics import Metric
-from .published import published
+from .published import published, read_search
 from .results import COLUMNS, RESULT, Result, read_result
 from .run_table import RunRow, RunTable
 from .significance import Comparison, paired_bootstrap
@@ -63,6 +64,12 @@ class Run:
     def generate_log(self) -> Path:
         """The log of the translation that was scored."""
         return self.folder / f"generate{f'-{self.decoding}' if self.decoding else ''}.log"
+
+    @property
+    def subset(self) -> str:
+        """What was translated: test, valid, or a further test set."""
+        found = read_search(self.generate_log).get("gen_subset", "test")
+        return self.decoding.partition(".")[0] if re.fullmatch(r"test\d+", found) else found
 
     @property
     def decode_with(self) -> str | None:

@@ -106,7 +106,9 @@ class Preparation:
 
     def _split_text(self, to: Path) -> list[Command]:
         raw = list(map(str, self._texts(self.raw)))
-        names = [str(self.raw / f"{split}.{lang}") for lang in self.languages for split in self.splits]
+        names = [
+            str(self.raw / f"{split}.{lang}") for lang in self.languages for split in self.splits
+        ]
         return [
             Command(["dc-nmt", "check-text", *raw]),
             Command(["dc-nmt", "split-text", "--out", str(to), *names]),

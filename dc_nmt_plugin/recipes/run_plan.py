@@ -165,9 +165,7 @@ def _valid_tokens(lengths: dict[str, int], batch: Batch) -> list[str]:
     return ["--max-tokens-valid", str(longest)] if longest > batch.max_tokens else []
 
 
-def _score_flags(
-    recipe: Recipe, settings: RunSettings, work: Path, split: str
-) -> tuple[str, ...]:
+def _score_flags(recipe: Recipe, settings: RunSettings, work: Path, split: str) -> tuple[str, ...]:
     text = recipe.task.text
     tokenizer = "moses-a" if text.undone == "moses" and text.hyphens else text.undone
     reference = work / f"raw/tokenised/{split}.{recipe.target}"
