@@ -37,6 +37,7 @@ setup(
     extras_require={
         "dev": requirements("dev"),
         "comet": ["unbabel-comet>=2.2,<3"],
+        "slurm": ["submitit>=1.5"],
         "ctranslate2": ["ctranslate2>=4"],
     },
     entry_points={"console_scripts": ["dc-nmt = dc_nmt_plugin.cli:main"]},
