@@ -170,7 +170,8 @@ def for_sample(settings: RunSettings) -> RunSettings:
     return replace(
         settings,
         updates=SAMPLE_UPDATES,
-        save_every=SAMPLE_UPDATES // 4,
+        # no multiple of a small epoch's updates: fairseq names no update checkpoint at its end
+        save_every=23,
         average=min(settings.average, 2),
         tokens=min(settings.tokens, SAMPLE_TOKENS),
         max_tokens=min(settings.max_tokens, SAMPLE_TOKENS),

@@ -137,7 +137,7 @@ def slurm(tmp_path, monkeypatch):
     programs.mkdir()
     number = tmp_path / "number"
     script = (
-        f'#!/bin/bash\nn=$(cat {number} 2>/dev/null || echo 100)\necho $((n + 1)) > {number}\n'
+        f"#!/bin/bash\nn=$(cat {number} 2>/dev/null || echo 100)\necho $((n + 1)) > {number}\n"
         f'cp "$1" {tmp_path}/job-$((n + 1)).sh\necho "Submitted batch job $((n + 1))"\n'
     )
     for name, text in {"sbatch": script, "srun": "#!/bin/bash\n", "sacct": "#!/bin/bash\n"}.items():
