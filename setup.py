@@ -35,9 +35,10 @@ setup(
     # Any recent torch is accepted, so that an existing one stays; 2.6 has the safe loader.
     install_requires=["torch>=2.6", *requirements("fairseq"), *requirements("run")],
     extras_require={
-        "dev": requirements("dev"),
+        "analysis": requirements("analysis"),
         "comet": ["unbabel-comet>=2.2,<3"],
         "ctranslate2": ["ctranslate2>=4"],
+        "dev": requirements("dev"),
     },
     entry_points={"console_scripts": ["dc-nmt = dc_nmt_plugin.cli:main"]},
     zip_safe=False,

@@ -23,10 +23,13 @@ ALL = "all"
 
 def main(argv: Sequence[str]) -> int:
     """Analyse, print, draw."""
-    what = argv[0] if argv else "--help"
+    if not argv:
+        print(overview(), file=sys.stderr)
+        return 2
+    what = argv[0]
     if what in ("-h", "--help"):
         print(overview())
-        return 0
+        raise SystemExit(0)
     problem = choice_problem("dc-nmt analyze", what, [*ANALYSES, ALL])
     if problem:
         raise UserError(problem)
