@@ -24,7 +24,7 @@ from ..evaluation.comparemt import TITLE as HALF_SIZE
 from ..evaluation.generated import read_pieces
 from ..evaluation.metrics import Metric, find_metrics
 from ..evaluation.results import RESULT
-from ..evaluation.runs import Run
+from ..evaluation.run import Run
 from ..evaluation.significance import (
     RESAMPLES,
     Comparison,

@@ -12,8 +12,9 @@ from pathlib import Path
 from ..errors import UserError
 from ..evaluation.metrics import find_metrics
 from ..evaluation.published import why_not
+from ..evaluation.run import Run
 from ..evaluation.run_table import RunRow, RunTable
-from ..evaluation.runs import Run, collect, find_runs
+from ..evaluation.runs import collect, find_runs
 from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.significance import RESAMPLES
 from ..files import replacing

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from ..papers.register import read_register, task_named
 from ..papers.schema import Entry
+from .run import Run
 
 if TYPE_CHECKING:
     from ..papers.run import Run as Described
-    from .runs import Run
 
 NEAREST = 3
 # settings of a search that fairseq-generate writes into its log, under these names
