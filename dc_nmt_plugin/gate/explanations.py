@@ -92,7 +92,7 @@ def _explained(error: BaseException) -> str | None:
         return _of_spawned(str(error))
     if isinstance(error, OSError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    if isinstance(error, KeyError) and "get_valid_stats" in _functions(error):
+    if isinstance(error, KeyError) and _functions(error)[-1:] == ["validate"]:
         return (
             f"--best-checkpoint-metric: {error.args[0]!r} is not measured on validation; the log's "
             "valid_… numbers are"

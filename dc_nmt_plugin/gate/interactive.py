@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -82,8 +83,9 @@ def _bytes_of(path: str) -> Iterator[bytes]:
 
 
 def one_answer_a_line() -> None:
-    """Mend ``fairseq-interactive`` where it is what runs, or is imported."""
-    for module in (sys.modules.get("fairseq_cli.interactive"), sys.modules["__main__"]):
+    """Mend ``fairseq-interactive``, also where ``python -m`` runs it."""
+    program = importlib.import_module("fairseq_cli.interactive")
+    for module in (program, sys.modules["__main__"]):
         stock = getattr(module, "make_batches", None)
         if stock is None or not hasattr(module, "buffered_read"):
             continue
@@ -95,5 +97,5 @@ def one_answer_a_line() -> None:
         ) -> Iterator[Any]:
             return _source.batches(_stock, lines, *args)
 
-        module.buffered_read = source.buffers  # type: ignore[union-attr]
-        module.make_batches = make_batches  # type: ignore[union-attr]
+        module.buffered_read = source.buffers  # type: ignore[attr-defined]
+        module.make_batches = make_batches  # type: ignore[attr-defined]

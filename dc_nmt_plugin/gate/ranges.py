@@ -95,3 +95,5 @@ ITERATIVE = (
     "iter_decode_with_external_reranker",
     "iter_decode_force_max_iter",
 )
+# measured in every validation; bleu with --eval-bleu, accuracy with --report-accuracy
+METRICS = ("loss", "nll_loss", "ppl", "accuracy", "bleu")

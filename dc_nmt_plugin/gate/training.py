@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from ..errors import choice_problem
 from .command import Command, flag
-from .ranges import POST_PROCESS
+from .ranges import METRICS, POST_PROCESS
 from .values import range_problems
 
 
@@ -41,6 +41,10 @@ def text_problems(command: Command) -> Iterator[str]:
     metric = command.set("best_checkpoint_metric") or ""
     if metric.startswith("bleu") and not command.set("eval_bleu"):
         yield f"--best-checkpoint-metric: {metric} is measured with --eval-bleu only."
+    # what else is measured depends on the criterion; a slip of the pen is seen at once
+    elif problem := choice_problem("--best-checkpoint-metric", metric, METRICS):
+        if "Did you mean" in problem:
+            yield problem
     if not command.set("eval_bleu"):
         return
     from fairseq.data.encoders import TOKENIZER_REGISTRY
