@@ -78,7 +78,7 @@ TRAINING = {
     "--valid-subset nothing": ["--valid-subset", "nothing", "valid"],
     "--valid-subset valid,nothing": ["--valid-subset", "nothing"],
     "--encoder-embed-path {nowhere}": ["--encoder-embed-path", "no such file"],
-    "--encoder-embed-path {empty}": ["--encoder-embed-path", "empty"],
+    "--encoder-embed-path {empty}": ["embeddings", "the file is empty"],
     "--restore-file {nowhere}": ["--restore-file", "no such file"],
     "--finetune-from-model {nowhere}": ["--finetune-from-model", "no such file"],
     "--quantization-config-path {nowhere}": ["--quantization-config-path", "no such file"],
