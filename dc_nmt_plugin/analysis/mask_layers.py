@@ -12,6 +12,7 @@ from sacrebleu.metrics import BLEU
 from ..errors import UserError
 from ..files import replacing
 from ..tasks.translation import JointTranslationTask
+from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import detokenize
 from .subset_translation import SubsetTranslation
@@ -70,7 +71,7 @@ class SubsetScore:
     def __init__(
         self, translation: SubsetTranslation, references: Sequence[Path], tokenizer: str | None
     ) -> None:
-        self._lang: str = translation.task.cfg.target_lang
+        self._lang = language(translation.task.cfg.target_lang)
         self._tokenizer: str | None = None
         if references:
             self._tokenizer = tokenizer or "none"

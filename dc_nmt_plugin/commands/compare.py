@@ -33,6 +33,7 @@ from ..evaluation.systems import Given, System, default_metric, load_systems
 from ..evaluation.text_checks import UNSPACED
 from ..files import replacing
 from ..table import format_table, latex_table
+from ..text.languages import language
 from ..text.tokenizers import TOKENIZERS
 
 
@@ -69,8 +70,10 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
     parser.add_argument("--tokenized-reference", metavar="FILE")
     parser.add_argument("--source", metavar="FILE", help="raw text; runs know theirs")
-    parser.add_argument("--source-lang", metavar="LANG", help="zh and ja count characters")
-    parser.add_argument("--target-lang", metavar="LANG")
+    parser.add_argument(
+        "--source-lang", type=language, metavar="LANG", help="zh and ja count characters"
+    )
+    parser.add_argument("--target-lang", type=language, metavar="LANG")
     parser.add_argument("--tokenizer", choices=TOKENIZERS)
     parser.add_argument("--tokenized", action="store_true", help="plain text files are tokenised")
     parser.add_argument(

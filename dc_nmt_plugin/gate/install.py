@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .command import Command
+from .data import check_data
 from .interactive import one_answer_a_line
 from .losses import find_the_first_nan, name_what_is_left_out
-from .settings import Command, check_command
+from .settings import check_command, subsets
 
 _installed = False
 
@@ -44,6 +46,8 @@ def _check_command_lines() -> None:
         defaults = {name: parser.get_default(name) for name in vars(args)}
         command = Command(vars(args), defaults, given)
         check_command(command)
+        if input_args is None:  # a program, not a function of Python that wants a configuration
+            check_data(command.flags, subsets(command))
         if command.generating and not command.interactive and args.num_shards > 1:
             # fairseq-generate has the flags and reads others
             args.distributed_world_size, args.distributed_rank = args.num_shards, args.shard_id

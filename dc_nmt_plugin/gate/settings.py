@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from ..checkpoints.loading import LAST
 from ..errors import ConfigError
 from .command import Command, flag
-from .data import check_data
 from .decoding import decoding_problems, override_problems
 from .ranges import BPE_FILES
 from .training import family_problems, text_problems
@@ -21,7 +20,7 @@ _CHECKS = (
 
 
 def check_command(command: Command) -> None:
-    """Check what can be known to fail, or to do something else than asked for.
+    """Check what can be known of its flags to fail, or to do something else than asked for.
 
     Raises:
         ConfigError: one sentence a problem, each naming the flag, its value and what is valid
@@ -30,7 +29,6 @@ def check_command(command: Command) -> None:
     problems += _file_problems(command)
     if problems:
         raise ConfigError(problems)
-    check_data(command.flags, _subsets(command))
 
 
 def _file_problems(command: Command) -> Iterator[str]:
@@ -57,7 +55,7 @@ def _file_problems(command: Command) -> Iterator[str]:
             yield f"--log-file: {folder}: no such folder."
 
 
-def _subsets(command: Command) -> dict[str, str]:
+def subsets(command: Command) -> dict[str, str]:
     """Subsets that the command reads → the flag that names them."""
     found: dict[str, str] = {}
     if command.interactive:

@@ -42,9 +42,9 @@ def text_problems(command: Command) -> Iterator[str]:
     if metric.startswith("bleu") and not command.set("eval_bleu"):
         yield f"--best-checkpoint-metric: {metric} is measured with --eval-bleu only."
     # what else is measured depends on the criterion; a slip of the pen is seen at once
-    elif problem := choice_problem("--best-checkpoint-metric", metric, METRICS):
-        if "Did you mean" in problem:
-            yield problem
+    else:
+        problem = choice_problem("--best-checkpoint-metric", metric, METRICS) or ""
+        yield from [problem] if "Did you mean" in problem else []
     if not command.set("eval_bleu"):
         return
     from fairseq.data.encoders import TOKENIZER_REGISTRY
