@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .errors import UserError
+from .errors import debugging
+from .gate.explanations import explained
 
 # command → what it does; each has main(argv) -> int in a file of its name in commands/
 COMMANDS = {
@@ -46,7 +47,8 @@ def usage() -> str:
     """The text of ``dc-nmt --help``."""
     lines = ["usage: dc-nmt COMMAND [options]", "", "commands:"]
     lines += [f"  {name:<16}{text}" for name, text in COMMANDS.items()]
-    return "\n".join([*lines, "", "dc-nmt COMMAND --help tells a command's options."])
+    lines += ["", "dc-nmt COMMAND --help tells a command's options."]
+    return "\n".join([*lines, "DC_NMT_DEBUG=1 in the environment adds a failure's traceback."])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,12 +72,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
         return int(module.main(rest) or 0)
-    except UserError as error:
-        print(f"dc-nmt {name}: error: {error}", file=sys.stderr)
-        return 1
     except BrokenPipeError:  # the reader of a pipe (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        sentence = explained(error)
+        if sentence is None or debugging():
+            raise
+        print(f"dc-nmt {name}: error: {sentence}", file=sys.stderr)
+        return 1
     finally:
         logging.disable(logging.NOTSET)
 

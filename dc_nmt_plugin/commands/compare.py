@@ -36,6 +36,7 @@ from ..evaluation.systems import PlainTextOptions, System, default_metric, load_
 from ..evaluation.text_checks import UNSPACED
 from ..files import replacing
 from ..table import format_table, latex_table
+from ..text.languages import language
 from ..text.tokenizers import TOKENIZERS
 
 
@@ -76,8 +77,10 @@ def parser() -> argparse.ArgumentParser:
         "--subwords", action="store_true",
         help="lengths in subword tokens, as the first run's model read its source (the thesis's)",
     )  # fmt: skip
-    parser.add_argument("--source-lang", metavar="LANG", help="zh and ja count characters")
-    parser.add_argument("--target-lang", metavar="LANG")
+    parser.add_argument(
+        "--source-lang", type=language, metavar="LANG", help="zh and ja count characters"
+    )
+    parser.add_argument("--target-lang", type=language, metavar="LANG")
     parser.add_argument("--tokenizer", choices=TOKENIZERS)
     parser.add_argument("--tokenized", action="store_true", help="plain text files are tokenised")
     parser.add_argument(

@@ -28,10 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     tail: deque[str] = deque(maxlen=20)
     # fairseq-train receives the interrupt too and ends; what it still says belongs to the log.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with open(args.log, "a", encoding="utf-8") as log:
-        for text in sys.stdin:
-            log.write(text)
+    with open(args.log, "ab") as log:
+        for raw in sys.stdin.buffer:
+            log.write(raw)
             log.flush()
+            text = raw.decode("utf-8", "replace")
             tail.append(text)
             line.feed(text)
     line.close()

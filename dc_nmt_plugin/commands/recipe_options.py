@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -42,6 +43,13 @@ def number(least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def folder_name(text: str) -> str:
+    """The name of one folder, not a path to another."""
+    if not re.fullmatch(r"[\w.+=,-]+", text) or set(text) <= {"."}:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a folder")
+    return text
 
 
 def names(flag: str, text: str) -> list[str]:
@@ -95,7 +103,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", help="of the architecture, such as big; base for the one "
                         "without a name; default the paper's")  # fmt: skip
     parser.add_argument("--seed", type=number(0), default=1, help="default 1")
-    parser.add_argument("--name", help="folder of the run; default ARCH-sSEED")
+    parser.add_argument("--name", type=folder_name, help="folder of the run; default ARCH-sSEED")
     parser.add_argument(
         "--average", type=number(0), metavar="N",
         help="how many of the last checkpoints are kept and averaged; 0: the best one alone",

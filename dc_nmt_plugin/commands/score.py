@@ -20,6 +20,7 @@ from ..evaluation.scores import score_metrics
 from ..evaluation.texts import TextFiles, load_texts
 from ..files import replacing, write_lines
 from ..table import format_table, latex_table
+from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import TOKENIZERS
 
@@ -54,8 +55,8 @@ def parser() -> argparse.ArgumentParser:
         help="tokenised like the training text, without BPE; default: --reference by --tokenizer",
     )
     parser.add_argument("--source", type=Path, help="raw text, for dc-nmt report and compare")
-    parser.add_argument("--source-lang", metavar="LANG")
-    parser.add_argument("--target-lang", required=True, metavar="LANG")
+    parser.add_argument("--source-lang", type=language, metavar="LANG")
+    parser.add_argument("--target-lang", type=language, required=True, metavar="LANG")
     parser.add_argument(
         "--tokenizer",
         choices=TOKENIZERS,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UserError
-from ..text.lines import read_lines
+from ..text.lines import read_log
 
 ARCHITECTURE = re.compile(r"\barch='(\w+)'|'arch': '(\w+)'")
 DECODER = re.compile(r"'decode_with': '([^']+)'")
@@ -50,7 +50,7 @@ def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
     """
     parameters, arch, updates, speeds = None, None, 0, []
     seconds = 0.0
-    for line in read_lines(path):
+    for line in read_log(path):
         if match := PARAMETERS.search(line):
             parameters = int(match[1].replace(",", ""))
         if arch is None and (match := ARCHITECTURE.search(line)):
@@ -74,7 +74,7 @@ def read_decoder(path: str | os.PathLike[str]) -> str | None:
 
     None for the main decoder as trained, or where the log does not tell.
     """
-    for line in read_lines(path) if os.path.getsize(path) else []:
+    for line in read_log(path):
         if match := DECODER.search(line):
             found = [match[1]] if match[1] != "main" else []
             found += ["without fusion"] if WITHOUT_FUSION in line else []
