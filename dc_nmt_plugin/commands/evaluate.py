@@ -29,6 +29,10 @@ def parser() -> Parser:
     add_common(parser)
     add_run(parser)
     parser.add_argument(
+        "--subset", default="test", metavar="SET",
+        help="what is translated and scored: test, valid, or a further test set of the recipe",
+    )  # fmt: skip
+    parser.add_argument(
         "--as", dest="decoding", default="", metavar="NAME",
         help="one of several ways to decode a run: its translation and score get folders of their "
         "own, generate-NAME and score-NAME, and a row in dc-nmt results",

@@ -24,6 +24,10 @@ def parser() -> Parser:
         "archs", nargs="*", metavar="ARCH",
         help="prepare what these architectures need; default: all that the task's papers need",
     )  # fmt: skip
+    parser.add_argument(
+        "--bpe", nargs="+", default=(), metavar="NAME",
+        help="ways to cut words, by their names in the recipe, to prepare as well",
+    )  # fmt: skip
     add_common(parser)
     add_text(parser)
     return parser
@@ -34,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     from ..recipes.options import TextOptions
 
-    options = values_of(TextOptions, args, archs=tuple(args.archs))
+    options = values_of(TextOptions, args, archs=tuple(args.archs), bpe=tuple(args.bpe))
     with stoppable():
         prepare(Pipeline(args.dry_run), options)
     return 0
@@ -42,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def prepare(pipeline: Pipeline, options: object) -> None:
     """Prepare a task's text and tell what came out of it."""
+    from ..recipes.cleaning import pairs_kept
     from ..recipes.text_plan import plan_text
 
     plan = plan_text(options)  # type: ignore[arg-type]
@@ -51,6 +56,11 @@ def prepare(pipeline: Pipeline, options: object) -> None:
     if pipeline.dry_run:
         return
     for cut in preparation.segmentations:
+        kept = pairs_kept(preparation.work / f"bpe{cut.suffix}")
+        if kept:
+            pipeline.say(
+                f"training pairs{cut.suffix}: {kept[0]:,}, after the filter of pairs {kept[1]:,}"
+            )
         published = f", published: about {cut.vocabulary}" if cut.vocabulary else ""
         for language, size in preparation.dictionary_sizes(cut).items():
             pipeline.say(f"dictionary of {language}{cut.suffix}: {size} types{published}")

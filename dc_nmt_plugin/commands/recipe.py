@@ -33,6 +33,7 @@ def _parser() -> Parser:
     clean.add_argument("languages", nargs=2, metavar="LANG")
     clean.add_argument("max_tokens", type=int)
     clean.add_argument("ratio", type=float)
+    clean.add_argument("max_words", type=int, nargs="?", default=0)
     return parser
 
 
@@ -77,6 +78,7 @@ def _clean(args: argparse.Namespace) -> int:
     from ..recipes.cleaning import clean_pieces
 
     first, second = args.languages
-    before, after = clean_pieces(args.folder, (first, second), args.max_tokens, args.ratio)
+    limits = args.max_tokens, args.ratio, args.max_words
+    before, after = clean_pieces(args.folder, (first, second), *limits)
     print(f"{after:,} of {before:,} training pairs kept")
     return 0

@@ -102,6 +102,10 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     """Which run of an architecture."""
     parser.add_argument("--size", help="of the architecture, such as big; base for the one "
                         "without a name; default the paper's")  # fmt: skip
+    parser.add_argument(
+        "--like", metavar="NAME", help="the settings of another paper, such as context-aware for "
+        "its own baseline; default: the recipe's choice for ARCH",
+    )  # fmt: skip
     parser.add_argument("--seed", type=number(0), default=1, help="default 1")
     parser.add_argument("--name", type=folder_name, help="folder of the run; default ARCH-sSEED")
     parser.add_argument(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..errors import UserError
 from ..text.lines import read_lines, read_log
+from ..text.pieces import remove_bpe
 
 HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
 SOURCE = re.compile(r"S-(\d+)\t(.*)")
@@ -21,15 +22,6 @@ class Generated:
 
     hypotheses: list[str]
     sentences_per_second: float | None  # inference alone; None where the summary is missing
-
-
-def remove_bpe(line: str) -> str:
-    """Join subword-nmt's pieces.
-
-    >>> remove_bpe("Wald@@ weg en@@")
-    'Waldweg en'
-    """
-    return re.sub(r"@@( |$)", "", line).strip()
 
 
 def read_generated(

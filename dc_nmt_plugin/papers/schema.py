@@ -15,6 +15,7 @@ from typing import Any
 # name of a recipe's folder → directions
 TASKS: Mapping[str, tuple[str, ...]] = {
     "wmt14_en_de": ("en-de",),
+    "wmt16_en_de": ("en-de",),
     "wmt17_zh_en": ("zh-en",),
     "wmt13_es_en": ("es-en",),
     "un_en_zh": ("en-zh",),

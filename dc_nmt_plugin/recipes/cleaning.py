@@ -9,14 +9,16 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import replacing
 from ..text.preparation import fits
+from ..text.pieces import remove_bpe
 from .recipe import SPLITS
 
 LENGTHS = "lengths.json"
+PAIRS = "pairs.json"
 POSITIONS = 1024  # default of --max-source-positions and --max-target-positions
 
 
 def clean_pieces(
-    folder: Path, languages: tuple[str, str], max_tokens: int, ratio: float
+    folder: Path, languages: tuple[str, str], max_tokens: int, ratio: float, max_words: int = 0
 ) -> tuple[int, int]:
     """Clean ``folder/train.LANG``, and note every split's longest sentence in ``lengths.json``.
 
@@ -24,6 +26,7 @@ def clean_pieces(
         folder: text after BPE
         languages: of the files
         max_tokens, ratio: as in ``clean-corpus-n.perl``; 0 for no limit
+        max_words: the same before BPE
 
     Returns:
         training pairs before and after
@@ -36,7 +39,8 @@ def clean_pieces(
         outs = [stack.enter_context(open(p, "w", encoding="utf-8", newline="\n")) for p in names]
         for pair in zip(*sides, strict=True):
             before += 1
-            if fits(pair[0], pair[1], max_tokens, ratio):
+            words = [remove_bpe(side) for side in pair] if max_words else pair
+            if fits(pair[0], pair[1], max_tokens, ratio) and fits(*words, max_words, 0):
                 after += 1
                 for out, line in zip(outs, pair, strict=True):
                     out.write(line)
@@ -47,15 +51,26 @@ def clean_pieces(
         for split in SPLITS
         for language in languages
     }
-    with replacing(folder / LENGTHS) as temporary:
-        temporary.write_text(json.dumps(longest) + "\n", encoding="utf-8")
+    for name, numbers in ((LENGTHS, longest), (PAIRS, {"before": before, "after": after})):
+        with replacing(folder / name) as temporary:
+            temporary.write_text(json.dumps(numbers) + "\n", encoding="utf-8")
     return before, after
 
 
 def longest_pieces(folder: Path) -> dict[str, int]:
-    """What :func:`clean_pieces` wrote down; nothing where it has not run."""
+    """Tokens of the longest sentences, as noted; nothing where it has not run."""
+    return _noted(folder / LENGTHS)
+
+
+def pairs_kept(folder: Path) -> tuple[int, int] | None:
+    """Training pairs before and after, as noted; None where it has not run."""
+    noted = _noted(folder / PAIRS)
+    return (noted["before"], noted["after"]) if noted else None
+
+
+def _noted(path: Path) -> dict[str, int]:
     try:
-        found: dict[str, int] = json.loads((folder / LENGTHS).read_text(encoding="utf-8"))
+        found: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))
     except OSError:
         return {}
     return found

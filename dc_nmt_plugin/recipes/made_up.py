@@ -19,7 +19,7 @@ import yaml
 
 from ..text.corpus.generate import make_corpus
 from ..text.tokenizers import tokenize
-from .recipe import SPLITS, Recipe, recipes_folder
+from .recipe import Recipe, recipes_folder
 from .schema import Part
 from .yaml_files import read_plain
 
@@ -67,7 +67,7 @@ def write_files(
     folder.mkdir(parents=True, exist_ok=True)
     content: dict[str, dict[str | None, bytes]] = {}
     counts = {}
-    wanted = [(part, split) for split in SPLITS for part in recipe.split_parts(split)]
+    wanted = [(part, split) for split in recipe.splits for part in recipe.split_parts(split)]
     text = iter(cycle(made_up(*recipe.pair, different)))
     for part, split in wanted:
         number = pairs if split == "train" else held_out

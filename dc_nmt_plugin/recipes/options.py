@@ -17,6 +17,7 @@ class TextOptions:
     Attributes:
         task: name of a task
         archs: prepare what these need; none: what all of the task's papers need
+        bpe: names of segmentations to prepare as well
         out: folder of what is made; default ``runs/TASK``
         sample: about so many training pairs only
         raw: folder with files that are already here
@@ -26,6 +27,7 @@ class TextOptions:
 
     task: str
     archs: tuple[str, ...] = ()
+    bpe: tuple[str, ...] = ()
     out: Path | None = None
     sample: int | None = None
     raw: Path | None = None
@@ -45,6 +47,8 @@ class RunOptions:
         out, sample: as the text was prepared
         average: how many checkpoints are averaged; default the recipe's
         decoding: name of one of several ways to decode the run
+        like: entry of ``papers.yaml`` whose settings are used; default the recipe's choice
+        subset: what is translated: ``test``, ``valid`` or a further test set
     """
 
     task: str
@@ -56,6 +60,8 @@ class RunOptions:
     sample: int | None = None
     average: int | None = None
     decoding: str = ""
+    like: str | None = None
+    subset: str = "test"
 
 
 @dataclass(frozen=True)

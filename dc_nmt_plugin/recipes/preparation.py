@@ -26,6 +26,7 @@ class Preparation:
         segmentations: ways to cut words, each with folders of its own
         cleaned: whether training pairs are cleaned after BPE and lengths noted
         workers: processes of BPE and binarisation; None: one
+        splits: train, valid, test, and further test sets
     """
 
     languages: tuple[str, str]
@@ -36,6 +37,7 @@ class Preparation:
     segmentations: tuple[Segmentation, ...]
     cleaned: bool
     workers: int | None
+    splits: tuple[str, ...] = SPLITS
 
     def steps(self) -> Iterator[Step]:
         """What is done after ``raw`` is there."""
@@ -90,7 +92,7 @@ class Preparation:
         return self.tokenised or self.work / "tokenised"
 
     def _texts(self, folder: Path) -> list[Path]:
-        return [folder / f"{split}.{lang}" for split in SPLITS for lang in self.languages]
+        return [folder / f"{split}.{lang}" for split in self.splits for lang in self.languages]
 
     def _indexes(self, folder: Path) -> list[Path]:
         pair = "-".join(self.languages)
@@ -106,12 +108,15 @@ class Preparation:
         cut += "" if segmentation.joint else " codes-apart"
         cut += "" if segmentation.dictionary == "joint" else " dictionaries-apart"
         limit = f"{segmentation.max_tokens} {segmentation.ratio:g}"
+        limit += f" {segmentation.max_words}" if segmentation.max_words else ""
         cut += "" if limit == "0 0" else f" {limit}"
         return digest([self._text_digest, *self.languages, self.tokenizer, cut])
 
     def _split_text(self, to: Path) -> list[Command]:
         raw = list(map(str, self._texts(self.raw)))
-        names = [str(self.raw / f"{split}.{lang}") for lang in self.languages for split in SPLITS]
+        names = [
+            str(self.raw / f"{split}.{lang}") for lang in self.languages for split in self.splits
+        ]
         return [
             Command(["dc-nmt", "check-text", *raw]),
             Command(["dc-nmt", "split-text", "--out", str(to), *names]),
@@ -131,7 +136,7 @@ class Preparation:
                 codes[language] = to / f"codes.{language}"
                 text = self._tokens / f"train.{language}"
                 yield self._learn(segmentation, text, codes[language])
-            for split in SPLITS:
+            for split in self.splits:
                 name = f"{split}.{language}"
                 yield Command(
                     ["subword-nmt", "apply-bpe", "-c", str(codes[language])]
@@ -142,6 +147,7 @@ class Preparation:
         yield _same_counts(self._texts(self._tokens), self._texts(to))
         if self.cleaned:
             limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
+            limits += [str(segmentation.max_words)] if segmentation.max_words else []
             yield Command(["dc-nmt", "recipe", "clean", str(to), source, target, *limits])
 
     @staticmethod
@@ -153,8 +159,10 @@ class Preparation:
         source, target = self.languages
         words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
         words += ["--joined-dictionary"] if segmentation.dictionary == "joint" else []
-        for split in SPLITS:
+        for split in SPLITS[:2]:
             words += [f"--{split}pref", str(pieces / split)]
+        tests = [str(pieces / split) for split in self.splits[2:]]
+        words += ["--testpref", ",".join(tests)]
         words += ["--workers", str(self.workers)] if self.workers else []
         return Command([*words, "--destdir", str(to)])
 

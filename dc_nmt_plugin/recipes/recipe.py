@@ -63,9 +63,26 @@ class Recipe:
         folders = [CHECKOUT / name for name in self.task.nearby]
         return [folder for folder in folders if folder.is_dir()]
 
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Train, valid, test, and further test sets."""
+        return (*SPLITS, *self.task.splits.tests)
+
+    def subset(self, split: str) -> str:
+        """What fairseq calls a split: further test sets are test1, test2, …
+
+        Raises:
+            UserError: no such split to be translated
+        """
+        problem = choice_problem("--subset", split, self.splits[1:])
+        if problem:
+            raise UserError(problem)
+        return split if split in SPLITS else f"test{self.splits.index(split) - 2}"
+
     def split_parts(self, split: str) -> list[Part]:
         """The corpora of a split; none where validation text is taken from the training text."""
-        names = getattr(self.task.splits, split)
+        splits = self.task.splits
+        names = splits.tests[split] if split in splits.tests else getattr(splits, split)
         if self.held_out() and split == "valid":
             return []
         for name in names:

@@ -85,7 +85,7 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
 
 
 def _settings(recipe: Recipe, options: RunOptions) -> tuple[RunSettings, Segmentation]:
-    settings = settings_of(recipe, options.arch, options.size)
+    settings = settings_of(recipe, options.arch, options.size, options.like)
     cut = recipe.task.bpe[settings.bpe]
     settings = for_sample(settings) if options.sample else settings
     if options.average is not None:
@@ -102,8 +102,14 @@ def _run(
             "_ and ."
         )
     work = _work(recipe, options)
-    name = "-".join(filter(None, (settings.arch, settings.size, f"s{options.seed}")))
-    score = _score_flags(recipe, settings, work)
+    like = options.like or ""
+    if like == settings_of(recipe, options.arch, options.size).name:
+        like = ""  # what it is trained with anyway
+    like = re.sub(r"[^\w.-]+", "_", like)
+    name = "-".join(filter(None, (settings.arch, settings.size, like, f"s{options.seed}")))
+    score = _score_flags(recipe, settings, work, options.subset)
+    subset = "" if options.subset == "test" else options.subset
+    way = ".".join(filter(None, (subset, options.decoding)))
     return Experiment(
         settings.arch,
         settings.task,
@@ -117,7 +123,9 @@ def _run(
         decode=settings.decode,
         score=score,
         score_stamp=f"-{digest(score)}",
-        decoding=f"-{options.decoding}" if options.decoding else "",
+        decoding=f"-{way}" if way else "",
+        split=options.subset,
+        subset=recipe.subset(options.subset),
     )
 
 
@@ -157,10 +165,10 @@ def _valid_tokens(lengths: dict[str, int], batch: Batch) -> list[str]:
     return ["--max-tokens-valid", str(longest)] if longest > batch.max_tokens else []
 
 
-def _score_flags(recipe: Recipe, settings: RunSettings, work: Path) -> tuple[str, ...]:
+def _score_flags(recipe: Recipe, settings: RunSettings, work: Path, split: str) -> tuple[str, ...]:
     text = recipe.task.text
     tokenizer = "moses-a" if text.undone == "moses" and text.hyphens else text.undone
-    reference = work / f"raw/tokenised/test.{recipe.target}"
+    reference = work / f"raw/tokenised/{split}.{recipe.target}"
     flags = ["--tokenizer", tokenizer, "--tokenized-reference", str(reference)]
     flags += ["--truecased"] if text.casing == "truecase" else []
     flags += ["--metrics", settings.metrics] if settings.metrics else []

@@ -79,6 +79,7 @@ class Splits:
     Attributes:
         train, valid, test: names of parts; validation text may be taken from the training text by
             ``random N`` or ``every N`` (the N-th, 2N-th, …)
+        tests: further test sets: name → names of parts
         seed: of the random choice
         exclude_test: leave training pairs out whose source is in the test set
         train_lines, valid_lines, test_lines: published numbers of pairs; "~" where rounded
@@ -87,6 +88,7 @@ class Splits:
     train: list[str] = field(default_factory=list)
     valid: list[str] = field(default_factory=list)
     test: list[str] = field(default_factory=list)
+    tests: dict[str, list[str]] = field(default_factory=dict)
     seed: int = 1
     exclude_test: bool = False
     train_lines: str = ""
@@ -104,6 +106,7 @@ class Segmentation:
         dictionary: one for both languages, or two
         max_tokens, ratio: training pairs that are longer or more uneven after it are dropped; 0
             for no limit
+        max_words: the same for words, before it
         vocabulary: published number of types
     """
 
@@ -113,6 +116,7 @@ class Segmentation:
     dictionary: str = field(default="joint", metadata={"choices": ("joint", "separate")})
     max_tokens: int = 0
     ratio: float = 0
+    max_words: int = 0
     vocabulary: Optional[int] = None
 
     @property
@@ -128,6 +132,8 @@ class SettingsEntry:
     Attributes:
         like: entry of ``papers.yaml`` that this one changes
         source: where the settings are published, and what is not
+        big: entry of ``papers.yaml`` for sizes that begin with ``big``
+        gpus, hours: that a training is given on a cluster unless told otherwise
         size: put behind an architecture's name; "" for none
         bpe: name of the segmentation
         sizes: of this task alone: value of ``--size``, part of the run's name → flags of
@@ -142,6 +148,9 @@ class SettingsEntry:
 
     like: Optional[str] = None
     source: Optional[str] = None
+    big: Optional[str] = None
+    gpus: Optional[int] = None
+    hours: Optional[int] = None
     size: Optional[str] = None
     bpe: Optional[str] = None
     sizes: Optional[dict[str, str]] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -34,6 +35,7 @@ class RunSettings:
     """How one architecture is trained on one task.
 
     Attributes:
+        name: of the entry of ``papers.yaml`` that they are
         arch: value of ``--arch``, with its size
         task, criterion: fairseq's, that belong to it
         source: where the settings are published, and what is not
@@ -48,6 +50,7 @@ class RunSettings:
         paper, metrics: of dc-nmt score: the paper's line, and all
     """
 
+    name: str
     arch: str
     task: str
     criterion: str
@@ -66,24 +69,32 @@ class RunSettings:
     metrics: str
 
 
-def settings_of(recipe: Recipe, arch: str, size: str | None = None) -> RunSettings:
+def settings_of(
+    recipe: Recipe, arch: str, size: str | None = None, like: str | None = None
+) -> RunSettings:
     """The settings of an architecture.
 
-    A recipe has them for ``all``, and what is different for one family or architecture.
+    A recipe has them for ``all``, for a direction, and what is different for one family,
+    architecture or size.
 
     Args:
         arch: with or without its size; without, the paper's size is put behind it
         size: another one, such as ``big``; ``base`` for the one without a name
+        like: an entry of ``papers.yaml``: train with the settings of that paper instead
 
     Raises:
-        UserError: no such architecture, or no such size of it
+        UserError: no such architecture, no such size of it, or no such settings
     """
     family = family_of(arch)
     if family.task == "language_modeling":
         raise UserError(f"architecture: {arch!r} is a language model; this is translation")
-    name, entry = _merged(recipe, family, arch)
-    place = f"{recipe.path}: settings.{name}"
+    name, entry = _merged(recipe, family, arch, like)
     own_size, sized = _sized(entry, family, arch, size)
+    if sized != arch:  # what is different for this size
+        name, entry = _merged(recipe, family, sized, like)
+    if entry.big and not like and re.search(r"_big(_|$)", sized):
+        name, entry = _merged(recipe, family, sized, entry.big)
+    place = f"{recipe.path}: settings.{name}"
     bpe = entry.bpe or "default"
     problem = choice_problem(f"{place}.bpe", bpe, recipe.task.bpe)
     if problem:
@@ -92,6 +103,7 @@ def settings_of(recipe: Recipe, arch: str, size: str | None = None) -> RunSettin
         if not getattr(entry, key):
             raise UserError(f"{place}.{key}: is missing")
     return RunSettings(
+        name=name,
         arch=sized,
         task=family.task,
         criterion=family.criterion,
@@ -196,32 +208,43 @@ def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) ->
     return (own[0] if own else ""), sized
 
 
-def _merged(recipe: Recipe, family: Family, arch: str) -> tuple[str, SettingsEntry]:
-    """The last entry that says something about an architecture, and what all of them say."""
+def _merged(
+    recipe: Recipe, family: Family, arch: str, like: str | None = None
+) -> tuple[str, SettingsEntry]:
+    """Name of the paper's entry, and what all entries say about an architecture."""
     entries = recipe.task.settings
-    wanted = [ALL, family.name]
+    wanted = [ALL, recipe.direction, family.name]
     wanted += [
         name for name in _without_size(family) if arch == name or arch.startswith(f"{name}_")
     ]
-    names = [name for name in dict.fromkeys([*wanted, arch]) if name in entries]
     values: dict[str, Any] = {}
-    for name in names:
-        values.update(_said(_with_paper(recipe, name)))
+    paper = ""
+    for name in dict.fromkeys([*wanted, arch]):
+        if name in entries:
+            values.update(_with_paper(recipe, entries[name], f"settings.{name}.like"))
+            paper = entries[name].like or paper
+    if like is not None:
+        # what this recipe says where it takes these settings, such as the paper's score
+        own = next((entry for entry in entries.values() if entry.like == like), None)
+        values.update(_with_paper(recipe, own or SettingsEntry(like=like), "--like"))
+        paper = like
     if not values:
         raise UserError(f"{recipe.path}: settings: has nothing for {arch}")
-    return names[-1], SettingsEntry(**values)
+    values.pop("like", None)
+    return paper, SettingsEntry(**values)
 
 
-def _with_paper(recipe: Recipe, name: str) -> SettingsEntry:
-    """An entry on top of those that several tasks share (``like``)."""
-    entry = recipe.task.settings[name]
+def _with_paper(recipe: Recipe, entry: SettingsEntry, place: str) -> dict[str, Any]:
+    """What an entry says, on top of those that several tasks share (``like``)."""
     if entry.like is None:
-        return entry
+        return _said(entry)
     papers = _papers().settings
-    problem = choice_problem(f"{recipe.path}: settings.{name}.like", entry.like, papers)
+    problem = choice_problem(
+        place if place.startswith("--") else f"{recipe.path}: {place}", entry.like, papers
+    )
     if problem:
         raise UserError(problem)
-    return SettingsEntry(**{**_said(papers[entry.like]), **_said(entry)})
+    return {**_with_paper(recipe, papers[entry.like], place), **_said(entry)}
 
 
 @cache

@@ -15,7 +15,7 @@ from ..table import format_table
 from ..text.preparation import fits, learn_truecaser
 from .corpora import Corpora
 from .formats import Pair
-from .recipe import SPLITS, Recipe
+from .recipe import Recipe
 from .schema import Part
 from .sources import Say, Sources, megabytes
 
@@ -49,7 +49,7 @@ def say_disk(
 
 def expectation(recipe: Recipe, split: str) -> tuple[int | None, bool]:
     """The published number of pairs of a split, and whether it is exact (no ``~``)."""
-    text = getattr(recipe.task.splits, f"{split}_lines").replace(",", "")
+    text = getattr(recipe.task.splits, f"{split}_lines", "").replace(",", "")
     number = text.removeprefix("~").strip()
     if number and not number.isdigit():
         raise recipe.problem(f"splits.{split}_lines", f"{text!r} is not a number or ~number")
@@ -84,13 +84,13 @@ def make_text(
     """
     limit = None if sample is None else 4 * sample + 100
     corpora = Corpora(recipe, sources, work, limit, any_counts, say)
-    parts = {split: recipe.split_parts(split) for split in SPLITS}
-    for split in SPLITS:
+    parts = {split: recipe.split_parts(split) for split in recipe.splits}
+    for split in recipe.splits:
         parts[split] = [part for part in parts[split] if corpora.ready(part)]
     if not parts["train"]:
         raise UserError(f"{recipe.path}: no training corpus is here")
     chosen = _choose(recipe, corpora, parts, sample)
-    counts = {split: _write(recipe, corpora, *chosen[split], split, to) for split in SPLITS}
+    counts = {split: _write(recipe, corpora, *chosen[split], split, to) for split in recipe.splits}
     if corpora.settings.casing == "truecase":
         _truecase(recipe, to, say)
     _check_counts(recipe, counts, sample, any_counts, say)
@@ -119,7 +119,7 @@ def _choose(
     if valid and place is not None:
         held = place
         result["valid"] = (parts["train"], lambda line: held[line] in valid)
-    for split in SPLITS[1:]:
+    for split in recipe.splits[1:]:
         if split not in result:
             result[split] = (parts[split], lambda line: held_out is None or line < held_out)
     return result
@@ -213,7 +213,7 @@ def _truecase(recipe: Recipe, to: Path, say: Say) -> None:
         say(f"learning the truecaser of {language} (kept beside the text)")
         with open(to / f"tokenised/train.{language}", encoding="utf-8", newline="\n") as lines:
             truecase = learn_truecaser(lines, to / f"truecase.{language}")
-        for split in SPLITS:
+        for split in recipe.splits:
             path = to / f"tokenised/{split}.{language}"
             with (
                 open(path, encoding="utf-8", newline="\n") as lines,

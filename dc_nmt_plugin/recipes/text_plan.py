@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from ..errors import UserError, choice_problem
 from ..machine import usable_cpus
 from ..pipeline import Command, Step
 from .options import TextOptions, folder_of
@@ -41,7 +42,12 @@ def plan_text(options: TextOptions) -> TextPlan:
     """
     recipe = load(options.task)
     work = folder_of(recipe.folder, options.out, options.sample) / "data"
-    wanted = {settings_of(recipe, arch).bpe for arch in options.archs} or set(recipe.task.bpe)
+    wanted = {settings_of(recipe, arch).bpe for arch in options.archs}
+    wanted = wanted | set(options.bpe) or set(recipe.task.bpe)
+    for name in options.bpe:
+        problem = choice_problem("--bpe", name, recipe.task.bpe)
+        if problem:
+            raise UserError(problem)
     segmentations = [cut for name, cut in recipe.task.bpe.items() if name in wanted]
     if options.sample:
         segmentations = [
@@ -63,6 +69,7 @@ def plan_text(options: TextOptions) -> TextPlan:
         segmentations=tuple(segmentations),
         cleaned=True,
         workers=usable_cpus(),
+        splits=recipe.splits,
     )
     return TextPlan(recipe, text, preparation)
 

@@ -30,6 +30,8 @@ class Experiment:
         decode: flags of fairseq-generate
         score: flags of dc-nmt score
         score_stamp: what a score depends on beside the translation
+        split: what is translated: ``test``, ``valid`` or a further test set
+        subset: what fairseq calls it
         decoding: put behind the names of what a translation leaves, such as ``-aux1``: a run may
             be decoded in several ways
     """
@@ -47,6 +49,8 @@ class Experiment:
     score: tuple[str, ...]
     score_stamp: str
     decoding: str = ""
+    split: str = "test"
+    subset: str = "test"
 
     @property
     def checkpoints(self) -> Path:
@@ -80,7 +84,8 @@ class Experiment:
             lambda: digest([self._trained_stamp(), self.average]),
             self._average,
         )
-        yield Step(f"{self.arch}: translate the test set", translated, stamp, self._translate)
+        what = "the test set" if self.split == "test" else self.split
+        yield Step(f"{self.arch}: translate {what}", translated, stamp, self._translate)
         yield Step(
             f"{self.arch}: score",
             self.result.parent,
@@ -108,15 +113,15 @@ class Experiment:
     def _translate(self, to: Path) -> list[Command]:
         words = ["fairseq-generate", str(self.binarised), "--user-dir", str(PLUGIN)]
         words += ["--task", self.task, "--source-lang", self.source, "--target-lang", self.target]
-        words += ["--path", str(self.folder / "average/checkpoint.pt"), "--gen-subset", "test"]
+        words += ["--path", str(self.folder / "average/checkpoint.pt"), "--gen-subset", self.subset]
         return [Command([*words, "--results-path", str(to), *self.decode])]
 
     def _score(self, to: Path) -> list[Command]:
         translated = f"{self.folder}/generate{self.decoding}"
-        words = ["dc-nmt", "score", "--generated", f"{translated}/generate-test.txt"]
+        words = ["dc-nmt", "score", "--generated", f"{translated}/generate-{self.subset}.txt"]
         words += ["--name", self.arch, "--generate-log", f"{translated}.log"]
-        words += ["--source", str(self.raw / f"test.{self.source}")]
-        words += ["--reference", str(self.raw / f"test.{self.target}")]
+        words += ["--source", str(self.raw / f"{self.split}.{self.source}")]
+        words += ["--reference", str(self.raw / f"{self.split}.{self.target}")]
         words += ["--source-lang", self.source, "--target-lang", self.target, *self.score]
         words += ["--train-log", str(self.folder / "train.log")]
         words += ["--hypotheses", f"{self.folder}/hypotheses{self.decoding}.{self.target}"]

@@ -92,7 +92,14 @@ FAMILIES = (
         cites="cao2020cross",
         variants={
             "": {"encoder_self_attention": _XAGG},
+            # the printed weights of the heads (eq. 13); the others' do not depend on length
+            "sum": {"encoder_self_attention": _XAGG, "xagg_head_weights": "sum"},
             "self": {"encoder_self_attention": _XAGG, "xagg_init": "self"},
+            "self_sum": {
+                "encoder_self_attention": _XAGG,
+                "xagg_init": "self",
+                "xagg_head_weights": "sum",
+            },
             "horizontal": {"encoder_self_attention": _XAGG, "xagg_routing": "horizontal"},
             "horizontal_self": {
                 "encoder_self_attention": _XAGG,

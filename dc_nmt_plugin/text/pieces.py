@@ -1,0 +1,14 @@
+"""subword-nmt's pieces."""
+
+from __future__ import annotations
+
+import re
+
+
+def remove_bpe(line: str) -> str:
+    """Join pieces to words.
+
+    >>> remove_bpe("Wald@@ weg en@@")
+    'Waldweg en'
+    """
+    return re.sub(r"@@( |$)", "", line).strip()
