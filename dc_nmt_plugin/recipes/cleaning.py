@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..files import replacing
-from ..text.preparation import fits
 from ..text.pieces import remove_bpe
+from ..text.preparation import fits
 from .recipe import SPLITS
 
 LENGTHS = "lengths.json"
@@ -40,7 +40,7 @@ def clean_pieces(
         for pair in zip(*sides, strict=True):
             before += 1
             words = [remove_bpe(side) for side in pair] if max_words else pair
-            if fits(pair[0], pair[1], max_tokens, ratio) and fits(*words, max_words, 0):
+            if fits(pair[0], pair[1], max_tokens, ratio) and fits(words[0], words[1], max_words, 0):
                 after += 1
                 for out, line in zip(outs, pair, strict=True):
                     out.write(line)

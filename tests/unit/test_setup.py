@@ -109,12 +109,22 @@ def test_pip_finds_nothing_wrong_with_this_environment():
 def test_every_extra_is_declared(wheel):
     declared = Parser().parsestr(wheel_metadata(wheel, "METADATA"))
     extras = declared.get_all("Provides-Extra")
-    wanted = {"all", "comet", "completion", "ctranslate2", "dev", "tensorboard", "wandb"}
+    wanted = {
+        "all",
+        "analysis",
+        "comet",
+        "completion",
+        "ctranslate2",
+        "dev",
+        "tensorboard",
+        "wandb",
+    }
     assert set(extras) == wanted
     required = [Requirement(line) for line in declared.get_all("Requires-Dist")]
     in_all = {r.name for r in required if r.marker and r.marker.evaluate({"extra": "all"})
               and not r.marker.evaluate({"extra": ""})}  # fmt: skip
-    assert in_all == {"argcomplete", "ctranslate2", "tensorboard", "wandb"}
+    analysis = {"HanTa", "jieba", "nltk"}
+    assert in_all == analysis | {"argcomplete", "ctranslate2", "tensorboard", "wandb"}
 
 
 def test_wheel_declares_the_command_and_the_version(wheel):
