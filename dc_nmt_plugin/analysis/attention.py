@@ -177,7 +177,8 @@ class SpanSums:
                 "entropies": entropies,
             }
             if self.of != "source":
-                distances = (distance / mass).tolist()
+                # a head that looks at nothing before the query spans no distance
+                distances = (distance / mass.clamp(min=1e-30)).tolist()
                 row |= {"distance": sum(distances) / len(distances), "distances": distances}
             layers.append(row)
         return {"of": self.of, "keys": self.keys, "layers": layers}

@@ -203,8 +203,8 @@ def _all(argv: Sequence[str]) -> int:
     done = [section.report.name for section in sections if section.results]
     print(f"{page}: {', '.join(done)}")
     for section in sections:
-        for why in section.left_out:
-            print(f"left out: {section.report.name}: {why}")
+        if not section.results:
+            print(f"left out: {section.report.name}: {section.left_out[0]}")
     return 0
 
 
