@@ -42,6 +42,10 @@ def parser() -> argparse.ArgumentParser:
         help="runs, folders of runs, or examples/TASK: its results.json, else runs/TASK",
     )  # fmt: skip
     parser.add_argument("--baseline", metavar="LABEL", help="default: the first plain Transformer")
+    parser.add_argument(
+        "--subset", default="test", metavar="SET",
+        help="runs as they translated it: test (the default), valid, or a further test set",
+    )  # fmt: skip
     parser.add_argument("--metric", help="default: the paper's, or 13a (zh: zh)")
     parser.add_argument(
         "--name", action="append", default=[], metavar="FOLDER=LABEL", help="call a run otherwise"
@@ -130,7 +134,12 @@ def _collect(args: argparse.Namespace) -> RunTable:
             raise UserError(f"--name: '{text}' is not FOLDER=LABEL")
         names[folder] = label
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
-    return collect(_finished(args.folders), args.baseline, metric, names)
+    finished = _finished(args.folders)
+    found = [path for path in finished if Run.read(path).subset == args.subset]
+    if not found:
+        there = sorted({Run.read(path).subset for path in finished})
+        raise UserError(f"--subset {args.subset}: no run has it; there is {', '.join(there)}")
+    return collect(found, args.baseline, metric, names)
 
 
 def _finished(folders: Sequence[Path]) -> list[Path]:

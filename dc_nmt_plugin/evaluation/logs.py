@@ -7,6 +7,7 @@ import os
 import re
 import statistics
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
@@ -17,6 +18,7 @@ DECODER = re.compile(r"'decode_with': '([^']+)'")
 WITHOUT_FUSION = "'no_aux_fusion': True"
 PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 STATISTICS = re.compile(r"\| (train_inner|train|valid) \| (\{.*\})$")
+SEARCH_FLAGS = ("beam", "lenpen", "length_penalty", "mask_source_layers", "no_aux_fusion")
 
 
 @dataclass(frozen=True)
@@ -80,3 +82,15 @@ def read_decoder(path: str | os.PathLike[str]) -> str | None:
             found += ["without fusion"] if WITHOUT_FUSION in line else []
             return " ".join(found) or None
     return None
+
+
+def read_search(path: Path) -> dict[str, str]:
+    """Settings that decide what ``fairseq-generate`` did, from its log; none where it has none."""
+    if not path.is_file():
+        return {}
+    text = path.read_text("utf-8", errors="replace")
+    found = {}
+    for name in (*SEARCH_FLAGS, "decode_with", "gen_subset"):
+        if match := re.search(rf"'{name}': (?:'([^']*)'|([\w.+-]+))", text):
+            found[name] = match[2] or match[1] or "''"
+    return found

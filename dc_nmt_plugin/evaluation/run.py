@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..flags import flag_value
-from .logs import read_decoder
+from .logs import read_decoder, read_search
 from .results import RESULT, Result, read_result
 from .systems import run_folder
 
@@ -54,6 +55,12 @@ class Run:
     def generate_log(self) -> Path:
         """The log of the translation that was scored."""
         return self.folder / f"generate{f'-{self.decoding}' if self.decoding else ''}.log"
+
+    @property
+    def subset(self) -> str:
+        """What was translated: test, valid, or a further test set."""
+        found = read_search(self.generate_log).get("gen_subset", "test")
+        return self.decoding.partition(".")[0] if re.fullmatch(r"test\d+", found) else found
 
     @property
     def decode_with(self) -> str | None:

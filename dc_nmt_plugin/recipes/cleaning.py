@@ -39,8 +39,8 @@ def clean_pieces(
         outs = [stack.enter_context(open(p, "w", encoding="utf-8", newline="\n")) for p in names]
         for pair in zip(*sides, strict=True):
             before += 1
-            words = [remove_bpe(side) for side in pair] if max_words else pair
-            if fits(pair[0], pair[1], max_tokens, ratio) and fits(words[0], words[1], max_words, 0):
+            first, second = (remove_bpe(side) if max_words else side for side in pair)
+            if fits(pair[0], pair[1], max_tokens, ratio) and fits(first, second, max_words, 0):
                 after += 1
                 for out, line in zip(outs, pair, strict=True):
                     out.write(line)
