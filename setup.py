@@ -22,7 +22,6 @@ def version() -> str:
 # Without COMET, whose numpy<2 would change an environment: it is asked for by its own name.
 OPTIONAL = {
     "analysis": requirements("analysis"),
-    "completion": ["argcomplete>=3"],
     "ctranslate2": ["ctranslate2>=4"],
     "tensorboard": ["tensorboard"],
     "wandb": ["wandb"],

@@ -57,8 +57,6 @@ class AttentionSpans(Analysis):
     """Distance and entropy by head and layer."""
 
     name = "attention"
-    title = "mean distance and entropy of attention, by head and layer"
-    source = "thesis, section 3.5.3, Figs 3.8-3.12"
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:

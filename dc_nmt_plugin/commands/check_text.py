@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..text.lines import check_parallel, check_same_count, mend_file
+from .parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt check-text``: are pairs of files usable as parallel text?"""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt check-text",
         description="Check pairs of files of one sentence a line: UTF-8, as many lines in both, "
         "no line blank, and no character that some tools take for the end of a line.",

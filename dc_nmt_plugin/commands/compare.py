@@ -38,6 +38,7 @@ from ..files import replacing
 from ..table import format_table, latex_table
 from ..text.languages import language
 from ..text.tokenizers import TOKENIZERS
+from .parser import Parser
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Report:
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt compare",
         description="Compare systems with a baseline: scores, differences, paired bootstrap "
         f"({RESAMPLES:,} full-size resamples, sacreBLEU's test), scores by source length.",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..pipeline import Pipeline, stoppable
-from .recipe_options import Parser, names, number
+from .recipe_options import RecipeParser, names, number
 
 MEANING = """\
 What the scores mean (0-100, higher is better; on 500 sentences that no model has seen):
@@ -18,9 +18,9 @@ What the scores mean (0-100, higher is better; on 500 sentences that no model ha
            of the systems, on this text and with this one training each"""
 
 
-def parser() -> Parser:
+def parser() -> RecipeParser:
     """The command's options."""
-    parser = Parser(
+    parser = RecipeParser(
         prog="dc-nmt quickstart",
         description="From nothing to trained, scored and compared models, on a corpus that is made "
         "on the spot.",

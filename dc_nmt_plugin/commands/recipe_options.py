@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import UserError
+from .parser import Parser
 
 T = TypeVar("T")
 
 
-class Parser(argparse.ArgumentParser):
+class RecipeParser(Parser):
     """A parser whose complaints are one sentence, and that takes no abbreviations."""
 
     def __init__(self, **options: Any) -> None:

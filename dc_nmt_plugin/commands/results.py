@@ -19,6 +19,7 @@ from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.significance import RESAMPLES
 from ..files import replacing
 from ..table import format_table, latex_table, markdown_table, number_cell
+from .parser import Parser
 
 STORED = "results.json"
 # metric → its column's heading, and its name below the table
@@ -32,7 +33,7 @@ BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt results",
         description="Finished runs in one table: parameters, speed, score, difference to the "
         "baseline and its significance, and the published numbers.",

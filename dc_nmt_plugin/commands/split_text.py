@@ -8,7 +8,6 @@ in SentencePiece, and then every change between letters, digits and punctuation 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,11 +15,12 @@ from ..errors import UserError
 from ..files import write_lines
 from ..text.lines import read_lines
 from ..text.reversible import MARK, split_line
+from .parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt split-text``."""
-    parser = argparse.ArgumentParser(prog="dc-nmt split-text", description=__doc__)
+    parser = Parser(prog="dc-nmt split-text", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="same file names")
     parser.add_argument(

@@ -113,7 +113,6 @@ def test_every_extra_is_declared(wheel):
         "all",
         "analysis",
         "comet",
-        "completion",
         "ctranslate2",
         "dev",
         "tensorboard",
@@ -124,7 +123,7 @@ def test_every_extra_is_declared(wheel):
     in_all = {r.name for r in required if r.marker and r.marker.evaluate({"extra": "all"})
               and not r.marker.evaluate({"extra": ""})}  # fmt: skip
     analysis = {"HanTa", "jieba", "nltk"}
-    assert in_all == analysis | {"argcomplete", "ctranslate2", "tensorboard", "wandb"}
+    assert in_all == analysis | {"ctranslate2", "tensorboard", "wandb"}
 
 
 def test_wheel_declares_the_command_and_the_version(wheel):
