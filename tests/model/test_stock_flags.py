@@ -10,6 +10,7 @@ from fairseq import options
 from fairseq.models import ARCH_MODEL_REGISTRY
 from helpers import task
 
+from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.models.transformer.model import TransformerModel
@@ -38,6 +39,7 @@ CHANGED = {
     **{f"{side}_ffn_embed_dim": "14" for side in ("encoder", "decoder")},
     **{f"{side}_attention_heads": "4" for side in ("encoder", "decoder")},
 }
+SHARING = ("share_all_embeddings", "share_decoder_input_output_embed")
 # flags that are checked together with another one
 TOGETHER = {
     "encoder_embed_dim": ["--decoder-embed-dim", "16"],
@@ -78,8 +80,11 @@ def given(dest, tmp_path=None):
     return words
 
 
-def built(flags):
+def built(flags, unshared=False):
     args = options.parse_args_and_arch(options.get_training_parser(), command(*flags))
+    if unshared:  # what the presets share is shared only on request
+        for dest in SHARING:
+            setattr(args, dest, f"--{dest.replace('_', '-')}" in flags)
     torch.manual_seed(1)
     return TransformerModel.build_model(read_config(args, TransformerConfig), task())
 
@@ -90,7 +95,9 @@ def nature(model):
     told = {}
     for name, module in model.named_modules():
         for key, value in vars(module).items():
-            if key == "forward" or callable(value):
+            if key == "_incremental_state_id":  # a number that is new each time
+                continue
+            if callable(value):
                 value = getattr(value, "__qualname__", type(value).__name__)
             if isinstance(value, plain):
                 told[name, key] = value
@@ -117,5 +124,11 @@ def test_supported(dest, tmp_path):
     words = [*task().source_dictionary.symbols]
     vectors = [f"{word} {' '.join(['0.5'] * 8)}\n" for word in words]
     (tmp_path / "vectors").write_text(f"{len(words)} 8\n" + "".join(vectors))
-    changed = nature(built([*given(dest, tmp_path), *TOGETHER.get(dest, [])]))
-    assert changed != nature(built([])), "the flag is accepted and changes nothing"
+    unshared = dest in (*SHARING, "decoder_embed_path")
+    changed = nature(built([*given(dest, tmp_path), *TOGETHER.get(dest, [])], unshared))
+    assert changed != nature(built([], unshared)), "the flag is accepted and changes nothing"
+
+
+def test_embeddings_of_a_decoder_that_has_none_of_its_own():
+    with pytest.raises(ConfigError, match="--decoder-embed-path"):
+        built(["--decoder-embed-path", "vectors"])
