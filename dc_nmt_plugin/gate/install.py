@@ -10,7 +10,7 @@ from typing import Any
 from .command import Command
 from .data import check_data
 from .interactive import one_answer_a_line
-from .losses import find_the_first_nan, name_what_is_left_out
+from .losses import find_the_first_nan, name_what_is_left_out, stop_a_diverged_training
 from .settings import check_command, subsets
 
 _installed = False
@@ -25,6 +25,7 @@ def install() -> None:
     _check_command_lines()
     one_answer_a_line()
     name_what_is_left_out()
+    stop_a_diverged_training()
     find_the_first_nan()
 
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from ..errors import UserError
+
+DIVERGED = 1000.0  # bits a token; a vocabulary of a million has 20
+SELDOM = 50  # updates
 
 _left_out: list[int] = []
 
@@ -53,6 +60,32 @@ def name_what_is_left_out() -> None:
 
     FairseqTask.filter_indices_by_size = filter_indices_by_size
     scoring.build_scorer = build_scorer
+
+
+def stop_a_diverged_training() -> None:
+    """A training whose perplexity has no number any more ends, and says so."""
+    from fairseq.tasks.fairseq_task import FairseqTask
+
+    stock: Callable[..., None] = FairseqTask.reduce_metrics
+    calls = itertools.count()
+
+    @functools.wraps(stock)
+    def reduce_metrics(self: Any, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        stock(self, logging_outputs, criterion)
+        if not criterion.training or not logging_outputs:
+            return
+        if getattr(logging_outputs[0].get("loss"), "is_cuda", False) and next(calls) % SELDOM:
+            return  # a number on a GPU: reading it makes the update wait
+        loss = sum(float(log.get("loss", 0)) for log in logging_outputs)
+        tokens = sum(float(log.get("ntokens", 0)) for log in logging_outputs)
+        if tokens and loss / tokens / math.log(2) > DIVERGED:
+            raise UserError(
+                f"the training has diverged: its loss is {loss / tokens / math.log(2):,.0f} bits a "
+                "token, an infinite perplexity; lower --lr, raise --warmup-updates or give "
+                "--clip-norm, and start again from an earlier checkpoint."
+            )
+
+    FairseqTask.reduce_metrics = reduce_metrics
 
 
 def find_the_first_nan() -> None:

@@ -11,7 +11,7 @@ import struct
 
 import pytest
 from commands import run
-from systems import SOURCE, TARGET, binarise, family, generation, training
+from systems import SMALL, SOURCE, TARGET, binarise, family, generation, training
 
 # flags of fairseq-train → pieces of the sentence
 TRAINING = {
@@ -19,6 +19,7 @@ TRAINING = {
     "--label-smoothing 1.5": ["--label-smoothing", "1.5"],
     "--label-smoothing=-0.1": ["--label-smoothing", "-0.1"],
     "--label-smoothing nan": ["--label-smoothing", "not a number"],
+    "--encoder-self-attention-layers 1-": ["--encoder-self-attention-layers", "'1-'", "1-2"],
     "--max-tokens 0": ["--max-tokens", "0", "at least 1"],
     "--max-tokens=-5": ["--max-tokens", "-5"],
     "--max-tokens 3": ["--max-tokens", "3", "sentence"],
@@ -214,6 +215,23 @@ def test_a_metric_that_is_not_measured(corpus, tmp_path):
     metric = ("--best-checkpoint-metric", "gates", "--max-epoch", 1)
     result = run(tmp_path, "train", *command, *metric)
     assert_refused(result, ["--best-checkpoint-metric", "'gates'", "valid_"])
+
+
+DIVERGED = {
+    "transformer_dc": ("1e30", ["NaN or infinite", "--lr", "--clip-norm"]),
+    "gru_selfattn_residual": ("1e8", ["diverged", "infinite perplexity", "--lr"]),
+}
+
+
+@pytest.mark.parametrize("arch", DIVERGED)
+def test_a_training_that_diverges(arch, corpus, tmp_path):
+    """Also where fairseq would train on: a recurrent model's gradients stay finite."""
+    rate, pieces = DIVERGED[arch]
+    small = SMALL if arch == "transformer_dc" else ["--embed-dim", 8, "--hidden-dim", 8]
+    command = [corpus, "--save-dir", tmp_path / "save", *family("transformer_standard")]
+    command += ["--arch", arch, *small, "--cpu"]
+    command += ["--optimizer", "adam", "--lr", rate, "--max-tokens", 80, "--max-update", 20]
+    assert_refused(run(tmp_path, "train", *command), pieces)
 
 
 def test_a_full_line_is_one_answer(corpus, trained, tmp_path):
