@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from .schema import SCORES, Entry, Part, State
 from .yaml_node import Node
 
-STATE = ("state", "partly", "needs", "by")
+STATE = ("state", "needs", "by")
 _PART = ("name", "shows", "rows", "columns", *STATE)
 # what produces a measure, where the item does not say it
 _BY = {

@@ -74,8 +74,9 @@ MEASURES: dict[str, Measure] = {
     "setting": Measure("", ()),
 }
 
-# run: commands exist; reported: printed by others, nothing to run; drawing: nothing to measure
-STATES = ("run", "partly", "needs", "reported", "drawing")
+# run: there are commands, as far as the document goes; needs: something that cannot be had or made;
+# reported: printed by others, nothing to run; drawing: nothing to measure
+STATES = ("run", "needs", "reported", "drawing")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -167,12 +168,18 @@ def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
     """Task, in every direction that is published → (its YAML file, direction)."""
     found = {}
     for path in sorted((folder or recipes_folder()).glob("*.yaml")):
-        # not as a Recipe, whose checks take their time
-        task = read_plain(path)
-        pair = str(task.get("pair", ""))
-        for direction in task.get("directions") or [pair]:
-            found[_name_in(path.stem, pair, direction)] = (path, direction)
+        for name, direction in _directions(path, path.stat().st_mtime_ns):
+            found[name] = (path, direction)
     return found
+
+
+@cache
+def _directions(path: Path, _changed: int) -> list[tuple[str, str]]:
+    """Names of a file's task and the directions that they are."""
+    task = read_plain(path)  # not as a Recipe, whose checks take their time
+    pair = str(task.get("pair", ""))
+    directions = task.get("directions") or [pair]
+    return [(_name_in(path.stem, pair, direction), direction) for direction in directions]
 
 
 def _name_in(folder: str, pair: str, direction: str) -> str:
@@ -194,4 +201,10 @@ def load(name: str, folder: Path | None = None) -> Recipe:
     problem = choice_problem("task", task, known)
     if problem:
         raise UserError(problem)
-    return Recipe(*known[task])
+    path, direction = known[task]
+    return _load(path, direction, path.stat().st_mtime_ns)
+
+
+@cache
+def _load(path: Path, direction: str, _changed: int) -> Recipe:
+    return Recipe(path, direction)

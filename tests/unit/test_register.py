@@ -85,7 +85,7 @@ def test_states_say_what_is_missing():
         for item in document.items:
             for state in (item.state, *(part.state for part in item.parts)):
                 assert state.kind in STATES
-                assert bool(state.missing) is (state.kind in ("partly", "needs"))
+                assert bool(state.missing) is (state.kind == "needs")
                 assert not state.missing or state.missing.endswith("."), state.missing
 
 
@@ -221,7 +221,7 @@ BAD = {
     "an unknown training setting": ("tokens: 4960", "token: 4960", "fixed: setting: 'token'"),
     "an unknown system": ("system: Ours", "system: Theirs", "Table 1, ours.*system: 'Theirs'"),
     "no number": ("value: 28.30", "value: 28.3o", "'28.3o' is no number"),
-    "no state": ("    state: run\n", "", "Table 1: one of state, partly, needs"),
+    "no state": ("    state: run\n", "", "Table 1: one of state, needs"),
     "two states": ("state: run", "state: run\n    needs: data.", "only one of them"),
     "a row twice": ("label: ours", "label: base", "Table 1: row 'base' is there twice"),
     "a key twice": ("page 1", "page 1\n    place: page 2", "'place' is there twice"),

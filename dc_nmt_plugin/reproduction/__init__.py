@@ -1,0 +1,1 @@
+"""Tables and figures of the papers made again: which runs they need, what comes out."""

@@ -1,0 +1,93 @@
+"""Whether a part of a table or figure can be made here, from what commands and recipes there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..analysis.registry import ANALYSES
+from ..errors import UserError
+from ..papers.schema import SCORES, Entry, Item, Part
+from .system import disagreements
+
+# what a part is made by → the command
+COMMANDS = {
+    "score": "dc-nmt paper run",
+    "plot": "dc-nmt paper plot",
+    "lengths": "dc-nmt analyze lengths",
+    "compare": "dc-nmt paper table",
+    "t-test": "dc-nmt compare --t-test",
+    "mask-layers": "dc-nmt paper run",
+    "examples": "dc-nmt results --examples",
+    "architecture": "dc-nmt train",
+    "bench": "dc-nmt bench",
+    "params": "dc-nmt params",
+    "ranking": "dc-nmt rank",
+    "probing": "dc-nmt probe",
+    "language-model": "dc-nmt paper run",
+    "attention": "dc-nmt analyze attention",
+    "divergence": "dc-nmt analyze divergence",
+    "gates": "dc-nmt analyze gates",
+    "gates-by-tag": "dc-nmt analyze parts-of-speech",
+    "routing": "dc-nmt analyze routing",
+    "dependency": "dc-nmt analyze dependency",
+    "positions": "dc-nmt analyze previous-words",
+    "matrices": "dc-nmt analyze matrix",
+    "trees": "dc-nmt analyze trees",
+}
+# run: `how` is a command; data: the register has what there is; needs: `how` is the reason
+KINDS = ("run", "data", "needs", "drawing")
+
+
+@dataclass(frozen=True)
+class Made:
+    """Whether a part can be made.
+
+    Attributes:
+        kind: of :data:`KINDS`
+        how: a command, or what is missing
+    """
+
+    kind: str
+    how: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.how}" if self.how else self.kind
+
+
+def state_of(part: Part) -> Made:
+    """Whether a part can be made, and by what."""
+    if part.state.kind == "drawing":
+        return Made("drawing")
+    if part.state.kind == "needs":
+        return Made("needs", part.state.missing)
+    if part.state.kind == "reported" or part.by == "settings":
+        return Made("data", "dc-nmt paper show")
+    command = COMMANDS[part.by]
+    what = command.removeprefix("dc-nmt analyze ")
+    if what != command and what not in ANALYSES:
+        return Made("needs", f"analysis: {what}")
+    problems = [problem for entry in part.entries for problem in _problems(entry)]
+    return Made("needs", problems[0]) if problems else Made("run", command)
+
+
+def state_of_item(item: Item) -> str:
+    """In a word: ``run``, ``partly``, ``data``, ``needs`` or ``drawing``."""
+    if not item.parts:
+        return "drawing"
+    kinds = {state_of(part).kind for part in item.parts}
+    if "needs" not in kinds:
+        return "run" if "run" in kinds else "data"
+    return "needs" if kinds == {"needs"} else "partly"
+
+
+def _problems(entry: Entry) -> list[str]:
+    """Why an entry's run would not be the published one."""
+    if entry.system.other or not entry.task:
+        return []
+    try:
+        found = disagreements(entry)
+    except UserError as error:
+        return [str(error)]
+    # speeds and counts of a training are those of any of its runs
+    own = found if entry.measure in SCORES else [d for d in found if d.name.startswith("model.")]
+    return [f"{entry.row}: our recipe has {difference}" for difference in own]

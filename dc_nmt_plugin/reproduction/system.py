@@ -1,0 +1,158 @@
+"""From an entry of the register to the run of ours that gives its number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from ..papers.matching import Difference, differences
+from ..papers.run import Run, flags_of
+from ..papers.schema import Entry
+from ..papers.settings import model_settings, needed_flags
+from ..recipes.launch import MachineOptions
+from ..recipes.options import RunOptions, TrainOptions
+from ..recipes.recipe import load, tasks
+from ..recipes.run_plan import plan_run, plan_training
+from ..recipes.settings import settings_of
+from ..recipes.training import Experiment
+
+ON_CPU = MachineOptions(launcher="fairseq", gpus=0)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training that entries need.
+
+    Attributes:
+        task: name of the recipe, in the direction
+        arch: value of ``--arch``
+        like: entry of ``papers.yaml``, where it is not the recipe's own choice
+        flags: of the model, on top
+    """
+
+    task: str
+    arch: str
+    like: str | None
+    flags: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Of its run's folder, without the seed; "" for the one that recipes give it."""
+        if not self.flags:
+            return ""
+        words = [word.removeprefix("--").replace(",", "_") for word in self.flags]
+        return "-".join([self.arch, *([self.like] if self.like else []), *words]).replace(" ", "_")
+
+    def options(self, seed: int, out: Path | None, sample: int | None, **more: Any) -> RunOptions:
+        """What ``dc-nmt train`` and ``dc-nmt evaluate`` are told."""
+        name = f"{self.name}-s{seed}" if self.name else None
+        return RunOptions(
+            self.task, self.arch, seed=seed, name=name, like=self.like, out=out, sample=sample,
+            **more,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """One way to translate with a training's model.
+
+    Attributes:
+        training: which one
+        subset: ``test``, ``valid`` or a further test set
+        flags: of fairseq-generate, on top of the recipe's
+    """
+
+    training: Training
+    subset: str = "test"
+    flags: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """``--as`` of it: ``aux1``, ``mask2``; "" for the recipe's own way."""
+        short = {"--decode-with": "", "--mask-source-layers": "mask", "--no-aux-fusion": "nofusion"}
+        text = "".join(short.get(word, word) for word in self.flags)
+        return "".join(character for character in text if character.isalnum())
+
+    def run(self, seed: int, out: Path | None, sample: int | None) -> Experiment:
+        """The run's folders."""
+        options = self.training.options(
+            seed, out, sample, subset=self.subset, decoding=self.name
+        )
+        return plan_run(options)
+
+
+def training_of(entry: Entry) -> Training:
+    """The training that gives an entry's number.
+
+    Raises:
+        UserError: the task has no recipe
+    """
+    task = recipe_name(entry)
+    arch, recipe = entry.system.arch, load(task)
+    wanted = entry.training.name if entry.training else None
+    own = settings_of(recipe, arch)
+    like = None if wanted in (None, own.name) else wanted
+    settings = settings_of(recipe, arch, like=like)
+    given = flags_of(arch, settings.flags)
+    flags = {
+        name: value
+        for name, value in needed_flags(arch, entry.system.flags).items()
+        if given.get(name) != value
+    }
+    return Training(task, settings.arch, like, tuple(_words(flags)))
+
+
+def decoding(entry: Entry) -> Decoding:
+    """The translation that gives an entry's score."""
+    flags: list[str] = [] if entry.part == "main" else ["--decode-with", entry.part]
+    masked = entry.decoding.get("mask_source_layers")
+    flags += ["--mask-source-layers", str(masked)] if masked else []
+    flags += ["--no-aux-fusion"] if entry.decoding.get("no_aux_fusion") else []
+    return Decoding(training_of(entry), entry.subset or "test", tuple(flags))
+
+
+def recipe_name(entry: Entry) -> str:
+    """The recipe of an entry's task and direction.
+
+    Raises:
+        UserError: there is none
+    """
+    for name, (path, direction) in tasks().items():
+        if (path.stem, direction) == (entry.task, entry.direction):
+            return name
+    raise UserError(f"the text of {entry.task} has no recipe")
+
+
+def disagreements(entry: Entry) -> list[Difference]:
+    """Settings in which our run is not what an entry fixes; none where everything agrees."""
+    run = _described(decoding(entry), entry.task, entry.direction)
+    found = differences(replace(run, of=entry.of), entry.measure, entry)
+    # an analysis searches as it needs to, whatever the recipe's beam is
+    return [d for d in found if entry.measure != "dependency" or d.name != "decoding.beam"]
+
+
+@cache
+def _described(way: Decoding, task: str, direction: str) -> Run:
+    """A run in the register's words, from the commands that it is made with."""
+    options = way.training.options(1, None, None, subset=way.subset, decoding=way.name)
+    plan = plan_training(options, TrainOptions(flags=way.training.flags, machines=ON_CPU))
+    words = [*plan.training.run.decode, *way.flags]
+    return Run.of_commands(task, direction, plan.training.command, words, subset=way.subset)
+
+
+def layers_of(training: Training) -> tuple[int, int]:
+    """Encoder and decoder layers of the model."""
+    settings = model_settings(training.arch, flags_of(training.arch, training.flags))
+    return settings.get("encoder_layers", 1), settings.get("decoder_layers", 1)
+
+
+def _words(flags: Mapping[str, Any]) -> list[str]:
+    words = []
+    for name, value in flags.items():
+        flag = f"--{name.replace('_', '-')}"
+        words += [flag] if value is True else [flag, str(value)]
+    return words
