@@ -1,4 +1,4 @@
-"""Whether a part of a table or figure can be made here, from what commands and recipes there are."""
+"""Whether a part of a table or figure can be made with the commands and recipes there are."""
 
 from __future__ import annotations
 

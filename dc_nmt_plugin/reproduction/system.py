@@ -79,9 +79,7 @@ class Decoding:
 
     def run(self, seed: int, out: Path | None, sample: int | None) -> Experiment:
         """The run's folders."""
-        options = self.training.options(
-            seed, out, sample, subset=self.subset, decoding=self.name
-        )
+        options = self.training.options(seed, out, sample, subset=self.subset, decoding=self.name)
         return plan_run(options)
 
 
