@@ -23,6 +23,7 @@ def version() -> str:
 OPTIONAL = {
     "analysis": requirements("analysis"),
     "ctranslate2": ["ctranslate2>=4"],
+    "slurm": ["submitit>=1.5"],
     "tensorboard": ["tensorboard"],
     "wandb": ["wandb"],
 }

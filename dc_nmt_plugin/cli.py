@@ -33,6 +33,7 @@ COMMANDS = {
     "corpus": "make the embedded parallel corpus",
     "check-text": "check a pair of parallel text files",
     "split-text": "split text reversibly at punctuation and digits",
+    "paper": "tables and figures of the papers by name: list, show, run, table, plot",
     "recipe": "published tasks, and what is published about them",
     "analyze": "look inside trained models: tables and figures of the papers' analyses",
     "probe": "probing tasks: what a frozen encoder knows of a sentence",

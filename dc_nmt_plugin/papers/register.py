@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from functools import cache
 from pathlib import Path
@@ -54,5 +55,6 @@ def find_item(name: str) -> Item:
     full = re.sub(r"^(?:fig(?:ure|\.)?)\s*(?=\d)", "Figure ", item, flags=re.IGNORECASE)
     full = re.sub(r"^(?:tab(?:le|\.)?)\s*(?=\d)", "Table ", full, flags=re.IGNORECASE)
     if full not in items:
-        raise UserError(str(choice_problem(f"item of {document}", full, items)))
+        near = difflib.get_close_matches(full, items, n=3) or list(items)[:3]
+        raise UserError(f"{document} has no {full!r}; the nearest are {', '.join(near)}")
     return items[full]

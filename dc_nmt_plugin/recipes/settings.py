@@ -48,6 +48,7 @@ class RunSettings:
         average: last checkpoints that are averaged; 0: the best one alone
         flags, decode: of fairseq-train and fairseq-generate
         paper, metrics: of dc-nmt score: the paper's line, and all
+        gpus, hours: that a training is given on a cluster; None: one, a day
     """
 
     name: str
@@ -67,6 +68,8 @@ class RunSettings:
     decode: tuple[str, ...]
     paper: str
     metrics: str
+    gpus: int | None = None
+    hours: int | None = None
 
 
 def settings_of(
@@ -120,6 +123,8 @@ def settings_of(
         decode=tuple(shlex.split(entry.decode or "")),
         paper=entry.paper or "",
         metrics=entry.metrics or "",
+        gpus=entry.gpus,
+        hours=entry.hours,
     )
 
 

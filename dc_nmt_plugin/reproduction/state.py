@@ -1,4 +1,4 @@
-"""Whether a part of a table or figure can be made with the commands and recipes there are."""
+"""Whether a part of a table or figure can be made: from the commands and recipes there are."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def state_of(part: Part) -> Made:
     what = command.removeprefix("dc-nmt analyze ")
     if what != command and what not in ANALYSES:
         return Made("needs", f"analysis: {what}")
-    problems = [problem for entry in part.entries for problem in _problems(entry)]
+    entries = () if part.by in ("params", "bench") else part.entries  # they need no text
+    problems = [problem for entry in entries for problem in _problems(entry)]
     return Made("needs", problems[0]) if problems else Made("run", command)
 
 

@@ -1,0 +1,284 @@
+"""``dc-nmt paper``: the tables and figures of the papers, by name."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UserError
+from ..table import format_table, latex_table, markdown_table, number_cell
+from .recipe_options import Parser, add_text, number
+
+if TYPE_CHECKING:
+    from ..papers.schema import Entry, Item
+    from ..reproduction.comparison import Cell
+
+FOLDER = Path("runs/papers")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt paper COMMAND …``."""
+    args = parser().parse_args(argv)
+    commands = {"list": _list, "show": _show, "run": _run, "table": _table, "plot": _plot}
+    return commands[args.command](args)
+
+
+def parser() -> Parser:
+    """The command's options."""
+    parser = Parser(prog="dc-nmt paper", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    listed = commands.add_parser("list", help="tables, figures and experiments, and their state")
+    listed.add_argument("document", nargs="?", help="one of the five; default: all")
+    listed.add_argument(
+        "--json", action="store_true", help="every row, and why if it cannot be run"
+    )
+    show = commands.add_parser("show", help="an item as published")
+    run = commands.add_parser("run", help="do what an item needs and is not done, then its table")
+    table = commands.add_parser("table", help="ours beside published, of what is done")
+    plot = commands.add_parser("plot", help="the curves of an item, of what is done")
+    for command in (show, run, table, plot):
+        command.add_argument("item", metavar="ITEM", help="such as 'thesis, Table 3.4'")
+    for command in (run, table, plot):
+        _add_choice(command)
+    for command in (show, run, table):
+        form = command.add_mutually_exclusive_group()
+        for name in ("json", "markdown", "latex"):
+            form.add_argument(f"--{name}", action="store_true")
+    plot.add_argument("--to", type=Path, metavar="NAME", help="NAME.png and NAME.svg, or one file")
+    run.add_argument("--max-update", type=number(1), metavar="N", help="another number of updates")
+    run.add_argument("--dry-run", action="store_true", help="print the commands, do nothing")
+    run.add_argument(
+        "--on", choices=("local", "slurm", "submitit-local"), default="local",
+        help="where: here, or as jobs of a cluster (pip install 'dc_nmt_plugin[slurm]')",
+    )  # fmt: skip
+    run.add_argument(
+        "--sbatch", action="append", default=[], metavar="NAME=VALUE",
+        help="an option of sbatch, such as partition=gpu or time=600 (minutes); again for more",
+    )  # fmt: skip
+    add_text(run)
+    return parser
+
+
+def _add_choice(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--rows", type=_names, default=(), metavar="NAMES",
+        help="some rows alone, separated by semicolons",
+    )  # fmt: skip
+    command.add_argument("--seeds", type=_numbers, default=(1,), metavar="LIST", help="default 1")
+    command.add_argument(
+        "--sample", type=number(20), metavar="N", help="small, with about N training pairs"
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(";") if name.strip())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"\d+(,\d+)*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not numbers separated by commas")
+    return tuple(dict.fromkeys(int(part) for part in text.split(",")))
+
+
+# -- list and show -----------------------------------------------------------------------------
+
+
+def _list(args: argparse.Namespace) -> int:
+    from ..papers.register import DOCUMENTS, read_document
+    from ..reproduction.state import state_of, state_of_item
+
+    documents = [read_document(name) for name in ([args.document] if args.document else DOCUMENTS)]
+    if args.json:
+        rows = [
+            {
+                "document": document.name, "item": item.name, "row": part.name,
+                "shows": part.shows or item.title, "state": made.kind, "how": made.how,
+                "entries": len(part.entries),
+            }
+            for document in documents
+            for item in document.items
+            for part in item.parts
+            for made in [state_of(part)]
+        ]  # fmt: skip
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        return 0
+    for document in documents:
+        print(f"{document.name}: {document.title}\n")
+        lines = []
+        for item in document.items:
+            reasons = {m.how for part in item.parts if (m := state_of(part)).kind == "needs"}
+            state = state_of_item(item)
+            lines.append((item.name, str(len(item.parts) or ""), state, item.title))
+            lines += [("", "", "", f"  needs {reason}") for reason in sorted(reasons)]
+        print(format_table(("item", "rows", "state", "what it shows"), lines), end="\n\n")
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from ..papers.register import find_item
+
+    item = find_item(args.item)
+    if args.json:
+        print(json.dumps(_as_json(item), indent=2, ensure_ascii=False))
+        return 0
+    by_cell = {(entry.row, entry.column): entry for entry in item.entries}
+    columns = item.columns or ("",)
+    header = ["", *(name or "value" for name in columns)]
+    rows = [[row, *(_printed(by_cell.get((row, c))) for c in columns)] for row in item.rows]
+    print(f"{item.document}, {item.name} ({item.place}): {item.title}")
+    if rows:
+        form = markdown_table if args.markdown else latex_table if args.latex else format_table
+        print(f"\n{form(header, rows)}")
+    notes = [item.note, *(f"{e.row}: {e.note}" for e in item.entries if e.note)]
+    absent = {entry.absent for entry in item.entries if entry.absent and entry.value is None}
+    notes += [f"no number where {reason}" for reason in sorted(absent)]
+    print("".join(f"\n{note}" for note in dict.fromkeys(filter(None, notes))))
+    return 0
+
+
+def _printed(entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    text = entry.text if entry.value is None else str(entry.value)
+    if entry.difference is not None:
+        text = f"{text} ({entry.difference:+})" if text else f"{entry.difference:+}"
+    return f"{text}, p < {entry.p}" if entry.p is not None else text
+
+
+def _as_json(item: Item) -> dict[str, Any]:
+    cells = [
+        {
+            "row": e.row, "column": e.column, "system": e.system.name, "arch": e.system.arch,
+            "flags": dict(e.system.flags), "task": e.task, "direction": e.direction,
+            "subset": e.subset, "set": e.set, "part": e.part, "decoding": dict(e.decoding),
+            "training": e.training.name if e.training else "", "measure": e.measure, "of": e.of,
+            "value": None if e.value is None else str(e.value),
+            "difference": None if e.difference is None else str(e.difference),
+            "p": None if e.p is None else str(e.p), "text": e.text, "note": e.note,
+        }
+        for e in item.entries
+    ]  # fmt: skip
+    return {"document": item.document, "item": item.name, "title": item.title, "cells": cells}
+
+
+# -- run, table and plot -----------------------------------------------------------------------
+
+
+def _run(args: argparse.Namespace) -> int:
+    from ..papers.register import find_item
+    from ..pipeline import stoppable
+    from ..reproduction import execute
+    from ..reproduction.plan import Options, plan
+
+    item = find_item(args.item)
+    folder = FOLDER / _slug(item)
+    text = ["--downloads", str(args.downloads)]
+    text += ["--raw", str(args.raw)] if args.raw else []
+    text += ["--any-counts"] if args.any_counts else []
+    options = Options(args.seeds, args.sample, args.max_update, tuple(text))
+    jobs = plan(item, args.rows, options, folder)
+    if args.dry_run:
+        print("\n".join(map(str, jobs)))
+        return 0
+    if args.on != "local":
+        given = {}
+        for pair in args.sbatch:
+            name, equals, value = pair.partition("=")
+            if not (name and equals):
+                raise UserError(f"--sbatch: {pair!r} is not NAME=VALUE")
+            given[name] = value
+        cluster = args.on.removeprefix("submitit-")
+        for job, place in execute.submit(jobs, folder / "jobs", cluster, given):
+            print(f"{place}: {job}")
+        return 0
+    with stoppable():
+        execute.run_here(jobs)
+    print(f"\nanalyses and figures: {folder}\n" if any(j.output for j in jobs) else "")
+    return _table(args) if _has_numbers(item, args) else 0
+
+
+def _has_numbers(item: Item, args: argparse.Namespace) -> bool:
+    from ..reproduction.plan import entries_of, of_runs
+
+    return any(of_runs(entry) and not entry.of for entry in entries_of(item, args.rows))
+
+
+def _table(args: argparse.Namespace) -> int:
+    from ..papers.register import find_item
+    from ..reproduction.comparison import cells
+
+    item = find_item(args.item)
+    found = cells(item, args.rows, args.seeds, args.sample)
+    if args.json:
+        print(json.dumps([asdict(cell) for cell in found], indent=2, ensure_ascii=False))
+    else:
+        form = markdown_table if args.markdown else latex_table if args.latex else format_table
+        comment = "% " if args.latex else ""
+        print(f"{comment}{item.document}, {item.name}: {item.title}\n")
+        print(form(*_cells(found, args.sample is None)))
+        print("".join(f"\n{comment}{note}" for note in _notes(found, args)))
+    if args.command == "run" and item.name.startswith("Figure"):
+        for path in _draw(item, found, FOLDER / _slug(item) / "figure"):
+            print(f"written: {path}")
+    return 0
+
+
+def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str]]]:
+    header = ["", "", "by", "published", "ours", "± sd", "seeds", "to published", "published diff.",
+              "difference", "published p", "p"]  # fmt: skip
+    rows = []
+    for cell in found:
+        gap = None
+        if whole and cell.published is not None and cell.mean is not None:
+            gap = cell.mean - float(cell.published)
+        rows.append([
+            cell.row, cell.column, cell.measure, cell.published or "",
+            number_cell(cell.mean, ".2f"), number_cell(cell.deviation, ".2f"),
+            str(len(cell.ours)), number_cell(gap, "+.2f"), cell.published_difference or "",
+            number_cell(cell.difference, "+.2f"),
+            f"< {cell.published_p}" if cell.published_p else "", number_cell(cell.p, ".3f"),
+        ])  # fmt: skip
+    return header, rows
+
+
+def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
+    notes = ["ours: mean over the seeds that are done; empty where none is"]
+    if any(cell.difference is not None for cell in found):
+        against = dict.fromkeys(c.against for c in found if c.difference is not None)
+        notes.append(
+            f"difference: to {' or '.join(against)}; p: the first seed's, paired bootstrap of "
+            "sacreBLEU, 1,000 resamples"
+        )
+    if args.sample is not None:
+        notes.append(
+            "a sample: small text, narrow models; nothing to compare with what is published"
+        )
+    return notes
+
+
+def _plot(args: argparse.Namespace) -> int:
+    from ..papers.register import find_item
+    from ..reproduction.comparison import cells
+
+    item = find_item(args.item)
+    found = cells(item, args.rows, args.seeds, args.sample, test=False)
+    for path in _draw(item, found, args.to or FOLDER / _slug(item) / "figure"):
+        print(f"written: {path}")
+    return 0
+
+
+def _draw(item: Item, found: Sequence[Cell], path: Path) -> list[Path]:
+    from ..reproduction.curve import draw
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return draw(found, f"{item.document}, {item.name}", path)
+
+
+def _slug(item: Item) -> str:
+    text = f"{item.document}-{item.name}".lower()
+    return re.sub(r"[^a-z0-9.]+", "-", text).strip("-")

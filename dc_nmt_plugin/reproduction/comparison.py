@@ -1,0 +1,145 @@
+"""Ours beside published: the cells of a table or figure."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UserError
+from ..evaluation.metrics import METRICS
+from ..evaluation.results import Result, read_result
+from ..evaluation.significance import paired_bootstrap
+from ..evaluation.systems import PlainTextOptions, load_systems
+from ..papers.schema import SCORES, Entry, Item
+from .plan import baseline, entries_of, of_runs
+from .system import decoding
+
+TOKENS = re.compile(r"Translated .* sentences .* ([\d.]+) tokens/s")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of an item, and ours.
+
+    Attributes:
+        row, column, measure: of the entry
+        published, published_difference, published_p: as printed; None where they are not
+        ours: a number a seed that is finished
+        difference: mean of ours minus mean of the baseline's; None without both
+        p: of the first seed, paired bootstrap against the baseline's
+        against: the baseline's row
+    """
+
+    row: str
+    column: str
+    measure: str
+    published: str | None
+    published_difference: str | None
+    published_p: str | None
+    ours: tuple[float, ...]
+    difference: float | None
+    p: float | None
+    against: str
+
+    @property
+    def mean(self) -> float | None:
+        return statistics.fmean(self.ours) if self.ours else None
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation of the seeds; None for fewer than two."""
+        return statistics.stdev(self.ours) if len(self.ours) > 1 else None
+
+
+def cells(
+    item: Item, rows: Sequence[str], seeds: Sequence[int], sample: int | None, test: bool = True
+) -> list[Cell]:
+    """Every number of an item that runs give, in its order.
+
+    Args:
+        rows: names of rows or parts; none for all
+        test: whether differences are tested
+
+    Raises:
+        UserError: no such row, or nothing of the item is a number of runs
+    """
+    found = []
+    for entry in entries_of(item, rows):
+        if not of_runs(entry) or entry.of:
+            continue
+        paths = _paths(entry, seeds, sample)
+        base = baseline(item, entry)
+        others = _paths(base, seeds, sample) if base else []
+        ours = _numbers(paths, entry.measure)
+        theirs = _numbers(others, entry.measure)
+        masked = entry.value is None and entry.difference is not None
+        found.append(
+            Cell(
+                entry.row,
+                entry.column,
+                entry.measure,
+                None if entry.value is None else str(entry.value),
+                None if entry.difference is None else f"{entry.difference:+}",
+                None if entry.p is None else str(entry.p),
+                tuple(ours),
+                _mean(ours) - _mean(theirs) if ours and theirs else None,
+                _p(others[:1], paths[:1], entry.measure) if test else None,
+                entry.row if masked else entry.against,
+            )
+        )
+    if not found:
+        raise UserError(
+            f"{item.document}, {item.name}: no number of it is a run's; its analyses are files in "
+            "the folder that dc-nmt paper run names"
+        )
+    return found
+
+
+def _paths(entry: Entry, seeds: Sequence[int], sample: int | None) -> list[Path]:
+    """Results that are there, in the seeds' order."""
+    way = decoding(entry)
+    found = [way.run(seed, None, sample).result for seed in seeds]
+    return [path for path in found if path.is_file()]
+
+
+def _numbers(paths: Sequence[Path], measure: str) -> list[float]:
+    numbers = [_number(read_result(path), path, measure) for path in paths]
+    return [number for number in numbers if number is not None]
+
+
+def _number(result: Result, path: Path, measure: str) -> float | None:
+    if measure in SCORES:
+        score = result.score(measure)
+        return score.score if score else None
+    if measure == "params":
+        return result.parameters / 1e6 if result.parameters else None
+    if measure == "train-steps":
+        return (
+            result.updates / result.train_seconds
+            if result.updates and result.train_seconds
+            else None
+        )
+    if measure == "decode-sentences":
+        return result.decode_sentences_per_second
+    log = path.parents[1] / f"{path.parent.name.replace('score', 'generate', 1)}.log"
+    text = log.read_text("utf-8", errors="replace") if log.is_file() else ""
+    match = TOKENS.search(text)
+    return float(match[1]) if match else None
+
+
+def _p(base: Sequence[Path], ours: Sequence[Path], measure: str) -> float | None:
+    if measure not in SCORES or not base or not ours or base == ours:
+        return None
+    metric = METRICS[measure]
+    systems = load_systems([*base, *ours], PlainTextOptions(), ["baseline", "ours"])
+    sides = {system.label: system.texts.sides(metric) for system in systems}
+    texts = {label: side.hypotheses for label, side in sides.items()}
+    references, language = sides["baseline"].references, systems[0].target_lang
+    return paired_bootstrap(texts, references, language, metric)[1].p_value
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return statistics.fmean(numbers)

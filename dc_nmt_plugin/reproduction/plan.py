@@ -1,0 +1,239 @@
+"""What has to be done for a table or figure: commands of dc-nmt, each once."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import UserError, choice_problem
+from ..papers.register import find_item
+from ..papers.schema import MEASURES, SCORES, Entry, Item
+from ..recipes.recipe import load
+from ..recipes.settings import settings_of
+from .state import COMMANDS, state_of
+from .system import Decoding, Training, decoding, layers_of
+
+# a figure without numbers of its own → the table that has them
+DRAWN_FROM = {"thesis, Figure 3.7": "thesis, Table 3.4"}
+_SAMPLE_LAYERS = 4  # of a sample's narrow model; layers that a row names have to be there
+_OF_RUNS = (*SCORES, "params", "train-steps", "decode-sentences", "decode-tokens")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``dc-nmt paper run`` is told.
+
+    Attributes:
+        seeds: a training for each
+        sample: small, with about so many training pairs
+        max_update: another number of updates
+        text, train: further words for ``dc-nmt prepare`` and ``dc-nmt train``
+    """
+
+    seeds: tuple[int, ...] = (1,)
+    sample: int | None = None
+    max_update: int | None = None
+    text: tuple[str, ...] = ()
+    train: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command of dc-nmt.
+
+    Attributes:
+        kind: ``text``, ``training``, ``evaluation`` or ``analysis``
+        words: of the command, without ``dc-nmt``
+        after: places in the plan of the jobs that have to be done before
+        gpus, hours: what a cluster gives it by default; None: one GPU, a day
+        output: file that standard output goes to
+    """
+
+    kind: str
+    words: tuple[str, ...]
+    after: tuple[int, ...] = ()
+    gpus: int | None = None
+    hours: int | None = None
+    output: Path | None = None
+
+    def __str__(self) -> str:
+        return f"dc-nmt {shlex.join(self.words)}" + (f" > {self.output}" if self.output else "")
+
+
+@dataclass
+class _Plan:
+    jobs: list[Job] = field(default_factory=list)
+
+    def add(self, job: Job) -> int:
+        """The place of a job; one that is there already is not added again."""
+        if job not in self.jobs:
+            self.jobs.append(job)
+        return self.jobs.index(job)
+
+
+def entries_of(item: Item, rows: Sequence[str] = ()) -> list[Entry]:
+    """The entries of an item that are of our runs.
+
+    Args:
+        rows: names of rows or parts; none for all
+
+    Raises:
+        UserError: no such row, or nothing of the item can be run
+    """
+    place = f"{item.document}, {item.name}"
+    if place in DRAWN_FROM:
+        return entries_of(find_item(DRAWN_FROM[place]), rows)
+    parts = {part.name: part for part in item.parts}
+    for row in rows:
+        problem = choice_problem("--rows", row, dict.fromkeys([*item.rows, *parts]))
+        if problem:
+            raise UserError(problem)
+    named = {id(entry) for row in rows if row in parts for entry in parts[row].entries}
+    chosen = [
+        entry
+        for entry in item.entries
+        if not entry.system.other
+        and MEASURES[entry.measure].fixed_by
+        and (not rows or entry.row in rows or id(entry) in named)
+    ]
+    reasons = {
+        id(entry): made.how
+        for part in item.parts
+        if (made := state_of(part)).kind == "needs"
+        for entry in part.entries
+    }
+    found = [entry for entry in chosen if id(entry) not in reasons]
+    if not found:
+        reason = next((reasons[id(entry)] for entry in chosen), "nothing of it is trained here")
+        raise UserError(f"{place}: cannot be run: {reason}")
+    return found
+
+
+def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Job]:
+    """The jobs of an item, in an order in which they can be done.
+
+    Args:
+        rows: names of rows or parts; none for all
+        to: folder of what analyses write
+
+    Raises:
+        UserError: no such row, or one that cannot be run
+    """
+    entries = entries_of(item, rows)
+    ways = list(dict.fromkeys(_ways(item, entries)))
+    found = _Plan()
+    texts = _texts(found, ways, options)
+    evaluations: dict[tuple[Decoding, int], int] = {}
+    for seed in options.seeds:
+        for way in ways:
+            trained = _training(found, way.training, seed, texts, options)
+            words = ["evaluate", *_run_words(way.training, seed, options)]
+            words += ["--subset", way.subset] if way.subset != "test" else []
+            words += ["--as", way.name] if way.name else []
+            words += ["--", *way.flags] if way.flags else []
+            evaluations[way, seed] = found.add(Job("evaluation", tuple(words), (trained,), gpus=1))
+    _analyses(found, item, entries, evaluations, options, to)
+    return found.jobs
+
+
+def _ways(item: Item, entries: Iterable[Entry]) -> Iterable[Decoding]:
+    """The entries' translations, and those that they are compared with."""
+    for entry in entries:
+        base = baseline(item, entry)
+        if base is not None:
+            yield decoding(base)
+        yield decoding(entry)
+
+
+def baseline(item: Item, entry: Entry) -> Entry | None:
+    """What an entry is compared with, where it is one of ours."""
+    same = [
+        e
+        for e in item.entries
+        if e.row == entry.against and e.column == entry.column and not e.system.other
+    ]
+    if entry.decoding.get("mask_source_layers"):  # compared with the same model, nothing masked
+        whole = {k: v for k, v in entry.decoding.items() if k != "mask_source_layers"}
+        return _changed(entry, decoding=whole)
+    return same[0] if same and same[0] is not entry else None
+
+
+def _changed(entry: Entry, **values: object) -> Entry:
+    return Entry(**{**vars(entry), **values})
+
+
+def _texts(found: _Plan, ways: Iterable[Decoding], options: Options) -> dict[str, int]:
+    """A preparation for each text, with all the ways to cut words that are needed."""
+    cuts: dict[str, tuple[str, dict[str, None]]] = {}
+    for way in ways:
+        training = way.training
+        recipe = load(training.task)
+        bpe = settings_of(recipe, training.arch, like=training.like).bpe
+        cuts.setdefault(recipe.folder, (training.task, {}))[1][bpe] = None
+    places = {}
+    for folder, (task, names) in cuts.items():
+        words = ["prepare", task, "--bpe", *names, *_sample(options), *options.text]
+        places[folder] = found.add(Job("text", tuple(words)))
+    return places
+
+
+def _training(
+    found: _Plan, training: Training, seed: int, texts: dict[str, int], options: Options
+) -> int:
+    recipe = load(training.task)
+    settings = settings_of(recipe, training.arch, like=training.like)
+    words = ["train", *_run_words(training, seed, options), *options.train]
+    words += ["--max-update", str(options.max_update)] if options.max_update else []
+    if options.sample and training.arch.startswith("transformer"):
+        for side, number in zip(("encoder", "decoder"), layers_of(training), strict=True):
+            words += [f"--{side}-layers", str(number)] if number != _SAMPLE_LAYERS else []
+    words += training.flags
+    job = Job("training", tuple(words), (texts[recipe.folder],), settings.gpus, settings.hours)
+    return found.add(job)
+
+
+def _run_words(training: Training, seed: int, options: Options) -> list[str]:
+    run = training.options(seed, None, options.sample)
+    words = [training.task, training.arch, "--seed", str(seed)]
+    words += ["--like", run.like] if run.like else []
+    words += ["--name", run.name] if run.name else []
+    return words + _sample(options)
+
+
+def _sample(options: Options) -> list[str]:
+    return ["--sample", str(options.sample)] if options.sample else []
+
+
+def _analyses(
+    found: _Plan,
+    item: Item,
+    entries: Iterable[Entry],
+    evaluations: dict[tuple[Decoding, int], int],
+    options: Options,
+    to: Path,
+) -> None:
+    """An analysis of an item looks at the first seed's runs, all of them together."""
+    ids = {id(entry) for entry in entries}
+    kinds: dict[str, dict[Decoding, None]] = {}
+    for part in item.parts:
+        command = COMMANDS.get(part.by, "")
+        own = [entry for entry in part.entries if id(entry) in ids]
+        if command.startswith("dc-nmt analyze ") and own:
+            runs = kinds.setdefault(command.removeprefix("dc-nmt "), {})
+            runs.update((decoding(entry), None) for entry in own)
+    for command, ways in kinds.items():
+        folders = [way.run(options.seeds[0], None, options.sample).folder for way in ways]
+        subset = next(iter(ways)).subset
+        what = command.split()[1]
+        words = [*command.split(), *map(str, folders), "--subset", subset]
+        words += ["--unit", "pieces"] if what == "lengths" else []
+        words += ["--plot", str(to / what)]
+        after = tuple(evaluations[way, options.seeds[0]] for way in ways)
+        found.add(Job("analysis", tuple(words), after, gpus=1, output=to / f"{what}.txt"))
+
+
+def of_runs(entry: Entry) -> bool:
+    """Whether an entry's number is one that every evaluation leaves."""
+    return entry.measure in _OF_RUNS
