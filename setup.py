@@ -13,32 +13,44 @@ def requirements(name: str) -> list[str]:
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
-def long_description() -> str:
-    readme = HERE / "README.md"
-    return readme.read_text(encoding="utf-8") if readme.exists() else ""
+def version() -> str:
+    """``__version__`` of the package, which must not be imported without its requirements."""
+    text = (HERE / "dc_nmt_plugin" / "__init__.py").read_text(encoding="utf-8")
+    return text.split('__version__ = "')[1].split('"')[0]
+
+
+# Without COMET, whose numpy<2 would change an environment: it is asked for by its own name.
+OPTIONAL = {
+    "analysis": requirements("analysis"),
+    "ctranslate2": ["ctranslate2>=4"],
+    "slurm": ["submitit>=1.5"],
+    "tensorboard": ["tensorboard"],
+    "wandb": ["wandb"],
+}
 
 
 setup(
     name="dc_nmt_plugin",
-    version="0.1.0",
+    version=version(),
     description="Six published neural machine translation architectures as a fairseq plugin",
-    long_description=long_description(),
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="MIT",
     author="dc_nmt_plugin contributors",
     python_requires=">=3.10",
-    packages=find_packages(include=["dc_nmt_plugin", "dc_nmt_plugin.*"]),
+    packages=[*find_packages(include=["dc_nmt_plugin", "dc_nmt_plugin.*"]), "hydra_plugins"],
     package_data={
+        "dc_nmt_plugin": ["py.typed"],
         "dc_nmt_plugin.papers": ["data/*.yaml"],
         "dc_nmt_plugin.recipes": ["*.yaml", "tasks/*.yaml"],
     },
     # Any recent torch is accepted, so that an existing one stays; 2.6 has the safe loader.
     install_requires=["torch>=2.6", *requirements("fairseq"), *requirements("run")],
     extras_require={
-        "dev": requirements("dev"),
+        **OPTIONAL,
+        "all": [each for packages in OPTIONAL.values() for each in packages],
         "comet": ["unbabel-comet>=2.2,<3"],
-        "slurm": ["submitit>=1.5"],
-        "ctranslate2": ["ctranslate2>=4"],
+        "dev": requirements("dev"),
     },
     entry_points={"console_scripts": ["dc-nmt = dc_nmt_plugin.cli:main"]},
     zip_safe=False,
@@ -48,6 +60,7 @@ setup(
         "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
 )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
+import platform
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 
-from .errors import UserError
+from . import __version__
+from .errors import choice_problem, debugging
+from .gate.explanations import explained
 
 # command → what it does; each has main(argv) -> int in a file of its name in commands/
 COMMANDS = {
@@ -19,8 +24,9 @@ COMMANDS = {
     "run": "these three for a task and architectures, then a table",
     "sample-recipes": "every recipe small, from files that are made up",
     "doctor": "what is installed here, and how to mend what is not",
+    "completion": "lines for bash or zsh, so that Tab completes",
     "user-dir": "the path to give to fairseq's --user-dir",
-    "arch-flags": "the --arch, --task and --criterion flags of an architecture",
+    "arch-flags": "every architecture; all flags of one, and how to train it",
     "params": "parameters of every architecture, built and published",
     "bench": "training and decoding speed against fairseq's own transformer",
     "time-to-bleu": "updates and computing time until a validation BLEU is reached",
@@ -48,7 +54,22 @@ def usage() -> str:
     """The text of ``dc-nmt --help``."""
     lines = ["usage: dc-nmt COMMAND [options]", "", "commands:"]
     lines += [f"  {name:<16}{text}" for name, text in COMMANDS.items()]
-    return "\n".join([*lines, "", "dc-nmt COMMAND --help tells a command's options."])
+    lines += ["", "dc-nmt COMMAND --help tells a command's options, dc-nmt --version the versions."]
+    return "\n".join([*lines, "DC_NMT_DEBUG=1 in the environment adds a failure's traceback."])
+
+
+def version() -> str:
+    """Of this package and of what computes, without importing any of it."""
+    found = [f"Python {platform.python_version()}"]
+    for name in ("torch", "fairseq-fixed", "fairseq"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found.append(f"{name} {metadata.version(name)}")
+    return f"dc-nmt {__version__} ({', '.join(found)})"
+
+
+def _run(name: str, argv: Sequence[str]) -> int:
+    module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
+    return int(module.main(argv) or 0)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,23 +82,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         exit status: 0, 1 for a failure that was explained, 2 for an unknown command
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if "_ARGCOMPLETE" in os.environ:
+        from .commands.completion import complete
+
+        complete(COMMANDS, lambda name: _run(name, []))
+        return 0
+    if arguments and arguments[0] in ("-V", "--version"):
+        print(version())
+        return 0
     if not arguments or arguments[0] in ("-h", "--help"):
         print(usage())
         return 0
     name, *rest = arguments
-    if name not in COMMANDS:
-        print(f"dc-nmt: {name!r} is not one of {', '.join(COMMANDS)}.", file=sys.stderr)
+    problem = choice_problem("dc-nmt", name, COMMANDS)
+    if problem:
+        print(problem, file=sys.stderr)
         return 2
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     try:
-        module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
-        return int(module.main(rest) or 0)
-    except UserError as error:
-        print(f"dc-nmt {name}: error: {error}", file=sys.stderr)
-        return 1
+        return _run(name, rest)
     except BrokenPipeError:  # the reader of a pipe (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        sentence = explained(error)
+        if sentence is None or debugging():
+            raise
+        print(f"dc-nmt {name}: error: {sentence}", file=sys.stderr)
+        return 1
     finally:
         logging.disable(logging.NOTSET)
 

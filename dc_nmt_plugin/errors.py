@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 
 
@@ -37,8 +38,17 @@ def choice_problem(flag: str, value: object, choices: Iterable[str]) -> str | No
     return f"{flag}: {value!r} is not one of {', '.join(valid)}.{hint}"
 
 
-def install_excepthook() -> None:
-    """Let an uncaught :class:`UserError` end the program with its sentence, not a traceback."""
+def debugging() -> bool:
+    """Whether ``DC_NMT_DEBUG`` asks for the traceback of every failure."""
+    return os.environ.get("DC_NMT_DEBUG", "0") not in ("", "0")
+
+
+def install_excepthook(explain: Callable[[BaseException], str | None]) -> None:
+    """Let a failure that can be explained end the program with a sentence, not a traceback.
+
+    Args:
+        explain: exception → sentence, or None
+    """
     previous = sys.excepthook
     if getattr(previous, "_prints_user_errors", False):
         return
@@ -46,10 +56,11 @@ def install_excepthook() -> None:
     def hook(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        if isinstance(error, UserError):
-            print(f"error: {error}", file=sys.stderr)
-        else:
+        sentence = explain(error)
+        if sentence is None or debugging():
             previous(kind, error, traceback)
+        if sentence is not None:
+            print(f"error: {sentence}", file=sys.stderr)
 
     hook._prints_user_errors = True  # type: ignore[attr-defined]
     sys.excepthook = hook

@@ -20,6 +20,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         UserError: the folder cannot be created or written.
     """
     target = Path(path)
+    if target.is_dir():
+        raise UserError(f"cannot write {target}: it is a folder")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

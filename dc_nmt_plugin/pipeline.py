@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import UserError
+from .files import replacing
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
 STOPPED = "stopped; the same command continues where it stopped"
@@ -229,7 +230,8 @@ def read_stamp(path: Path) -> str | None:
 
 
 def write_stamp(path: Path, stamp: str) -> None:
-    path.write_text(f"{stamp}\n", "utf-8")
+    with replacing(path) as temporary:  # half a stamp would be that of other settings
+        temporary.write_text(f"{stamp}\n", "utf-8")
 
 
 def digest(words: Iterable[object]) -> str:

@@ -3,7 +3,10 @@
 from . import compat
 from .checkpoints.guard import guard
 from .errors import install_excepthook
+from .gate.explanations import explained
+from .gate.install import install
 
-install_excepthook()
+install_excepthook(explained)
 compat.apply()
 guard()
+install()

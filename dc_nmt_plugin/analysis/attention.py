@@ -57,8 +57,6 @@ class AttentionSpans(Analysis):
     """Distance and entropy by head and layer."""
 
     name = "attention"
-    title = "mean distance and entropy of attention, by head and layer"
-    source = "thesis, section 3.5.3, Figs 3.8-3.12"
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
@@ -177,7 +175,8 @@ class SpanSums:
                 "entropies": entropies,
             }
             if self.of != "source":
-                distances = (distance / mass).tolist()
+                # a head that looks at nothing before the query spans no distance
+                distances = (distance / mass.clamp(min=1e-30)).tolist()
                 row |= {"distance": sum(distances) / len(distances), "distances": distances}
             layers.append(row)
         return {"of": self.of, "keys": self.keys, "layers": layers}

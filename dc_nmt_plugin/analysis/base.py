@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from ..errors import UserError
 from .loop import Collector, force
+from .names import ABOUT
 from .subject import Subject
 
 Results = dict[str, dict[str, Any]]
@@ -37,9 +38,9 @@ class Report:
         args: the command's options, those of :meth:`options` among them
 
     Attributes:
-        name: on the command line
-        title: one line for lists and pages
-        source: the paper and the figure that it draws
+        name: on the command line, one of ABOUT
+        title: one line for lists and pages, from ABOUT
+        source: the paper and the figure that it draws, from ABOUT
         size: of the figure, inches
     """
 
@@ -47,6 +48,10 @@ class Report:
     title: ClassVar[str]
     source: ClassVar[str]
     size: tuple[float, float] = (6.4, 4.0)
+
+    def __init_subclass__(cls) -> None:
+        if "name" in vars(cls):
+            cls.title, cls.source = ABOUT[cls.name]
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args

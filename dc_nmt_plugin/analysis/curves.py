@@ -28,8 +28,6 @@ class Curves(Report):
     """What runs logged while they were trained; needs no model."""
 
     name = "curves"
-    title = "learning curves: losses, BLEU and diagnostics"
-    source = "logs of fairseq-train --log-format json"
     size = (10.0, 3.4)
 
     @staticmethod

@@ -57,8 +57,6 @@ class Dependency(Analysis):
     """Divergence of the main decoder from itself without fusion, on its own translations."""
 
     name = "dependency"
-    title = "dependency on the fusion with auxiliary decoders: by model, layer and word"
-    source = "thesis, eqs (4.4)-(4.7), Figs 4.7 and 4.8"
     text = "greedy"
     size = (9.0, 6.0)
 

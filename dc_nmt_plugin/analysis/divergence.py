@@ -16,8 +16,6 @@ class ContextDivergence(Analysis):
     """Jensen-Shannon divergence of α_g and α_l, eqs (10)-(13)."""
 
     name = "divergence"
-    title = "divergence of global and local attention, by layer and kernel size"
-    source = "dual context, section 7.2, Fig. 4; thesis, Fig. 5.4"
     size = (8.0, 3.6)
 
     def missing(self, subject: Subject) -> str | None:

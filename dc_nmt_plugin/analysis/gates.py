@@ -28,8 +28,6 @@ class Gates(Analysis):
     """Mean λ_Q and λ_K by layer and side."""
 
     name = "gates"
-    title = "mean gates λ_Q, λ_K by layer, side and context"
-    source = "context-aware, Figs 2 and 3"
 
     def missing(self, subject: Subject) -> str | None:
         """It takes context-aware self-attention."""

@@ -43,8 +43,6 @@ class LengthGains(Analysis):
     """BLEU of the model's own translations, by length of the source."""
 
     name = "lengths"
-    title = "BLEU and gain over the first run, by ten groups of source length"
-    source = "context-aware, Fig. 5; thesis, section 3.5.1, Fig. 3.6"
     size = (8.0, 5.6)
 
     @staticmethod

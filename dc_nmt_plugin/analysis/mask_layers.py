@@ -14,6 +14,7 @@ from ..errors import UserError
 from ..evaluation.metrics import METRICS, Metric
 from ..files import replacing
 from ..tasks.translation import JointTranslationTask
+from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import detokenize
 from .subset_translation import SubsetTranslation
@@ -77,7 +78,7 @@ class SubsetScore:
             raise UserError(
                 "--tokenizer: detokenised text needs a raw --reference to compare with."
             )
-        self._lang: str = translation.task.cfg.target_lang
+        self._lang = language(translation.task.cfg.target_lang)
         self._tokenizer: str | None = None
         if references:
             self._tokenizer = tokenizer or "none"

@@ -23,8 +23,6 @@ class Matrix(Analysis):
     """Weights of chosen attentions for one sentence."""
 
     name = "matrix"
-    title = "attention matrices of any attention, for one sentence"
-    source = "residual decoder, Fig. 3"
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:

@@ -26,8 +26,6 @@ class PartsOfSpeech(Analysis):
     """Mean gates of words by their part of speech."""
 
     name = "parts-of-speech"
-    title = "mean gates λ_Q, λ_K by part of speech"
-    source = "context-aware, Fig. 4"
     size = (8.0, 4.0)
 
     @staticmethod

@@ -57,8 +57,6 @@ class PreviousWords(Analysis):
     """Share of predictions whose greatest weight lies at each relative position."""
 
     name = "previous-words"
-    title = "attention to earlier target words: share of relative positions"
-    source = "residual decoder, section 8.1, Fig. 2"
     size = (7.0, 4.0)
 
     def __init__(self, args: argparse.Namespace) -> None:

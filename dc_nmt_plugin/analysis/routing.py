@@ -26,8 +26,6 @@ class Routing(Analysis):
     """Entropy of Λ by length, share of zero weights, size of the two parts."""
 
     name = "routing"
-    title = "routing: entropy of the head weights Λ by length, zero weights, parts Ω↕ and Ω↔"
-    source = "cross aggregation, eqs (8)-(14), section 4.2"
     size = (10.0, 3.4)
 
     @staticmethod

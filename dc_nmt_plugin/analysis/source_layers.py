@@ -21,8 +21,6 @@ class SourceLayers(Analysis):
     """Shares of the source layers, and BLEU with each of them masked."""
 
     name = "source-layers"
-    title = "source layers: their shares, and BLEU with each of them masked"
-    source = "thesis, section 3.5.4, Table 3.5"
     size = (9.0, 3.6)
 
     @staticmethod

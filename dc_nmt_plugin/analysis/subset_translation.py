@@ -17,6 +17,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from .. import registration as registration
 from ..errors import UserError
+from ..gate.data import check_data
 
 # not of use where hypotheses are scored: refused rather than ignored
 _UNUSED = (
@@ -52,6 +53,7 @@ class SubsetTranslation:
                 raise UserError(f"{flag}: fairseq-generate has it, this command has not.")
         parser = options.get_generation_parser()
         args = options.parse_args_and_arch(parser, ["--remove-bpe=subword_nmt", *flags])
+        check_data(vars(args), {args.gen_subset: "--gen-subset"})
         with _without_warnings():
             self._cfg = cfg = convert_namespace_to_omegaconf(args)
         if cfg.common_eval.path is None:

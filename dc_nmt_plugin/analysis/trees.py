@@ -26,8 +26,6 @@ class Trees(Analysis):
     """Trees of Algorithm 1, and ParsEval against given ones."""
 
     name = "trees"
-    title = "binary trees from the attention to earlier words (Algorithm 1), and ParsEval"
-    source = "residual decoder, section 8.2, Fig. 4"
     size = (8.0, 4.0)
 
     def __init__(self, args: argparse.Namespace) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 
+from . import MODES
 from .measure import Ratio, interleave, peak_memory, ratio
 from .subjects import Sample, Setting, decoding_step, training_step
 
-MODES = {"train": training_step, "decode": decoding_step}
+STEPS = dict(zip(MODES, (training_step, decoding_step), strict=True))
 CONTROL = "control"
 
 
@@ -44,7 +45,7 @@ def compare(
         with_memory: measure peak memory too
         progress: called with the number of a round and of all rounds
     """
-    make = MODES[mode]
+    make = STEPS[mode]
     like = archs[0]
     names = {against: against, CONTROL: against}
     names |= {name: name for name in archs if name != against}

@@ -19,7 +19,8 @@ from sacrebleu.metrics import BLEU
 
 from ..errors import UserError
 from ..models.presets import architectures
-from .subjects import STOCK, stock_settings
+from . import STOCK
+from .subjects import stock_settings
 
 
 @dataclass

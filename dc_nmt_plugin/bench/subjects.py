@@ -21,8 +21,8 @@ from ..models.options import defaults, read_config
 from ..models.presets import MODELS, Architecture, architectures
 from ..models.transformer.config import TransformerConfig
 from ..papers.run import model_flags
+from . import STOCK
 
-STOCK = "stock"
 LABEL_SMOOTHING = 0.1
 CLIP_NORM = 1.0
 Sample = dict[str, Any]

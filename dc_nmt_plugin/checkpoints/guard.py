@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-from collections.abc import Callable
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from ..errors import UserError
-from .loading import check_checkpoint_file, unreadable
+from .literals import check_configuration, evaluate_plainly
+from .loading import LAST, check_checkpoint_file, newest_readable, unreadable
 
 _guarded = False
 
@@ -22,7 +25,9 @@ def guard() -> None:
     if _guarded:
         return
     _guarded = True
+    evaluate_plainly()
     _load_checkpoints_safely()
+    _unpack_inside()
     _explain_failed_resumption()
     _save_checkpoints_atomically()
 
@@ -37,11 +42,16 @@ def _load_checkpoints_safely() -> None:
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
         check_checkpoint_file(path)
         try:
-            return stock(path, *args, **kwargs)
+            with _safe_loader():
+                state = stock(path, *args, **kwargs)
+        except UserError:
+            raise
         except (KeyError, AttributeError, TypeError) as error:
             raise UserError(f"{path}: is not a fairseq checkpoint ({error!r}).") from error
         except Exception as error:
             raise unreadable(path, error) from error
+        check_configuration(path, state)
+        return state
 
     stock_ensemble: Callable[..., Any] = checkpoint_utils.load_model_ensemble_and_task
 
@@ -51,19 +61,63 @@ def _load_checkpoints_safely() -> None:
             return stock_ensemble(*args, **kwargs)
         except OSError as error:  # a missing file, which fairseq's message names
             raise UserError(f"--path: {error}.") from error
+        except RuntimeError as error:
+            lines = [line.strip() for line in str(error).splitlines()]
+            if not lines or not lines[0].startswith("Error(s) in loading state_dict"):
+                raise
+            raise UserError(
+                "--path: the parameters are of another model than the settings say, those of "
+                f"--model-overrides included ({lines[min(1, len(lines) - 1)][:200]})."
+            ) from error
 
     checkpoint_utils.load_checkpoint_to_cpu = load_checkpoint_to_cpu
     checkpoint_utils.load_model_ensemble_and_task = load_model_ensemble_and_task
 
 
+@contextmanager
+def _safe_loader() -> Iterator[None]:
+    """fairseq's ``torch.load`` is safe by torch's default, which a variable turns off: not here."""
+    unsafe = os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
+    try:
+        yield
+    finally:
+        if unsafe is not None:
+            os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = unsafe
+
+
+def _unpack_inside() -> None:
+    """``from_pretrained`` unpacks archives: no member may leave their folder, none is a device."""
+    from fairseq import file_utils
+
+    stock: Callable[..., Any] = file_utils.load_archive_file
+
+    @functools.wraps(stock)
+    def load_archive_file(archive_file: str) -> Any:
+        before = tarfile.TarFile.__dict__.get("extraction_filter")
+        tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
+        try:
+            return stock(archive_file)
+        except tarfile.TarError as error:
+            raise UserError(f"{archive_file}: cannot be unpacked safely ({error}).") from error
+        finally:
+            if before is None:
+                del tarfile.TarFile.extraction_filter
+            else:
+                tarfile.TarFile.extraction_filter = before
+
+    file_utils.load_archive_file = load_archive_file
+
+
 def _explain_failed_resumption() -> None:
-    """Say in one sentence why a training cannot continue from a checkpoint."""
+    """Continue from the newest checkpoint that can be read; say in one sentence why none can."""
     from fairseq.trainer import Trainer
 
     stock: Callable[..., Any] = Trainer.load_checkpoint
 
     @functools.wraps(stock)
     def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
+        if os.path.basename(filename) == LAST and os.path.isfile(filename):
+            filename = newest_readable(filename)
         try:
             return stock(self, filename, *args, **kwargs)
         except UserError:

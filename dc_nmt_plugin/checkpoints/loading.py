@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..compat import allow_fairseq_checkpoints
 from ..errors import UserError
+from .literals import check_configuration
+
+LAST = "checkpoint_last.pt"
+
+logger = logging.getLogger(__name__)
+
+
+class UnreadableCheckpoint(UserError):
+    """A file that is there and is no whole checkpoint of fairseq's."""
 
 
 def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
@@ -19,7 +30,8 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         mmap: read tensors only when they are used
 
     Raises:
-        UserError: missing, empty, truncated, or not a fairseq checkpoint
+        UserError: missing, empty, truncated, not a fairseq checkpoint, or with a program in its
+            configuration
     """
     allow_fairseq_checkpoints()
     check_checkpoint_file(path)
@@ -28,7 +40,8 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
     except Exception as error:
         raise unreadable(path, error) from error
     if not isinstance(state, dict) or "model" not in state:
-        raise UserError(f"{path}: is not a fairseq checkpoint (it has no 'model').")
+        raise UnreadableCheckpoint(f"{path}: is not a fairseq checkpoint (it has no 'model').")
+    check_configuration(path, state)
     return state
 
 
@@ -40,7 +53,7 @@ def check_checkpoint_file(path: str) -> None:
     if not os.path.isfile(path):
         raise UserError(f"{path}: no such checkpoint.")
     if os.path.getsize(path) == 0:
-        raise UserError(f"{path}: is empty, not a checkpoint.")
+        raise UnreadableCheckpoint(f"{path}: is empty, not a checkpoint.")
 
 
 def checkpoint_architecture(path: str) -> str | None:
@@ -58,10 +71,31 @@ def checkpoint_architecture(path: str) -> str | None:
     return model.get("_name") if hasattr(model, "get") else getattr(model, "_name", None)
 
 
-def unreadable(path: str, error: Exception) -> UserError:
+def newest_readable(path: str) -> str:
+    """`path`, or where it cannot be read, the newest checkpoint beside it that can, with a warning.
+
+    Raises:
+        UserError: neither `path` nor any other checkpoint of its folder can be read
+    """
+    try:
+        load_checkpoint(path, mmap=True)
+        return path
+    except UnreadableCheckpoint as error:
+        others = [str(other) for other in Path(path).parent.glob("checkpoint*.pt")]
+        for other in sorted(others, key=os.path.getmtime, reverse=True):
+            try:
+                load_checkpoint(other, mmap=True)
+            except UserError:
+                continue
+            logger.warning(f"{error} Continuing from {other}, the newest one that can be read.")
+            return other
+        raise
+
+
+def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
     """What to tell of a file that torch could not read."""
     reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-    return UserError(
+    return UnreadableCheckpoint(
         f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq "
         f"({reason[:200]})."
     )

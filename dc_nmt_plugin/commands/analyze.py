@@ -7,31 +7,39 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..analysis.base import Analysis, Report, Results, measure
-from ..analysis.curves import Curves
 from ..analysis.figure import FORMATS, check_name, new_figure, save
-from ..analysis.page import analyse_all, write_page
-from ..analysis.registry import ANALYSES
-from ..analysis.subject import Subject, find, labels
+from ..analysis.names import ABOUT
 from ..errors import UserError, choice_problem
 from ..table import format_table
+from .parser import Parser
+
+if TYPE_CHECKING:
+    from ..analysis.base import Analysis, Report, Results
+    from ..analysis.subject import Subject
 
 ALL = "all"
 
 
 def main(argv: Sequence[str]) -> int:
     """Analyse, print, draw."""
-    what = argv[0] if argv else "--help"
+    if not argv:
+        print(overview(), file=sys.stderr)
+        return 2
+    what = argv[0]
     if what in ("-h", "--help"):
         print(overview())
-        return 0
-    problem = choice_problem("dc-nmt analyze", what, [*ANALYSES, ALL])
+        raise SystemExit(0)
+    problem = choice_problem("dc-nmt analyze", what, [*ABOUT, ALL])
     if problem:
         raise UserError(problem)
     if what == ALL:
         return _all(argv[1:])
+
+    from ..analysis.base import Analysis
+    from ..analysis.registry import ANALYSES
+
     kind = ANALYSES[what]
     args, flags = _parse(kind, argv[1:])
     report = kind(args)
@@ -63,6 +71,9 @@ def _measure(
     analysis: Analysis, args: argparse.Namespace, flags: list[str], timings: list[dict[str, Any]]
 ) -> tuple[Results, int]:
     """Results of every run, and the number of sentences; with --timing also the times."""
+    from ..analysis.base import measure
+    from ..analysis.subject import Subject, find
+
     results: Results = {}
     sentences = 0
     for place in find(args.runs, args.data, args.names):
@@ -75,6 +86,9 @@ def _measure(
 
 
 def _curves(report: Report, args: argparse.Namespace, flags: list[str]) -> Results:
+    from ..analysis.curves import Curves
+    from ..analysis.subject import labels
+
     if flags:
         raise UserError(f"{flags[0]}: {report.name} has no such option.")
     assert isinstance(report, Curves)
@@ -84,10 +98,10 @@ def _curves(report: Report, args: argparse.Namespace, flags: list[str]) -> Resul
 
 def overview() -> str:
     """The text of ``dc-nmt analyze --help``."""
-    width = max(map(len, ANALYSES)) + 2
+    width = max(map(len, ABOUT)) + 2
     lines = ["usage: dc-nmt analyze WHAT RUN [RUN …] [options]", "", "WHAT is one of"]
-    for name, kind in ANALYSES.items():
-        lines += [f"  {name:<{width}}{kind.title}", f"  {'':<{width}}  {kind.source}"]
+    for name, (title, source) in ABOUT.items():
+        lines += [f"  {name:<{width}}{title}", f"  {'':<{width}}  {source}"]
     lines += [f"  {ALL:<{width}}one page with all that applies (--html FOLDER)", ""]
     lines += ["RUN is a run's folder, as recipes leave it, or a checkpoint with --data."]
     return "\n".join([*lines, "dc-nmt analyze WHAT --help tells the options of one of them."])
@@ -127,8 +141,10 @@ def model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    from ..analysis.base import Analysis
+
     of_model = issubclass(kind, Analysis)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"dc-nmt analyze {kind.name}",
         usage=f"dc-nmt analyze {kind.name} RUN [RUN …] [options]"
         + (" [flags of fairseq-generate]" if of_model else ""),
@@ -165,7 +181,7 @@ def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace,
 
 def _all(argv: Sequence[str]) -> int:
     """``dc-nmt analyze all``: one page."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt analyze all",
         usage="dc-nmt analyze all RUN [RUN …] --html FOLDER [options] [flags of fairseq-generate]",
         description="Every analysis that applies to the models, on one page with its figures.",
@@ -186,6 +202,10 @@ def _all(argv: Sequence[str]) -> int:
     parser.add_argument("--reference", nargs="+", type=Path, help="for source-layers and lengths")
     parser.add_argument("--index", type=int, metavar="N", help="sentence that is shown, from 1")
     args, flags = parser.parse_known_args(list(argv))
+
+    from ..analysis.page import analyse_all, write_page
+    from ..analysis.subject import find
+
     places = find(args.runs, args.data, args.names)
     sections = analyse_all(places, args, flags, _step)
     if not any(section.results for section in sections):
@@ -200,8 +220,8 @@ def _all(argv: Sequence[str]) -> int:
     done = [section.report.name for section in sections if section.results]
     print(f"{page}: {', '.join(done)}")
     for section in sections:
-        for why in section.left_out:
-            print(f"left out: {section.report.name}: {why}")
+        if not section.results:
+            print(f"left out: {section.report.name}: {section.left_out[0]}")
     return 0
 
 

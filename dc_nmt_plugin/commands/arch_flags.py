@@ -1,34 +1,75 @@
-"""``dc-nmt arch-flags``: which task and criterion belong to an architecture."""
+"""``dc-nmt arch-flags``: every architecture; of one, all its flags and how it is trained."""
 
 from __future__ import annotations
 
-import argparse
 import json
+import textwrap
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from ..errors import UserError, choice_problem
+from ..table import format_table
+from .parser import Parser
+from .user_dir import user_dir
+
+if TYPE_CHECKING:
+    from ..recipes.architecture import Description, Flag
+
+WIDTH = 100
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the flags of one architecture, or list all architectures."""
-    parser = argparse.ArgumentParser(prog="dc-nmt arch-flags", description=__doc__)
+    parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
     parser.add_argument("arch", nargs="?", help="an architecture; without it, all are listed")
+    parser.add_argument(
+        "--names", action="store_true",
+        help="print --arch, --task and --criterion alone, to put into a command",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(argv)
+    if args.names and not args.arch:
+        parser.error("--names goes with an architecture")
 
     from ..models.presets import architectures
+    from ..recipes.architecture import describe, one_line
 
-    known = architectures()
     if args.arch is None:
-        print(json.dumps(sorted(known)) if args.json else "\n".join(sorted(known)))
+        known = architectures()
+        rows = [(name, one_line(known[name])) for name in sorted(known)]
+        print(json.dumps(sorted(known)) if args.json else format_table(("--arch", "what"), rows))
         return 0
-    problem = choice_problem("architecture", args.arch, known)
-    if problem:
-        raise UserError(problem)
-    family = known[args.arch].family
-    flags = {"arch": args.arch, "task": family.task, "criterion": family.criterion}
+    found = describe(args.arch, user_dir())
     if args.json:
-        print(json.dumps(flags))
+        print(json.dumps({"arch": found.name, **asdict(found)}, indent=2))
+    elif args.names:
+        print(_names(found))
     else:
-        print(" ".join(f"--{name} {value}" for name, value in flags.items()))
+        print(_as_text(found))
     return 0
+
+
+def _names(found: Description) -> str:
+    return f"--arch {found.name} --task {found.task} --criterion {found.criterion}"
+
+
+def _as_text(found: Description) -> str:
+    return "\n\n".join(
+        [
+            f"{found.name}: {found.about}\n({found.cites})",
+            _names(found),
+            "\n".join(line for flag in found.flags for line in _lines(flag)),
+            textwrap.fill(f"Where the paper's values come from: {found.source}", WIDTH),
+            f"On one GPU, with the paper's schedule:\n\n{found.command}",
+        ]
+    )
+
+
+def _lines(flag: Flag) -> list[str]:
+    published = f", in the paper {flag.paper}" if flag.paper else ""
+    about = f"{flag.about}. {flag.choices}; default {flag.default or 'none'}{published}"
+    indent = " " * 6
+    return [
+        f"  {flag.name} {flag.here}".rstrip(),
+        textwrap.fill(about, WIDTH, initial_indent=indent, subsequent_indent=indent),
+    ]

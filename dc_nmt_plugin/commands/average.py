@@ -11,16 +11,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from ..checkpoints.averaging import average_checkpoints, find_checkpoints
 from ..errors import UserError
 from ..files import replacing
+from .parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt average``."""
-    parser = argparse.ArgumentParser(prog="dc-nmt average", description=__doc__)
+    parser = Parser(prog="dc-nmt average", description=__doc__)
     inputs = parser.add_mutually_exclusive_group(required=True)
     inputs.add_argument("--inputs", nargs="+", type=Path, metavar="FILE")
     inputs.add_argument("--dir", type=Path, help="a fairseq --save-dir")
@@ -40,6 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--{(chosen or ['kind'])[0]} goes with --dir, not with --inputs")
     if args.kind and args.last is None:
         parser.error("--kind goes with --last")
+
+    import torch
+
+    from ..checkpoints.averaging import average_checkpoints, find_checkpoints
+
     paths = args.inputs or find_checkpoints(
         args.dir, last=args.last, best=args.best, updates=args.updates, kind=args.kind
     )

@@ -10,20 +10,23 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import torch
-
-from ..bench.comparison import MODES, compare, processor
-from ..bench.data import corpus_batches, random_batches, to_device
-from ..bench.measure import make_clock
-from ..bench.subjects import STOCK, Setting, stock_settings, subject
+from ..bench import MODES, STOCK
 from ..errors import UserError, choice_problem
-from ..models.presets import architectures
 from ..table import format_table
+from .parser import Parser
 
 
 def main(argv: Sequence[str]) -> int:
     """Measure and print."""
     args = _parse(argv)
+
+    import torch
+
+    from ..bench.comparison import compare, processor
+    from ..bench.data import corpus_batches, random_batches, to_device
+    from ..bench.measure import make_clock
+    from ..bench.subjects import Setting
+
     torch.set_num_threads(args.threads)
     setting = Setting(args.device, args.precision, args.beam, args.length)
     if args.data:
@@ -66,7 +69,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt bench",
         usage="dc-nmt bench ARCH [ARCH ...] [options] [flags of the model]",
         description=__doc__,
@@ -101,6 +104,20 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print JSON")
     args, words = parser.parse_known_args(list(argv))
     args.arch = [shlex.join([*shlex.split(name), *words]) for name in args.arch]
+    _check(args)
+    return args
+
+
+def _check(args: argparse.Namespace) -> None:
+    """
+    Raises:
+        UserError: listing what is wrong
+    """
+    import torch
+
+    from ..bench.subjects import stock_settings
+    from ..models.presets import architectures
+
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
     if args.against.split()[0] not in architectures():
         problem = choice_problem("--against", args.against, [STOCK, *architectures()])
@@ -118,10 +135,11 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         raise UserError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
         stock_settings(args.arch[0])  # tells early that there is none of that size
-    return args
 
 
 def _language_model_problem(name: str) -> str | None:
+    from ..bench.subjects import subject
+
     if subject(name).family.task != "language_modeling":
         return None
     return f"{name}: is a language model; bench times translation models only."

@@ -25,7 +25,7 @@ from ..evaluation.generated import read_pieces
 from ..evaluation.metrics import Metric, find_metrics
 from ..evaluation.published_tests import TTest, sampled_tests, t_tests
 from ..evaluation.results import RESULT
-from ..evaluation.runs import Run
+from ..evaluation.run import Run
 from ..evaluation.significance import (
     RESAMPLES,
     Comparison,
@@ -37,7 +37,9 @@ from ..evaluation.systems import PlainTextOptions, System, default_metric, load_
 from ..evaluation.text_checks import UNSPACED
 from ..files import replacing
 from ..table import format_table, latex_table
+from ..text.languages import language
 from ..text.tokenizers import TOKENIZERS
+from .parser import Parser
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Report:
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt compare",
         description="Compare systems with a baseline: scores, differences, paired bootstrap "
         f"({RESAMPLES:,} full-size resamples, sacreBLEU's test), scores by source length.",
@@ -80,8 +82,10 @@ def parser() -> argparse.ArgumentParser:
         "--subwords", action="store_true",
         help="lengths in subword tokens, as the first run's model read its source (the thesis's)",
     )  # fmt: skip
-    parser.add_argument("--source-lang", metavar="LANG", help="zh and ja count characters")
-    parser.add_argument("--target-lang", metavar="LANG")
+    parser.add_argument(
+        "--source-lang", type=language, metavar="LANG", help="zh and ja count characters"
+    )
+    parser.add_argument("--target-lang", type=language, metavar="LANG")
     parser.add_argument("--tokenizer", choices=TOKENIZERS)
     parser.add_argument("--tokenized", action="store_true", help="plain text files are tokenised")
     parser.add_argument(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..text.corpus.codes import LANGUAGES
 from ..text.corpus.generate import make_corpus, write_corpus
+from .parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt corpus``: make the embedded parallel corpus."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt corpus",
         description="Make a parallel corpus offline from CLDR data and numbers in words: "
         "dates, times, durations, prices, measures, names of countries and languages.",

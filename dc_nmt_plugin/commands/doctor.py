@@ -6,12 +6,12 @@ processes of their own: the report also comes where one of them is missing, brok
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..environment.checks import Check, report
+from .parser import Parser
 
 
 def status(check: Check) -> str:
@@ -22,9 +22,7 @@ def status(check: Check) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the report; 1 where something required is broken, else 0."""
-    parser = argparse.ArgumentParser(
-        prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     arguments = parser.parse_args(argv)
     checks = report()

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..pipeline import Pipeline, stoppable
-from .recipe_options import Parser, add_common, add_run, values_of
+from .recipe_options import RecipeParser, add_common, add_run, values_of
 
 if TYPE_CHECKING:
     from ..recipes.options import RunOptions
 
 
-def parser() -> Parser:
+def parser() -> RecipeParser:
     """The command's options."""
-    parser = Parser(
+    parser = RecipeParser(
         prog="dc-nmt evaluate",
         usage="dc-nmt evaluate TASK ARCH [options] [-- fairseq-generate flags]",
         description="Average a run's checkpoints, translate the test set as its paper did, and "

@@ -8,24 +8,18 @@ same, and the model has the plain Transformer's parameters. Where everything els
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from ..checkpoints.averaging import average_checkpoints, find_checkpoints
-from ..checkpoints.loading import load_checkpoint
 from ..errors import UserError
 from ..files import replacing
-from ..models.transformer.convert import to_ctranslate2
-from ..models.transformer.export import count_parameters, drop_auxiliary, to_stock
+from .parser import Parser
 
 
 def main(argv: Sequence[str]) -> int:
     """Write the checkpoint."""
-    parser = argparse.ArgumentParser(prog="dc-nmt export", description=__doc__)
+    parser = Parser(prog="dc-nmt export", description=__doc__)
     parser.add_argument("--input", required=True, type=Path, help="a checkpoint, or a --save-dir")
     parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="or a folder")
     parser.add_argument(
@@ -47,6 +41,12 @@ def main(argv: Sequence[str]) -> int:
         parser.error("--ctranslate2 and --data go together")
     if args.quantization and not args.ctranslate2:
         parser.error("--quantization goes with --ctranslate2")
+
+    import torch
+
+    from ..models.transformer.convert import to_ctranslate2
+    from ..models.transformer.export import count_parameters, drop_auxiliary, to_stock
+
     state = _load(args.input, args.average)
     name = str(args.input)
     drop_auxiliary(state, name)
@@ -67,6 +67,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _load(path: Path, average: str | None) -> dict[str, Any]:
+    from ..checkpoints.averaging import average_checkpoints, find_checkpoints
+    from ..checkpoints.loading import load_checkpoint
+
     if average is None:
         if path.is_dir():
             raise UserError(f"--input {path}: is a folder; name a checkpoint, or give --average")

@@ -6,15 +6,12 @@ rarely long, so a model is shown consecutive source sentences joined and cut to 
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 
-import torch
-
-from ..analysis.head_weights import trained, untrained
 from ..errors import UserError
 from ..table import format_table
+from .parser import Parser
 
 LENGTHS = (10, 30, 100)
 
@@ -25,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         UserError: the model has no cross aggregation, or the data are too short
     """
-    parser = argparse.ArgumentParser(prog="dc-nmt head-weights", description=__doc__)
+    parser = Parser(prog="dc-nmt head-weights", description=__doc__)
     parser.add_argument("--path", metavar="CHECKPOINT", help="a trained model; default: untrained")
     parser.add_argument("--data", metavar="DATA", help="folder made by fairseq-preprocess")
     parser.add_argument("--subset", default="test", help="subset of --data (default: test)")
@@ -36,6 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise UserError(f"--lengths: {min(args.lengths)} is not at least 2")
     if (args.path is None) != (args.data is None):
         raise UserError("--path and --data go together")
+
+    import torch
+
+    from ..analysis.head_weights import trained, untrained
+
     torch.manual_seed(1)
     rows = (
         untrained(args.lengths)

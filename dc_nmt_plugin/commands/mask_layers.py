@@ -13,18 +13,24 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..analysis.mask_layers import MaskedLayer, SubsetScore, masked, plot, read_layers
-from ..analysis.subset_translation import SubsetTranslation
 from ..errors import UserError
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
+from .parser import Parser
+
+if TYPE_CHECKING:
+    from ..analysis.mask_layers import MaskedLayer
 
 
 def main(argv: Sequence[str]) -> int:
     """Translate, score and print."""
     args, flags = _parse(argv)
+
+    from ..analysis.mask_layers import MaskedLayer, SubsetScore, masked, plot, read_layers
+    from ..analysis.subset_translation import SubsetTranslation
+
     translation = SubsetTranslation(["--task", "translation_dc_nmt", *flags])
     layers = read_layers(translation)
     score = SubsetScore(translation, args.reference or [], args.tokenizer)
@@ -49,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt mask-layers",
         usage="dc-nmt mask-layers DATA --path CHECKPOINT [options] [flags of fairseq-generate]",
         description=__doc__,

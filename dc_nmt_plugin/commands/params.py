@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError, choice_problem
-from ..models.count import breakdown
-from ..models.presets import architectures
-from ..papers.parameter_counts import CountRow, preset_row, published_items, published_rows
-from ..papers.run import model_flags
 from ..table import format_table
+from .parser import Parser
+
+if TYPE_CHECKING:
+    from ..papers.parameter_counts import CountRow
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the table; exit status 1 if a published number is not met."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt params",
         usage="dc-nmt params [ARCH ...] [options] [flags of the model]",
         description=__doc__,
@@ -30,6 +29,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--by-part", action="store_true", help="split one architecture's count")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args, words = parser.parse_known_args(list(argv))
+
+    from ..models.presets import architectures
+    from ..papers.parameter_counts import preset_row, published_items, published_rows
+    from ..papers.run import model_flags
 
     known = architectures()
     problems = [choice_problem("architecture", name, known) for name in args.arch]
@@ -54,6 +57,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _print_parts(archs: Mapping[str, Mapping[str, Any]], vocabulary: int, as_json: bool) -> int:
+    from ..models.count import breakdown
+
     parts = {arch: breakdown(arch, vocabulary, flags) for arch, flags in archs.items()}
     if as_json:
         print(json.dumps(parts, indent=2))

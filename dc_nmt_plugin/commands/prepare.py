@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..pipeline import Pipeline, stoppable
-from .recipe_options import Parser, add_common, add_text, values_of
+from .recipe_options import RecipeParser, add_common, add_text, values_of
 
 
-def parser() -> Parser:
+def parser() -> RecipeParser:
     """The command's options."""
-    parser = Parser(
+    parser = RecipeParser(
         prog="dc-nmt prepare",
         description="The text of a published task: fetched, verified, tokenised, split, cut by BPE "
         "and binarised.\nEvery step that is done is skipped the next time.",

@@ -8,23 +8,28 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.figure import FORMATS, check_name, new_figure, save
-from ..analysis.probing.classifier import SETTINGS, Setting, probe
-from ..analysis.probing.encoding import ENCODERS, SentenceEncoder
-from ..analysis.probing.report import Accuracies, draw, table
+from ..analysis.probing.settings import SETTINGS, Setting
 from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tasks_from_text
-from ..analysis.subject import Subject, find
 from ..errors import UserError, choice_problem
 from ..table import format_table
+from .parser import Parser
+
+if TYPE_CHECKING:
+    from ..analysis.probing.encoding import SentenceEncoder
+    from ..analysis.probing.report import Accuracies
 
 
 def main(argv: Sequence[str]) -> int:
     """Encode, train the classifiers, print and draw."""
     args, flags = _parse(argv)
+
+    from ..analysis.probing.encoding import ENCODERS, SentenceEncoder
+    from ..analysis.probing.report import draw, table
+    from ..analysis.subject import Subject, find
+
     only = [name.strip() for name in args.only.split(",") if name.strip()] if args.only else []
     problems = [problem for name in only if (problem := choice_problem("--only", name, TASKS))]
     if problems:
@@ -67,6 +72,11 @@ def main(argv: Sequence[str]) -> int:
 
 def _task(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
     """What each of the three encoders gives, and how often the most frequent class is right."""
+    import torch
+
+    from ..analysis.probing.classifier import probe
+    from ..analysis.probing.encoding import ENCODERS
+
     labels = torch.tensor(task.labels, device=encoder.device)
     found: dict[str, Any] = {"majority": task.majority}
     for name in ENCODERS:
@@ -99,7 +109,7 @@ def _setting(args: argparse.Namespace) -> Setting:
 
 
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt probe",
         usage="dc-nmt probe RUN [RUN …] (--tasks DIR | --from-text FILE) [options] [flags of "
         "fairseq-generate]",

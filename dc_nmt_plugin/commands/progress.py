@@ -6,7 +6,6 @@ speed: on a terminal as one line that is written over, elsewhere as a line every
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 from collections import deque
@@ -14,11 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..evaluation.progress import ProgressLine
+from .parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``fairseq-train … --log-format json 2>&1 | dc-nmt progress …``."""
-    parser = argparse.ArgumentParser(prog="dc-nmt progress", description=__doc__)
+    parser = Parser(prog="dc-nmt progress", description=__doc__)
     parser.add_argument("--name", required=True, help="what is being trained")
     parser.add_argument("--updates", required=True, type=int, help="how many there will be")
     parser.add_argument("--log", required=True, type=Path, help="file to append to")
@@ -28,10 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     tail: deque[str] = deque(maxlen=20)
     # fairseq-train receives the interrupt too and ends; what it still says belongs to the log.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with open(args.log, "a", encoding="utf-8") as log:
-        for text in sys.stdin:
-            log.write(text)
+    with open(args.log, "ab") as log:
+        for raw in sys.stdin.buffer:
+            log.write(raw)
             log.flush()
+            text = raw.decode("utf-8", "replace")
             tail.append(text)
             line.feed(text)
     line.close()

@@ -6,12 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..pipeline import Pipeline, stoppable
-from .recipe_options import Parser, names, number
+from .recipe_options import RecipeParser, names, number
+
+MEANING = """\
+What the scores mean (0-100, higher is better; on 500 sentences that no model has seen):
+  BLEU     share of the words and of their runs of two, three and four that the reference has too,
+           less where a translation is too short; made-up text like this one is easy
+  BLEU lc  the same without regard to capitals
+  chrF     the same for runs of up to six characters: it forgives a wrong ending
+  p        how often chance alone would bring such a difference; below 0.05 counts as a difference
+           of the systems, on this text and with this one training each"""
 
 
-def parser() -> Parser:
+def parser() -> RecipeParser:
     """The command's options."""
-    parser = Parser(
+    parser = RecipeParser(
         prog="dc-nmt quickstart",
         description="From nothing to trained, scored and compared models, on a corpus that is made "
         "on the spot.",
@@ -58,4 +67,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         pipeline.say(f"done; everything is in {plan.work}\n")
         report.main([str(run.result) for run, _ in plan.models])
+        print(f"\n{MEANING}")
     return 0

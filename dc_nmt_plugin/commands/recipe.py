@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from .recipe_options import Parser, add_text, number
+from .recipe_options import RecipeParser, add_text, number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -16,8 +16,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(args)
 
 
-def _parser() -> Parser:
-    parser = Parser(prog="dc-nmt recipe", description=__doc__)
+def _parser() -> RecipeParser:
+    parser = RecipeParser(prog="dc-nmt recipe", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("list", help="every task, with its published numbers")
     published = commands.add_parser("published", help="a task's published numbers, as Markdown")

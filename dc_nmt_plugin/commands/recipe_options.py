@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import UserError
+from .parser import Parser
 
 T = TypeVar("T")
 
 
-class Parser(argparse.ArgumentParser):
+class RecipeParser(Parser):
     """A parser whose complaints are one sentence, and that takes no abbreviations."""
 
     def __init__(self, **options: Any) -> None:
@@ -42,6 +44,13 @@ def number(least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def folder_name(text: str) -> str:
+    """The name of one folder, not a path to another."""
+    if not re.fullmatch(r"[\w.+=,-]+", text) or set(text) <= {"."}:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a folder")
+    return text
 
 
 def names(flag: str, text: str) -> list[str]:
@@ -99,7 +108,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "its own baseline; default: the recipe's choice for ARCH",
     )  # fmt: skip
     parser.add_argument("--seed", type=number(0), default=1, help="default 1")
-    parser.add_argument("--name", help="folder of the run; default ARCH-sSEED")
+    parser.add_argument("--name", type=folder_name, help="folder of the run; default ARCH-sSEED")
     parser.add_argument(
         "--average", type=number(0), metavar="N",
         help="how many of the last checkpoints are kept and averaged; 0: the best one alone",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..evaluation.side_by_side import format_side_by_side, read_named
+from .parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt report``: results side by side."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt report", description="Compare results written by dc-nmt score --json."
     )
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULT.json")

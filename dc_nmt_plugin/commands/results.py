@@ -12,12 +12,14 @@ from pathlib import Path
 from ..errors import UserError
 from ..evaluation.metrics import find_metrics
 from ..evaluation.published import why_not
+from ..evaluation.run import Run
 from ..evaluation.run_table import RunRow, RunTable
-from ..evaluation.runs import Run, collect, find_runs
+from ..evaluation.runs import collect, find_runs
 from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.significance import RESAMPLES
 from ..files import replacing
 from ..table import format_table, latex_table, markdown_table, number_cell
+from .parser import Parser
 
 STORED = "results.json"
 # metric → its column's heading, and its name below the table
@@ -31,7 +33,7 @@ BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt results",
         description="Finished runs in one table: parameters, speed, score, difference to the "
         "baseline and its significance, and the published numbers.",

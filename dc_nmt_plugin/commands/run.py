@@ -13,7 +13,7 @@ from ..pipeline import Pipeline, stoppable
 from .evaluate import evaluate
 from .prepare import prepare
 from .recipe_options import (
-    Parser,
+    RecipeParser,
     add_common,
     add_run,
     add_text,
@@ -32,9 +32,9 @@ class _Schedule(argparse.Action):
         args.schedule = (*args.schedule, str(self.const), str(value))
 
 
-def parser() -> Parser:
+def parser() -> RecipeParser:
     """The command's options."""
-    parser = Parser(
+    parser = RecipeParser(
         prog="dc-nmt run",
         usage="dc-nmt run TASK [ARCH …] [options] [fairseq-train flags]",
         description="A published task from the raw text to scored models: dc-nmt prepare, then "

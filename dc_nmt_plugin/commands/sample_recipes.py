@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..pipeline import Command, Pipeline, stoppable
-from .recipe_options import Parser, number
+from .recipe_options import RecipeParser, number
 
 # every recipe, each with another architecture
 SAMPLES = (
@@ -23,9 +23,9 @@ SAMPLES = (
 HEADER = ("task", "architecture", "prepare", "train", "evaluate", "the paper's line")
 
 
-def parser() -> Parser:
+def parser() -> RecipeParser:
     """The command's options."""
-    parser = Parser(
+    parser = RecipeParser(
         prog="dc-nmt sample-recipes",
         description="Run every recipe small, from files made up in its campaign's own format, "
         "without a network:\nprepare, train, evaluate; then a table of the seconds and of the "

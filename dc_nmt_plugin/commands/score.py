@@ -14,19 +14,21 @@ from ..errors import UserError
 from ..evaluation.comet import score_comet
 from ..evaluation.generated import read_generated
 from ..evaluation.logs import read_decoder, read_training_log
-from ..evaluation.metrics import GROUPS, METRICS, find_metrics, in_groups
+from ..evaluation.metrics import GROUPS, METRICS, check_names, find_metrics, in_groups
 from ..evaluation.results import UNNAMED, Result
 from ..evaluation.scores import score_metrics
 from ..evaluation.texts import TextFiles, load_texts
 from ..files import replacing, write_lines
 from ..table import format_table, latex_table
+from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import TOKENIZERS
+from .parser import Parser
 
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt score",
         description="Score the output of fairseq-generate, or plain text, with sacreBLEU.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -54,8 +56,8 @@ def parser() -> argparse.ArgumentParser:
         help="tokenised like the training text, without BPE; default: --reference by --tokenizer",
     )
     parser.add_argument("--source", type=Path, help="raw text, for dc-nmt report and compare")
-    parser.add_argument("--source-lang", metavar="LANG")
-    parser.add_argument("--target-lang", required=True, metavar="LANG")
+    parser.add_argument("--source-lang", type=language, metavar="LANG")
+    parser.add_argument("--target-lang", type=language, required=True, metavar="LANG")
     parser.add_argument(
         "--tokenizer",
         choices=TOKENIZERS,
@@ -149,6 +151,7 @@ def format_scores(result: Result, latex: bool = False) -> str:
 
 def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
     paper = find_metrics("--paper", args.paper)[0] if args.paper else None
+    check_names("--metrics", args.metrics or "")
     files = TextFiles(
         hypotheses=str(args.generated or args.hypothesis),
         kind="generated" if args.generated else "tokenized" if args.tokenized else "raw",

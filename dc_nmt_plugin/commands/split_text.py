@@ -8,7 +8,6 @@ in SentencePiece, and then every change between letters, digits and punctuation 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,18 +15,38 @@ from ..errors import UserError
 from ..files import write_lines
 from ..text.lines import read_lines
 from ..text.reversible import MARK, split_line
+from .parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt split-text``."""
-    parser = argparse.ArgumentParser(prog="dc-nmt split-text", description=__doc__)
+    parser = Parser(prog="dc-nmt split-text", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="same file names")
+    parser.add_argument(
+        "--mend", action="store_true",
+        help="read spaces for characters that some tools take for the end of a line",
+    )  # fmt: skip
     args = parser.parse_args(argv)
+    _check_names(args.files, args.out)
     for path in args.files:
-        lines = read_lines(path)
+        lines = read_lines(path, mend=args.mend)
         for number, line in enumerate(lines, start=1):
             if MARK in line:
                 raise UserError(f"{path}, line {number}: has {MARK!r}, the mark for a space")
         write_lines(args.out / path.name, [split_line(line) for line in lines])
     return 0
+
+
+def _check_names(files: Sequence[Path], out: Path) -> None:
+    """No file is written over another, nor over one that is read."""
+    seen: dict[str, Path] = {}
+    for path in files:
+        if path.name in seen:
+            raise UserError(
+                f"{seen[path.name]} and {path} would both become {out / path.name}: split them "
+                "into two folders"
+            )
+        seen[path.name] = path
+        if (out / path.name).resolve() == path.resolve():
+            raise UserError(f"--out {out}: {path} would be written over; choose another folder")

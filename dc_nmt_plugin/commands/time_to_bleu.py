@@ -6,22 +6,27 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from ..bench.comparison import processor
-from ..bench.learning import Subject, train_until
-from ..bench.measure import make_clock
-from ..bench.subjects import STOCK, stock_settings
+from ..bench import STOCK
 from ..errors import UserError, choice_problem
-from ..models.presets import architectures
 from ..table import format_table
+from .parser import Parser
+
+if TYPE_CHECKING:
+    from ..bench.learning import Subject
 
 
 def main(argv: Sequence[str]) -> int:
     """Train side by side and print."""
     args, flags = _parse(argv)
+
+    import torch
+
+    from ..bench.comparison import processor
+    from ..bench.learning import train_until
+    from ..bench.measure import make_clock
+
     torch.set_num_threads(args.threads)
     device = "cuda" if torch.cuda.is_available() and "--cpu" not in flags else "cpu"
     clock, clock_name = make_clock(device, args.threads)
@@ -51,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="dc-nmt time-to-bleu",
         description="Train architectures and a baseline side by side, an update of each in turn, "
         "and tell when each reaches a BLEU score on the validation set (greedy search, "
@@ -78,6 +83,18 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         flags = ours[ours.index("--") + 1 :]
         ours = ours[: ours.index("--")]
     args = parser.parse_args(ours)
+    _check(args, flags)
+    return args, flags
+
+
+def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
+    """
+    Raises:
+        UserError: listing what is wrong
+    """
+    from ..bench.subjects import stock_settings
+    from ..models.presets import architectures
+
     problems = [choice_problem("architecture", name, architectures()) for name in args.arch]
     problems.append(choice_problem("--against", args.against, [STOCK, *architectures()]))
     for name in ("every", "threads"):
@@ -91,7 +108,6 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         raise UserError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
         stock_settings(args.arch[0])  # tells early that there is none of that size
-    return args, flags
 
 
 def _progress(subject: Subject) -> None:

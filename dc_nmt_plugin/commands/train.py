@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..pipeline import Pipeline, start, stoppable
-from .recipe_options import Parser, add_common, add_run, add_training, values_of
+from .recipe_options import RecipeParser, add_common, add_run, add_training, values_of
 
 if TYPE_CHECKING:
     from ..recipes.options import RunOptions, TrainOptions
 
 
-def parser() -> Parser:
+def parser() -> RecipeParser:
     """The command's options."""
-    parser = Parser(
+    parser = RecipeParser(
         prog="dc-nmt train",
         description="Train an architecture on a prepared task with its paper's settings.\n"
         "All other flags go to fairseq-train, such as --fp16 --dropout 0.2.",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Sequence
+
+from .parser import Parser
 
 
 def user_dir() -> str:
@@ -15,7 +16,7 @@ def user_dir() -> str:
 
 def main(argv: Sequence[str]) -> int:
     """Print the path."""
-    parser = argparse.ArgumentParser(prog="dc-nmt user-dir", description=__doc__)
+    parser = Parser(prog="dc-nmt user-dir", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(argv)
     print(json.dumps({"user_dir": user_dir()}) if args.json else user_dir())

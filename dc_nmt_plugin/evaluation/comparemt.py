@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import html
 import io
 import shutil
 import tempfile
@@ -88,12 +89,18 @@ def write_report(
             f"compare-mt cannot be imported ({error}): pip install compare-mt six"
         ) from error
     names = list(systems)
-    outputs = [[line.split() for line in lines] for lines in systems.values()]
-    reference = [line.split() for line in references]
-    shown = [line.split() for line in source] if source is not None else None
+    # compare-mt writes words and names into the page as they are
+    labels = [html.escape(name) for name in names]
+    outputs = [_words(lines) for lines in systems.values()]
+    reference = _words(references)
+    shown = _words(source) if source is not None else None
     pairs = len(names) * (len(names) - 1) // 2
     progress(f"compare-mt's test, {resamples:,} half-size samples, {pairs} pairs")
+<<<<<<< HEAD
     with settings(reporters, names, seed), contextlib.redirect_stdout(io.StringIO()):
+=======
+    with _settings(reporters, labels, seed), contextlib.redirect_stdout(io.StringIO()):
+>>>>>>> main
         score = main.generate_score_report(
             reference, outputs, shown, bootstrap=resamples, title=TITLE,
             case_insensitive=lowercase,
@@ -108,6 +115,10 @@ def write_report(
         HalfSizeTest(names[left], names[right], wins[0], wins[1])
         for (left, right), wins in score.wins or ()
     ]
+
+
+def _words(lines: Sequence[str]) -> list[list[str]]:
+    return [html.escape(line, quote=False).split() for line in lines]
 
 
 def _analyses(

@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass
 
 from ..errors import UserError
-from ..text.lines import read_lines
+from ..text.lines import read_lines, read_log
 from ..text.pieces import remove_bpe
 
-HYPOTHESIS = re.compile(r"H-(\d+)\t\S+\t?(.*)")
+HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
 SOURCE = re.compile(r"S-(\d+)\t(.*)")
+LEFT_OUT = re.compile(r"([\d,]+) samples have invalid sizes and will be skipped")
 SPEED = re.compile(r"Translated ([\d,]+) sentences .* in ([\d.]+)s \(([\d.]+) sentences/s")
 
 
@@ -33,13 +34,24 @@ def read_generated(
     into the order of their numbers.
 
     Raises:
-        UserError: no hypotheses, or a sentence number is missing in between.
+        UserError: no hypotheses, a sentence number is missing, sentences were left out, or a
+            hypothesis's score is no number.
     """
     best: dict[int, str] = {}
     speed = None
-    for line in [*read_lines(path), *(read_lines(log) if log and os.path.getsize(log) else [])]:
+    for line in [*read_lines(path, mend=True), *(read_log(log) if log else [])]:
         if match := HYPOTHESIS.fullmatch(line):
-            best.setdefault(int(match[1]), remove_bpe(match[2]))
+            if match[2] == "nan":
+                raise UserError(
+                    f"{path}: the score of sentence {match[1]} (H-{match[1]}) is not a number: the "
+                    "model is broken, and so is its translation"
+                )
+            best.setdefault(int(match[1]), remove_bpe(match[3]))
+        elif match := LEFT_OUT.search(line):
+            raise UserError(
+                f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
+                "score of the others would not be one of this test set"
+            )
         elif match := SPEED.search(line):
             speed = float(match[3])
     if not best:
@@ -57,7 +69,7 @@ def read_pieces(path: str | os.PathLike[str]) -> list[str]:
         UserError: the file has none
     """
     found = {}
-    for line in read_lines(path):
+    for line in read_lines(path, mend=True):
         if match := SOURCE.fullmatch(line):
             found[int(match[1])] = match[2]
     if not found:

@@ -7,16 +7,18 @@ import os
 import re
 import statistics
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..text.lines import read_lines
+from ..text.lines import read_log
 
 ARCHITECTURE = re.compile(r"\barch='(\w+)'|'arch': '(\w+)'")
 DECODER = re.compile(r"'decode_with': '([^']+)'")
 WITHOUT_FUSION = "'no_aux_fusion': True"
 PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 STATISTICS = re.compile(r"\| (train_inner|train|valid) \| (\{.*\})$")
+SEARCH_FLAGS = ("beam", "lenpen", "length_penalty", "mask_source_layers", "no_aux_fusion")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
     """
     parameters, arch, updates, speeds = None, None, 0, []
     seconds = 0.0
-    for line in read_lines(path):
+    for line in read_log(path):
         if match := PARAMETERS.search(line):
             parameters = int(match[1].replace(",", ""))
         if arch is None and (match := ARCHITECTURE.search(line)):
@@ -74,9 +76,21 @@ def read_decoder(path: str | os.PathLike[str]) -> str | None:
 
     None for the main decoder as trained, or where the log does not tell.
     """
-    for line in read_lines(path) if os.path.getsize(path) else []:
+    for line in read_log(path):
         if match := DECODER.search(line):
             found = [match[1]] if match[1] != "main" else []
             found += ["without fusion"] if WITHOUT_FUSION in line else []
             return " ".join(found) or None
     return None
+
+
+def read_search(path: Path) -> dict[str, str]:
+    """Settings that decide what ``fairseq-generate`` did, from its log; none where it has none."""
+    if not path.is_file():
+        return {}
+    text = path.read_text("utf-8", errors="replace")
+    found = {}
+    for name in (*SEARCH_FLAGS, "decode_with", "gen_subset"):
+        if match := re.search(rf"'{name}': (?:'([^']*)'|([\w.+-]+))", text):
+            found[name] = match[2] or match[1] or "''"
+    return found

@@ -134,6 +134,18 @@ GROUPS = {
 }
 
 
+def check_names(flag: str, names: str) -> None:
+    """
+    Raises:
+        UserError: one of the names, separated by commas, is neither a metric nor a group
+    """
+    valid = [*METRICS, "comet", *GROUPS]
+    found = [name.strip() for name in names.split(",") if name.strip()]
+    problems = [choice_problem(flag, name, valid) for name in found]
+    if any(problems):
+        raise UserError("\n".join(problem for problem in problems if problem))
+
+
 def in_groups(names: str, target_lang: str, tokenized: bool, comet: bool) -> list[str]:
     """Names separated by commas, those of GROUPS replaced by their metrics; once each.
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..papers.register import read_register, task_named
 from ..papers.schema import Entry
+from .logs import SEARCH_FLAGS, read_search
+from .run import Run
 
 if TYPE_CHECKING:
     from ..papers.run import Run as Described
-    from .runs import Run
 
 NEAREST = 3
 # settings of a search that fairseq-generate writes into its log, under these names
-_SEARCH = ("beam", "lenpen", "length_penalty", "mask_source_layers", "no_aux_fusion")
 
 
 @dataclass(frozen=True)
@@ -48,23 +46,11 @@ def describe(run: Run) -> Described | None:
     words = [
         word
         for name, value in search.items()
-        if name in _SEARCH and value not in ("None", "False", "''")
+        if name in SEARCH_FLAGS and value not in ("None", "False", "''")
         for word in (f"--{name.replace('_', '-')}", *([] if value == "True" else [value]))
     ]
     words += ["--decode-with", search["decode_with"]] if "decode_with" in search else []
     return Described.of_commands(*task, run.command, words, subset=run.subset)
-
-
-def read_search(path: Path) -> dict[str, str]:
-    """Settings that decide what ``fairseq-generate`` did, from its log; none where it has none."""
-    if not path.is_file():
-        return {}
-    text = path.read_text("utf-8", errors="replace")
-    found = {}
-    for name in (*_SEARCH, "decode_with", "gen_subset"):
-        if match := re.search(rf"'{name}': (?:'([^']*)'|([\w.+-]+))", text):
-            found[name] = match[2] or match[1] or "''"
-    return found
 
 
 def published(run: Run, metric: str) -> Published:

@@ -15,6 +15,13 @@ RESULT = Path("score", "result.json")  # where recipes leave it in a run's folde
 UNNAMED = "model"  # a result's name where dc-nmt score was given none
 
 
+_NUMBERS = (
+    *("sentences", "parameters", "updates"),
+    *("train_tokens_per_second", "train_seconds", "decode_sentences_per_second"),
+)
+_TEXTS = ("name", "source_lang", "target_lang", "hypotheses", "reference", "source", "arch")
+
+
 @dataclass(frozen=True)
 class Result:
     """One trained and scored model: what a run's ``result.json`` holds.
@@ -51,6 +58,13 @@ class Result:
         if absent:
             raise UserError(f"{origin}: not a result of dc-nmt score, '{absent[0]}' is missing")
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        for name, value in known.items():
+            if name in _NUMBERS and not isinstance(value, (int, float, type(None))):
+                raise UserError(f"{origin}: '{name}' is {value!r:.60}, not a number")
+            if name in _TEXTS and not isinstance(value, (str, type(None))):
+                raise UserError(f"{origin}: '{name}' is {value!r:.60}, not text")
+        if not isinstance(known.get("scores", ()), (list, tuple)):
+            raise UserError(f"{origin}: 'scores' is not what dc-nmt score writes")
         scores = [MetricScore.from_json(score, origin) for score in known.get("scores", ())]
         listed = {score.metric for score in scores}
         scores += [score for score in _named_scores(values) if score.metric not in listed]
@@ -91,7 +105,7 @@ def read_result(path: Path) -> Result:
         values = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON: {error}") from error
     result = Result.from_json(values, path)
     return replace(

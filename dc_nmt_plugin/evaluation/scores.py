@@ -36,7 +36,10 @@ class MetricScore:
     def from_json(cls, values: Any, origin: object) -> MetricScore:
         """Raises UserError where `values` is not what :meth:`to_json` made."""
         try:
-            return cls(**{f.name: values[f.name] for f in fields(cls)})
+            found = cls(**{f.name: values[f.name] for f in fields(cls)})
+            if not isinstance(found.score, (int, float)) or not isinstance(found.metric, str):
+                raise TypeError
+            return found
         except (KeyError, TypeError):
             raise UserError(f"{origin}: 'scores' is not what dc-nmt score writes") from None
 

@@ -14,6 +14,10 @@ FREE_STOP = re.compile(r"(?:^| )[.,](?: |$)")  # not ? ! : ; which French sets a
 STOP = re.compile(r"[.,](?: |$)")
 # what a tokeniser leaves → what stands there in text that it did not see
 MARKS = {"@-@": r"\w-\w", "&apos;": "'", "&quot;": '"'}
+PIECE = re.compile(r"\S@@(?: |$)")
+SPACE_MARK = "▁"
+# UTF-8 that was taken for Latin-1 and written as UTF-8 again: é has become Ã©
+MOJIBAKE = re.compile(r"[ÂÃâ][\x80-\xbf]|\ufffd")
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 
 
@@ -58,16 +62,67 @@ def check_counts(hypotheses: int, references: int) -> None:
 
 
 def check_references(path: object, lines: Sequence[str]) -> None:
-    """References without <unk>, which only text that went through a dictionary has.
+    """References that are there, without <unk>, which only text from a dictionary has.
 
     Raises:
         UserError: with the first line and their number.
     """
+    blank = [n for n, line in enumerate(lines, start=1) if not line.strip()]
+    if blank:
+        raise UserError(
+            f"{path}: {len(blank):,} references are blank, the first in line {blank[0]}: nothing "
+            "can be compared with them"
+        )
     unknown = [n for n, line in enumerate(lines, start=1) if UNKNOWN.search(line)]
     if unknown:
         raise UserError(
             f"{path}: <unk> in {len(unknown)} references, first in line {unknown[0]}: "
             "these are the T- lines of fairseq-generate; score against the original text"
+        )
+
+
+def check_whole_words(path: object, lines: Sequence[str], tokenizer: str, tokenized: bool) -> None:
+    """Words that are put together again.
+
+    Args:
+        path: of the text, for the message
+        lines: of it
+        tokenizer: one of TOKENIZERS; "split" marks spaces itself
+        tokenized: the text is
+
+    Raises:
+        UserError: marks of subwords are left, naming one
+    """
+    marked = [n for n, line in enumerate(lines, start=1) if PIECE.search(line)]
+    if len(marked) * 100 > len(lines):
+        raise UserError(
+            f"{path}: has the marks of BPE ('@@ ') in {len(marked):,} lines, first in line "
+            f"{marked[0]}: join the words first, with sed 's/@@ //g' or fairseq-generate's "
+            "--remove-bpe"
+        )
+    if tokenizer == "split" and tokenized:
+        return
+    marked = [n for n, line in enumerate(lines, start=1) if SPACE_MARK in line]
+    if marked:
+        raise UserError(
+            f"{path}: has {SPACE_MARK!r} in {len(marked):,} lines, first in line {marked[0]}: "
+            "these are pieces, of sentencepiece (fairseq-generate --remove-bpe sentencepiece joins "
+            "them) or of dc-nmt split-text (--tokenizer split)"
+        )
+
+
+def check_decoding(path: object, lines: Sequence[str]) -> None:
+    """Text that was decoded rightly when it was made.
+
+    Raises:
+        UserError: more than one line in a hundred has what Latin-1 makes of UTF-8
+    """
+    bad = [n for n, line in enumerate(lines, start=1) if MOJIBAKE.search(line)]
+    if len(bad) * 100 > len(lines):
+        found = MOJIBAKE.search(lines[bad[0] - 1])
+        raise UserError(
+            f"{path}: looks like UTF-8 that was taken for Latin-1 ({found[0] if found else ''!r} "
+            f"in line {bad[0]}): make the file again from the original"
         )
 
 

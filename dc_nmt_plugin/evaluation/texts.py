@@ -16,8 +16,10 @@ from .metrics import Metric
 from .text_checks import (
     UNSPACED,
     check_counts,
+    check_decoding,
     check_raw,
     check_references,
+    check_whole_words,
     hypothesis_warnings,
     tokenized_sign,
     unlike_warnings,
@@ -58,6 +60,9 @@ class TextFiles:
         """Raises UserError where `values` is not what :meth:`to_json` made."""
         try:
             files = cls(**values)
+            if not all(isinstance(value, (str, type(None))) for value in values.values()
+                       if not isinstance(value, bool)):  # fmt: skip
+                raise TypeError
         except TypeError:
             raise UserError(f"{origin}: 'texts' is not what dc-nmt score writes") from None
         if files.kind not in KINDS or files.tokenizer not in TOKENIZERS:
@@ -126,8 +131,8 @@ def load_texts(files: TextFiles) -> Texts:
     hypotheses; a tokenizer "none" leaves text as it is.
 
     Raises:
-        UserError: a file is missing, numbers of lines differ, a reference has <unk>, or the raw
-            reference looks tokenised.
+        UserError: a file is missing, numbers of lines differ, a reference is blank or has <unk>,
+            words are in pieces, the text was decoded wrongly, or the raw reference looks tokenised.
     """
     problem = choice_problem("--tokenizer", files.tokenizer, TOKENIZERS)
     if problem:
@@ -137,6 +142,8 @@ def load_texts(files: TextFiles) -> Texts:
         if files.kind == "generated"
         else read_lines(files.hypotheses)
     )
+    check_whole_words(files.hypotheses, lines, files.tokenizer, files.kind != "raw")
+    check_decoding(files.hypotheses, lines)
     warnings = hypothesis_warnings(files.hypotheses, lines)
     references = {
         path: read_lines(path) for path in (files.reference, files.tokenized_reference) if path
@@ -149,6 +156,9 @@ def load_texts(files: TextFiles) -> Texts:
         except UserError as error:
             raise UserError(f"{files.hypotheses} against {path}: {error}") from None
         check_references(path, reference)
+        is_tokenized = path == files.tokenized_reference
+        check_whole_words(path, reference, files.tokenizer, is_tokenized)
+        check_decoding(path, reference)
     raw_reference = references.get(files.reference or "")
     spaced = files.target_lang not in UNSPACED
     if raw_reference is not None and spaced:

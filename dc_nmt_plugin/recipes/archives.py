@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import shutil
 import tarfile
 import zipfile
 import zlib
@@ -18,21 +17,35 @@ from ..errors import UserError
 from ..files import replacing
 
 _DAMAGE = (EOFError, OSError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+# text is packed to a tenth, rarely to a fiftieth: what grows more is made to fill a disk
+RATIO, SPARE = 200, 1 << 24
+BLOCK = 1 << 20
 
 
 def extract(archive: Path, member: str, target: Path) -> None:
     """Write one member of a ``.tgz``, ``.tar`` or ``.zip`` file, whose name may have ``*``.
 
     Raises:
-        UserError: the archive is damaged or cut off, or has no such member
+        UserError: the archive is damaged, cut off or encrypted, has no such member, or one that is
+            no file or grows out of all proportion
     """
+    limit = RATIO * archive.stat().st_size + SPARE if archive.is_file() else 0
     try:
         with (
             replacing(target) as temporary,
             open(temporary, "wb") as out,
             _member(archive, member) as stream,
         ):
-            shutil.copyfileobj(stream, out, 1 << 20)
+            while block := stream.read(BLOCK):
+                limit -= len(block)
+                if limit < 0:
+                    raise UserError(
+                        f"{archive}: {member} unpacks to more than {RATIO} times the archive: it "
+                        "is no text"
+                    )
+                out.write(block)
+    except (RuntimeError, NotImplementedError) as error:  # of zipfile
+        raise UserError(f"{archive}: {member} cannot be unpacked ({error})") from error
     except _DAMAGE as error:
         raise UserError(
             f"{archive}: damaged or cut off ({error}); remove it and fetch it again"
@@ -51,6 +64,8 @@ def _member(archive: Path, member: str) -> Iterator[IO[bytes]]:
     if archive.suffix == ".zip":
         with zipfile.ZipFile(archive) as zipped:
             name = _choose(archive, member, zipped.namelist())
+            if name.endswith("/"):
+                raise UserError(f"{archive}: {name} is no file but a folder")
             with zipped.open(name) as stream:
                 yield stream
         return
@@ -59,12 +74,20 @@ def _member(archive: Path, member: str) -> Iterator[IO[bytes]]:
         names = []
         for entry in tar:
             names.append(entry.name)
-            if entry.isfile() and _is(entry.name, member):
-                content = tar.extractfile(entry)
-                assert content is not None
-                yield content
-                return
+            if not _is(entry.name, member):
+                continue
+            content = tar.extractfile(entry) if entry.isfile() else None
+            if content is None:
+                raise UserError(f"{archive}: {entry.name} is no file but a {_kind(entry)}")
+            yield content
+            return
         _choose(archive, member, names)
+
+
+def _kind(entry: tarfile.TarInfo) -> str:
+    if entry.isdir():
+        return "folder"
+    return "link" if entry.issym() or entry.islnk() else "device or pipe"
 
 
 def _choose(archive: Path, member: str, names: list[str]) -> str:

@@ -15,13 +15,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from ..errors import UserError
+from ..text.lines import mended
 from .archives import opened
 
 Pair = tuple[str, str]
 
-# what ends a line for some of the tools but not for fairseq: it would shift every later line
-_LINE_ENDS = str.maketrans(dict.fromkeys("\r\v\f\x1c\x1d\x1e\x85\u2028\u2029", " "))
-_SEGMENT = re.compile(r'<seg(?:\s[^>]*?\bid\s*=\s*"?([^">\s]*)"?)?[^>]*>(.*?)</seg>', re.I | re.S)
+LONGEST_LINE = 1 << 24  # bytes; a file without line feeds is no text
+_SEGMENT = re.compile(r"<(/?)seg\b([^<>]*)>", re.I)
+_ID = re.compile(r'\bid\s*=\s*"?([^">\s]*)', re.I)
 _KEPT_TAG = re.compile(r"</?(?:title|description)>", re.I)
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
@@ -55,14 +56,19 @@ def _lines(path: Path) -> Iterator[str]:
     """Decoded lines; only a line feed ends one."""
     with opened(path) as stream:
         try:
-            for number, raw in enumerate(stream, start=1):
+            for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), start=1):
+                if len(raw) == LONGEST_LINE:
+                    raise UserError(
+                        f"{path}, line {number}: is longer than {LONGEST_LINE:,} bytes: no text of "
+                        "one sentence a line"
+                    )
                 try:
                     text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:
                     raise UserError(
                         f"{path}, line {number}: byte 0x{raw[error.start]:02x} is not valid UTF-8"
                     ) from error
-                yield text.removesuffix("\n").removesuffix("\r").translate(_LINE_ENDS)
+                yield mended(text.removesuffix("\n").removesuffix("\r"))
         except (EOFError, OSError) as error:  # of a .gz file
             raise UserError(f"{path}: damaged or cut off ({error})") from error
 
@@ -123,8 +129,20 @@ def _segments(paths: tuple[Path, Path]) -> Iterator[Pair]:
 def _read_segments(path: Path) -> list[Pair]:
     """(id, text) of every segment, in order."""
     text = "\n".join(_lines(path))
-    found = _SEGMENT.findall(text)
-    return [(number, " ".join(html.unescape(seg).split())) for number, seg in found]
+    segments: list[Pair] = []
+    opening: re.Match[str] | None = None
+    for tag in _SEGMENT.finditer(text):
+        if bool(tag[1]) == (opening is None):
+            line = text.count("\n", 0, tag.start()) + 1
+            raise UserError(f"{path}, line {line}: <seg> and </seg> do not alternate")
+        if opening is not None:
+            number = _ID.search(opening[2])
+            inside = html.unescape(text[opening.end() : tag.start()])
+            segments.append((number[1] if number else "", " ".join(inside.split())))
+        opening = None if tag[1] else tag
+    if opening is not None:
+        raise UserError(f"{path}: its last <seg> is not closed: it is cut off")
+    return segments
 
 
 def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from ..pipeline import Command, Step, digest, file_digest
+from ..text.lines import check_same_count
 from .recipe import SPLITS
 from .schema import Segmentation
 
@@ -80,7 +81,10 @@ class Preparation:
             "fairseq-preprocess",
             self.binarised(segmentation),
             stamp,
-            lambda to: [self._binarise(segmentation, pieces, to)],
+            lambda to: [
+                self._binarise(segmentation, pieces, to),
+                _same_counts(self._texts(pieces), self._indexes(to)),
+            ],
         )
 
     @property
@@ -89,6 +93,10 @@ class Preparation:
 
     def _texts(self, folder: Path) -> list[Path]:
         return [folder / f"{split}.{lang}" for split in self.splits for lang in self.languages]
+
+    def _indexes(self, folder: Path) -> list[Path]:
+        pair = "-".join(self.languages)
+        return [folder / f"{s}.{pair}.{lang}.idx" for s in SPLITS for lang in self.languages]
 
     @cached_property
     def _text_digest(self) -> str:
@@ -136,6 +144,7 @@ class Preparation:
                     + (["--num-workers", str(self.workers)] if self.workers else [])
                     + ["-i", str(self._tokens / name), "-o", str(to / name)]
                 )
+        yield _same_counts(self._texts(self._tokens), self._texts(to))
         if self.cleaned:
             limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
             limits += [str(segmentation.max_words)] if segmentation.max_words else []
@@ -156,3 +165,14 @@ class Preparation:
         words += ["--testpref", ",".join(tests)]
         words += ["--workers", str(self.workers)] if self.workers else []
         return Command([*words, "--destdir", str(to)])
+
+
+def _same_counts(before: Sequence[Path], after: Sequence[Path]) -> Command:
+    """No tool may lose a sentence, or cut one in two."""
+    pairs = [str(path) for pair in zip(before, after, strict=True) for path in pair]
+
+    def check(log: Path) -> None:
+        for one, other in zip(before, after, strict=True):
+            check_same_count(one, other)
+
+    return Command(["dc-nmt", "check-text", "--counts", *pairs], call=check)

@@ -119,6 +119,10 @@ class Sources:
         else:
             with replacing(record) as temporary:
                 temporary.write_text(f"{sha256(path)}  {file.name}\n", encoding="utf-8")
+            self.say(
+                f"  {file.name}: nobody published a checksum of it; its own is kept in {record}, "
+                "and compared from now on"
+            )
             return
         found = digest(kind, path)
         if found != expected:

@@ -188,11 +188,13 @@ def _write(
     split: str,
     to: Path,
 ) -> int:
-    count = 0
+    counts = []
     for reader, folder in ((corpora.raw, to), (corpora.tokens, to / "tokenised")):
         paths = [folder / f"{split}.{language}" for language in recipe.pair]
-        count = write_parallel(paths, _lines(parts, reader, wanted))
-    return count
+        counts.append(write_parallel(paths, _lines(parts, reader, wanted)))
+    if counts[0] != counts[1]:
+        raise UserError(f"{to}: {split} has {counts[0]:,} pairs, tokenised {counts[1]:,}")
+    return counts[0]
 
 
 def _lines(

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..checkpoints.loading import checkpoint_architecture
+from ..checkpoints.loading import LAST, checkpoint_architecture, newest_readable
 from ..errors import ConfigError
 
 # the memory-efficient ones first: fairseq switches on the plain ones with them
@@ -55,12 +55,12 @@ def refuse_in_training(**flags: object) -> None:
 
 def _save_folder_problems(flags: dict[str, Any]) -> list[str]:
     folder, arch = flags.get("save_dir"), flags.get("arch")
-    if not folder or not arch or flags.get("restore_file") != "checkpoint_last.pt":
+    if not folder or not arch or flags.get("restore_file") != LAST:
         return []
-    path = os.path.join(folder, "checkpoint_last.pt")
+    path = os.path.join(folder, LAST)
     if not os.path.isfile(path):
         return []
-    there = checkpoint_architecture(path)
+    there = checkpoint_architecture(newest_readable(path))
     if there in (None, arch):
         return []
     return [

@@ -2,53 +2,148 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
+import re
 import zlib
 from pathlib import Path
 
 from ..errors import UserError
+from ..files import write_lines
 
+INDEX_COUNT = 18  # bytes before the number of sentences in an index of fairseq's
 GZIP = b"\x1f\x8b"  # no UTF-8 text begins so
 
 
-def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """The lines of a UTF-8 file without their line feeds.
+# what ends a line for str.splitlines, and so for some tools, and does not for fairseq: where
+# it stands on one side of a corpus, every later pair is shifted
+STRAY = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_STRAY = re.compile(f"[{STRAY}]")
+_SPACES = str.maketrans(dict.fromkeys(STRAY, " "))
 
-    Only a line feed ends a line, as in fairseq: ``str.splitlines`` would also split at
-    a form feed or U+2028 and so shift every later line. What gzip wrote is decompressed.
+
+def read_lines(path: str | os.PathLike[str], *, mend: bool = False) -> list[str]:
+    """The lines of a UTF-8 file: here it is decided, for every command, what a line is.
+
+    A line feed ends a line, and a carriage return before it belongs to it; nothing else does. What
+    gzip wrote is decompressed.
+
+    Args:
+        path: the file
+        mend: replace by spaces what tools disagree about
 
     Raises:
-        UserError: the file is missing, empty or not UTF-8 (the message has the line).
+        UserError: the file is missing, empty or not UTF-8, or has a character that some tools
+            take for the end of a line (the message has the line).
     """
+    lines = [line.removesuffix("\r") for line in _decoded(path).split("\n")]
+    if lines[-1] == "":
+        lines.pop()
+    if mend:
+        return [mended(line) for line in lines]
+    for number, line in enumerate(lines, start=1):
+        if found := _STRAY.search(line):
+            raise UserError(
+                f"{path}, line {number}: has {character(found[0])}, which ends a line for some "
+                "tools and not for others; dc-nmt check-text --mend replaces such characters by "
+                "spaces"
+            )
+    return lines
+
+
+def read_log(path: str | os.PathLike[str]) -> list[str]:
+    """The lines of a program's log, whatever bytes are in it; none where it is empty.
+
+    Raises:
+        UserError: the file cannot be read
+    """
+    return [line.removesuffix("\r") for line in _bytes(path).decode("utf-8", "replace").split("\n")]
+
+
+def mended(line: str) -> str:
+    """A line with spaces where tools disagree whether it ends."""
+    return line.translate(_SPACES)
+
+
+def character(text: str) -> str:
+    """The name of a character that cannot be seen: ``U+2028``."""
+    return f"U+{ord(text):04X}"
+
+
+def _bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         raw = Path(path).read_bytes()
-        if raw.startswith(GZIP):
-            raw = gzip.decompress(raw)
+        return gzip.decompress(raw) if raw.startswith(GZIP) else raw
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError(f"{path}: cannot be decompressed: {error}") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _decoded(path: str | os.PathLike[str]) -> str:
+    raw = _bytes(path)
     if not raw:
         raise UserError(f"{path}: the file is empty")
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise UserError(
             f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not valid UTF-8"
         ) from error
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+
+
+def mend_file(path: str | os.PathLike[str]) -> int:
+    """Replace by spaces what tools take for the end of a line, and take out a mark of byte order.
+
+    Returns:
+        lines that were changed; where there is none, the file is left alone
+
+    Raises:
+        UserError: as :func:`read_lines` does
+    """
+    if Path(path).suffix == ".gz":
+        raise UserError(f"{path}: is compressed: gunzip it first")
+    before = _decoded(path).removesuffix("\n").split("\n")
+    after = read_lines(path, mend=True)
+    changed = sum(one != other for one, other in zip(before, after, strict=True))
+    if changed or _bytes(path).startswith(codecs.BOM_UTF8):
+        write_lines(path, after)
+    return changed
+
+
+def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> None:
+    """
+    Raises:
+        UserError: a tool has made a file of another number of lines
+    """
+    counts = [_count(path) for path in (before, after)]
+    if counts[0] != counts[1]:
+        raise UserError(
+            f"{before} has {counts[0]:,} lines and what was made of it, {after}, {counts[1]:,}: "
+            "a sentence was lost or cut in two"
+        )
+
+
+def _count(path: str | os.PathLike[str]) -> int:
+    """Lines of text; sentences of what fairseq-preprocess wrote, given its index."""
+    with open(path, "rb") as stream:
+        if Path(path).suffix == ".idx":
+            stream.seek(INDEX_COUNT)
+            return int.from_bytes(stream.read(8), "little")
+        blocks = iter(lambda: stream.read(1 << 20), b"")
+        count, last = 0, b"\n"
+        for block in blocks:
+            count, last = count + block.count(b"\n"), block
+    return count + (not last.endswith(b"\n"))
 
 
 def check_parallel(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
     """Number of pairs in two files of one sentence a line.
 
     Raises:
-        UserError: a file is missing, empty or not UTF-8, the files have different
+        UserError: a file cannot be read as :func:`read_lines` does, the files have different
             numbers of lines, or a line is blank.
     """
     sides = {path: read_lines(path) for path in (source, target)}

@@ -23,6 +23,7 @@ def quickstart(stand_ins, monkeypatch):  # noqa: F811
 
 def test_all_is_done_once_and_the_second_call_repeats_nothing(quickstart):
     first = quickstart.quickstart().good()
+    assert "What the scores mean" in first.output
     assert first.started()[:3] == ["dc-nmt corpus", "dc-nmt check-text", "dc-nmt split-text"]
     assert [name for name in first.started() if name in MODEL] == 2 * MODEL
     results = [f"quickstart_out/en-de/{arch}/score/result.json" for arch in (PLAIN, DUAL)]

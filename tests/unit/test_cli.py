@@ -24,9 +24,11 @@ def test_usage_names_every_command(capsys):
 
 def test_every_command_has_help(capsys):
     for name in cli.COMMANDS:
-        with pytest.raises(SystemExit) as ended:
-            cli.main([name, "--help"])
-        assert ended.value.code == 0
+        try:
+            status = cli.main([name, "--help"])
+        except SystemExit as ended:
+            status = ended.code
+        assert status == 0
         assert f"dc-nmt {name}" in capsys.readouterr().out
 
 
@@ -44,7 +46,7 @@ def test_user_dir_is_this_package(capsys):
 
 
 def test_arch_flags(capsys):
-    _, out, _ = run(capsys, "arch-flags", "transformer_dc_full_tiny")
+    _, out, _ = run(capsys, "arch-flags", "transformer_dc_full_tiny", "--names")
     flags = "--arch transformer_dc_full_tiny --task transformer_dc --criterion transformer_dc"
     assert out.strip() == flags
     _, out, _ = run(capsys, "arch-flags", "--json")

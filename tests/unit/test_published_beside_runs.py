@@ -10,7 +10,7 @@ from test_results import OLD, REFERENCE
 
 from dc_nmt_plugin.commands import compare as compare_command
 from dc_nmt_plugin.commands import results as results_command
-from dc_nmt_plugin.evaluation.published import read_search
+from dc_nmt_plugin.evaluation.logs import read_search
 
 ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"
 WMT = f"{ADAM} --lr-scheduler cosine --max-tokens 4960 --max-update 160000"

@@ -1,8 +1,7 @@
-"""The two-layer classifier of probing, its printed settings and its choice on validation."""
+"""The two-layer classifier of probing and its choice on validation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -10,34 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-
-@dataclass(frozen=True)
-class Setting:
-    """How a classifier is trained.
-
-    Attributes:
-        lr: of RMSProp
-        batch: sentences
-        epochs: at most
-        l2: λ, times the squared weights of the hidden layer
-        hidden, dropout: the grid, of which validation chooses; the papers print neither, these
-            are SentEval's
-        patience: epochs without a better validation accuracy after which training stops; SentEval's
-    """
-
-    lr: float
-    batch: int
-    epochs: int = 100
-    l2: float = 1e-4
-    hidden: Sequence[int] = (50, 100, 200)
-    dropout: Sequence[float] = (0.0, 0.1, 0.2)
-    patience: int = 5
-
-
-SETTINGS = {
-    "dual-context": Setting(lr=2.5e-4, batch=64),  # dual context, section 7.1
-    "thesis": Setting(lr=1e-3, batch=512),  # thesis, section 4.5.4
-}
+from .settings import Setting
 
 
 class Probe(nn.Module):

@@ -16,6 +16,7 @@ class Family:
 
     Attributes:
         name: of the architecture, its criterion and its task
+        about: what it changes, in one line
         cites: where it is published (key in REFERENCES.bib, and section)
         variants: suffix → settings on top of a size; "" is the default variant
         sizes: suffix → settings of a size; "" is the published one
@@ -24,6 +25,7 @@ class Family:
     """
 
     name: str
+    about: str
     cites: str
     variants: dict[str, dict[str, Any]]
     sizes: dict[str, dict[str, Any]]
@@ -35,6 +37,7 @@ class Family:
 # fairseq's own, to train beside ours through the same recipes; its sizes are given by flags
 STOCK = Family(
     name="transformer",
+    about="fairseq's own Transformer",
     cites="vaswani2017attention, as fairseq has it",
     variants={"": {}},
     sizes={"": {}},

@@ -11,6 +11,7 @@ _CRITERION = "gru_selfattn_residual"
 FAMILIES = (
     Family(
         name="gru_selfattn_residual",
+        about="a GRU decoder whose output layer sees all earlier words",
         cites="miculicich2018self, sections 3-5, Tables 1 and 4",
         variants={
             "": {"readout": "content"},
@@ -32,6 +33,7 @@ FAMILIES = (
     ),
     Family(
         name="lstm_lm_selfattn_residual",
+        about="an LSTM language model whose output layer sees all earlier words",
         cites="miculicich2018self, Table 6",
         variants={
             "": {"readout": "content"},

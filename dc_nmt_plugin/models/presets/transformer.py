@@ -48,6 +48,7 @@ def context(context: str, *sides: str) -> dict[str, Any]:
 FAMILIES = (
     Family(
         name="transformer_standard",
+        about="the Transformer of Vaswani et al. 2017, equal to fairseq's transformer",
         cites="vaswani2017attention",
         variants={"": {}},
         sizes=SIZES,
@@ -57,6 +58,7 @@ FAMILIES = (
     ),
     Family(
         name="transformer_dc",
+        about="self-attention with a convolution's local context beside the global one",
         cites="ampomah2021dual, section 4; ampomah2021thesis, chapter 5",
         variants={
             "": {"encoder_self_attention": _DC},  # Enc-DC, the papers' recommendation
@@ -70,6 +72,7 @@ FAMILIES = (
     ),
     Family(
         name="transformer_ctxaware",
+        about="queries and keys mixed with global and lower layers' contexts",
         cites="yang2019context, Tables 1 and 3",
         variants={
             "": context("deep-global+deep", "encoder"),  # the paper's best
@@ -89,6 +92,7 @@ FAMILIES = (
     ),
     Family(
         name="transformer_cross_agg",
+        about="encoder attention logits, routed over heads and positions",
         cites="cao2020cross",
         variants={
             "": {"encoder_self_attention": _XAGG},
@@ -115,6 +119,7 @@ FAMILIES = (
     ),
     Family(
         name="transformer_mlmha",
+        about="the decoder attends to several encoder layers, aggregated or each by itself",
         cites="ampomah2021thesis, chapter 3",
         variants={
             "": {"source_features": "m-10"},  # the thesis's best
@@ -131,6 +136,7 @@ FAMILIES = (
     ),
     Family(
         name="transformer_ms_aux",
+        about="auxiliary decoders on lower encoder layers, a joint loss, optional fusion",
         cites="ampomah2021thesis, chapter 4",
         variants={
             "": {"aux_layers": "1"},  # MS-1

@@ -143,8 +143,8 @@ class TransformerConfig(CheckedConfig):
         layers: int = getattr(self, f"{side}_layers")
         if text is None:
             return 1, layers
-        first, _, last = str(text).partition("-")
-        last = last or first
+        first, dash, last = str(text).partition("-")
+        last = last if dash else first
         if not (first.isdigit() and last.isdigit() and 1 <= int(first) <= int(last) <= layers):
             raise ConfigError(
                 [

@@ -76,6 +76,8 @@ def build_token_matrix(dictionary: Dictionary, width: int, path: str | None) -> 
     if path:
         try:
             utils.load_embedding(utils.parse_embedding(path), dictionary, matrix)
+        except StopIteration:
+            raise ConfigError([f"embeddings {path}: the file is empty"]) from None
         except (OSError, ValueError, RuntimeError) as error:
             raise ConfigError([f"embeddings {path}: {error}"]) from error
     return matrix

@@ -84,7 +84,8 @@ def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> Tra
     """A model for checked settings and two dictionaries.
 
     Raises:
-        ConfigError: embeddings are to be shared between different dictionaries
+        ConfigError: embeddings are to be shared between different dictionaries, or start from
+            different files
     """
     if cfg.share_all_embeddings and source != target:
         raise ConfigError(
@@ -92,6 +93,13 @@ def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> Tra
                 "--share-all-embeddings: source and target dictionary differ "
                 f"({len(source)} and {len(target)} types); binarise the data with "
                 "fairseq-preprocess --joined-dictionary."
+            ]
+        )
+    if cfg.share_all_embeddings and cfg.decoder_embed_path not in (None, cfg.encoder_embed_path):
+        raise ConfigError(
+            [
+                "--decoder-embed-path: all embeddings are shared, and start from those of "
+                "--encoder-embed-path; give the file there."
             ]
         )
     source_matrix = build_token_matrix(source, cfg.encoder_embed_dim, cfg.encoder_embed_path)

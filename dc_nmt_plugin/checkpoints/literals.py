@@ -1,0 +1,143 @@
+"""Plain values where fairseq evaluates strings: what a checkpoint says is never run.
+
+Several of fairseq's architectures pass strings of their configuration to ``eval`` ("[(512, 3)] *
+20"), and the configuration comes with the checkpoint: safe loading alone does not make a
+stranger's checkpoint safe.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..errors import UserError
+
+LONGEST = 10_000  # characters of a string, and elements of what it stands for
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+}
+# settings that a builder of fairseq's evaluates (a test compares them with fairseq's source)
+EVALUATED = frozenset(
+    (
+        *("adafactor_eps", "adam_betas", "adamax_betas", "lamb_betas"),
+        *("adaptive_input_cutoff", "adaptive_softmax_cutoff", "character_filters"),
+        *("conv_aggregator_layers", "conv_feature_layers", "feature_encoder_spec"),
+        *("encoder_layers", "encoder_attention", "decoder_layers", "decoder_attention"),
+        *("self_attention", "project_input", "gated_attention", "downsample", "pretrained"),
+        *("left_pad_source", "left_pad_target", "wer_args", "xformers_att_config"),
+        *("pipeline_balance", "pipeline_devices", "pipeline_encoder_balance"),
+        *("pipeline_encoder_devices", "pipeline_decoder_balance", "pipeline_decoder_devices"),
+    )
+)
+
+
+def plain_value(text: Any, *_: Any) -> Any:
+    """What ``eval(text)`` gives, for numbers, strings, lists, tuples, sets and dictionaries of
+    them, and sums and products of these; nothing else is evaluated.
+
+    >>> plain_value("[(512, 3)] * 2 + [(1024, 1)]")
+    [(512, 3), (512, 3), (1024, 1)]
+
+    Args:
+        text: takes the place of eval's argument; its scopes are ignored
+
+    Raises:
+        TypeError: it is no string, as ``eval`` has it
+        UserError: it is anything else than a plain value
+    """
+    if not isinstance(text, str):
+        raise TypeError("eval() arg 1 must be a string")
+    try:
+        if len(text) > LONGEST:
+            raise ValueError
+        return _value(ast.parse(text.strip(), mode="eval").body)
+    except (ValueError, TypeError, ArithmeticError, SyntaxError, MemoryError, RecursionError):
+        raise UserError(
+            f"{text[:200]!r} is not a plain value (numbers, strings, lists, dictionaries), and "
+            "nothing else is evaluated."
+        ) from None
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        compute = _OPERATORS.get(type(node.op))
+        if compute is None:
+            raise ValueError
+        if isinstance(node, ast.UnaryOp):
+            return compute(_value(node.operand))
+        sides = _value(node.left), _value(node.right)
+        if isinstance(node.op, ast.Mult) and _size(sides) > LONGEST:
+            raise ValueError
+        return compute(*sides)
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        kind = {ast.List: list, ast.Tuple: tuple, ast.Set: set}[type(node)]
+        return kind(map(_value, node.elts))
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        keys = [_value(key) for key in node.keys if key is not None]
+        return dict(zip(keys, map(_value, node.values), strict=True))
+    if isinstance(node, ast.Constant):
+        return node.value
+    raise ValueError
+
+
+def _size(factors: tuple[Any, Any]) -> int:
+    """Elements of a product with a sequence; 0 for numbers."""
+    if not any(hasattr(factor, "__len__") for factor in factors):
+        return 0
+    lengths = [len(factor) if hasattr(factor, "__len__") else factor for factor in factors]
+    return int(lengths[0] * lengths[1])
+
+
+def check_configuration(path: str, state: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint whose configuration has a program where fairseq evaluates a value.
+
+    Args:
+        path: of the checkpoint, for the message
+        state: its content
+
+    Raises:
+        UserError: naming the setting
+    """
+    for part in ("args", "cfg"):
+        for name, text in _strings(state.get(part)):
+            if name not in EVALUATED or not text.strip():
+                continue
+            try:
+                plain_value(text)
+            except UserError as error:
+                raise UserError(
+                    f"{path}: its configuration sets {name}, which fairseq evaluates, to something "
+                    f"that is not a plain value; nothing of it was run: {error}"
+                ) from None
+
+
+def _strings(config: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """(name, text) of every setting that is a string."""
+    if hasattr(config, "__dict__") and not hasattr(config, "items"):
+        config = vars(config)  # a Namespace
+    if depth > 20 or not hasattr(config, "items"):
+        return
+    if hasattr(config, "items_ex"):  # omegaconf's
+        items = [] if config._is_none() else config.items_ex(resolve=False)
+    else:
+        items = config.items()
+    for name, value in items:
+        if isinstance(value, str):
+            yield str(name), value
+        else:
+            yield from _strings(value, depth + 1)
+
+
+def evaluate_plainly() -> None:
+    """Let ``eval`` mean :func:`plain_value` in every module of fairseq."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("fairseq.") and not hasattr(module, "eval"):
+            setattr(module, "eval", plain_value)  # noqa: B010

@@ -1,0 +1,60 @@
+"""The parser of every command: help without markup, near names for wrong ones, completion."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ..errors import choice_problem
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's, whose description may be a docstring."""
+
+    _completing = False
+
+    def __init__(self, *, description: str | None = None, **options: Any) -> None:
+        super().__init__(description=_without_markup(description), **options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """argparse's; for a shell that completes a line, only what can stand there is printed."""
+        if "_ARGCOMPLETE" in os.environ and not Parser._completing:
+            import argcomplete
+
+            Parser._completing = True  # argcomplete parses in its turn
+            argcomplete.autocomplete(self)
+        return super().parse_known_args(args, namespace)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """argparse's, with the nearest flag for one that there is not."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}.{self._near(unknown)}")
+        return found
+
+    def _near(self, words: Sequence[str]) -> str:
+        flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        for word in words:
+            near = difflib.get_close_matches(word.partition("=")[0], flags, n=1)
+            if near and word.startswith("-"):
+                return f" Did you mean {near[0]}?"
+        return ""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None:
+            flag = "/".join(action.option_strings) or action.metavar or action.dest
+            problem = choice_problem(str(flag), value, action.choices)
+            if problem:
+                self.error(problem)
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with the usage, one sentence and exit status 2."""
+        super().error(message)
+
+
+def _without_markup(text: str | None) -> str | None:
+    return None if text is None else re.sub(r"``([^`]*)``", r"\1", text)

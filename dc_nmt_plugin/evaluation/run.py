@@ -1,0 +1,76 @@
+"""A finished run, as the recipes leave it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..flags import flag_value
+from .logs import read_decoder, read_search
+from .results import RESULT, Result, read_result
+from .systems import run_folder
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        path: its ``result.json``
+        result: what that holds
+        command: words of its ``fairseq-train`` command, none where unknown
+    """
+
+    path: Path
+    result: Result
+    command: list[str]
+
+    @classmethod
+    def read(cls, path: Path) -> Run:
+        """Raises UserError where `path` is no result."""
+        return cls(path, read_result(path), read_command(run_folder(path)))
+
+    @property
+    def folder(self) -> Path:
+        return run_folder(self.path).resolve()
+
+    @property
+    def arch(self) -> str | None:
+        return self.result.arch or flag_value(self.command, "--arch")
+
+    @property
+    def task(self) -> str:
+        """Recipes put runs below a folder of the task's name."""
+        return self.folder.parent.name
+
+    @property
+    def decoding(self) -> str:
+        """What ``dc-nmt evaluate --as`` called it; "" for the recipe's own way."""
+        name = self.path.resolve().parent.name
+        return name.partition("-")[2] if name.startswith(f"{RESULT.parent}-") else ""
+
+    @property
+    def generate_log(self) -> Path:
+        """The log of the translation that was scored."""
+        return self.folder / f"generate{f'-{self.decoding}' if self.decoding else ''}.log"
+
+    @property
+    def subset(self) -> str:
+        """What was translated: test, valid, or a further test set."""
+        found = read_search(self.generate_log).get("gen_subset", "test")
+        return self.decoding.partition(".")[0] if re.fullmatch(r"test\d+", found) else found
+
+    @property
+    def decode_with(self) -> str | None:
+        log = self.folder / "generate.log"
+        if self.result.texts is None and log.is_file():  # results of the first recipes
+            return read_decoder(log)
+        return self.result.decode_with
+
+
+def read_command(folder: Path) -> list[str]:
+    """The words of a run's ``command.txt``; none where it has no such file."""
+    path = folder / "command.txt"
+    return shlex.split(path.read_text("utf-8")) if path.is_file() else []

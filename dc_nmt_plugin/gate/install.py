@@ -1,0 +1,57 @@
+"""Puts the gate in front of fairseq's commands."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .command import Command
+from .data import check_data
+from .interactive import one_answer_a_line
+from .losses import find_the_first_nan, name_what_is_left_out, stop_a_diverged_training
+from .settings import check_command, subsets
+
+_installed = False
+
+
+def install() -> None:
+    """Check every command line of fairseq, and name what is lost; a second call does nothing."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    _check_command_lines()
+    one_answer_a_line()
+    name_what_is_left_out()
+    stop_a_diverged_training()
+    find_the_first_nan()
+
+
+def _check_command_lines() -> None:
+    from fairseq import options
+
+    stock: Callable[..., Any] = options.parse_args_and_arch
+
+    @functools.wraps(stock)
+    def parse_args_and_arch(
+        parser: Any, input_args: Sequence[str] | None = None, *more: Any, **kwargs: Any
+    ) -> Any:
+        parsed = stock(parser, input_args, *more, **kwargs)
+        if kwargs.get("suppress_defaults") or (len(more) > 1 and more[1]):
+            return parsed  # a second look at the same line
+        args = parsed[0] if isinstance(parsed, tuple) else parsed
+        words = list(sys.argv[1:] if input_args is None else input_args)
+        given = {word[2:].split("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
+        defaults = {name: parser.get_default(name) for name in vars(args)}
+        command = Command(vars(args), defaults, given)
+        check_command(command)
+        if input_args is None:  # a program, not a function of Python that wants a configuration
+            check_data(command.flags, subsets(command))
+        if command.generating and not command.interactive and args.num_shards > 1:
+            # fairseq-generate has the flags and reads others
+            args.distributed_world_size, args.distributed_rank = args.num_shards, args.shard_id
+        return parsed
+
+    options.parse_args_and_arch = parse_args_and_arch

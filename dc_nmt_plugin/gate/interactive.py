@@ -1,0 +1,101 @@
+"""``fairseq-interactive``: one answer a line, whatever is in the line."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+from ..errors import UserError
+
+
+class _Input:
+    """The lines of the input, and the one that ends it.
+
+    Only a line feed ends a line: fairseq's reader would also end it at a carriage return.
+    """
+
+    def __init__(self) -> None:
+        self.read = 0  # lines that were given out
+        self.too_long: UserError | None = None
+
+    def buffers(self, path: str, size: int) -> Iterator[list[str]]:
+        """Lists of `size` lines, the last one shorter.
+
+        Raises:
+            UserError: a line is not UTF-8, or too long; what came before it was given out
+        """
+        buffer: list[str] = []
+        for number, raw in enumerate(_bytes_of(path), start=1):
+            try:
+                buffer.append(raw.decode("utf-8").strip())
+            except UnicodeDecodeError as error:
+                if buffer:
+                    yield from self._given(buffer)
+                raise UserError(
+                    f"--input {path}, line {number}: byte 0x{raw[error.start]:02x} is not valid "
+                    "UTF-8."
+                ) from None
+            if len(buffer) >= size:
+                yield from self._given(buffer)
+                buffer = []
+        if buffer:
+            yield from self._given(buffer)
+
+    def _given(self, buffer: list[str]) -> Iterator[list[str]]:
+        before = len(buffer)
+        yield buffer
+        self.read += before
+        if self.too_long is not None:
+            raise self.too_long
+
+    def batches(self, stock: Callable[..., Any], lines: list[str], *args: Any) -> Iterator[Any]:
+        """fairseq's batches of the lines up to the first that is too long."""
+        try:
+            yield from stock(lines, *args)
+        except Exception as error:
+            if not re.match(r"Size of sample #\d+ is invalid", str(error)):
+                raise
+            _, task, limits, encode = args
+            limit = limits[0] if isinstance(limits, (tuple, list)) else limits
+            lengths = task.get_interactive_tokens_and_lengths(lines, encode)[1]
+            place = next(n for n, length in enumerate(lengths) if int(length) > limit)
+            self.too_long = UserError(
+                f"input line {self.read + place + 1}: has {int(lengths[place]):,} tokens and the "
+                f"model {limit:,} positions: split it, or leave such lines out with "
+                "--skip-invalid-size-inputs-valid-test. The lines before it were translated."
+            )
+            del lines[place:]
+            if lines:
+                yield from stock(lines, *args)
+
+
+def _bytes_of(path: str) -> Iterator[bytes]:
+    if path == "-":
+        yield from sys.stdin.buffer
+        return
+    stream: BinaryIO
+    with open(path, "rb") as stream:
+        yield from stream
+
+
+def one_answer_a_line() -> None:
+    """Mend ``fairseq-interactive``, also where ``python -m`` runs it."""
+    program = importlib.import_module("fairseq_cli.interactive")
+    for module in (program, sys.modules["__main__"]):
+        stock = getattr(module, "make_batches", None)
+        if stock is None or not hasattr(module, "buffered_read"):
+            continue
+        source = _Input()
+
+        @functools.wraps(stock)
+        def make_batches(
+            lines: list[str], *args: Any, _source: _Input = source, _stock: Any = stock
+        ) -> Iterator[Any]:
+            return _source.batches(_stock, lines, *args)
+
+        module.buffered_read = source.buffers  # type: ignore[attr-defined]
+        module.make_batches = make_batches  # type: ignore[attr-defined]

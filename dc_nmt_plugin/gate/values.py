@@ -1,0 +1,84 @@
+"""Values of single flags."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..checkpoints.literals import plain_value
+from ..errors import UserError
+from .command import Command, flag
+from .ranges import ABOVE_ZERO, AT_LEAST, BETAS, EACH_ABOVE_ZERO, EACH_AT_LEAST, INTERVALS
+
+
+def range_problems(command: Command, values: Mapping[str, Any] | None = None) -> Iterator[str]:
+    values = command.flags if values is None else values
+    for name, value in values.items():
+        if name in AT_LEAST and isinstance(value, str) and value.lstrip("-").isdigit():
+            value = int(value)  # where the default is another flag's value
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            continue
+        if value == command.defaults.get(name) and name not in command.given:
+            continue
+        if math.isnan(value):
+            yield f"{flag(name)}: {value} is not a number."
+        elif value == command.defaults.get(name) and value < 0:
+            continue  # written out, what switches it off
+        elif name in AT_LEAST and value < AT_LEAST[name]:
+            yield f"{flag(name)}: {value} is not at least {AT_LEAST[name]:g}."
+        elif name in ABOVE_ZERO and value <= 0:
+            yield f"{flag(name)}: {value} is not above 0."
+        elif name in INTERVALS:
+            low, high, low_too, high_too = INTERVALS[name]
+            if not (
+                low < value < high or (value == low and low_too) or (value == high and high_too)
+            ):
+                ends = "[" if low_too else "(", "]" if high_too else ")"
+                yield f"{flag(name)}: {value} is not in {ends[0]}{low:g}, {high:.10g}{ends[1]}."
+
+
+def list_problems(command: Command) -> Iterator[str]:
+    for name in (*EACH_AT_LEAST, *EACH_ABOVE_ZERO):
+        values = command.set(name)
+        if name not in command.given or not isinstance(values, (list, tuple)):
+            continue
+        least = EACH_AT_LEAST.get(name)
+        for value in values:
+            if least is not None and value < least:
+                yield f"{flag(name)}: {value} is not at least {least}."
+            if least is None and not value > 0:
+                yield f"{flag(name)}: {value} is not above 0."
+
+
+def pair_problems(command: Command) -> Iterator[str]:
+    for name in BETAS:
+        value = command.set(name)
+        if not isinstance(value, str):
+            continue
+        try:
+            betas = plain_value(value)
+            good = len(betas) == 2 and all(0 <= beta < 1 for beta in betas)
+        except (UserError, TypeError):
+            good = False
+        if not good:
+            yield f"{flag(name)}: {value!r} is not two numbers in [0, 1), such as '(0.9, 0.98)'."
+
+
+def limit_problems(command: Command) -> Iterator[str]:
+    shards, shard = command.set("num_shards"), command.set("shard_id")
+    if shards is not None and shard is not None and shard >= max(shards, 1):
+        yield f"--shard-id: {shard} is not below --num-shards {shards}; the first is 0."
+    if command.training and (shards or 1) > 1:
+        yield "--num-shards: is for fairseq-generate; fairseq-train distributes by itself."
+    world, rank = command.set("distributed_world_size"), command.set("distributed_rank")
+    if command.generating and rank is not None and rank >= max(world or 1, 1):
+        yield f"--distributed-rank: {rank} is not below --distributed-world-size {world}."
+    if (command.set("num_batch_buckets") or 0) != 0 and int(np.__version__.split(".")[0]) >= 2:
+        yield "--num-batch-buckets: fairseq's buckets do not work with numpy 2; leave it out."
+    if command.set("tpu") and not command.set("bf16"):
+        yield "--tpu: this plugin runs on CPUs and GPUs; leave the flag out."
+    if command.training and (command.set("model_parallel_size") or 1) > 1:
+        yield "--model-parallel-size: needs Megatron's models; those of this plugin have none."

@@ -1,0 +1,186 @@
+"""What a user wants to know of an architecture: all its flags, and a command that trains it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..errors import UserError, choice_problem
+from ..flags import flag_value
+from ..models.constraints import flag_name
+from ..models.presets import MODELS, Architecture, architectures
+from .recipe import load
+from .settings import RunSettings, settings_of
+
+# the task by which each family's published settings are told
+TASK = "wmt14_en_de"
+TASK_OF = {"gru_selfattn_residual": "wmt13_es_en"}
+LANGUAGE_MODEL = (
+    "--sample-break-mode eos --optimizer adam --lr 1e-3 --weight-init xavier "
+    "--output-bias-init unigram --max-tokens 4096 --max-epoch 20"
+)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One flag of an architecture; values as text, "" for none.
+
+    Attributes:
+        name: with its dashes
+        here: value that the architecture sets
+        default: of the model, which all its architectures share
+        paper: value of the same variant as published, where it is another one than `here`
+        choices: valid values
+        about: what it does
+    """
+
+    name: str
+    here: str
+    default: str
+    paper: str
+    choices: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """An architecture.
+
+    Attributes:
+        name, task, criterion: as fairseq has them
+        about: one line
+        cites: where it is published
+        source: of the paper's values
+        command: complete, but for the folder of the data
+    """
+
+    name: str
+    task: str
+    criterion: str
+    about: str
+    cites: str
+    source: str
+    flags: list[Flag]
+    command: str
+
+
+def one_line(architecture: Architecture) -> str:
+    """What it is, and what it sets."""
+    values = architecture.settings
+    mechanism = [
+        flag_name(name) if value is True else f"{flag_name(name)} {value}"
+        for name, value in values.items()
+        if (not name.endswith(("_dim", "_layers", "_heads")) and not name.startswith("share_"))
+        or name == "aux_layers"
+    ]
+    return "; ".join([architecture.family.about, *([" ".join(mechanism)] if mechanism else [])])
+
+
+def describe(name: str, user_dir: str) -> Description:
+    """
+    Args:
+        name: value of ``--arch``
+        user_dir: for the command
+
+    Raises:
+        UserError: no such architecture
+    """
+    known = architectures()
+    problem = choice_problem("architecture", name, known)
+    if problem:
+        raise UserError(problem)
+    architecture = known[name]
+    family = architecture.family
+    published = _published(architecture)
+    paper = _values(known[published.arch if published else _without_size(architecture)])
+    if published:
+        for field in paper:
+            paper[field] = flag_value(published.flags, flag_name(field)) or paper[field]
+    here = _values(architecture)
+    config = MODELS[architecture.model][1]
+    flags = [
+        Flag(
+            name=flag_name(field.name),
+            here=_text(here[field.name]),
+            default=_text(field.default),
+            paper="" if _same(paper[field.name], here[field.name]) else _text(paper[field.name]),
+            choices=_choices(field.metadata, field.default),
+            about=str(field.metadata["help"]).split("; one of ")[0],
+        )
+        for field in fields(config)
+        if field.name in here
+    ]
+    return Description(
+        name=name,
+        task=family.task,
+        criterion=family.criterion,
+        about=one_line(architecture),
+        cites=family.cites,
+        source=published.source if published else family.cites,
+        flags=flags,
+        command=_command(architecture, published, user_dir),
+    )
+
+
+def _published(architecture: Architecture) -> RunSettings | None:
+    """The paper's settings of the variant; None of a language model, which has no recipe."""
+    family = architecture.family
+    if family.task == "language_modeling":
+        return None
+    return settings_of(load(TASK_OF.get(family.name, TASK)), _without_size(architecture))
+
+
+def _without_size(architecture: Architecture) -> str:
+    family = architecture.family
+    names = ["_".join(filter(None, (family.name, variant))) for variant in family.variants]
+    return max((n for n in names if architecture.name == n or _sized(architecture, n)), key=len)
+
+
+def _sized(architecture: Architecture, variant: str) -> bool:
+    sizes = [size for size in architecture.family.sizes if size]
+    return architecture.name in {f"{variant}_{size}" for size in sizes}
+
+
+def _values(architecture: Architecture) -> dict[str, Any]:
+    config = MODELS[architecture.model][1]
+    values = {field.name: field.default for field in fields(config) if field.name != "_name"}
+    return {**values, **architecture.settings}
+
+
+def _same(published: Any, here: Any) -> bool:
+    if isinstance(here, float) and published is not None:
+        return float(published) == here
+    return str(published) == str(here)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return {True: "yes", False: "no"}.get(value, "") if isinstance(value, bool) else str(value)
+
+
+def _choices(valid: Any, default: Any) -> str:
+    if valid.get("one_of"):
+        return f"One of {', '.join(map(str, valid['one_of']))}"
+    if valid.get("below") is not None and valid["below"] != float("inf"):
+        return f"From {valid['at_least']} to below {valid['below']}"
+    if valid.get("at_least") is not None:
+        return f"{valid['at_least']} or more"
+    return "Switch" if isinstance(default, bool) else "Text"
+
+
+def _command(architecture: Architecture, published: RunSettings | None, user_dir: str) -> str:
+    family, name = architecture.family, architecture.name
+    head = f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}"
+    names = f"--arch {name} --task {family.task} --criterion {family.criterion}"
+    save = f"--save-dir checkpoints/{name}"
+    if published is None:
+        return " \\\n  ".join([head, names, LANGUAGE_MODEL, save])
+    batch = (
+        f"--max-tokens {published.max_tokens} "
+        f"--update-freq {max(1, round(published.tokens / published.max_tokens))} "
+        f"--max-update {published.updates}"
+    )
+    # flags of the size are the architecture's own: it says them itself
+    return " \\\n  ".join([head, names, shlex.join(published.flags), batch, save])

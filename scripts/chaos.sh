@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# A recipe killed (SIGKILL) at random moments, and compared with one that nothing disturbed: what is
+# prepared, the parameters, the translation and the scores have to be the same to the last bit.
+#
+# usage: scripts/chaos.sh [--kills 50] [--updates 60] [--seed 1] [--out DIR] [--python VERSION]
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+arguments=() setup=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --python)
+      [ $# -ge 2 ] || die "--python needs a value"
+      setup=(--python "$2")
+      shift
+      ;;
+    *) arguments+=("$1") ;;
+  esac
+  shift
+done
+use_environment ${setup[@]+"${setup[@]}"}
+exec "$PYTHON" "$ROOT/scripts/chaos.py" ${arguments[@]+"${arguments[@]}"}

@@ -1,0 +1,121 @@
+"""What users take for granted: the same result, however the work is cut."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+import torch
+from commands import run
+from helpers import build, sample, sentences
+from helpers import task as small_task
+from interruption import assert_same_training, kill_before_update
+from systems import FAMILIES, binarise, family, generation, load, train, training
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from dc_nmt_plugin.models.transformer.axes import SELF_ATTENTION_KINDS
+
+RECURRENT = ["--arch", "gru_selfattn_residual", "--task", "translation_dc_nmt"]
+RECURRENT += ["--criterion", "joint_label_smoothed_cross_entropy"]
+RECURRENT += ["--embed-dim", 8, "--hidden-dim", 8, "--dropout", 0.1]
+
+
+def commands(corpus, save, arch, *changes):
+    """The command line of a tiny training of a Transformer, or of the recurrent model."""
+    if arch != "recurrent":
+        return training(corpus, save, *family(arch), *changes)
+    return [
+        *(corpus, "--save-dir", save, *RECURRENT, "--cpu", "--seed", 5, "--optimizer", "adam"),
+        *("--lr", 0.01, "--max-tokens", 80, "--num-workers", 0, *changes),
+    ]
+
+
+@pytest.mark.parametrize("arch", [*FAMILIES, "recurrent"])
+def test_resumed_is_unbroken(arch, corpus, tmp_path):
+    """With dropout, gradients that are added up, and two workers that load data."""
+    flags = ["--max-epoch", 2, "--update-freq", 2, "--num-workers", 2, "--dropout", 0.3]
+    flags += ["--save-interval-updates", 1, "--disable-validation"]
+    run(tmp_path, "train", *commands(corpus, tmp_path / "whole", arch, *flags)).good()
+    command = commands(corpus, tmp_path / "cut", arch, *flags)
+    killed = run(tmp_path, "train", *command, before=lambda: kill_before_update(3))
+    assert killed.code == -signal.SIGKILL
+    run(tmp_path, "train", *command).good()
+    assert_same_training(load(tmp_path / "cut"), load(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("arch", ["transformer_dc", "transformer_ms_aux_aif", "recurrent"])
+def test_two_half_batches_are_one(arch, tmp_path):
+    """To rounding; a batch holds the whole text, so that both compose the same one."""
+    corpus = binarise(tmp_path, {"train": 8, "valid": 2, "test": 1})
+    states = []
+    for size, frequency in ((8, 1), (4, 2)):
+        save = tmp_path / f"of-{size}"
+        flags = ["--max-epoch", 3, "--dropout", 0, "--optimizer", "sgd", "--lr", 0.5]
+        flags += ["--batch-size", size, "--update-freq", frequency, "--max-tokens", 1000]
+        flags += ["--disable-validation", "--required-batch-size-multiple", 1]
+        flags += ["--no-epoch-checkpoints"]
+        run(save, "train", *commands(corpus, save, arch, *flags)).good()
+        states.append(load(save))
+    assert [state["optimizer_history"][-1]["num_updates"] for state in states] == [3, 3]
+    for name, parameter in states[0]["model"].items():
+        assert torch.allclose(parameter, states[1]["model"][name], atol=1e-5), name
+
+
+@pytest.fixture(scope="module")
+def lively(corpus, tmp_path_factory):
+    """Architecture → a checkpoint whose hypotheses differ in words and length."""
+    folder = tmp_path_factory.mktemp("lively")
+
+    def of(arch):
+        if not (folder / arch / "checkpoint_last.pt").exists():
+            flags = ["--max-epoch", 8, "--no-epoch-checkpoints", "--disable-validation"]
+            train(corpus, folder / arch, arch, *flags).good()
+        return folder / arch / "checkpoint_last.pt"
+
+    return of
+
+
+@pytest.mark.parametrize("arch", FAMILIES)
+def test_hypotheses_do_not_depend_on_the_batch(arch, corpus, lively, tmp_path):
+    """Neither on its size, nor on its order, nor on the other sentences in it."""
+
+    def hypotheses(*flags):
+        command = generation(corpus, lively(arch), arch, *flags)
+        found = run(tmp_path, "generate", *command).good().hypotheses()
+        return {number: text for number, (_, text) in found.items()}
+
+    alone = hypotheses("--batch-size", 1)
+    assert len(alone) == 50 and len(set(alone.values())) > 10
+    for flags in (["--max-tokens", 30], ["--batch-size", 50, "--required-batch-size-multiple", 1]):
+        assert hypotheses(*flags) == alone, flags
+    parts = [
+        hypotheses("--num-shards", 3, "--shard-id", part, "--batch-size", 4) for part in range(3)
+    ]
+    assert sum(map(len, parts)) == len(alone) and min(map(len, parts)) > 5
+    assert {number: text for part in parts for number, text in part.items()} == alone
+
+
+def test_the_mean_of_equal_checkpoints_is_the_checkpoint(corpus, trained, tmp_path):
+    source = trained("transformer_ms_aux_aif") / "checkpoint_last.pt"
+    copies = [tmp_path / f"checkpoint{number}.pt" for number in range(1, 6)]
+    for copy in copies:
+        copy.write_bytes(source.read_bytes())
+    output = tmp_path / "mean.pt"
+    assert cli.main(["average", "--inputs", *map(str, copies), "--output", str(output)]) == 0
+    expected = torch.load(source, weights_only=True)["model"]
+    mean = torch.load(output, weights_only=True)["model"]
+    assert mean.keys() == expected.keys()
+    assert all(torch.equal(mean[name], tensor) for name, tensor in expected.items())
+
+
+@pytest.mark.parametrize("kind", SELF_ATTENTION_KINDS)
+def test_bfloat16_is_finite_on_long_sentences(kind):
+    """1,024 tokens, with masks at both ends."""
+    model = build("transformer_standard", encoder_self_attention=kind).train()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        batch = sample(sentences([1024, 1]), sentences([1024, 2], seed=5))
+        loss, _, _ = JointLossCriterion(small_task(), False, 0.1)(model, batch)
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())

@@ -1,0 +1,124 @@
+"""``dc-nmt probe`` on a trained model, with files in SentEval's format."""
+
+import json
+import random
+
+import pytest
+import torch
+from systems import WORDS, train
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.analysis.probing.encoding import SentenceEncoder, layer_output
+from dc_nmt_plugin.analysis.probing.tasks import FILES
+from dc_nmt_plugin.analysis.subject import Subject, find
+
+FAST = ["--hidden", "12", "--dropout", "0", "--epochs", "60", "--cpu"]
+
+
+@pytest.fixture(scope="module")
+def run(corpus, tmp_path_factory):
+    """A run of two encoder layers, its checkpoint and nothing else."""
+    folder = tmp_path_factory.mktemp("probed")
+    train(corpus, folder, "transformer_standard", "--max-epoch", 1, "--no-epoch-checkpoints").good()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    """Surface tasks whose classes are the sentence's first word and its length."""
+    folder = tmp_path_factory.mktemp("senteval")
+    choice = random.Random(1)
+    for name in ("SentLen", "WC"):
+        rows = []
+        for i in range(2400):
+            words = choice.choices(WORDS, k=choice.choice([2, 6]))
+            label = str(len(words)) if name == "SentLen" else words[0][:1]
+            rows.append(f"{'te' if i % 12 == 0 else 'va' if i % 12 == 1 else 'tr'}\t{label}\t")
+            rows[-1] += " ".join(words)
+        (folder / FILES[name]).write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture
+def probe(capsys, tmp_path):
+    """Run the command; its exit status, output and errors."""
+
+    def call(*arguments):
+        code = cli.main(["probe", *map(str, arguments), *FAST])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def encoder_of(run, cache, layer=None):
+    (place,) = find([run], None, None)
+    return SentenceEncoder(Subject(place, "test", 1, ["--cpu"]), layer, cache)
+
+
+def test_the_vectors(run, tmp_path):
+    """Means over a sentence alone; of a layer; of embeddings without the end token."""
+    lines = ["badun kefar logol", "mifar", "lodun lodun midun kegol"]
+    encoder = encoder_of(run, tmp_path)
+    found = encoder.encode(lines)
+    model, dictionary = encoder.subject.model, encoder.dictionary
+    with torch.no_grad():
+        for line, vector in zip(lines, found, strict=True):
+            tokens = dictionary.encode_line(line, add_if_not_exist=False).long()[None]
+            top = model.encoder(tokens).features[0][0]
+            assert torch.allclose(vector, top.mean(dim=0), atol=1e-5)
+            first = layer_output(model.encoder, tokens, 1)[0]
+            lower = encoder_of(run, tmp_path, layer=1).encode([line])[0]
+            assert torch.allclose(lower, first.mean(dim=0), atol=1e-5)
+            assert not torch.allclose(lower, vector, atol=1e-2)
+            bag = encoder.encode([line], "bag")[0]
+            words = model.encoder.embed_tokens(tokens)[0, :-1]
+            assert torch.allclose(bag, words.mean(dim=0), atol=1e-6)
+    random_one = encoder.encode(lines, "random")
+    assert not torch.allclose(random_one, found, atol=1e-2)
+    assert torch.equal(random_one, encoder_of(run, tmp_path / "other").encode(lines, "random"))
+
+
+def test_vectors_are_computed_once(run, tmp_path, monkeypatch):
+    first = encoder_of(run, tmp_path).encode(["badun", "kefar"])
+    again = encoder_of(run, tmp_path)
+    monkeypatch.setattr(again, "_encode", None)  # cannot be called
+    assert torch.equal(again.encode(["badun", "kefar"]), first)
+    with pytest.raises(TypeError):
+        again.encode(["kefar", "badun"])
+
+
+def test_a_table(run, tasks, probe, tmp_path):
+    plot = tmp_path / "figure"
+    code, output, errors = probe(
+        run, "--tasks", tasks, "--only", "SentLen,WC", "--json", "--plot", plot
+    )
+    assert code == 0, errors
+    report = json.loads(output)
+    (found,) = report["runs"].values()
+    assert report["setting"]["lr"] == 2.5e-4 and found["layer"] == 2 and found["unknown"] == 0
+    length = found["tasks"]["SentLen"]
+    # whether a sentence has two words or six is seen in any mean
+    assert length["trained"]["test"] > length["majority"] + 12
+    assert {"trained", "random", "bag", "majority"} == set(length)
+    assert plot.with_suffix(".svg").is_file()
+    assert len(list((run / "probing").glob("*.pt"))) == 6
+    code, output, _ = probe(run, "--tasks", tasks, "--only", "SentLen,WC")
+    assert code == 0 and "#Avg" in output and "Surface" in output
+    assert f"{length['trained']['test']:.2f}" in output
+
+
+def test_bad_input_is_one_sentence(run, tasks, probe, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("a b c\n")
+    for arguments, words in (
+        (["--tasks", tasks], ["tree_depth.txt", "cannot be read"]),
+        (["--tasks", tasks, "--only", "SentLength"], ["--only", "SentLen"]),
+        (["--from-text", text], ["too small for SentLen"]),
+        (["--tasks", tasks, "--only", "WC", "--layer", 3], ["--layer 3", "1 to 2"]),
+        (["--tasks", tasks, "--only", "WC", "--limit", 0], ["--limit 0"]),
+        (["--tasks", tasks, "--only", "WC", "--patience", 0], ["--patience: 0"]),
+    ):
+        code, output, errors = probe(run, *arguments)
+        assert code == 1 and not output and errors.count("\n") == 1, errors
+        for word in words:
+            assert word in errors, errors

@@ -1,0 +1,353 @@
+"""A table of what dc-nmt refuses: command line, and what its one sentence must name.
+
+Every command runs in this process; files are made beside each other in a folder of the case's own.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import shlex
+import tarfile
+import zipfile
+
+import pytest
+import torch
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes.archives import extract
+from dc_nmt_plugin.recipes.formats import read_pairs
+
+RESULT = {
+    "name": "x", "source_lang": "en", "target_lang": "de", "sentences": 3, "bleu": 1.0,
+    "bleu_lc": 1.0, "chrf": 1.0, "bleu_signature": "", "bleu_lc_signature": "",
+    "chrf_signature": "", "parameters": 1, "updates": 1, "train_tokens_per_second": 1.0,
+    "train_seconds": 1.0, "decode_sentences_per_second": 1.0, "hypotheses": "good",
+    "reference": "reference", "source": None,
+}  # fmt: skip
+TEXT = ["Der Hund läuft.", "Die Katze schläft heute.", "Ein Mann liest."]
+
+
+class Malicious:
+    """Runs a command when it is unpickled."""
+
+    def __reduce__(self):
+        import os
+
+        return os.mkdir, ("owned",)
+
+
+def lines(*texts):
+    return "".join(f"{text}\n" for text in texts)
+
+
+def generated(*texts, score="-0.5", log=""):
+    return log + lines(*(f"H-{n}\t{score}\t{text}" for n, text in enumerate(texts)))
+
+
+def checkpoint(**config):
+    """The bytes of a file that looks like a checkpoint of fairseq's, of an unsafe setting."""
+    import argparse
+
+    buffer = io.BytesIO()
+    model = argparse.Namespace(_name="fconv", arch="fconv", encoder_self_attention="x", **config)
+    torch.save({"model": {"w": torch.zeros(1)}, "args": None, "cfg": {"model": model}}, buffer)
+    return buffer.getvalue()
+
+
+PROGRAM = "__import__('os').mkdir('owned')"
+FILES = {
+    "good": lines(*TEXT),
+    "reference": lines(*TEXT),
+    "short": lines(*TEXT[:2]),
+    "empty": "",
+    "latin": "Der Hund lief über das Feld.\n".encode("latin-1"),
+    "mojibake": lines(*TEXT).encode().decode("latin-1"),
+    "u2028": lines(TEXT[0], "Die Katze\u2028schläft heute.", TEXT[2]),
+    "return": lines(TEXT[0], "Die Katze\rschläft heute.", TEXT[2]),
+    "form-feed": lines(TEXT[0], "Die Katze\fschläft heute.", TEXT[2]),
+    "next-line": lines(TEXT[0], "Die Katze\x85schläft heute.", TEXT[2]),
+    "blank": lines(TEXT[0], "", TEXT[2]),
+    "bpe": lines("Der Hu@@ nd läu@@ ft.", *TEXT[1:]),
+    "pieces": lines("▁Der ▁Hu nd ▁läu ft .", *TEXT[1:]),
+    "marked": lines("Der▁Hund", *TEXT[1:]),
+    "unknown": lines("Der <unk> läuft.", *TEXT[1:]),
+    "generated": generated(*TEXT),
+    "nan": generated(*TEXT, score="nan"),
+    "gap": lines("H-0\t-0.5\tDer", "H-2\t-0.5\tEin"),
+    "left-out": generated(
+        *TEXT, log="WARNING | 2 samples have invalid sizes and will be skipped\n"
+    ),
+    "no-hypotheses": lines("S-0\tDer", "T-0\tThe"),
+    "pieces-generated": generated("▁Der ▁Hund ▁läuft .", *TEXT[1:]),
+    "no-json": "{",
+    "deep": "[" * 100_000,
+    "list": "[]",
+    "wrong-types": json.dumps({**RESULT, "bleu": "high"}),
+    "wrong-text": json.dumps({**RESULT, "hypotheses": 3}),
+    "wrong-scores": json.dumps({**RESULT, "scores": 5}),
+    "wrong-score": json.dumps({**RESULT, "scores": [{"metric": "zh", "score": "x"}]}),
+    "wrong-texts": json.dumps({**RESULT, "texts": {"hypotheses": 1, "kind": "raw"}}),
+    "pickle.pt": pickle.dumps(Malicious()),
+    "text.pt": b"no checkpoint\n",
+    "empty.pt": b"",
+    "program.pt": checkpoint(encoder_layers=PROGRAM),
+    "attention.pt": checkpoint(encoder_layers="[(8, 3)]", decoder_attention=PROGRAM),
+}
+SCORE = "score --target-lang de --reference reference --hypothesis"
+# command line → pieces of the sentence
+CASES = {
+    # the corpus gate
+    "check-text u2028 reference": ["u2028, line 2", "U+2028", "--mend"],
+    "check-text return reference": ["return, line 2", "U+000D"],
+    "check-text form-feed reference": ["form-feed, line 2", "U+000C"],
+    "check-text next-line reference": ["next-line, line 2", "U+0085"],
+    "check-text good u2028": ["u2028, line 2", "U+2028"],
+    "check-text blank reference": ["blank, line 2", "blank"],
+    "check-text short reference": ["short has 2 lines", "reference has 3"],
+    "check-text empty reference": ["empty", "the file is empty"],
+    "check-text latin reference": ["latin, line 1", "0xfc", "UTF-8"],
+    "check-text nowhere reference": ["nowhere", "No such file"],
+    "check-text good good": ["good", "both source and target"],
+    "check-text folder reference": ["folder", "Is a directory"],
+    "check-text --counts good short": ["good has 3 lines", "short, 2"],
+    "split-text --out folder u2028": ["u2028, line 2", "U+2028"],
+    "split-text --out . good": ["good", "written over"],
+    "split-text --out other good folder/good": ["good and folder/good", "other/good"],
+    "split-text --out other pieces": ["pieces, line 1", "▁"],
+    "split-text --out good/x reference": ["good/x"],
+    # scores that would be wrong
+    f"{SCORE} u2028": ["u2028, line 2", "U+2028"],
+    f"{SCORE} latin": ["latin, line 1", "UTF-8"],
+    f"{SCORE} mojibake": ["mojibake", "Latin-1", "line 1"],
+    f"{SCORE} short": ["2 hypotheses for 3 references"],
+    f"{SCORE} empty": ["empty"],
+    f"{SCORE} bpe": ["bpe", "'@@ '", "line 1"],
+    f"{SCORE} pieces": ["pieces", "▁", "--tokenizer split"],
+    f"{SCORE} marked": ["marked", "▁"],
+    f"{SCORE} folder": ["folder", "Is a directory"],
+    f"{SCORE} good --metrics bleuu": ["--metrics", "bleuu"],
+    f"{SCORE} good --json folder": ["folder", "it is a folder"],
+    f"{SCORE} good --json good/result.json": ["good/result.json"],
+    f"{SCORE} good --hypotheses folder": ["folder", "it is a folder"],
+    f"{SCORE} good --train-log reference": ["reference", "fairseq-train"],
+    "score --target-lang de --reference blank --hypothesis good": ["blank", "line 2"],
+    "score --target-lang de --reference bpe --hypothesis good": ["bpe", "'@@ '"],
+    "score --target-lang de --reference mojibake --hypothesis good": ["mojibake", "Latin-1"],
+    "score --target-lang de --reference unknown --hypothesis good": ["unknown", "<unk>"],
+    "score --target-lang de --reference reference --generated nan": ["nan", "H-0", "not a number"],
+    "score --target-lang de --reference reference --generated gap": ["gap", "H-1"],
+    "score --target-lang de --reference reference --generated left-out": ["left-out", "left out 2"],
+    "score --target-lang de --reference reference --generated no-hypotheses": ["no hypotheses"],
+    "score --target-lang de --reference reference --generated pieces-generated": ["▁"],
+    "compare good bpe --reference reference --target-lang de": ["bpe", "'@@ '"],
+    "compare good u2028 --reference reference --target-lang de": ["u2028, line 2"],
+    "compare good short --reference reference --target-lang de": ["short", "2 hypotheses"],
+    "compare good --reference reference --target-lang de": ["one system alone"],
+    "compare good reference --reference reference --target-lang de --html good": ["good"],
+    "compare no-json.json good": ["no-json.json", "not JSON"],
+    "compare deep.json good": ["deep.json", "not JSON"],
+    "compare list.json good": ["list.json", "missing"],
+    "compare wrong-types.json good": ["wrong-types.json", "'bleu'", "number"],
+    "compare wrong-text.json good": ["wrong-text.json", "'hypotheses'"],
+    "compare wrong-scores.json good": ["wrong-scores.json", "'scores'"],
+    "compare wrong-score.json good": ["wrong-score.json", "'scores'"],
+    "compare wrong-texts.json good": ["wrong-texts.json", "'texts'"],
+    "report wrong-types.json": ["wrong-types.json", "'bleu'"],
+    "results nowhere": ["nowhere"],
+    # checkpoints: nothing is run, nothing is written
+    **{
+        f"{command} {name}{rest}": [name]
+        for name in ("pickle.pt", "text.pt", "empty.pt", "program.pt", "attention.pt", "nowhere.pt")
+        for command, rest in (
+            ("average --output out.pt --inputs", ""),
+            ("export --output out.pt --input", ""),
+        )
+    },
+    "average --dir folder --last 1 --output out.pt": ["folder", "0 epoch checkpoints"],
+    "export --input folder --output out.pt": ["folder", "is a folder"],
+    # recipes
+    "train multi30k_en_de transformer_dc --name ../../x": ["--name", "../../x"],
+    "train multi30k_en_de transformer_dc --name ..": ["--name", ".."],
+    "train multi30k_en_de transformer_dc --sample 0": ["--sample", "0"],
+    "train multi30k_en_de transformer_dc --max-tokens 0": ["--max-tokens", "0"],
+    "prepare multi30k_en_d": ["multi30k_en_d", "multi30k_en_de"],
+    "prepare multi30k_en_de --raw nowhere": ["--raw", "nowhere"],
+    "corpus --source-lang en --target-lang en --out other": ["--target-lang"],
+    "corpus --source-lang en --target-lang xx --out other": ["--target-lang", "xx"],
+    "corpus --source-lang en --target-lang de --out other --pairs 3": ["--pairs", "3"],
+    "arch-flags transformer_dx": ["transformer_dx", "transformer_dc"],
+    "params transformer_dx": ["transformer_dx"],
+    "params --vocabulary 1": ["vocabulary", "1"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory, with every file of FILES; results also under ``.json``."""
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        raw = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / name).write_bytes(raw)
+        if isinstance(content, str) and content[:1] in "[{":
+            (tmp_path / f"{name}.json").write_bytes(raw)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/good").write_text(lines(*TEXT))
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_refused(command, folder, capsys):
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert cli.main(shlex.split(command)) == 1
+    told = capsys.readouterr()
+    assert "Traceback" not in told.out + told.err
+    sentence = [line for line in told.err.splitlines() if ": error: " in line]
+    assert len(sentence) == 1, told.err
+    for piece in CASES[command]:
+        assert piece in told.err, told.err
+    paths = [path for path in folder.rglob("*") if "runs" not in path.parts]  # locks, logs
+    after = {path: path.stat().st_mtime_ns for path in paths}
+    assert after == before, "nothing is written, and nothing was run"
+
+
+def test_mending(folder, capsys):
+    """What tools disagree about becomes a space, and the number of lines stays."""
+    files = ["u2028", "reference", "return", "reference", "form-feed", "reference"]
+    assert cli.main(["check-text", "--mend", *files]) == 0
+    assert capsys.readouterr().out.count("3 pairs") == 3
+    for name in ("u2028", "return", "form-feed"):
+        assert (folder / name).read_text() == lines(*TEXT)
+    assert cli.main(["split-text", "--mend", "--out", "other", "next-line"]) == 0
+    assert len((folder / "other/next-line").read_text().split("\n")) == 4
+
+
+@pytest.mark.parametrize("code", ["zh-CN", "ZH", "zh_Hans", "zho"])
+def test_codes_of_chinese(code, folder, capsys):
+    """All of them are scored as Chinese is."""
+    command = f"score --target-lang {code} --reference reference --hypothesis good"
+    assert cli.main(command.split()) == 0
+    assert "tok:zh" in capsys.readouterr().out
+
+
+def test_no_code(folder):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(shlex.split("score --target-lang Chinese! --reference good --hypothesis good"))
+
+
+def test_the_page_of_a_comparison_escapes(folder, capsys):
+    script = "<script>alert(1)</script>"
+    (folder / "good").write_text(lines(f"Der {script} Hund.", *TEXT[1:]))
+    command = "compare good reference --reference reference --target-lang de --html page"
+    assert cli.main([*command.split(), "--names", f"{script},b"]) == 0
+    page = (folder / "page/index.html").read_text()
+    assert "<script>alert" not in page and "&lt;script&gt;" in page
+
+
+def test_a_traceback_on_request(folder, monkeypatch):
+    monkeypatch.setenv("DC_NMT_DEBUG", "1")
+    with pytest.raises(UserError):
+        cli.main(["check-text", "empty", "reference"])
+
+
+# -- archives and formats --------------------------------------------------------------------
+
+
+def tar_with(path, kind, **fields):
+    with tarfile.open(path, "w:gz") as archive:
+        entry = tarfile.TarInfo("train.en")
+        entry.type = kind
+        for name, value in fields.items():
+            setattr(entry, name, value)
+        archive.addfile(entry)
+
+
+KINDS = {
+    "a link": (tarfile.SYMTYPE, {"linkname": "/etc/passwd"}, "link"),
+    "a hard link": (tarfile.LNKTYPE, {"linkname": "../x"}, "link"),
+    "a folder": (tarfile.DIRTYPE, {}, "folder"),
+    "a pipe": (tarfile.FIFOTYPE, {}, "device or pipe"),
+    "a device": (tarfile.CHRTYPE, {}, "device or pipe"),
+}
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_members_that_are_no_files(case, tmp_path):
+    kind, fields, word = KINDS[case]
+    tar_with(tmp_path / "a.tgz", kind, **fields)
+    with pytest.raises(UserError, match=word):
+        extract(tmp_path / "a.tgz", "train.en", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def write_bomb(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("train.en", b"a" * (1 << 26))
+
+
+def write_folder(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.mkdir("train.en")
+
+
+def write_encrypted(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("train.en", "text")
+    content = bytearray(path.read_bytes())
+    content[6] |= 1  # in the member's header, and in the list of members
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(bytes(content))
+
+
+def write_oddly_packed(path):
+    write_encrypted(path)
+    content = bytearray(path.read_bytes())
+    content[6] = 0
+    place = content.index(b"PK\x01\x02")
+    content[place + 8] = 0
+    content[8] = content[place + 10] = 97
+    path.write_bytes(bytes(content))
+
+
+ZIPS = {
+    "a bomb": (write_bomb, "200 times"),
+    "encrypted": (write_encrypted, "encrypted"),
+    "oddly packed": (write_oddly_packed, "compression"),
+}
+
+
+@pytest.mark.parametrize("case", ZIPS)
+def test_zips(case, tmp_path):
+    write, word = ZIPS[case]
+    write(tmp_path / "a.zip")
+    with pytest.raises(UserError, match=word):
+        extract(tmp_path / "a.zip", "train.en", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+SEGMENTS = {
+    "20,000 that are not closed": ("<seg" * 20_000, "no <seg>"),
+    "20,000 that are opened": ("<seg>" * 20_000, "do not alternate"),
+    "the last one is cut off": ('<seg id="1">a</seg><seg id="2">b', "cut off"),
+    "only closed": ("</seg>", "do not alternate"),
+}
+
+
+@pytest.mark.parametrize("case", SEGMENTS)
+def test_segments(case, tmp_path):
+    text, word = SEGMENTS[case]
+    paths = tmp_path / "a.sgm", tmp_path / "b.sgm"
+    for path in paths:
+        path.write_text(text)
+    with pytest.raises(UserError, match=word):
+        list(read_pairs("sgm", paths, ("en", "de")))
+
+
+def test_a_line_without_end(tmp_path):
+    paths = tmp_path / "a", tmp_path / "b"
+    for path in paths:
+        path.write_bytes(b"a" * (1 << 25))
+    with pytest.raises(UserError, match="line 1: is longer"):
+        list(read_pairs("plain", paths, ("en", "de")))

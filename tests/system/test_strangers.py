@@ -1,0 +1,236 @@
+"""What a stranger wrote is never run: pickles, and strings that fairseq's builders evaluate."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import functools
+import importlib
+import io
+import os
+import pickle
+import sys
+import tarfile
+from pathlib import Path
+
+import fairseq
+import pytest
+import torch
+from commands import run
+from systems import SOURCE, TARGET, family, training
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.checkpoints.literals import EVALUATED, plain_value
+from dc_nmt_plugin.errors import UserError
+
+# architecture of fairseq's → its setting that fairseq evaluates, and its others
+EVALUATING = {
+    "fconv": ("encoder_layers", {"decoder_layers": "[(8, 3)]", "decoder_attention": "True"}),
+    "lstm": ("decoder_attention", {}),
+    "lightconv": ("adaptive_softmax_cutoff", {}),
+    "transformer": ("adaptive_softmax_cutoff", {}),
+    "transformer_standard": ("adaptive_softmax_cutoff", {}),
+}
+OWNED = "owned"
+
+
+def program(folder):
+    """An expression that leaves a trace."""
+    return f"__import__('os').mkdir({str(folder / OWNED)!r})"
+
+
+class Malicious:
+    """Leaves a trace when it is unpickled."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder / OWNED),)
+
+
+def evaluated(arch, good, folder):
+    """A checkpoint of `arch` with a program where fairseq evaluates a value."""
+    setting, others = EVALUATING[arch]
+    state = copy.deepcopy(good)
+    names = {"_name": arch, "arch": arch, setting: program(folder), **others}
+    state["cfg"]["model"] = argparse.Namespace(**names)
+    state["cfg"]["task"]["_name"] = "translation"
+    path = folder / f"{arch}.pt"
+    torch.save(state, path)
+    return path
+
+
+def pickled(good, folder):
+    path = folder / "pickled.pt"
+    torch.save({**good, "extra_state": Malicious(folder)}, path)
+    return path
+
+
+def bare(good, folder):
+    path = folder / "bare.pt"
+    path.write_bytes(pickle.dumps(Malicious(folder)))
+    return path
+
+
+@pytest.fixture
+def good(trained):
+    return torch.load(trained("transformer_dc") / "checkpoint_last.pt", weights_only=True)
+
+
+def assert_harmless(result, path, folder):
+    assert not (folder / OWNED).exists(), "the program was run"
+    everything = result.output + result.errors
+    assert result.code == 1 and "Traceback" not in everything, everything[-3000:]
+    last = result.errors.rstrip().splitlines()[-1]
+    assert last.startswith("error: ") and str(path) in last, last
+
+
+LANGUAGES = ("--source-lang", SOURCE, "--target-lang", TARGET)
+PROGRAMS = {
+    "generate": LANGUAGES,
+    "interactive": LANGUAGES,
+    "validate": (),
+    "eval_lm": (),
+}
+
+
+@pytest.mark.parametrize("command", PROGRAMS)
+@pytest.mark.parametrize("arch", ["fconv", "lstm"])
+def test_strings_that_fairseq_evaluates(command, arch, corpus, good, tmp_path):
+    path = evaluated(arch, good, tmp_path)
+    task = "language_modeling" if command == "eval_lm" else "translation"
+    flags = [corpus, "--path", path, "--task", task, "--cpu", "--max-tokens", 80]
+    if command == "eval_lm":
+        (corpus / "dict.txt").write_bytes((corpus / "dict.xx.txt").read_bytes())
+        for end in ("idx", "bin"):
+            content = (corpus / f"test.xx-yy.xx.{end}").read_bytes()
+            (corpus / f"test.{end}").write_bytes(content)
+    result = run(tmp_path, command, *flags, *PROGRAMS[command])
+    assert_harmless(result, path, tmp_path)
+    assert EVALUATING[arch][0] in result.errors and "not a plain value" in result.errors
+
+
+@pytest.mark.parametrize("arch", EVALUATING)
+def test_every_kind_of_loading(arch, corpus, good, tmp_path, capsys):
+    path = evaluated(arch, good, tmp_path)
+    output = ("--output", str(tmp_path / "out.pt"))
+    commands = [
+        ["average", "--inputs", str(path), *output],
+        ["export", "--input", str(path), *output],
+        ["mask-layers", str(corpus), "--path", str(path), *LANGUAGES, "--cpu"],
+        ["head-weights", "--path", str(path), "--data", str(corpus)],
+    ]
+    for command in commands:
+        assert cli.main(command) == 1
+        assert str(path) in capsys.readouterr().err
+        assert not (tmp_path / OWNED).exists()
+    from dc_nmt_plugin.models.transformer.model import TransformerModel
+
+    with pytest.raises(UserError, match=EVALUATING[arch][0]):
+        TransformerModel.from_pretrained(str(tmp_path), path.name, str(corpus))
+    assert sorted(each.name for each in tmp_path.iterdir()) == [path.name]
+
+
+@pytest.mark.parametrize("write", [pickled, bare])
+@pytest.mark.parametrize("unsafe", ["0", "1"])
+def test_pickles(write, unsafe, corpus, good, tmp_path, monkeypatch, capsys):
+    """Also where a variable that many set, against an older error, turns the safe loader off."""
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", unsafe)
+    path = write(good, tmp_path)
+    for command in ("generate", "interactive"):
+        flags = (corpus, "--path", path, "--task", "transformer_dc", "--cpu", *LANGUAGES)
+        assert_harmless(run(tmp_path / "run", command, *flags), path, tmp_path)
+    save = tmp_path / "save"
+    save.mkdir()
+    path = path.rename(save / "checkpoint_last.pt")
+    for flags in ([], ["--restore-file", path, "--save-dir", tmp_path / "other"]):
+        command = training(corpus, save, *family("transformer_dc"), *flags)
+        assert_harmless(run(tmp_path / "run", "train", *command), path, tmp_path)
+    for command in (["average", "--inputs"], ["export", "--input"]):
+        assert cli.main([*command, str(path), "--output", str(tmp_path / "out.pt")]) == 1
+        assert not (tmp_path / OWNED).exists() and not (tmp_path / "out.pt").exists()
+
+
+def test_an_archive_stays_in_its_folder(tmp_path):
+    from fairseq.file_utils import load_archive_file
+
+    archive = tmp_path / "model.tar"
+    with tarfile.open(archive, "w") as tar:
+        for name in ("model/a", "../../owned"):
+            tar.addfile(tarfile.TarInfo(name), io.BytesIO())
+    with pytest.raises(UserError, match="safely"):
+        load_archive_file(str(archive))
+    assert archive.exists()
+
+
+# -- nothing of fairseq evaluates ------------------------------------------------------------
+
+FOLDER = Path(fairseq.__file__).parent
+
+
+@functools.cache
+def all_calls():
+    """(module, name of what is called, whether it is a method, its first argument)."""
+    found = []
+    for path in sorted(FOLDER.rglob("*.py")):
+        parts = path.relative_to(FOLDER).with_suffix("").parts
+        text = path.read_text(encoding="utf-8")
+        if parts[0] == "examples" or "eval" not in text:
+            continue
+        module = ".".join(("fairseq", *parts)).removesuffix(".__init__")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and node.args:
+                name = getattr(node.func, "attr", getattr(node.func, "id", None))
+                found.append((module, name, isinstance(node.func, ast.Attribute), node.args[0]))
+    return found
+
+
+def calls(name):
+    """(module, argument) of every call of a function in fairseq's source, its examples aside."""
+    for module, called, is_method, argument in all_calls():
+        if called == name and not (name == "eval" and is_method):  # model.eval() is another
+            yield module, argument
+
+
+def test_every_eval_of_fairseq_is_replaced():
+    modules = {module for module, _ in calls("eval")}
+    assert len(modules) > 10
+    for name in modules:
+        assert name in sys.modules, f"{name} would be imported later"
+        assert vars(importlib.import_module(name))["eval"] is plain_value
+
+
+@pytest.mark.parametrize("function", ["eval", "eval_str_list", "eval_str_dict", "eval_bool"])
+def test_every_setting_that_is_evaluated_is_known(function):
+    settings = {node.attr for _, node in calls(function) if isinstance(node, ast.Attribute)}
+    assert settings - {"model_overrides"} <= EVALUATED
+
+
+GOOD = (
+    *("[(512, 3)] * 20 + [(1024, 1)]", "(0.9, 0.98)", "True", "None", "10000,20000", "-1e-3"),
+    *("{'name': 'x', 'p': [1, 2]}", "'text'", "1 / 3", "[]"),
+)
+BAD = (
+    *("__import__('os')", "(lambda: 1)()", "[x for x in (1,)]", "open('/etc/passwd')", "x"),
+    *("1 if 1 else 2", "().__class__", "f'{1}'", "1; 2", "a := 1", "{**{}}", "", "(((("),
+    *("2 ** 10 ** 10", "[0] * 10 ** 9", "[0] * 1000000000", "'a' * 1000000"),
+    "(" * 5000 + ")" * 5000,
+)
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_plain_values(text):
+    assert plain_value(text) == eval(text)
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_everything_else(text):
+    with pytest.raises(UserError, match="plain value"):
+        plain_value(text)
+
+
+def test_what_is_no_string_is_refused_as_by_eval():
+    with pytest.raises(TypeError):
+        plain_value(True)

@@ -1,0 +1,150 @@
+"""What the terminal tells: flags of architectures, versions, near names, completion, help."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+from fairseq import options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from dc_nmt_plugin import __version__, cli
+from dc_nmt_plugin.models.presets import architectures
+
+ROOT = cli.__file__.rsplit(os.sep, 2)[0]
+HEAVY = ("torch", "fairseq", "omegaconf", "sklearn", "matplotlib", "compare_mt", "transformers")
+
+
+def described(capsys, name):
+    assert cli.main(["arch-flags", name, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", ["transformer_dc_tiny", "gru_selfattn_residual",
+                                  "lstm_lm_selfattn_residual_plain"])  # fmt: skip
+def test_the_printed_command_is_complete(name, capsys, tmp_path):
+    """fairseq takes it, and a model with these settings is what it would build."""
+    found = described(capsys, name)
+    words = shlex.split(found["command"].replace("\\\n", " "))
+    assert words[:3] == ["fairseq-train", "DATA", "--user-dir"]
+    words[1] = str(tmp_path)
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, words[1:])
+    cfg = convert_namespace_to_omegaconf(args)
+    assert (cfg.model._name, cfg.task._name) == (name, found["task"])
+    assert cfg.criterion._name == found["criterion"] and cfg.optimizer._name
+    given = {flag for flag in words if flag.startswith("--")}
+    for flag in found["flags"]:
+        if flag["name"] not in given and flag["here"]:
+            value = getattr(cfg.model, flag["name"].removeprefix("--").replace("-", "_"))
+            shown = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+            assert shown == flag["here"], flag["name"]
+
+
+def test_a_flag_has_its_default_choices_and_the_papers_value(capsys):
+    flags = {flag["name"]: flag for flag in described(capsys, "transformer_dc_full_tiny")["flags"]}
+    layers, kind = flags["--encoder-layers"], flags["--decoder-self-attention"]
+    assert (layers["here"], layers["default"], layers["paper"]) == ("4", "6", "6")
+    assert kind["here"] == "dual_context" and kind["default"] == "standard" and not kind["paper"]
+    assert "context_aware" in kind["choices"] and layers["choices"] == "1 or more"
+    assert flags["--dropout"]["here"] == "0.3" and flags["--dropout"]["paper"] == "0.1"
+    cli.main(["arch-flags", "transformer_dc_full_tiny"])
+    text = capsys.readouterr().out
+    assert "  --encoder-layers 4\n" in text and "default 6, in the paper 6" in text
+    assert "ampomah2021dual" in text and max(map(len, text.splitlines()[3:20])) <= 100
+
+
+def test_every_architecture_is_described_in_one_line(capsys):
+    cli.main(["arch-flags"])
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert [line.split()[0] for line in lines] == sorted(architectures())
+    assert all(len(line.split()) > 5 for line in lines)
+
+
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"dc-nmt {__version__} (Python 3.") and "torch " in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["scroe"], "score"),
+        (["score", "--refrence", "x", "--hypothesis", "x", "--target-lang", "de"], "--reference"),
+        (["score", "--hypothesis", "x", "--target-lang", "de", "--tokenizer", "mose"], "moses"),
+        (["score", "--hypothesis", "x", "--target-lang", "de", "--metrics", "chrff"], "chrf"),
+        (["arch-flags", "transformer_dcc"], "transformer_dc"),
+        (["bench", "transformer_dcc"], "transformer_dc"),
+        (["params", "transformer_dcc"], "transformer_dc"),
+        (["recipe", "lst"], "list"),
+        (["recipe", "published", "wmt14_en_ed"], "wmt14_en_de"),
+        (["prepare", "multi30k_en_ed"], "multi30k_en_de"),
+        (["train", "multi30k_en_de", "transformer_dcc"], "transformer_dc"),
+        (["analyze", "gate"], "gates"),
+        (["completion", "bach"], "bash"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest(words, near, capsys):
+    try:
+        status = cli.main(words)
+    except SystemExit as ended:
+        status = ended.code
+    said = capsys.readouterr().err
+    assert status in (1, 2)
+    assert re.search(rf"Did you mean '?{near}'?\?", said), said
+
+
+def test_help_imports_nothing_heavy_and_has_no_markup():
+    """torch and fairseq take seconds to import; the parsers need neither."""
+    code = (
+        "import contextlib, io, json, sys\n"
+        "from dc_nmt_plugin import cli\n"
+        "found = {}\n"
+        "for name in [None, *cli.COMMANDS]:\n"
+        "    out = io.StringIO()\n"
+        "    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):\n"
+        "        cli.main([name, '--help'] if name else ['--help'])\n"
+        "    found[name] = out.getvalue()\n"
+        f"print(json.dumps([found, [m for m in {HEAVY!r} if m in sys.modules]]))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    texts, heavy = json.loads(done.stdout)
+    assert heavy == []
+    for name, text in texts.items():
+        assert "usage:" in text and "``" not in text and ":class:" not in text, name
+
+
+def completions(line, tmp_path):
+    """What a shell is offered at the end of a line."""
+    answer = tmp_path / "answer"
+    environment = {
+        **os.environ, "PYTHONPATH": ROOT, "_ARGCOMPLETE": "1", "COMP_LINE": line,
+        "COMP_POINT": str(len(line)), "COMP_TYPE": "9", "_ARGCOMPLETE_IFS": " ",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "dc_nmt_plugin"]
+    subprocess.run(command, env=environment, capture_output=True, check=False)
+    return answer.read_text().split()
+
+
+def test_completion(capsys, tmp_path):
+    assert completions("dc-nmt scor", tmp_path) == ["score"]
+    assert "--tokenized-reference" in completions("dc-nmt score --tok", tmp_path)
+    assert completions("dc-nmt score --tokenizer moses-a-", tmp_path) == ["moses-a-no-escape"]
+    assert "published" in completions("dc-nmt recipe ", tmp_path)
+    assert "--launcher" in completions("dc-nmt train --la", tmp_path)
+    for shell in ("bash", "zsh"):
+        assert cli.main(["completion", shell]) == 0
+        script = capsys.readouterr().out
+        assert "dc-nmt" in script
+        if shell == "bash":
+            subprocess.run(["bash", "-n"], input=script, text=True, check=True)
