@@ -96,11 +96,7 @@ def write_report(
     shown = _words(source) if source is not None else None
     pairs = len(names) * (len(names) - 1) // 2
     progress(f"compare-mt's test, {resamples:,} half-size samples, {pairs} pairs")
-<<<<<<< HEAD
-    with settings(reporters, names, seed), contextlib.redirect_stdout(io.StringIO()):
-=======
-    with _settings(reporters, labels, seed), contextlib.redirect_stdout(io.StringIO()):
->>>>>>> main
+    with settings(reporters, labels, seed), contextlib.redirect_stdout(io.StringIO()):
         score = main.generate_score_report(
             reference, outputs, shown, bootstrap=resamples, title=TITLE,
             case_insensitive=lowercase,

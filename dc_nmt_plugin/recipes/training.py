@@ -115,8 +115,8 @@ class Experiment:
             if len(named) < self.average:
                 last = self.checkpoints / "checkpoint_last.pt"
                 print(
-                    f"{self.checkpoints}: {len(named)} of {self.average} update checkpoints (fairseq "
-                    "makes none at the end of an epoch): their mean with the last one's",
+                    f"{self.checkpoints}: {len(named)} of {self.average} update checkpoints "
+                    "(fairseq makes none at the end of an epoch): their mean with the last one's",
                     file=sys.stderr,
                 )
                 which = ["--inputs", *map(str, [*named, last])]
