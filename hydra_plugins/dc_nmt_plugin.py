@@ -17,6 +17,8 @@ class RegisterArchitectures(SearchPathPlugin):
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         if "fairseq" in sys.modules:
-            from dc_nmt_plugin.registration import store_for_hydra
-
+            try:
+                from dc_nmt_plugin.registration import store_for_hydra
+            except ImportError:  # installed without the package it belongs to
+                return
             store_for_hydra()

@@ -125,8 +125,9 @@ def _strings(config: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
         config = vars(config)  # a Namespace
     if depth > 20 or not hasattr(config, "items"):
         return
-    if hasattr(config, "items_ex"):  # omegaconf's
-        items = [] if config._is_none() else config.items_ex(resolve=False)
+    if hasattr(config, "_get_node"):  # omegaconf's: the nodes, so that nothing is resolved
+        nodes = {} if config._is_none() else config._content
+        items = [(name, n if hasattr(n, "items") else n._value()) for name, n in nodes.items()]
     else:
         items = config.items()
     for name, value in items:

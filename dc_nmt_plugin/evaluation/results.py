@@ -16,7 +16,7 @@ UNNAMED = "model"  # a result's name where dc-nmt score was given none
 
 
 _NUMBERS = (
-    *("sentences", "parameters", "updates"),
+    *("sentences", "bleu", "bleu_lc", "chrf", "parameters", "updates"),
     *("train_tokens_per_second", "train_seconds", "decode_sentences_per_second"),
 )
 _TEXTS = ("name", "source_lang", "target_lang", "hypotheses", "reference", "source", "arch")
@@ -58,7 +58,7 @@ class Result:
         if absent:
             raise UserError(f"{origin}: not a result of dc-nmt score, '{absent[0]}' is missing")
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
-        for name, value in known.items():
+        for name, value in values.items():
             if name in _NUMBERS and not isinstance(value, (int, float, type(None))):
                 raise UserError(f"{origin}: '{name}' is {value!r:.60}, not a number")
             if name in _TEXTS and not isinstance(value, (str, type(None))):

@@ -4,7 +4,7 @@ The annotations stay types, and what may be missing is Optional[X]: omegaconf 2.
 """
 
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Any, Optional
 
 from omegaconf import MISSING
 
@@ -88,7 +88,7 @@ class Splits:
     train: list[str] = field(default_factory=list)
     valid: list[str] = field(default_factory=list)
     test: list[str] = field(default_factory=list)
-    tests: dict[str, list[str]] = field(default_factory=dict)
+    tests: dict[str, Any] = field(default_factory=dict)  # lists; omegaconf 2.0 has no type for them
     seed: int = 1
     exclude_test: bool = False
     train_lines: str = ""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dc_nmt_plugin import cli, pipeline
+from dc_nmt_plugin.text.lines import INDEX_COUNT
 
 PROGRAMS = {
     "dc-nmt": r"""
@@ -26,10 +27,24 @@ PROGRAMS = {
           average) flag=--output; echo mean >"$(value "$@")" ;;
           score) flag=--json; echo '{}' >"$(value "$@")"; echo "THE SCORE" ;;
         esac""",
+    # fairseq's index files hold the number of sentences at byte 18
     "fairseq-preprocess": r"""
-        while [ "$1" != --destdir ]; do shift; done
+        declare -A given
+        while [ $# -gt 0 ]; do
+          case $1 in --*pref | --*-lang | --destdir) given[${1#--}]=$2; shift ;; esac
+          shift
+        done
         [ ! -e "$STATE/kill" ] || { rm "$STATE/kill"; kill -9 $PPID; }
-        for lang in en de vi; do printf 'a\nb\n' >"$2/dict.$lang.txt"; done""",
+        to=${given[destdir]} pair=${given[source-lang]}-${given[target-lang]}
+        for lang in "${given[source-lang]}" "${given[target-lang]}"; do
+          printf 'a\nb\n' >"$to/dict.$lang.txt"
+          for split in train valid test; do
+            lines=$(wc -l <"${given[${split}pref]}.$lang")
+            count=$(printf "\\\\x%02x" "$lines")
+            { head -c INDEX_COUNT /dev/zero; printf "$count"; head -c 7 /dev/zero
+            } >"$to/$split.$pair.$lang.idx"
+          done
+        done""".replace("INDEX_COUNT", str(INDEX_COUNT)),
     "fairseq-train": r"""
         while [ "$1" != --save-dir ]; do shift; done
         mkdir -p "$2"; echo half >"$2/checkpoint_last.pt"; echo "the last words"

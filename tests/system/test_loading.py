@@ -23,7 +23,7 @@ def installed(tmp_path_factory) -> Path:
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, source)
     no_cache = shutil.ignore_patterns("__pycache__")
-    for name in (PACKAGE, "requirements"):
+    for name in (PACKAGE, "hydra_plugins", "requirements"):
         shutil.copytree(ROOT / name, source / name, ignore=no_cache)
     site = folder / "site"
     pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]

@@ -140,10 +140,10 @@ STAMPS = {  # of texts that were prepared before the recipes were YAML
     "iwslt15_fr_en": ("374c030b1a43309c", "2edf36e5381c53c3"),
     "iwslt15_en_fr": ("374c030b1a43309c", "2edf36e5381c53c3"),
     "multi30k_en_de": ("4fcd1eea1cd2cac6", "5fa0f26de976f1ee"),
-    "un_en_zh": ("bf65a6a2f1ea23f2", "2d0f1876420d3838"),
+    "un_en_zh": ("5f40e553cc459cdb", "8ca57122121da38e"),
     "wmt13_es_en": ("0a86097595ce8af0", "34cca3b95838e737"),
     "wmt14_en_de": ("5fc0a104061d81c0", "922ac1a67f1442eb"),
-    "wmt17_zh_en": ("1925d775e0aed93f", "5a8cf1c264a775f9"),
+    "wmt17_zh_en": ("d0e464c7ad570186", "3f574dcd8f86cebc"),
 }
 
 
