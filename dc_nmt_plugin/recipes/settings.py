@@ -20,7 +20,7 @@ from .yaml_files import read_yaml
 PAPERS = Path(__file__).with_name("papers.yaml")
 ALL = "all"  # the entry that holds for every architecture
 # a sample is trained in minutes on a CPU: the architecture itself, but narrow
-SAMPLE_UPDATES = 100
+SAMPLE_UPDATES = 40
 SAMPLE_TOKENS = 2048
 _NARROW = {
     "transformer": "--encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 64 "
@@ -171,7 +171,7 @@ def for_sample(settings: RunSettings) -> RunSettings:
         settings,
         updates=SAMPLE_UPDATES,
         # no multiple of a small epoch's updates: fairseq names no update checkpoint at its end
-        save_every=23,
+        save_every=13,
         average=min(settings.average, 2),
         tokens=min(settings.tokens, SAMPLE_TOKENS),
         max_tokens=min(settings.max_tokens, SAMPLE_TOKENS),
