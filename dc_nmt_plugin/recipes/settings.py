@@ -21,7 +21,7 @@ PAPERS = Path(__file__).with_name("papers.yaml")
 ALL = "all"  # the entry that holds for every architecture
 # a sample is trained in minutes on a CPU: the architecture itself, but narrow
 SAMPLE_UPDATES = 40
-SAMPLE_TOKENS = 2048
+SAMPLE_TOKENS = 512
 _NARROW = {
     "transformer": "--encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 64 "
     "--decoder-embed-dim 64 --encoder-ffn-embed-dim 128 --decoder-ffn-embed-dim 128 "
