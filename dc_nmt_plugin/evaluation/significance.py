@@ -69,12 +69,12 @@ def paired_bootstrap(
     # the only list of results; the other one is of the systems' names
     found = next(s for s in scores.values() if s and isinstance(s[0], Result))
     baseline, *systems = [score for score in found if isinstance(score, Result)]
-    (first, first_lines), *others = lines.items()
+    first, *others = lines
     comparisons = [Comparison(first, float(baseline.score), float(baseline.ci or 0.0))]
-    for (name, text), system in zip(others, systems, strict=True):
-        # sacreBLEU counts resamples with a greater difference, so it calls equals significant
-        p_value = 1.0 if text == first_lines else float(system.p_value or 0.0)
+    for name, system in zip(others, systems, strict=True):
         score, interval = float(system.score), float(system.ci or 0.0)
+        # sacreBLEU counts resamples with a greater difference, so it calls equals significant
+        p_value = 1.0 if score == baseline.score else float(system.p_value or 0.0)
         comparisons.append(Comparison(name, score, interval, score - baseline.score, p_value))
     return comparisons
 

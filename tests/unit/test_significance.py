@@ -39,6 +39,14 @@ def test_clear_and_absent_differences():
     assert again == [baseline, same, better, worse]
 
 
+def test_different_texts_of_one_score_do_not_differ():
+    reference = ["a b c d e"] * 5
+    systems = {"one": ["x y z"] * 5, "two": ["v w"] * 5}
+    one, two = paired_bootstrap(systems, reference, "en", METRICS["multi-bleu"])
+    assert (one.score, two.score, two.difference) == (0, 0, 0)
+    assert two.p_value == 1 and not two.significant
+
+
 def test_it_is_the_test_of_sacrebleu_itself():
     """Figures of ``sacrebleu REF -i BASE SYS --paired-bs``, and of its library."""
     chooser = random.Random(5)
