@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, the documentation's links
-# and generated parts, pytest. Leaves with the exit code of
-# the step that failed.
+# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, the documentation's
+# build, pytest. Leaves with the exit code of the step that failed.
 #
 # usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [--all] [pytest arguments …]
 #   --python   as for scripts/setup.sh
