@@ -1,6 +1,7 @@
 r"""Formulas as MathML, made when the site is built: no script, no font and no network to read it.
 
-``pymdownx.arithmatex`` finds the formulas and leaves them as ``\(…\)`` and ``\[…\]``.
+``pymdownx.arithmatex`` finds the formulas and leaves them as ``\(…\)`` and ``\[…\]``. The number of
+an equation, ``\tag{…}`` at its end, is put beside it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ def as_mathml(page: str) -> str:
 
 
 def _formula(found: re.Match[str]) -> str:
+    tex, _, number = html.unescape(found["tex"]).strip().partition(r"\tag{")
     display = "block" if found["open"] == "[" else "inline"
-    mathml = convert(html.unescape(found["tex"]).strip(), display=display)
-    tag = found["tag"]
-    return f'<{tag} class="formula">{mathml}</{tag}>'
+    mathml = convert(tex, display=display)
+    beside = f'<span class="number">({number.rstrip("}")})</span>' if number else ""
+    return f'<{found["tag"]} class="formula">{mathml}{beside}</{found["tag"]}>'

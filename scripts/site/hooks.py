@@ -1,7 +1,7 @@
 """MkDocs' hooks: pages made when the site is built, formulas, and links into the source.
 
-In a page, a line of its own ``{{ NAME ARGUMENTS }}`` is replaced by what a function of DIRECTIVES
-makes of it; what cannot be made fails the build with the page and the line.
+``{{ NAME ARGUMENTS }}`` in a page is replaced by what a function of DIRECTIVES makes of it; what
+cannot be made fails the build, which names it and its page.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 from source_code import ROOT, Lines
 
-_DIRECTIVE = re.compile(r"^\{\{ (?P<name>\w+)(?P<arguments> .*?)? \}\}$", re.M)
+_DIRECTIVE = re.compile(r"\{\{ (?P<name>\w+)(?P<arguments> .*?)? \}\}")
 # a link to a file of the repository that is no page
-_OUTSIDE = re.compile(r"(?<=\]\()(?:\.\./)+(?P<path>[\w./-]*\w)/?(?=[#)])")
+_OUTSIDE = re.compile(r"(?<=\]\()(?:\.\./)+[\w./-]*\w(?=[#)])")
 # fairseq turns every library's messages on
 for _talkative in ("MARKDOWN", "fairseq"):
     logging.getLogger(_talkative).setLevel(logging.WARNING)
@@ -46,12 +46,12 @@ def on_files(files: Any, config: Any) -> Any:
         folder = PurePosixPath("docs", page.src_uri).parent
         for found in _DIRECTIVE.finditer(text):
             if found["name"] in ("code", "source"):
-                wanted.add(f"dc_nmt_plugin/{found['arguments'].strip().partition('::')[0]}")
-        wanted |= {_inside(folder, found[0]) for found in _OUTSIDE.finditer(text)}
+                path = f"dc_nmt_plugin/{found['arguments'].strip().partition('::')[0]}"
+                wanted |= {path} if (ROOT / path).is_file() else set()  # on_page_markdown says so
+        wanted |= {_outside(folder, found[0]) for found in _OUTSIDE.finditer(text)} - {None}
     for path in sorted(wanted):
-        if (ROOT / path).is_file():
-            uri = source_code.page_of(path)
-            files.append(File.generated(config, uri, content=_file_page(path)))
+        uri = source_code.page_of(path)
+        files.append(File.generated(config, uri, content=_file_page(path)))
     return files
 
 
@@ -81,13 +81,15 @@ def on_page_content(html: str, **unused: Any) -> str:
 # -- links and source ----------------------------------------------------------------------------
 
 
-def _inside(folder: PurePosixPath, link: str) -> str:
-    return os.path.normpath(folder / link)
+def _outside(folder: PurePosixPath, link: str) -> str | None:
+    """The file of the repository that a page in `folder` links to, if it is no page itself."""
+    path = os.path.normpath(folder / link)
+    return path if (ROOT / path).is_file() and not path.startswith("docs/") else None
 
 
 def _page_link(uri: str, folder: PurePosixPath, link: str) -> str:
-    path = _inside(folder, link)
-    return _relative(uri, source_code.page_of(path)) if (ROOT / path).is_file() else link
+    path = _outside(folder, link)
+    return link if path is None else _relative(uri, source_code.page_of(path))
 
 
 def _relative(uri: str, target: str) -> str:
