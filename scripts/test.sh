@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, pytest. Leaves with the exit code of
-# the step that failed.
+# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, the documentation's
+# build, pytest. Leaves with the exit code of the step that failed.
 #
 # usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [--all] [pytest arguments …]
 #   --python   as for scripts/setup.sh
@@ -56,6 +56,7 @@ step "ruff format" "$PYTHON" -m ruff format --check --quiet .
 step mypy "$PYTHON" -m mypy
 step lint-imports lint-imports --no-cache
 step shellcheck shellcheck --external-sources "${shell_scripts[@]}"
+NO_MKDOCS_2_WARNING=1 step docs "$PYTHON" -m mkdocs build --strict --quiet
 
 # One process a CPU with one thread each: the models are tiny, threads would only get in each
 # other's way. A file's tests stay together, because they share what the file's fixtures trained.
