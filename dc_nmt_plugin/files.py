@@ -23,7 +23,8 @@ def no_space(error: BaseException) -> str | None:
         return os.strerror(error.errno)
     # torch's writer keeps the system's reason for itself
     if isinstance(error, RuntimeError) and "inline_container.cc" in str(error):
-        return os.strerror(errno.ENOSPC)
+        context = error.__context__
+        return (context and no_space(context)) or os.strerror(errno.ENOSPC)
     return None
 
 
