@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import logging
 import os
@@ -217,6 +218,13 @@ def stage(folder: Path) -> str:
     return said[-1].split(": ")[-1].split(" (")[0].split(",")[0] if said else "start"
 
 
+def wait_for_the_dead(folder: Path) -> None:
+    """Until no process of a killed recipe holds its locks any more."""
+    for path in folder.rglob(".lock"):
+        with open(path, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+
 def killed(folder: Path, updates: int, pauses: Iterable[float]) -> list[str]:
     """Begin the recipe and kill it, once a pause, until it has come to its end before.
 
@@ -236,6 +244,7 @@ def killed(folder: Path, updates: int, pauses: Iterable[float]) -> list[str]:
             good(code, folder)
             break
         recipe.kill_group()
+        wait_for_the_dead(folder)
         stages.append(stage(folder))
     good(begin(folder, updates).wait(), folder)
     return stages

@@ -38,6 +38,7 @@ def test_killed(unbroken, tmp_path):
             pass
         assert recipe.wait(0.1) is None, log.read_text()
         recipe.kill_group()
+        chaos.wait_for_the_dead(folder)
         assert step in log.read_text().splitlines()[-1]
     chaos.good(chaos.begin(folder, UPDATES).wait(), folder)
     assert chaos.differences(folder, unbroken) == []
