@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import logging
 import os
@@ -12,7 +13,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -24,16 +26,16 @@ import fairseq_cli.train  # noqa: F401
 import torch
 
 from dc_nmt_plugin import pipeline
-from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.gate.explanations import explained
 from dc_nmt_plugin.pipeline import Command, Pipeline
 from dc_nmt_plugin.recipes import quickstart, training
 from dc_nmt_plugin.recipes.schema import Segmentation
 
 ARCH = "transformer_dc"
-PAIRS = 400
-SMALL = "--encoder-layers 1 --decoder-layers 1 --encoder-attention-heads 2 "
-SMALL += "--decoder-attention-heads 2 --encoder-embed-dim 8 --decoder-embed-dim 8 "
-SMALL += "--encoder-ffn-embed-dim 8 --decoder-ffn-embed-dim 8 --max-tokens 512 --num-workers 0 --cpu"
+PAIRS = 300
+DECODE = ("--beam", "2", "--max-len-b", "12")
+SIDE = " --{0}-layers 1 --{0}-attention-heads 2 --{0}-embed-dim 8 --{0}-ffn-embed-dim 8"
+SMALL = "--max-tokens 512 --num-workers 0 --cpu" + SIDE.format("encoder") + SIDE.format("decoder")
 # of result.json: what the clock says
 CLOCK = ("train_tokens_per_second", "train_seconds", "decode_sentences_per_second", "texts")
 PASSING = (".log", ".stamp", ".lock", "command.txt")
@@ -75,6 +77,9 @@ class Fork:
             for number, descriptor in enumerate(descriptors, start=1):
                 if descriptor is not None:
                     os.dup2(descriptor, number)
+            # not those of a process that keeps what is printed to itself, such as pytest's
+            sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+            sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             code = int(call() or 0)  # type: ignore[call-overload]
         except SystemExit as end:
@@ -124,6 +129,7 @@ def work(folder: Path, updates: int) -> int:
     translation, scores."""
     pipeline.start = training.start = start
     quickstart.SEGMENTATION = Segmentation(operations=100)
+    quickstart.DECODE = DECODE
     flags = SMALL.split()
     plan = quickstart.plan_quickstart("en-de", [ARCH], folder, updates, 1, flags)
     whole = plan.corpus.commands
@@ -138,8 +144,10 @@ def work(folder: Path, updates: int) -> int:
         for run, step in plan.models:
             with steps.alone(run.folder, wait=False):
                 steps.run(step, *run.evaluation())
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except Exception as error:
+        if not (sentence := explained(error)):
+            raise
+        print(f"error: {sentence}", file=sys.stderr)
         return 1
     return 0
 
@@ -210,6 +218,38 @@ def stage(folder: Path) -> str:
     return said[-1].split(": ")[-1].split(" (")[0].split(",")[0] if said else "start"
 
 
+def wait_for_the_dead(folder: Path) -> None:
+    """Until no process of a killed recipe holds its locks any more."""
+    for path in folder.rglob(".lock"):
+        with open(path, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def killed(folder: Path, updates: int, pauses: Iterable[float]) -> list[str]:
+    """Begin the recipe and kill it, once a pause, until it has come to its end before.
+
+    Args:
+        folder: of the recipe
+        updates: of its training
+        pauses: seconds that it is given
+
+    Returns:
+        the step of each kill
+    """
+    stages = []
+    for pause in pauses:
+        recipe = begin(folder, updates)
+        code = recipe.wait(pause)
+        if code is not None:
+            good(code, folder)
+            break
+        recipe.kill_group()
+        wait_for_the_dead(folder)
+        stages.append(stage(folder))
+    good(begin(folder, updates).wait(), folder)
+    return stages
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
@@ -228,28 +268,22 @@ def main() -> int:
     good(begin(expected, args.updates).wait(), expected)
     seconds = time.monotonic() - began
     print(f"unbroken: {seconds:.0f} s, {len(results(expected))} files", flush=True)
-    kills = rounds = different = 0
-    stages: dict[str, int] = {}
-    while kills < args.kills:
+    stages: list[str] = []
+    rounds = different = 0
+    while len(stages) < args.kills:
         rounds += 1
         folder = out / f"killed-{rounds}"
-        for _ in range(min(moments.randint(3, 8), args.kills - kills)):
-            recipe = begin(folder, args.updates)
-            code = recipe.wait(moments.uniform(0.02, 0.4) * seconds)
-            if code is not None:  # it had ended before
-                good(code, folder)
-                break
-            recipe.kill_group()
-            kills += 1
-            stages[stage(folder)] = stages.get(stage(folder), 0) + 1
-        good(begin(folder, args.updates).wait(), folder)
+        most = min(moments.randint(3, 8), args.kills - len(stages))
+        pauses = [moments.uniform(0.02, 0.4) * seconds for _ in range(most)]
+        stages += killed(folder, args.updates, pauses)
         found = differences(folder, expected)
         different += len(found)
-        print(f"round {rounds}, {kills} kills: {', '.join(found) or 'the same'}", flush=True)
+        print(f"round {rounds}, {len(stages)} kills: {', '.join(found) or 'the same'}", flush=True)
         if not found:
             shutil.rmtree(folder)
-    print("killed at:", ", ".join(f"{name} {n}" for name, n in sorted(stages.items())))
-    print(f"{kills} kills in {rounds} rounds: {different} differences")
+    counted = ", ".join(f"{name} {number}" for name, number in Counter(stages).most_common())
+    print(f"killed at: {counted}")
+    print(f"{len(stages)} kills in {rounds} rounds: {different} differences")
     return 1 if different else 0
 
 
