@@ -45,6 +45,7 @@ COMMANDS = {
     "score": "every score that papers print, of a translation",
     "report": "finished runs side by side, with examples",
     "compare": "systems against a baseline: significance, lengths",
+    "rank": "blind sheets for people who rank translations, and their tally",
     "results": "finished runs in one table, beside published numbers",
 }
 

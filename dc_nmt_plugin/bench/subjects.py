@@ -16,7 +16,7 @@ from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
 from ..criterions.joint_loss import JointLossCriterion
-from ..errors import UserError, choice_problem
+from ..errors import UserError, architecture_problem
 from ..models.options import defaults, read_config
 from ..models.presets import MODELS, Architecture, architectures
 from ..models.transformer.config import TransformerConfig
@@ -57,7 +57,7 @@ def subject(name: str) -> Architecture:
         UserError: no such architecture or flag, or flags that contradict each other
     """
     arch, *words = shlex.split(name)
-    problem = choice_problem("architecture", arch, architectures())
+    problem = architecture_problem(arch, architectures())
     if problem:
         raise UserError(problem)
     own = architectures()[arch]

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ..bench import MODES, STOCK
-from ..errors import UserError, choice_problem
+from ..errors import UserError, architecture_problem
 from ..table import format_table
 from .parser import Parser
 
@@ -120,7 +120,7 @@ def _check(args: argparse.Namespace) -> None:
 
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
     if args.against.split()[0] not in architectures():
-        problem = choice_problem("--against", args.against, [STOCK, *architectures()])
+        problem = architecture_problem(args.against, [STOCK, *architectures()], "--against")
         if problem:
             raise UserError(problem)
     named = [name for name in [*args.arch, args.against] if name != STOCK]

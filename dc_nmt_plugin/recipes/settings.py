@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError, architecture_problem, choice_problem
 from ..flags import flag_value, replaced
 from ..models.presets import FAMILIES, Architecture, architectures
 from ..models.presets.family import STOCK, Family
@@ -20,8 +20,8 @@ from .yaml_files import read_yaml
 PAPERS = Path(__file__).with_name("papers.yaml")
 ALL = "all"  # the entry that holds for every architecture
 # a sample is trained in minutes on a CPU: the architecture itself, but narrow
-SAMPLE_UPDATES = 100
-SAMPLE_TOKENS = 2048
+SAMPLE_UPDATES = 40
+SAMPLE_TOKENS = 512
 _NARROW = {
     "transformer": "--encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 64 "
     "--decoder-embed-dim 64 --encoder-ffn-embed-dim 128 --decoder-ffn-embed-dim 128 "
@@ -134,7 +134,7 @@ def family_of(arch: str) -> Family:
     Raises:
         UserError: no such architecture
     """
-    problem = choice_problem("architecture", arch, _known())
+    problem = architecture_problem(arch, _known())
     if problem:
         raise UserError(problem)
     return _known()[arch].family
@@ -170,7 +170,8 @@ def for_sample(settings: RunSettings) -> RunSettings:
     return replace(
         settings,
         updates=SAMPLE_UPDATES,
-        save_every=SAMPLE_UPDATES // 4,
+        # no multiple of a small epoch's updates: fairseq names no update checkpoint at its end
+        save_every=13,
         average=min(settings.average, 2),
         tokens=min(settings.tokens, SAMPLE_TOKENS),
         max_tokens=min(settings.max_tokens, SAMPLE_TOKENS),
