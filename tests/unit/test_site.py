@@ -100,6 +100,12 @@ def test_published_tables_are_those_of_the_register() -> None:
     assert "Table 4.1" not in generated.published("thesis", "3")
 
 
+def test_notes_of_a_table_are_no_headings() -> None:
+    text = generated.published("context-aware")
+    assert "    - \\#2 encoder, global context: the formula gives 91.16" in text
+    assert not re.search(r"^ *#", text, re.M)
+
+
 def test_what_cannot_be_made_is_said_with_its_reason() -> None:
     from dc_nmt_plugin.papers.register import read_register
 
