@@ -54,6 +54,18 @@ def test_what_is_not_there_fails_the_build_by_name(reference: str, problem: str)
         in_page(f"text\n\n{{{{ code {reference} }}}}\n")
 
 
+def test_every_line_that_a_page_names_is_there() -> None:
+    references = [
+        found["arguments"].strip()
+        for page in (ROOT / "docs").rglob("*.md")
+        for found in hooks._DIRECTIVE.finditer(page.read_text("utf-8"))
+        if found["name"] in ("code", "source")
+    ]
+    assert len(references) > 40
+    for reference in references:
+        assert source_code.find(reference).text.strip()
+
+
 def test_code_stands_under_a_link_to_its_lines_in_the_whole_file() -> None:
     found = source_code.find("modules/routing.py::squash")
     text = in_page("{{ code modules/routing.py::squash }}")
