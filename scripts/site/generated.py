@@ -40,33 +40,42 @@ def printed(*arguments: str) -> str:
 # -- papers --------------------------------------------------------------------------------------
 
 
-def published(document: str, chapter: str = "") -> str:
+def published(document: str, part: str = "") -> str:
     """Every table and figure of a document, folded: as published, and what makes it again.
 
     Args:
         document: of the register
-        chapter: of the thesis, such as ``3``; default all of the document
+        part: an item's name, or a chapter of the thesis, such as ``3``; default all of the document
     """
     from dc_nmt_plugin.papers.register import read_document
     from dc_nmt_plugin.reproduction.state import COMMANDS
 
     blocks = []
     for item in read_document(document).items:
-        if not item.parts or (chapter and f" {chapter}." not in f" {item.name}"):
+        wanted = not part or part == item.name or f" {part}." in f" {item.name}"
+        if not (item.parts and wanted):
             continue
-        head, _, body = printed(
+        head, *body = printed(
             "paper", "show", f"{document}, {item.name}", "--markdown"
-        ).partition("\n")
-        by = dict.fromkeys(
-            COMMANDS[part.by]
-            for part in item.parts
-            if part.by in COMMANDS and part.state.kind == "run"
+        ).splitlines()
+        table = [line for line in body if line.startswith("|")]
+        notes = [_bullet(line) for line in body if line and not line.startswith("|")]
+        commands = dict.fromkeys(
+            COMMANDS[each.by]
+            for each in item.parts
+            if each.by in COMMANDS and each.state.kind == "run"
         )
-        again = f"\n\nMade again by {', '.join(f'`{command}`' for command in by)}." if by else ""
+        if commands:
+            notes.append(f"- made again by {', '.join(f'`{command}`' for command in commands)}")
         title = head.split(", ", 1)[1].replace('"', "'")
-        lines = "\n".join(f"    {line}".rstrip() for line in f"{body}{again}".split("\n"))
-        blocks.append(f'??? note "{title}"\n{lines}\n')
+        lines = "\n".join(f"    {line}" for line in (*table, "", *notes))
+        blocks.append(f'??? note "{title}"\n\n{lines}\n')
     return "\n".join(blocks)
+
+
+def _bullet(note: str) -> str:
+    """A line of text, whose first sign is not Markdown's."""
+    return "- " + re.sub(r"^([#+*-])", r"\\\1", note)
 
 
 def missing(document: str) -> str:

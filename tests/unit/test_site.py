@@ -54,6 +54,18 @@ def test_what_is_not_there_fails_the_build_by_name(reference: str, problem: str)
         in_page(f"text\n\n{{{{ code {reference} }}}}\n")
 
 
+def test_every_line_that_a_page_names_is_there() -> None:
+    references = [
+        found["arguments"].strip()
+        for page in (ROOT / "docs").rglob("*.md")
+        for found in hooks._DIRECTIVE.finditer(page.read_text("utf-8"))
+        if found["name"] in ("code", "source")
+    ]
+    assert len(references) > 40
+    for reference in references:
+        assert source_code.find(reference).text.strip()
+
+
 def test_code_stands_under_a_link_to_its_lines_in_the_whole_file() -> None:
     found = source_code.find("modules/routing.py::squash")
     text = in_page("{{ code modules/routing.py::squash }}")
@@ -98,6 +110,12 @@ def test_published_tables_are_those_of_the_register() -> None:
     assert values <= numbers
     assert "Table 3.5" in generated.published("thesis", "3")
     assert "Table 4.1" not in generated.published("thesis", "3")
+
+
+def test_notes_of_a_table_are_no_headings() -> None:
+    text = generated.published("context-aware")
+    assert "    - \\#2 encoder, global context: the formula gives 91.16" in text
+    assert not re.search(r"^ *#", text, re.M)
 
 
 def test_what_cannot_be_made_is_said_with_its_reason() -> None:
