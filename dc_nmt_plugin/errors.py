@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
+MANY, SHOWN = 60, 6  # names that are not all listed, and how many then
+
 
 class UserError(ValueError):
     """Something the user gave cannot work: a flag, a file, a combination.
@@ -33,9 +35,13 @@ def choice_problem(flag: str, value: object, choices: Iterable[str]) -> str | No
     valid = list(choices)
     if value in valid:
         return None
-    near = difflib.get_close_matches(str(value), valid, n=1)
+    near = difflib.get_close_matches(str(value), valid, n=SHOWN)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{flag}: {value!r} is not one of {', '.join(valid)}.{hint}"
+    names = ", ".join(valid)
+    if len(valid) > MANY:  # a screen of names hides the sentence
+        shown = near[1:] or valid[:SHOWN]
+        names = f"{len(valid)} names, such as {', '.join(shown)}"
+    return f"{flag}: {value!r} is not one of {names}.{hint}"
 
 
 def debugging() -> bool:
