@@ -21,6 +21,7 @@ from ..models.options import defaults, read_config
 from ..models.presets import MODELS, Architecture, architectures
 from ..models.transformer.config import TransformerConfig
 from ..papers.run import model_flags
+from ..tasks.beam_search import BeamSearchGenerator
 from . import STOCK
 from .profiling import optimizing
 
@@ -141,7 +142,8 @@ def decoding_step(name: str, like: str, task: Any, setting: Setting) -> Callable
     """
     model: Any = build_model(name, like, task).to(setting.device).eval()
     model.make_generation_fast_(need_attn=False)
-    generator = SequenceGenerator(
+    generator_class = SequenceGenerator if name == STOCK else BeamSearchGenerator
+    generator = generator_class(
         [model],
         task.target_dictionary,
         beam_size=setting.beam,

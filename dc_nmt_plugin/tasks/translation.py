@@ -9,6 +9,7 @@ from fairseq.tasks.translation import TranslationConfig as FairseqTranslationCon
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
 from ..errors import ConfigError, choice_problem
+from .beam_search import BeamSearchGenerator
 from .decoder_bleu import bleu_statistics, log_bleu
 from .decoding import (
     MAIN,
@@ -150,6 +151,8 @@ class JointTranslationTask(FairseqTranslationTask):
             choose_decoder(model, self.cfg.decode_with)
             choose_fusion(model, without=self.cfg.no_aux_fusion)
             mask_source_layers(model, self.cfg.mask_source_layers)
+        if seq_gen_cls is None and not getattr(args, "print_alignment", False):
+            seq_gen_cls = BeamSearchGenerator
         generator = super().build_generator(
             models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
         )
