@@ -22,6 +22,7 @@ from ..models.presets import MODELS, Architecture, architectures
 from ..models.transformer.config import TransformerConfig
 from ..papers.run import model_flags
 from ..tasks.beam_search import BeamSearchGenerator
+from ..tasks.fused_adam import step_fused
 from . import STOCK
 from .profiling import optimizing
 
@@ -116,7 +117,10 @@ def build_criterion(name: str, task: Any) -> Any:
 
 
 def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
-    """A function that makes one update on a batch as ``fairseq-train --optimizer adam`` does."""
+    """A function that makes one update on a batch as ``fairseq-train --optimizer adam`` does.
+
+    Each with its own task's steps: fairseq's translation task, or ours.
+    """
     model = build_model(name, like, task).to(setting.device).train()
     criterion = build_criterion(name, task)
     optimizer = FairseqAdam(_ADAM, [p for p in model.parameters() if p.requires_grad])
@@ -128,7 +132,8 @@ def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable
         with optimizing():
             optimizer.multiply_grads(1 / size)
             optimizer.clip_grad_norm(CLIP_NORM)
-            optimizer.step()
+            if name == STOCK or not step_fused(optimizer):
+                optimizer.step()
             optimizer.zero_grad()
 
     return step

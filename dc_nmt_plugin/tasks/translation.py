@@ -19,6 +19,7 @@ from .decoding import (
     layers_for_bleu,
     mask_source_layers,
 )
+from .fused_adam import step_fused
 from .length_penalty import WuLengthPenalty
 from .run_checks import check_training_run, refuse_in_training
 
@@ -126,6 +127,11 @@ class JointTranslationTask(FairseqTranslationTask):
                     bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
                 log.update(bleu_statistics(f"bleu_aux{layer}", bleu))
         return loss, sample_size, log
+
+    def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
+        """fairseq's; its Adam in one operation."""
+        if not step_fused(optimizer):
+            super().optimizer_step(optimizer, model, update_num)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """fairseq's; then ``bleu_aux1`` and so on."""

@@ -8,7 +8,7 @@ from fairseq import utils
 from fairseq.modules import LayerNorm
 from torch import Tensor, nn
 
-from ...modules.core.dropout import dropout
+from ...modules.core.dropout import add_dropped, dropout
 from ...modules.core.history import LayerHistory
 from ...modules.core.masks import SequenceMask
 from ...modules.core.source import Source
@@ -49,8 +49,8 @@ class Layer(nn.Module):
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """LayerNorm(x + Dropout(sublayer(x))), or x + Dropout(sublayer(LayerNorm(x)))."""
         if self.normalize_before:
-            return x + dropout(sublayer(norm(x)), self.dropout, self.training)
-        return norm(x + dropout(sublayer(x), self.dropout, self.training))
+            return add_dropped(x, sublayer(norm(x)), self.dropout, self.training)
+        return norm(add_dropped(x, sublayer(x), self.dropout, self.training))
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """(B, T, C) → (B, T, C)."""
