@@ -38,7 +38,7 @@ class MultiLayerAttention(Recordable):
     Rows of `q_proj` and columns of `out_proj` (contexts side by side) are ordered (layer, head, K).
     A loop over layers was measured to be faster in training on a CPU than one attention with n·H
     heads (separate weights) or with heads of width n·K (joint weights), which need copies. When
-    decoding, keys and values are copied once a sentence: separate weights are one attention then.
+    decoding, keys and values are copied once a sentence, and one attention is faster.
 
     Args:
         embed_dim: width C of decoder and output
@@ -101,19 +101,19 @@ class MultiLayerAttention(Recordable):
 
         Returns:
             keys k^1 … k^n, then values v^1 … v^n, each (S, H, M, K); for M-01 the only value is
-            Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n). For separate weights in
-            decoding one key and one value (S, n·H, M, K)
+            Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n). Decoding, one key and one
+            value: (S, n·H, M, K) for separate weights, else (S, H, M, n·K)
         """
         pairs = [part.chunk(2, dim=-1) for part in projected]
         keys = [key for key, _ in pairs]
         values = [value for _, value in pairs]
         if self.joint_weights and self.sum_contexts:
             values = [reduce(torch.add, values)]
-        heads = self.num_heads
-        if decoding and not self.joint_weights:
-            heads = self.num_layers * heads
-            keys, values = [torch.cat(keys, dim=-1)], [torch.cat(values, dim=-1)]
-        return tuple(split_heads(part, heads) for part in (*keys, *values))
+        parts = [[split_heads(part, self.num_heads) for part in group] for group in (keys, values)]
+        if decoding:
+            along = -1 if self.joint_weights else 1
+            parts = [[torch.cat(group, dim=along)] for group in parts]
+        return tuple(part for group in parts for part in group)
 
     def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:
         """
@@ -154,9 +154,12 @@ class MultiLayerAttention(Recordable):
     ) -> list[Tensor]:
         """Contexts c^i (S, H, beam·T, K), or their sum alone where the values are summed."""
         queries = [split_heads(q, self.num_heads) for q in query.chunk(self.num_layers, dim=-1)]
-        keys, values = projected[: self.num_layers], projected[self.num_layers :]
+        width = queries[0].size(-1)
+        if projected[0].size(-1) > width:  # keys side by side: their product with the queries, too
+            queries = [torch.cat(queries, dim=-1)]
+        keys, values = projected[: len(queries)], projected[len(queries) :]
         scores = [q @ key.transpose(-2, -1) for q, key in zip(queries, keys, strict=True)]
-        logits = reduce(torch.add, scores) / math.sqrt(queries[0].size(-1))  # Σ_j α^j
+        logits = reduce(torch.add, scores) / math.sqrt(width)  # Σ_j α^j
         if source.allowed is not None:
             logits = logits.masked_fill(~source.allowed, -math.inf)
         precise = torch.promote_types(logits.dtype, torch.float32)
@@ -167,7 +170,8 @@ class MultiLayerAttention(Recordable):
             every_value = self._separate_values(source)
             self._record_norms([weights @ value for value in every_value], source, length)
         weights = F.dropout(weights, self.dropout, self.training)
-        return [weights @ value for value in values]  # Eq. (3.9)
+        contexts = [weights @ value for value in values]  # Eq. (3.9)
+        return [part for context in contexts for part in context.split(width, dim=-1)]
 
     def _separate_values(self, source: Source) -> list[Tensor]:
         """v^i (S, H, M, K) of each source layer, also where only their sum is used."""
