@@ -28,14 +28,29 @@ class ConfigError(UserError):
         super().__init__("\n".join(self.problems))
 
 
-def choice_problem(flag: str, value: object, choices: Iterable[str]) -> str | None:
-    """A sentence if `value` is not among `choices`, naming the nearest; None if it is."""
+def choice_problem(
+    flag: str, value: object, choices: Iterable[str], listing: str | None = None
+) -> str | None:
+    """A sentence if `value` is not among `choices`, naming the nearest; None if it is.
+
+    Args:
+        flag: what has the value
+        value: given
+        choices: what it may be
+        listing: command that prints all choices, where they are too many for a sentence
+    """
     valid = list(choices)
     if value in valid:
         return None
-    near = difflib.get_close_matches(str(value), valid, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{flag}: {value!r} is not one of {', '.join(valid)}.{hint}"
+    near = difflib.get_close_matches(str(value), valid, n=3 if listing else 1)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    known = f"the {len(valid)} that {listing!r} lists" if listing else ", ".join(valid)
+    return f"{flag}: {value!r} is not one of {known}.{hint}"
+
+
+def architecture_problem(name: str, known: Iterable[str], flag: str = "architecture") -> str | None:
+    """:func:`choice_problem` of an architecture's name."""
+    return choice_problem(flag, name, known, "dc-nmt arch-flags")
 
 
 def debugging() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tempfile
@@ -11,13 +12,28 @@ from pathlib import Path
 
 from .errors import UserError
 
+MAKE_ROOM = "make room, then give the same command again"
+# a full disk, a spent quota, a limit on the size of files
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def no_space(error: BaseException) -> str | None:
+    """Why nothing more can be written, where an exception means that; None where it does not."""
+    if isinstance(error, OSError) and error.errno in FULL:
+        return os.strerror(error.errno)
+    # torch's writer keeps the system's reason for itself
+    if isinstance(error, RuntimeError) and "inline_container.cc" in str(error):
+        context = error.__context__
+        return (context and no_space(context)) or os.strerror(errno.ENOSPC)
+    return None
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside ``path``; rename it to ``path`` if the block succeeds.
 
     Raises:
-        UserError: the folder cannot be created or written.
+        UserError: the folder cannot be created or written, or its disk is full.
     """
     target = Path(path)
     if target.is_dir():
@@ -32,8 +48,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield Path(name)
         os.replace(name, target)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if reason := no_space(error):
+            raise UserError(f"cannot write {target}: {reason}: {MAKE_ROOM}") from error
         raise
 
 

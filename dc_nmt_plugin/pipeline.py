@@ -23,10 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import UserError
-from .files import replacing
+from .files import FULL, no_space, replacing
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
 STOPPED = "stopped; the same command continues where it stopped"
+MAKE_ROOM = ": make room, and the same command continues where it stopped"
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,16 @@ class Command:
             self.call(log)
             return
         with open(log, "ab") as errors, open(self.output or log, "ab") as output:
+            # also takes the room for what it says should the disk be full
+            errors.write(f"$ {self}\n".encode())
+            errors.flush()
             process = start(self.words, stdout=output, stderr=errors)
             with stopping(process):
                 code = process.wait()
         if code:
-            lines = log.read_text("utf-8", errors="replace").splitlines()
+            text = log.read_text("utf-8", errors="replace")
+            check_space(log.parent, text, code)
+            lines = text.splitlines()
             print("\n".join(lines[-LAST_WORDS:]), file=sys.stderr)
             raise UserError(f"{self.words[0]!r} failed; the whole log is {log}")
 
@@ -91,7 +97,7 @@ class Step:
         return self.name
 
     def make(self) -> None:
-        """Fill ``FOLDER.part``, then give it its name.
+        """Fill ``FOLDER.part``, then give it its name; nothing is left of one that failed.
 
         Raises:
             UserError: a command failed
@@ -100,10 +106,14 @@ class Step:
         part, log = (self.folder.with_name(self.folder.name + end) for end in (".part", ".log"))
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        log.write_text("")
-        for command in self.commands(part):
-            command.run(log)
-        write_stamp(part / ".stamp", stamp)
+        try:
+            log.write_text("")
+            for command in self.commands(part):
+                command.run(log)
+            write_stamp(part / ".stamp", stamp)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
         shutil.rmtree(self.folder, ignore_errors=True)
         part.replace(self.folder)
 
@@ -136,7 +146,12 @@ class Pipeline:
                 self.say(f"{step.name}: done before")
             else:
                 self.say(step.announcement())
-                step.make()
+                try:
+                    step.make()
+                except OSError as error:
+                    if reason := no_space(error):
+                        raise UserError(f"{step.folder}: {reason}{MAKE_ROOM}") from error
+                    raise
 
     @contextmanager
     def alone(self, folder: Path, wait: bool) -> Iterator[None]:
@@ -191,6 +206,23 @@ def stoppable() -> Iterator[None]:
         raise UserError(STOPPED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def check_space(folder: Path, told: str, code: int) -> None:
+    """
+    Args:
+        folder: in which a program failed
+        told: what it said
+        code: its exit status
+
+    Raises:
+        UserError: it failed because nothing more can be written
+    """
+    for reason in map(os.strerror, FULL):
+        if reason in told:
+            raise UserError(f"{folder}: {reason}{MAKE_ROOM}")
+    if code == -signal.SIGXFSZ or shutil.disk_usage(folder).free == 0:
+        raise UserError(f"{folder}: no space left{MAKE_ROOM}")
 
 
 def program_path() -> str:

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, pytest. Leaves with the exit code of
-# the step that failed.
+# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, the documentation's build, pip-audit,
+# pytest. Leaves with the exit code of the step that failed; known holes of other packages are shown and fail nothing.
 #
 # usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [--all] [pytest arguments …]
 #   --python   as for scripts/setup.sh
-#   --fast     leaves out tests/system, which train and translate through the command line
+#   --fast     leaves out tests/system, which train and translate through the command line, and pip-audit
 #   --all      tests every combination of the axes, not only a set that has every pair of values
 # DC_NMT_PYTHON=/path/to/python tests in that existing environment.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-setup=(--dev) pytest=(--dist loadfile)
+setup=(--dev) pytest=(--dist loadfile) fast=no
 while [ $# -gt 0 ]; do
   case $1 in
     --python)
@@ -20,7 +20,7 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     --python=*) setup+=(--python "${1#*=}") ;;
-    --fast) pytest+=(--ignore tests/system) ;;
+    --fast) fast=yes pytest+=(--ignore tests/system) ;;
     -h | --help)
       sed -n '2,/^set -/p' "$0" | sed '$d; s/^# \{0,1\}//'
       exit 0
@@ -56,6 +56,17 @@ step "ruff format" "$PYTHON" -m ruff format --check --quiet .
 step mypy "$PYTHON" -m mypy
 step lint-imports lint-imports --no-cache
 step shellcheck shellcheck --external-sources "${shell_scripts[@]}"
+NO_MKDOCS_2_WARNING=1 step docs "$PYTHON" -m mkdocs build --strict --quiet
+
+# audit: known holes of what is installed, by PyPI's database, which its mirrors do not have.
+audit() {
+  if "$PYTHON" scripts/audit_database.py; then
+    "$PYTHON" -m pip_audit --progress-spinner off || warn "pip-audit found the above; nothing fails for it"
+  else
+    say "pip-audit left out: PyPI's database of known holes cannot be reached"
+  fi
+}
+[ "$fast" = yes ] || step pip-audit audit
 
 # One process a CPU with one thread each: the models are tiny, threads would only get in each
 # other's way. A file's tests stay together, because they share what the file's fixtures trained.

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..errors import UserError
+from ..files import no_space
 from .literals import check_configuration, evaluate_plainly
 from .loading import LAST, check_checkpoint_file, newest_readable, unreadable
 
@@ -177,7 +178,8 @@ def _unwritable(path: str, error: Exception) -> UserError:
         os.remove(path + ".tmp")
     folder = os.path.dirname(os.path.abspath(path))
     free = shutil.disk_usage(folder).free // 2**20 if os.path.isdir(folder) else 0
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+    text = str(error).strip()
+    reason = no_space(error) or (text.splitlines()[0] if text else repr(error))
     return UserError(
         f"{path}: could not be saved ({reason}; {free} MiB free on its disk). The checkpoints "
         "saved before are intact: make room and start the same command again to resume."

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError, architecture_problem
 from ..table import format_table
 from .parser import Parser
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     from ..papers.run import model_flags
 
     known = architectures()
-    problems = [choice_problem("architecture", name, known) for name in args.arch]
+    problems = [architecture_problem(name, known) for name in args.arch]
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     if words and not args.arch:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..bench import STOCK
-from ..errors import UserError, choice_problem
+from ..errors import UserError, architecture_problem
 from ..table import format_table
 from .parser import Parser
 
@@ -95,8 +95,8 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
     from ..bench.subjects import stock_settings
     from ..models.presets import architectures
 
-    problems = [choice_problem("architecture", name, architectures()) for name in args.arch]
-    problems.append(choice_problem("--against", args.against, [STOCK, *architectures()]))
+    problems = [architecture_problem(name, architectures()) for name in args.arch]
+    problems.append(architecture_problem(args.against, [STOCK, *architectures()], "--against"))
     for name in ("every", "threads"):
         if getattr(args, name) < 1:
             problems.append(f"--{name}: {getattr(args, name)} is not at least 1.")

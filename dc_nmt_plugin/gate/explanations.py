@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from ..errors import UserError
+from ..files import MAKE_ROOM, no_space
 
 Told = Callable[[re.Match[str]], str]
 
@@ -92,6 +93,8 @@ def _explained(error: BaseException) -> str | None:
         return _of_spawned(str(error))
     if isinstance(error, OSError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if reason := no_space(error):
+        return f"{reason}: {MAKE_ROOM}"
     if isinstance(error, KeyError) and _functions(error)[-1:] == ["validate"]:
         return (
             f"--best-checkpoint-metric: {error.args[0]!r} is not measured on validation; the log's "

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import debugging
+from ..files import no_space
 from .command import Command
 from .data import check_data
 from .interactive import one_answer_a_line
@@ -27,6 +32,30 @@ def install() -> None:
     name_what_is_left_out()
     stop_a_diverged_training()
     find_the_first_nan()
+    _leave_no_half_translation()
+    # a log that cannot be written (full disk) would print a traceback a line
+    logging.raiseExceptions = debugging()
+
+
+def _leave_no_half_translation() -> None:
+    """Without room for all of it, no file of ``--results-path`` is left that looks whole."""
+    generate: Any = sys.modules.get("fairseq_cli.generate")
+    if generate is None:
+        return
+    stock: Callable[..., Any] = generate.main
+
+    @functools.wraps(stock)
+    def main(args: Any) -> Any:
+        try:
+            return stock(args)
+        except OSError as error:
+            folder = getattr(args, "results_path", None)
+            if folder and no_space(error):
+                with contextlib.suppress(OSError):
+                    os.remove(os.path.join(folder, f"generate-{args.gen_subset}.txt"))
+            raise
+
+    generate.main = main
 
 
 def _check_command_lines() -> None:

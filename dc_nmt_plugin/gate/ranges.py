@@ -73,8 +73,7 @@ INTERVALS: dict[str, tuple[float, float, bool, bool]] = {
 }
 ABOVE_ZERO = ("adam_eps", "adadelta_eps", "adamax_eps", "temperature")
 # lists, a value an epoch
-EACH_AT_LEAST = {"update_freq": 1}
-EACH_ABOVE_ZERO = ("lr",)
+EACH_AT_LEAST = {"update_freq": 1, "lr": 0}
 # pairs that are evaluated
 BETAS = ("adam_betas", "adamax_betas", "lamb_betas")
 # what fairseq removes from pieces (--remove-bpe, --eval-bleu-remove-bpe)

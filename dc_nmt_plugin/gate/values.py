@@ -11,7 +11,7 @@ import numpy as np
 from ..checkpoints.literals import plain_value
 from ..errors import UserError
 from .command import Command, flag
-from .ranges import ABOVE_ZERO, AT_LEAST, BETAS, EACH_ABOVE_ZERO, EACH_AT_LEAST, INTERVALS
+from .ranges import ABOVE_ZERO, AT_LEAST, BETAS, EACH_AT_LEAST, INTERVALS
 
 
 def range_problems(command: Command, values: Mapping[str, Any] | None = None) -> Iterator[str]:
@@ -41,16 +41,13 @@ def range_problems(command: Command, values: Mapping[str, Any] | None = None) ->
 
 
 def list_problems(command: Command) -> Iterator[str]:
-    for name in (*EACH_AT_LEAST, *EACH_ABOVE_ZERO):
+    for name, least in EACH_AT_LEAST.items():
         values = command.set(name)
         if name not in command.given or not isinstance(values, (list, tuple)):
             continue
-        least = EACH_AT_LEAST.get(name)
         for value in values:
-            if least is not None and value < least:
+            if value < least:
                 yield f"{flag(name)}: {value} is not at least {least}."
-            if least is None and not value > 0:
-                yield f"{flag(name)}: {value} is not above 0."
 
 
 def pair_problems(command: Command) -> Iterator[str]:

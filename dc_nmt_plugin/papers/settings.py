@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError, architecture_problem, choice_problem
 
 
 def betas(text: str) -> tuple[float, ...]:
@@ -54,7 +54,7 @@ def config_of(arch: str) -> Any:
     """
     from ..models.presets import MODELS
 
-    problem = choice_problem("architecture", arch, _known())
+    problem = architecture_problem(arch, _known())
     if problem:
         raise UserError(problem)
     return MODELS[_known()[arch].model][1]
@@ -109,7 +109,8 @@ def model_settings(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
 
     config = config_of(arch)
     values = {**defaults(config), **_known()[arch].settings, **flags}
-    unknown = [choice_problem("setting", name, defaults(config)) for name in flags]
+    listing = f"dc-nmt arch-flags {arch}"
+    unknown = [choice_problem("setting", name, defaults(config), listing) for name in flags]
     if any(unknown):
         raise UserError("\n".join(problem for problem in unknown if problem))
     cfg = config()

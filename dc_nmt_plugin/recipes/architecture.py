@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError, architecture_problem
 from ..flags import flag_value
 from ..models.constraints import flag_name
 from ..models.presets import MODELS, Architecture, architectures
@@ -87,7 +87,7 @@ def describe(name: str, user_dir: str) -> Description:
         UserError: no such architecture
     """
     known = architectures()
-    problem = choice_problem("architecture", name, known)
+    problem = architecture_problem(name, known)
     if problem:
         raise UserError(problem)
     architecture = known[name]

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError, architecture_problem, choice_problem
 from ..flags import flag_value, replaced
 from ..models.presets import FAMILIES, Architecture, architectures
 from ..models.presets.family import STOCK, Family
@@ -134,7 +134,7 @@ def family_of(arch: str) -> Family:
     Raises:
         UserError: no such architecture
     """
-    problem = choice_problem("architecture", arch, _known())
+    problem = architecture_problem(arch, _known())
     if problem:
         raise UserError(problem)
     return _known()[arch].family

@@ -11,7 +11,7 @@ from subprocess import PIPE, STDOUT
 
 from ..errors import UserError
 from ..evaluation.progress import ProgressLine
-from ..pipeline import Command, Step, digest, read_stamp, start, stopping, write_stamp
+from ..pipeline import Command, Step, check_space, digest, read_stamp, start, stopping, write_stamp
 
 PLUGIN = Path(__file__).parents[1]
 LAST_WORDS = 20  # lines of a training's log that are shown when it stops early
@@ -206,6 +206,7 @@ class Training(Step):
             code = process.wait()
         line.close()
         if code:
+            check_space(self.run.folder, "".join(tail), code)
             line.last_words(tail)
         return not code
 

@@ -14,9 +14,13 @@ from systems import FAMILIES, binarise, family, generation, load, train, trainin
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.models.transformer.axes import SELF_ATTENTION_KINDS
+from dc_nmt_plugin.models.transformer.axes import (
+    DECODER_KINDS,
+    SELF_ATTENTION_KINDS,
+    SOURCE_FEATURES,
+)
 
-SEVERAL = ["transformer_dc", "transformer_cross_agg", "transformer_mlmha", "transformer_ms_aux_aif"]
+SEVERAL = [name for name in FAMILIES if name != "transformer_standard"]
 RECURRENT = ["--arch", "gru_selfattn_residual", "--task", "translation_dc_nmt"]
 RECURRENT += ["--criterion", "joint_label_smoothed_cross_entropy"]
 RECURRENT += ["--embed-dim", 8, "--hidden-dim", 8, "--dropout", 0.1]
@@ -82,7 +86,7 @@ def lively(corpus, tmp_path_factory):
 
 @pytest.mark.parametrize("arch", SEVERAL)
 def test_hypotheses_do_not_depend_on_the_batch(arch, corpus, lively, tmp_path):
-    """Neither on its size, nor on its order, nor on the other sentences in it."""
+    """Neither on its size, nor on its order, its padding's side, or the other sentences in it."""
 
     def hypotheses(*flags):
         command = generation(corpus, lively(arch), arch, *flags)
@@ -91,7 +95,9 @@ def test_hypotheses_do_not_depend_on_the_batch(arch, corpus, lively, tmp_path):
 
     alone = hypotheses("--batch-size", 1)
     assert len(alone) == 50 and len(set(alone.values())) > 10
-    for flags in (["--max-tokens", 30], ["--batch-size", 50, "--required-batch-size-multiple", 1]):
+    whole = ["--batch-size", 50, "--required-batch-size-multiple", 1]
+    # the flag switches off what is on by default
+    for flags in (["--max-tokens", 30], whole, [*whole, "--left-pad-source"]):
         assert hypotheses(*flags) == alone, flags
     parts = [
         hypotheses("--num-shards", 3, "--shard-id", part, "--batch-size", 4) for part in range(3)
@@ -113,10 +119,17 @@ def test_the_mean_of_equal_checkpoints_is_the_checkpoint(corpus, trained, tmp_pa
     assert all(torch.equal(mean[name], tensor) for name, tensor in expected.items())
 
 
-@pytest.mark.parametrize("kind", SELF_ATTENTION_KINDS)
-def test_bfloat16_is_finite_on_long_sentences(kind):
+KINDS = [
+    *({"encoder_self_attention": kind} for kind in SELF_ATTENTION_KINDS),
+    *({"decoder_self_attention": kind} for kind in DECODER_KINDS if kind != "standard"),
+    *({"source_features": name} for name, found in SOURCE_FEATURES.items() if found.several),
+]
+
+
+@pytest.mark.parametrize("settings", KINDS, ids=lambda each: " ".join(map("=".join, each.items())))
+def test_bfloat16_is_finite_on_long_sentences(settings):
     """1,024 tokens, with masks at both ends."""
-    model = build("transformer_standard", encoder_self_attention=kind).train()
+    model = build("transformer_standard", **settings).train()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         batch = sample(sentences([1024, 1]), sentences([1024, 2], seed=5))
         loss, _, _ = JointLossCriterion(small_task(), False, 0.1)(model, batch)

@@ -68,7 +68,7 @@ def test_starts_from_a_stock_checkpoint(corpus, tmp_path):
     plain = ["--arch", "transformer", "--share-all-embeddings", "--criterion"]
     flags = training(corpus, stock, *plain, "label_smoothed_cross_entropy", "--max-update", 3)
     trained_stock = run(tmp_path, "train", *flags, "--task", "translation").good()
-    start = ["--finetune-from-model", stock / "checkpoint_last.pt", "--lr", 1e-30]
+    start = ["--finetune-from-model", stock / "checkpoint_last.pt", "--lr", 0.0]
     tuned = train(corpus, ours, "transformer_standard", *start, "--max-update", 1).good()
     assert "loading pretrained model" in tuned.output
     losses = [log.logged("valid_loss")[-1] for log in (trained_stock, tuned)]
