@@ -18,7 +18,8 @@ from .gate.explanations import explained
 # command → what it does; each has main(argv) -> int in a file of its name in commands/
 COMMANDS = {
     "quickstart": "from nothing to trained, scored and compared models",
-    "prepare": "the text of a published task, ready for fairseq",
+    "new": "a recipe of your own corpus, fitted to it and to the machine",
+    "prepare": "the text of a task, ready for fairseq",
     "train": "an architecture with its paper's settings",
     "evaluate": "a trained run, translated with and scored as its paper did",
     "run": "these three for a task and architectures, then a table",
@@ -45,6 +46,7 @@ COMMANDS = {
     "score": "every score that papers print, of a translation",
     "report": "finished runs side by side, with examples",
     "compare": "systems against a baseline: significance, lengths",
+    "rank": "blind sheets for people who rank translations, and their tally",
     "results": "finished runs in one table, beside published numbers",
 }
 

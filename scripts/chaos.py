@@ -168,11 +168,16 @@ def good(code: int | None, folder: Path) -> None:
 
 
 def without_the_clock(state: dict[str, Any]) -> dict[str, Any]:
-    """Of a checkpoint, all but times, meters of speed and the folder's name."""
+    """Of a checkpoint, what the continued training and the translation depend on."""
     extra = {name: state["extra_state"][name] for name in ("train_iterator", "val_loss", "best")
              if name in state.get("extra_state", {})}  # fmt: skip
     # fairseq adds an entry to the history each time a training is continued
-    history = state["optimizer_history"][-1]
+    history = dict(state["optimizer_history"][-1])
+    # the best loss, which only reduce_lr_on_plateau reads: fairseq does not tell it to a training
+    # that is continued from the end of an epoch
+    history["lr_scheduler_state"] = {
+        name: value for name, value in history["lr_scheduler_state"].items() if name != "best"
+    }
     names = ("model", "last_optimizer_state", "task_state")
     return {"extra": extra, "history": history, **{name: state.get(name) for name in names}}
 

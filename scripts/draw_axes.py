@@ -9,38 +9,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+from drawing import BLUE, GREEN, INK, ORANGE, PLAIN, arrow, empty, save
+from drawing import box as any_box
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
-
-# Okabe and Ito's colours, told apart by colour-blind readers too
-A, B, C = "#0072B2", "#D55E00", "#009E73"
-PLAIN, INK = "#F2F2F2", "#333333"
+A, B, C = BLUE, ORANGE, GREEN
 MIDDLE = 4.9  # where the second of the three columns begins
 LAYERS, WIDTH = 3, 2.5
 
 
 def box(axes: Any, x: float, y: float, width: float, text: str, colour: str, fill: str) -> None:
     """A sublayer, its lower left corner at (x, y)."""
-    style = "round,pad=0,rounding_size=0.08"
-    axes.add_patch(
-        FancyBboxPatch(
-            (x, y), width, 0.42, boxstyle=style, edgecolor=colour, facecolor=fill, lw=1.4
-        )
-    )
-    axes.text(x + width / 2, y + 0.21, text, ha="center", va="center", fontsize=7.5, color=colour)
-
-
-def arrow(axes: Any, start: Any, end: Any, colour: str, style: str = "-", bend: float = 0) -> None:
-    """From `start` to `end`, both (x, y)."""
-    axes.add_patch(
-        FancyArrowPatch(
-            start, end, arrowstyle="-|>", mutation_scale=9, color=colour, lw=1.3,
-            linestyle=style, connectionstyle=f"arc3,rad={bend}", shrinkA=0, shrinkB=0,
-        )
-    )  # fmt: skip
+    any_box(axes, (x + width / 2, y + 0.21), (width, 0.42), text, colour, fill)
 
 
 def stack(axes: Any, x: float, sublayers: list[tuple[str, str]], title: str, colour: str) -> None:
@@ -59,11 +38,7 @@ def stack(axes: Any, x: float, sublayers: list[tuple[str, str]], title: str, col
 
 def draw(path: Path) -> None:
     """The figure."""
-    # the same file from the same code
-    plt.rcParams.update(
-        {"svg.hashsalt": "axes", "svg.fonttype": "none", "font.family": "sans-serif"}
-    )
-    figure, axes = plt.subplots(figsize=(10.4, 5.4))
+    figure, axes = empty((10.4, 5.4))
     encoder = [("self-attention", A), ("feed-forward", INK)]
     decoder = [("self-attention", A), ("attention to the source", B), ("feed-forward", INK)]
     auxiliary = [("self-attention", A), ("attention to the source", INK), ("feed-forward", INK)]
@@ -106,12 +81,7 @@ def draw(path: Path) -> None:
         axes.text(x, -1.72, "\n".join(lines), fontsize=8.5, color=INK, va="top")
     axes.set_xlim(-0.2, 13.4)
     axes.set_ylim(-2.5, 5.6)
-    axes.set_aspect("equal")
-    axes.axis("off")
-    figure.savefig(
-        path, bbox_inches="tight", metadata={"Date": None} if path.suffix == ".svg" else None
-    )
-    plt.close(figure)
+    save(figure, path)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, pip-audit, pytest. Leaves with the exit
-# code of the step that failed; known holes of other packages are shown and fail nothing.
+# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, the documentation's build, pip-audit,
+# pytest. Leaves with the exit code of the step that failed; known holes of other packages are shown and fail nothing.
 #
 # usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [--all] [pytest arguments …]
 #   --python   as for scripts/setup.sh
@@ -56,6 +56,7 @@ step "ruff format" "$PYTHON" -m ruff format --check --quiet .
 step mypy "$PYTHON" -m mypy
 step lint-imports lint-imports --no-cache
 step shellcheck shellcheck --external-sources "${shell_scripts[@]}"
+NO_MKDOCS_2_WARNING=1 step docs "$PYTHON" -m mkdocs build --strict --quiet
 
 # audit: known holes of what is installed, by PyPI's database, which its mirrors do not have.
 audit() {

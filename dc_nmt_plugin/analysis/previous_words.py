@@ -53,11 +53,8 @@ def position_counts(weights: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, T
     return raw[1:], event[1:], available[1:]
 
 
-class PreviousWords(Analysis):
-    """Share of predictions whose greatest weight lies at each relative position."""
-
-    name = "previous-words"
-    size = (7.0, 4.0)
+class OfEarlierWords(Analysis):
+    """An analysis of the attention to earlier target words."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         super().__init__(args)
@@ -65,8 +62,36 @@ class PreviousWords(Analysis):
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
+        """--text."""
+        parser.add_argument(
+            "--text",
+            choices=TEXTS,
+            default="reference",
+            help="what the decoder is made to say: the reference, or its own translation by beam "
+            "or greedy search (default: reference)",
+        )
+
+    def missing(self, subject: Subject) -> str | None:
+        """It takes a readout or a cell that attends to earlier words or states."""
+        decoder = subject.model.decoder
+        residual = getattr(decoder, "residual", None)
+        if residual is not None:
+            to_words = type(residual) is not ResidualContext  # the base sees the last word alone
+            if to_words or decoder.summary is not None or decoder.cell.memory is not None:
+                return None
+        return "has no attention to earlier target words (gru_selfattn_residual has)."
+
+
+class PreviousWords(OfEarlierWords):
+    """Share of predictions whose greatest weight lies at each relative position."""
+
+    name = "previous-words"
+    size = (7.0, 4.0)
+
+    @staticmethod
+    def options(parser: argparse.ArgumentParser) -> None:
         """--text, --count and --longest."""
-        text_option(parser)
+        OfEarlierWords.options(parser)
         parser.add_argument(
             "--count",
             choices=COUNTS,
@@ -77,10 +102,6 @@ class PreviousWords(Analysis):
         parser.add_argument(
             "--longest", type=int, default=50, metavar="K", help="positions shown (default: 50)"
         )
-
-    def missing(self, subject: Subject) -> str | None:
-        """It takes a readout that attends to earlier words or states."""
-        return missing_previous_words(subject)
 
     def collector(self, subject: Subject) -> PositionCounts:
         """Counts of every relative position."""
@@ -144,28 +165,6 @@ class PositionCounts:
         """The three counts, for one word back, two words back, …"""
         raw, event, available = self.counts.tolist()
         return {"raw": raw, "event": event, "available": available, "predictions": sum(raw)}
-
-
-def missing_previous_words(subject: Subject) -> str | None:
-    """Why a model has no attention to earlier target words; None if it has."""
-    decoder = subject.model.decoder
-    residual = getattr(decoder, "residual", None)
-    if residual is not None:
-        to_words = type(residual) is not ResidualContext  # the base sees the last word alone
-        if to_words or decoder.summary is not None or decoder.cell.memory is not None:
-            return None
-    return "has no attention to earlier target words (gru_selfattn_residual has)."
-
-
-def text_option(parser: argparse.ArgumentParser) -> None:
-    """--text."""
-    parser.add_argument(
-        "--text",
-        choices=TEXTS,
-        default="reference",
-        help="what the decoder is made to say: the reference, or its own translation by beam or "
-        "greedy search (default: reference)",
-    )
 
 
 def _at(shares: list[float], k: int) -> float:

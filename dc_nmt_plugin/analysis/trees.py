@@ -9,11 +9,11 @@ from typing import Any
 from ..errors import UserError
 from ..modules.diagnostics.previous_words import previous_word_weights
 from ..text.lines import read_lines
-from .base import Analysis, Results, Table
+from .base import Results, Table
 from .brackets import Span, constituents, focus, parseval, right_branching, split, word_attention
 from .figure import finish_axes, grouped_bars
 from .loop import Batch
-from .previous_words import missing_previous_words, text_option
+from .previous_words import OfEarlierWords
 from .subject import Subject
 from .tagging import needs
 from .words import check_lines, piece_kind, word_spans, words_of
@@ -22,20 +22,16 @@ SHOWN = 5  # sentences in the table
 SCORES = ("precision", "recall", "f1")
 
 
-class Trees(Analysis):
+class Trees(OfEarlierWords):
     """Trees of Algorithm 1, and ParsEval against given ones."""
 
     name = "trees"
     size = (8.0, 4.0)
 
-    def __init__(self, args: argparse.Namespace) -> None:
-        super().__init__(args)
-        self.text = args.text
-
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
         """--text, --trees and --index."""
-        text_option(parser)
+        OfEarlierWords.options(parser)
         parser.add_argument(
             "--trees",
             type=Path,
@@ -49,10 +45,6 @@ class Trees(Analysis):
             metavar="N",
             help="sentence that is drawn, from 1 (default: the first)",
         )
-
-    def missing(self, subject: Subject) -> str | None:
-        """It takes a readout that attends to earlier words."""
-        return missing_previous_words(subject)
 
     def collector(self, subject: Subject) -> SentenceTrees:
         """The tree of every sentence."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from fairseq import utils
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.models.transformer import TransformerConfig as StockConfig
 from fairseq.models.transformer import TransformerModel, base_architecture
+from fairseq.optim.adam import FairseqAdam
 from fairseq.sequence_generator import SequenceGenerator
 
 from ..criterions.joint_loss import JointLossCriterion
@@ -21,8 +21,14 @@ from ..models.options import defaults, read_config
 from ..models.presets import MODELS, Architecture, architectures
 from ..models.transformer.config import TransformerConfig
 from ..papers.run import model_flags
+from ..tasks.beam_search import BeamSearchGenerator
+from ..tasks.fused_adam import step_fused
 from . import STOCK
+from .profiling import optimizing
 
+_ADAM = argparse.Namespace(
+    lr=[1e-5], adam_betas="(0.9, 0.98)", adam_eps=1e-8, weight_decay=0.0, fp16_adam_stats=False
+)
 LABEL_SMOOTHING = 0.1
 CLIP_NORM = 1.0
 Sample = dict[str, Any]
@@ -111,18 +117,24 @@ def build_criterion(name: str, task: Any) -> Any:
 
 
 def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
-    """A function that makes one update on a batch: forward, backward, clipping, Adam."""
+    """A function that makes one update on a batch as ``fairseq-train --optimizer adam`` does.
+
+    Each with its own task's steps: fairseq's translation task, or ours.
+    """
     model = build_model(name, like, task).to(setting.device).train()
     criterion = build_criterion(name, task)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, betas=(0.9, 0.98))
+    optimizer = FairseqAdam(_ADAM, [p for p in model.parameters() if p.requires_grad])
 
     def step(sample: Sample) -> None:
         with setting.autocast():
             loss, size, _ = criterion(model, sample)
-        (loss / size).backward()
-        utils.clip_grad_norm_(model.parameters(), CLIP_NORM)
-        optimizer.step()
-        optimizer.zero_grad()
+        loss.backward()
+        with optimizing():
+            optimizer.multiply_grads(1 / size)
+            optimizer.clip_grad_norm(CLIP_NORM)
+            if name == STOCK or not step_fused(optimizer):
+                optimizer.step()
+            optimizer.zero_grad()
 
     return step
 
@@ -135,7 +147,8 @@ def decoding_step(name: str, like: str, task: Any, setting: Setting) -> Callable
     """
     model: Any = build_model(name, like, task).to(setting.device).eval()
     model.make_generation_fast_(need_attn=False)
-    generator = SequenceGenerator(
+    generator_class = SequenceGenerator if name == STOCK else BeamSearchGenerator
+    generator = generator_class(
         [model],
         task.target_dictionary,
         beam_size=setting.beam,

@@ -13,6 +13,7 @@ from typing import Any
 from ..bench import MODES, STOCK
 from ..errors import UserError, architecture_problem
 from ..table import format_table
+from .bench_inside import look_inside
 from .parser import Parser
 
 
@@ -39,6 +40,9 @@ def main(argv: Sequence[str]) -> int:
             vocabulary=args.vocabulary, sentences=sentences, length=args.length, batches=4
         )
     samples = to_device(samples, args.device)
+    if args.count or args.profile:
+        look_inside(args, task, setting, samples[0])
+        return 0
     clock, clock_name = make_clock(args.device, args.threads)
     results = []
     for mode in args.mode:
@@ -100,6 +104,18 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         help="tokens of a random sentence and of every hypothesis (default: 20)",
     )
     parser.add_argument("--beam", type=int, default=5, help="beam size of decoding (default: 5)")
+    inside = parser.add_mutually_exclusive_group()
+    inside.add_argument(
+        "--count",
+        action="store_true",
+        help="count operations and host synchronisations of one batch, instead of timing",
+    )
+    inside.add_argument(
+        "--profile",
+        action="store_true",
+        help="print what the time of one batch goes to, beside the time that its matrix products "
+        "alone take",
+    )
     parser.add_argument("--no-memory", action="store_true", help="leave peak memory out")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args, words = parser.parse_known_args(list(argv))

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from ..errors import UserError
@@ -23,6 +23,7 @@ from ..evaluation.comparemt import SEED, HalfSizeTest, write_report
 from ..evaluation.comparemt import TITLE as HALF_SIZE
 from ..evaluation.generated import read_pieces
 from ..evaluation.metrics import Metric, find_metrics
+from ..evaluation.published_tests import TTest, sampled_tests, t_tests
 from ..evaluation.results import RESULT
 from ..evaluation.run import Run
 from ..evaluation.significance import (
@@ -53,6 +54,9 @@ class Report:
     length_unit: str | None
     buckets: list[Bucket]
     half_size_tests: list[HalfSizeTest]
+    sampled_tests: list[HalfSizeTest] = field(default_factory=list)
+    pairs: int | None = None
+    t_tests: list[TTest] = field(default_factory=list)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -90,6 +94,14 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--buckets", metavar="LIST", help="lengths at which a new bucket begins")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="figure: .png, .pdf or .svg")
     parser.add_argument("--html", type=Path, metavar="FOLDER", help="compare-mt's report and test")
+    parser.add_argument(
+        "--pairs", type=int, metavar="N",
+        help="compare-mt's test with samples of N pairs (the thesis: 1,000)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--t-test", action="store_true",
+        help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="OUT", help="write all numbers here")
     parser.add_argument("--latex", action="store_true", help="print LaTeX")
     return parser
@@ -155,6 +167,12 @@ def compare(
     _progress(f"paired bootstrap of {len(texts)} systems, {len(first.references):,} sentences")
     comparisons = paired_bootstrap(texts, first.references, language, metric)
     tests = _html(args.html, metric, texts, first.references, source, language)
+    sampled = []
+    if args.pairs is not None:
+        if args.pairs < 1 or metric.name in ("chrf", "ter"):
+            raise UserError(f"--pairs {args.pairs}: is a number of pairs from 1 on, and of BLEU")
+        words, reference = _words(metric, texts, first.references, language)
+        sampled = sampled_tests(words, reference, args.pairs, metric.lowercase)
     if args.plot:
         plot_buckets(buckets, args.plot, metric.name, unit)
     return Report(
@@ -166,6 +184,9 @@ def compare(
         length_unit=unit if buckets else None,
         buckets=buckets,
         half_size_tests=tests,
+        sampled_tests=sampled,
+        pairs=args.pairs,
+        t_tests=t_tests(texts, first.references, language, metric) if args.t_test else [],
     )
 
 
@@ -197,12 +218,19 @@ def _html(
         return []
     if metric.name in ("chrf", "ter"):
         raise UserError(f"--html: compare-mt's report is of BLEU, not of {metric.name}")
+    words, reference = _words(metric, texts, references, language)
+    return write_report(folder, words, reference, source, metric.lowercase, progress=_progress)
+
+
+def _words(
+    metric: Metric, texts: dict[str, list[str]], references: Sequence[str], language: str
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Both sides as the metric counts them, words apart."""
     tokenize = metric.make(language).tokenizer
     words = {
         name: [tokenize(line) for line in metric.prepared(lines)] for name, lines in texts.items()
     }
-    reference = [tokenize(line) for line in metric.prepared(references)]
-    return write_report(folder, words, reference, source, metric.lowercase, progress=_progress)
+    return words, [tokenize(line) for line in metric.prepared(references)]
 
 
 def _progress(step: str) -> None:
@@ -237,4 +265,12 @@ def format_report(report: Report, latex: bool) -> str:
         ]
         parts.append(table(("systems", "first wins", "second wins", "p"), rows))
         parts.append(f"{comment}{HALF_SIZE}, {RESAMPLES:,} samples, seed {SEED}")
+    if report.sampled_tests:
+        rows = [(t.right, f"{t.right_wins:.3f}", f"{t.p_value:.3f}") for t in report.sampled_tests]
+        parts.append(table((f"samples of {report.pairs:,} pairs", "wins", "p"), rows))
+        parts.append(f"{comment}compare-mt's test, {RESAMPLES:,} samples, one-sided, seed {SEED}")
+    if report.t_tests:
+        rows = [(t.name, f"{t.t:.2f}", f"{t.p_value:.4f}") for t in report.t_tests]
+        parts.append(table(("one-tailed paired t-test", "t", "p"), rows))
+        parts.append(f"{comment}over sentence BLEU, add-one smoothed from bigrams on")
     return "\n\n".join(parts)

@@ -223,7 +223,7 @@ def _table(args: argparse.Namespace) -> int:
         print(form(*_cells(found, args.sample is None)))
         print("".join(f"\n{comment}{note}" for note in _notes(found, args)))
     if args.command == "run" and item.name.startswith("Figure"):
-        for path in _draw(item, found, FOLDER / _slug(item) / "figure"):
+        for path in _draw(item, found, args, FOLDER / _slug(item) / "figure"):
             print(f"written: {path}")
     return 0
 
@@ -267,16 +267,17 @@ def _plot(args: argparse.Namespace) -> int:
 
     item = find_item(args.item)
     found = cells(item, args.rows, args.seeds, args.sample, test=False)
-    for path in _draw(item, found, args.to or FOLDER / _slug(item) / "figure"):
+    for path in _draw(item, found, args, args.to or FOLDER / _slug(item) / "figure"):
         print(f"written: {path}")
     return 0
 
 
-def _draw(item: Item, found: Sequence[Cell], path: Path) -> list[Path]:
+def _draw(item: Item, found: Sequence[Cell], args: argparse.Namespace, path: Path) -> list[Path]:
     from ..reproduction.curve import draw
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    return draw(found, f"{item.document}, {item.name}", path)
+    sample = "" if args.sample is None else f" (a sample of {args.sample} pairs)"
+    return draw(found, f"{item.document}, {item.name}{sample}", path)
 
 
 def _slug(item: Item) -> str:

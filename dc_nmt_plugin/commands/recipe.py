@@ -12,8 +12,15 @@ from .recipe_options import RecipeParser, add_text, number
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt recipe COMMAND …``."""
     args = _parser().parse_args(argv)
-    run = {"list": _list, "published": _published, "text": _text, "clean": _clean}[args.command]
-    return run(args)
+    run = {
+        "list": _list,
+        "published": _published,
+        "config": _config,
+        "check": _check,
+        "text": _text,
+        "clean": _clean,
+    }
+    return run[args.command](args)
 
 
 def _parser() -> RecipeParser:
@@ -22,6 +29,15 @@ def _parser() -> RecipeParser:
     commands.add_parser("list", help="every task, with its published numbers")
     published = commands.add_parser("published", help="a task's published numbers, as Markdown")
     published.add_argument("task")
+    config = commands.add_parser("config", help="trainings as files of fairseq-hydra-train")
+    config.add_argument("task")
+    config.add_argument("archs", nargs="*", metavar="ARCH",
+                        help="default: the papers' on this task")  # fmt: skip
+    config.add_argument(
+        "--to", type=Path, metavar="DIR", help="write DIR/ARCH.yaml; default: print"
+    )
+    check = commands.add_parser("check", help="ask every address of a task's files for its size")
+    check.add_argument("task")
     text = commands.add_parser("text", help="fetch, verify, tokenise and split a task's text")
     text.add_argument("task")
     text.add_argument("--to", required=True, type=Path, metavar="DIR", help="where it is written")
@@ -59,6 +75,53 @@ def _published(args: argparse.Namespace) -> int:
     recipe = load(args.task)
     tables = published_tables([recipe.name_in(direction) for direction in recipe.directions])
     print(tables or "no paper of this project has this task")
+    return 0
+
+
+def _config(args: argparse.Namespace) -> int:
+    from ..files import write_lines
+    from ..recipes.hydra_config import architectures_of, config_text
+    from ..recipes.recipe import load
+
+    recipe = load(args.task)
+    texts = {arch: config_text(recipe, arch) for arch in args.archs or architectures_of(recipe)}
+    for arch, text in texts.items():
+        if args.to is None:
+            print(text, end="")
+            continue
+        path = args.to / f"{arch}.yaml"
+        write_lines(path, text.splitlines())
+        print(path)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    """Exit status 1 where a file has no home left."""
+    from ..errors import UserError
+    from ..recipes.homes import check_homes
+    from ..recipes.recipe import load
+    from ..table import format_table
+
+    recipe = load(args.task)
+    homes = list(check_homes(recipe))
+    if not homes:
+        print(f"{args.task}: no file of it has an address")
+        return 0
+    if all(home.status is None for home in homes):
+        raise UserError(
+            f"{args.task}: none of {len(homes)} addresses answers ({homes[0].problem}): is there a "
+            "network?"
+        )
+    rows = [
+        (home.name, home.verdict, f"{home.bytes:,}" if home.bytes else "",
+         f"{home.expected:,}" if home.expected else "", home.url)
+        for home in homes
+    ]  # fmt: skip
+    print(format_table(("file", "state", "bytes", "in the recipe", "address"), rows))
+    alive = {home.name for home in homes if home.verdict == "ok"}
+    gone = sorted({home.name for home in homes} - alive)
+    if gone:
+        raise UserError(f"{args.task}: no good address is left of {', '.join(gone)}")
     return 0
 
 

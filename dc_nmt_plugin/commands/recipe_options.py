@@ -78,7 +78,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sample", type=number(20), metavar="N", help="small, with about N training pairs: the "
-        "text in runs/TASK-sampleN, a narrow model, 100 updates",
+        "text in runs/TASK-sampleN, a narrow model, 40 updates",
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="print the commands, do nothing")
 

@@ -42,7 +42,8 @@ def parser() -> RecipeParser:
         "to fairseq-train.",
     )
     parser.add_argument("task", metavar="TASK", help="'dc-nmt recipe list' shows all")
-    parser.add_argument("archs", nargs="*", metavar="ARCH", help="default: transformer_standard")
+    parser.add_argument("archs", nargs="*", metavar="ARCH", help="default: the recipe's, else "
+                        "transformer_standard")  # fmt: skip
     parser.add_argument("--arch", default="", metavar="NAMES", help="the same, separated by "
                         "spaces or commas")  # fmt: skip
     add_common(parser)
@@ -66,7 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt run``."""
     args, flags = parser().parse_with_flags(argv or [])
     archs = [*args.archs, *(names("--arch", args.arch) if args.arch else [])]
-    archs = archs or ["transformer_standard"]
+    from ..recipes.recipe import load
+
+    archs = archs or load(args.task).task.archs
     if args.name and len(archs) > 1:
         raise UserError(f"--name {args.name!r} goes with one architecture")
     if args.threads:

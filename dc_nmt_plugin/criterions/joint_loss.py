@@ -18,6 +18,7 @@ from fairseq.logging import metrics
 from torch import Tensor, nn
 
 from ..modules.core.chunked_loss import SmoothedLoss, label_smoothed_loss
+from ..modules.core.packing import pack, real_rows
 from ..modules.core.recording import Records, recording
 from ..modules.diagnostics import NEEDED, Batch, diagnose
 
@@ -137,12 +138,12 @@ class JointLossCriterion(FairseqCriterion):
         """Loss of one decoder's states (B, T, C) against target (B, T)."""
         features = features[:, self.ignore_prefix_size :]
         target = target[:, self.ignore_prefix_size :]
-        real = target.ne(self.padding_idx)  # (B, T)
+        rows = real_rows(target.eq(self.padding_idx))
         projection: nn.Linear = model.decoder.output_projection
         return label_smoothed_loss(
-            features[real],
+            pack(features, rows),
             projection.weight,
-            target[real],
+            target.flatten().index_select(0, rows),
             epsilon=self.eps,
             bias=projection.bias,
             count_correct=self._counts_correct(model),

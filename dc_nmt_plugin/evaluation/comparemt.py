@@ -96,7 +96,7 @@ def write_report(
     shown = _words(source) if source is not None else None
     pairs = len(names) * (len(names) - 1) // 2
     progress(f"compare-mt's test, {resamples:,} half-size samples, {pairs} pairs")
-    with _settings(reporters, labels, seed), contextlib.redirect_stdout(io.StringIO()):
+    with settings(reporters, labels, seed), contextlib.redirect_stdout(io.StringIO()):
         score = main.generate_score_report(
             reference, outputs, shown, bootstrap=resamples, title=TITLE,
             case_insensitive=lowercase,
@@ -147,7 +147,7 @@ def _analyses(
 
 
 @contextlib.contextmanager
-def _settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
+def settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
     """compare-mt's module variables and BLEU, numpy's global generator: put back afterwards."""
     from compare_mt.scorers import BleuScorer
     from matplotlib import pyplot

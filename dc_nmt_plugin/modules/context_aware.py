@@ -21,6 +21,7 @@ from .core.state import State
 
 CONTEXTS = ("global", "deep-global", "deep", "deep-global+deep")
 MIXED = {"queries": ("q",), "keys": ("k",), "both": ("q", "k")}
+GATES = ("learnt", "none")
 
 
 def context_levels(context: str, layer: int) -> tuple[range, range]:
@@ -58,7 +59,7 @@ class ContextAwareSelfAttention(SelfAttention):
         C: (B, T, d_c) the context, made of the inputs H^1 … H^l of this and the lower layers
         U_Q, U_K: (d_c, C); `context_proj` stacks those in use, no bias
         V^H, V^C: (C,) each; rows of `gate_input` and `gate_context`, no bias
-        λ: one scalar a position, shared by all heads
+        λ: one scalar a position, shared by all heads; without gates Q̂ = Q + C U_Q (footnote 1)
 
     Contexts (`H^1` are the embeddings):
         global: c^l, the mean of H^l over real positions, in causal stacks over those ≤ t  (8)
@@ -75,11 +76,12 @@ class ContextAwareSelfAttention(SelfAttention):
         layer: the layer's number l in its stack, 1-based
         context: one of :data:`CONTEXTS`
         on: what is mixed with the context: "queries", "keys" or "both" (Table 3)
+        gate: "learnt", or "none"
         dropout: dropout of the attention weights
         bias: whether the input and output projections have biases
 
     Raises:
-        ValueError: unknown `context` or `on`, or a layer below 1
+        ValueError: unknown `context`, `on` or `gate`, or a layer below 1
     """
 
     def __init__(
@@ -90,22 +92,27 @@ class ContextAwareSelfAttention(SelfAttention):
         layer: int,
         context: str = "deep-global+deep",
         on: str = "both",
+        gate: str = "learnt",
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
         super().__init__(embed_dim=embed_dim, num_heads=num_heads, dropout=dropout, bias=bias)
         if on not in MIXED:
             raise ValueError(f"on is {on!r}; choose from {', '.join(MIXED)}")
+        if gate not in GATES:
+            raise ValueError(f"gate is {gate!r}; choose from {', '.join(GATES)}")
         self.layer = layer
         self.context = context
         self.mixed = MIXED[on]
         self.global_levels, self.deep_levels = context_levels(context, layer)
         blocks, mixed = len(self.global_levels) + len(self.deep_levels), len(self.mixed)
         self.has_context = blocks > 0
+        self.has_gate = self.has_context and gate == "learnt"
         if self.has_context:
             self.context_proj = input_projection(
                 nn.Linear(blocks * embed_dim, mixed * embed_dim, bias=False), blocks=mixed
             )
+        if self.has_gate:
             bound = math.sqrt(6 / (embed_dim + 1))  # Xavier, of a C × 1 matrix
             self.gate_input = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
             self.gate_context = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
@@ -113,7 +120,7 @@ class ContextAwareSelfAttention(SelfAttention):
     def project(self, x: Tensor, history: LayerHistory | None, state: State | None) -> list[Tensor]:
         """Q̂, K̂ and V of x (B, T, C), each (B, H, T, K).
 
-        Records ``lambda_q``, ``lambda_k`` (B, T, 1), those in use; the forward pass ``weights``.
+        Records ``lambda_q``, ``lambda_k`` (B, T, 1), those there are; the forward pass ``weights``.
 
         Raises:
             ValueError: `history` lacks the inputs of layers 1 … l, or the running means of the
@@ -123,6 +130,9 @@ class ContextAwareSelfAttention(SelfAttention):
         if self.has_context:
             contexts = self._project_contexts(self._check(history, state))
             for i, (name, context) in enumerate(zip(self.mixed, contexts, strict=True)):
+                if not self.has_gate:
+                    parts[name] = parts[name] + context
+                    continue
                 gate = self._gate(i, parts[name], context)  # (B, T, 1)
                 parts[name] = torch.lerp(parts[name], context, gate)  # Eq. (5)
                 self.record(**{f"lambda_{name}": gate})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 
 import torch
 import torch.nn.functional as F
@@ -37,7 +37,8 @@ class MultiLayerAttention(Recordable):
 
     Rows of `q_proj` and columns of `out_proj` (contexts side by side) are ordered (layer, head, K).
     A loop over layers was measured to be faster in training on a CPU than one attention with n·H
-    heads (separate weights) or with heads of width n·K (joint weights), which need copies.
+    heads (separate weights) or with heads of width n·K (joint weights), which need copies. When
+    decoding, keys and values are copied once a sentence, and one attention is faster.
 
     Args:
         embed_dim: width C of decoder and output
@@ -85,27 +86,34 @@ class MultiLayerAttention(Recordable):
             nn.Linear(contexts_dim, embed_dim, bias=bias), contexts=num_layers, summed=sum_contexts
         )
 
-    def project_source(self, source: Source) -> tuple[Tensor, ...]:
+    def project_source(self, source: Source, *, decoding: bool) -> tuple[Tensor, ...]:
         """Keys and values of all source layers; see :meth:`arrange_source`."""
         return self.arrange_source(
-            [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)]
+            [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)],
+            decoding=decoding,
         )
 
-    def arrange_source(self, projected: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def arrange_source(self, projected: Sequence[Tensor], *, decoding: bool) -> tuple[Tensor, ...]:
         """
         Args:
             projected: for each source layer (S, M, 2C), its keys and values side by side
+            decoding: whether to arrange them once for many steps
 
         Returns:
             keys k^1 … k^n, then values v^1 … v^n, each (S, H, M, K); for M-01 the only value is
-            Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n)
+            Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n). Decoding, one key and one
+            value: (S, n·H, M, K) for separate weights, else (S, H, M, n·K)
         """
         pairs = [part.chunk(2, dim=-1) for part in projected]
         keys = [key for key, _ in pairs]
         values = [value for _, value in pairs]
         if self.joint_weights and self.sum_contexts:
             values = [reduce(torch.add, values)]
-        return tuple(split_heads(part, self.num_heads) for part in (*keys, *values))
+        parts = [[split_heads(part, self.num_heads) for part in group] for group in (keys, values)]
+        if decoding:
+            along = -1 if self.joint_weights else 1
+            parts = [[torch.cat(group, dim=along)] for group in parts]
+        return tuple(part for group in parts for part in group)
 
     def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:
         """
@@ -118,32 +126,40 @@ class MultiLayerAttention(Recordable):
             (R, T, C); records ``weights``, (R, H, T, M) for joint weights and (R, n, H, T, M) for
             separate ones, and ``context_norms`` (R, T, n), the norms ‖c^i‖ before W_o
         """
-        rows, length, _ = x.shape
-        projected = source.cached(self, self.project_source, keep=state is not None)
-        keys, values = projected[: self.num_layers], projected[self.num_layers :]
+        rows, length, width = x.shape
+        decoding = state is not None
+        project = partial(self.project_source, decoding=decoding)
+        projected = source.cached(self, project, keep=decoding)
         # hypotheses of a sentence are further queries on the same keys
         query = self.q_proj(x).view(source.sentences, rows // source.sentences * length, -1)
-        queries = [split_heads(q, self.num_heads) for q in query.chunk(self.num_layers, dim=-1)]
         if self.joint_weights:
-            contexts = self._attend_jointly(queries, keys, values, source, length)
+            contexts = self._attend_jointly(query, projected, source, length)
         else:
-            contexts = self._attend_separately(queries, keys, values, source, length)
-        merged = [merge_heads(context) for context in contexts]  # n × (S, beam·T, C)
-        joint = reduce(torch.add, merged) if self.sum_contexts else torch.cat(merged, dim=-1)
+            contexts = self._attend_separately(query, projected, source, length)
+        merged = [merge_heads(context) for context in contexts]  # (S, beam·T, C), or all n·C
+        if self.sum_contexts:
+            of_layers = [part for context in merged for part in context.split(width, dim=-1)]
+            joint = reduce(torch.add, of_layers)
+        else:
+            joint = torch.cat(merged, dim=-1)
         output: Tensor = self.out_proj(joint)  # Eq. (3.11)
         return output.view(rows, length, -1)
 
     def _attend_jointly(
         self,
-        queries: Sequence[Tensor],
-        keys: Sequence[Tensor],
-        values: Sequence[Tensor],
+        query: Tensor,
+        projected: Sequence[Tensor],
         source: Source,
         length: int,
     ) -> list[Tensor]:
         """Contexts c^i (S, H, beam·T, K), or their sum alone where the values are summed."""
+        queries = [split_heads(q, self.num_heads) for q in query.chunk(self.num_layers, dim=-1)]
+        width = queries[0].size(-1)
+        if projected[0].size(-1) > width:  # keys side by side: their product with the queries, too
+            queries = [torch.cat(queries, dim=-1)]
+        keys, values = projected[: len(queries)], projected[len(queries) :]
         scores = [q @ key.transpose(-2, -1) for q, key in zip(queries, keys, strict=True)]
-        logits = reduce(torch.add, scores) / math.sqrt(queries[0].size(-1))  # Σ_j α^j
+        logits = reduce(torch.add, scores) / math.sqrt(width)  # Σ_j α^j
         if source.allowed is not None:
             logits = logits.masked_fill(~source.allowed, -math.inf)
         precise = torch.promote_types(logits.dtype, torch.float32)
@@ -154,7 +170,8 @@ class MultiLayerAttention(Recordable):
             every_value = self._separate_values(source)
             self._record_norms([weights @ value for value in every_value], source, length)
         weights = F.dropout(weights, self.dropout, self.training)
-        return [weights @ value for value in values]  # Eq. (3.9)
+        contexts = [weights @ value for value in values]  # Eq. (3.9)
+        return [part for context in contexts for part in context.split(width, dim=-1)]
 
     def _separate_values(self, source: Source) -> list[Tensor]:
         """v^i (S, H, M, K) of each source layer, also where only their sum is used."""
@@ -163,17 +180,20 @@ class MultiLayerAttention(Recordable):
 
     def _attend_separately(
         self,
-        queries: Sequence[Tensor],
-        keys: Sequence[Tensor],
-        values: Sequence[Tensor],
+        query: Tensor,
+        projected: Sequence[Tensor],
         source: Source,
         length: int,
     ) -> list[Tensor]:
-        """Contexts c^i (S, H, beam·T, K)."""
+        """Contexts c^i (S, H, beam·T, K); decoding, all in one (S, n·H, beam·T, K)."""
+        calls = len(projected) // 2
+        heads = self.num_layers * self.num_heads // calls
         contexts, all_weights = [], []
-        for query, key, value in zip(queries, keys, values, strict=True):
+        for part, key, value in zip(
+            query.chunk(calls, dim=-1), projected[:calls], projected[calls:], strict=True
+        ):
             context, weights = attend(  # Eq. (3.8)
-                query,
+                split_heads(part, heads),
                 key,
                 value,
                 allowed=source.allowed,
@@ -184,9 +204,11 @@ class MultiLayerAttention(Recordable):
             if weights is not None:
                 all_weights.append(source.rows_of(weights, length))
         if all_weights:
-            self.record(weights=torch.stack(all_weights, dim=1))
+            layers = (self.num_layers, self.num_heads)
+            self.record(weights=torch.cat(all_weights, dim=1).unflatten(1, layers))
         if self.wants("context_norms"):
-            self._record_norms(contexts, source, length)
+            of_layers = torch.cat(contexts, dim=1).chunk(self.num_layers, dim=1)
+            self._record_norms(of_layers, source, length)
         return contexts
 
     def _record_norms(self, contexts: Sequence[Tensor], source: Source, length: int) -> None:

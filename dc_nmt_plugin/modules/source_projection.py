@@ -60,7 +60,7 @@ def _arrange(
     if isinstance(module, SourceAttention):
         (only,) = projected
         return tuple(split_heads(part, module.num_heads) for part in only.chunk(2, dim=-1))
-    return module.arrange_source(projected)
+    return module.arrange_source(projected, decoding=True)
 
 
 def _keep(module: nn.Module, tensors: tuple[Tensor, ...], source: Source) -> None:

@@ -40,8 +40,7 @@ class Difference:
 def settings_of(entry: Entry) -> dict[str, Any]:
     """Everything that an entry fixes and its number depends on, named as :meth:`Run.settings`.
 
-    A tuple stands for the several readings of a setting that the paper leaves open. Empty for what
-    is not of one of our architectures.
+    Empty for what is not of one of our architectures.
     """
     fixed_by = MEASURES[entry.measure].fixed_by
     if entry.system.other or not fixed_by:
@@ -51,9 +50,6 @@ def settings_of(entry: Entry) -> dict[str, Any]:
     found["of"] = entry.of
     if "model" in fixed_by:
         model: dict[str, Any] = model_settings(entry.system.arch, entry.system.flags)
-        model.update(
-            (name, _Either(v)) for name, v in entry.system.readings.items() if name in model
-        )
         skip = _NOT_OF_SIZE if entry.measure == "params" else set()
         found.update((f"model.{name}", v) for name, v in model.items() if name not in skip)
     if "training" in fixed_by and entry.training is not None:
@@ -63,10 +59,6 @@ def settings_of(entry: Entry) -> dict[str, Any]:
         whole = {"mask_source_layers": "", "no_aux_fusion": False}
         found.update((f"decoding.{name}", v) for name, v in {**whole, **entry.decoding}.items())
     return found
-
-
-class _Either(tuple[Any, ...]):
-    """Values of which each agrees with what is printed; the first is the printed one."""
 
 
 def differences(run: Run, measure: str, entry: Entry) -> list[Difference]:
@@ -136,8 +128,6 @@ def subtract(value: float, measure: str, entry: Entry) -> Decimal | None:
 
 
 def _same(name: str, ours: Any, published: Any) -> bool:
-    if isinstance(published, _Either):
-        return any(_same(name, ours, value) for value in published)
     if ours is None or published is None:
         return ours is published
     if name == "training.tokens":
@@ -146,6 +136,4 @@ def _same(name: str, ours: Any, published: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, _Either):
-        return " or ".join(map(_text, value))
     return "nothing" if value is None or value == "" else str(value)

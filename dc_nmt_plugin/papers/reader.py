@@ -48,7 +48,7 @@ class _Reader:
             for name, node in self.file.named("trainings", ("source", "fixed")).items()
         }
         self.tasks = self.file.named("tasks", _TASK)
-        self.systems = self.file.named("systems", ("arch", "flags", "readings"))
+        self.systems = self.file.named("systems", ("arch", "flags"))
 
     def document(self) -> Document:
         items = tuple(self._item(node) for node in self.file.nodes("items", _ITEM, "name"))
@@ -148,14 +148,10 @@ class _Reader:
         try:
             types = flag_types(arch)
             flags = {**_typed(node, "flags", types), **_typed(fixed, "flags", types)}
-            readings = {
-                key: tuple(typed(key, value, types) for value in values)
-                for key, values in Node(node.values.get("readings", {}), node.where).values.items()
-            }
             _check_system(arch, tuple(sorted(flags.items())))
         except UserError as error:
             raise fixed.problem(f"system {name}: {error}") from error
-        return System(name, arch, flags, readings)
+        return System(name, arch, flags)
 
     def _training(self, fixed: Node) -> Training | None:
         if "training" not in fixed.values:

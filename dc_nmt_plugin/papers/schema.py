@@ -98,14 +98,12 @@ class System:
         name: as documents and items call it
         arch: value of ``--arch``, with its size; "" for systems of other authors
         flags: settings on top of the architecture's, by their field names
-        readings: settings that the paper leaves open → every value that it can mean
         other: whose system it is, as printed; "" where it is one of the six architectures
     """
 
     name: str
     arch: str = ""
     flags: Mapping[str, Any] = field(default_factory=dict)
-    readings: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     other: str = ""
 
 

@@ -105,6 +105,9 @@ class Corpora:
 
     def _identity(self, name: str, member: str | None) -> list[Any]:
         """What tells a file that was changed since; nothing of one that is not here any more."""
+        local = self.recipe.local(self.recipe.task.files[name])
+        if local is not None and local.is_file():
+            return [name, local.stat().st_size, int(local.stat().st_mtime)]
         for folder in self.sources.folders:
             if (folder / name).is_file():
                 status = (folder / name).stat()

@@ -18,7 +18,7 @@ class TextOptions:
         task: name of a task
         archs: prepare what these need; none: what all of the task's papers need
         bpe: names of segmentations to prepare as well
-        out: folder of what is made; default ``runs/TASK``
+        out: folder of what is made; default ``runs/TASK``, or that of one's own recipe
         sample: about so many training pairs only
         raw: folder with files that are already here
         downloads: folder of fetched files
@@ -83,8 +83,3 @@ class TrainOptions:
     max_tokens: int | None = None
     update_freq: int | None = None
     machines: MachineOptions = field(default_factory=MachineOptions)
-
-
-def folder_of(name: str, out: Path | None, sample: int | None) -> Path:
-    """Folder of a task's data or runs: ``out``, else ``runs/TASK`` or ``runs/TASK-sampleN``."""
-    return out or Path("runs") / (f"{name}-sample{sample}" if sample else name)

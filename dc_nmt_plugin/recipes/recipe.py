@@ -1,4 +1,4 @@
-"""A published task, in one of its directions, as ``tasks/TASK.yaml`` describes it."""
+"""A task, in one of its directions, as ``tasks/TASK.yaml`` or one's own ``recipe.yaml`` has it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, choice_problem
-from .schema import Part, Task
+from .schema import Part, SourceFile, Task
 from .yaml_files import read_plain, read_yaml
 
 SPLITS = ("train", "valid", "test")
 CHECKOUT = Path(__file__).parents[2]
+OWN = "recipe.yaml"  # of a folder that dc-nmt new made
 
 
 class Recipe:
@@ -26,7 +27,9 @@ class Recipe:
 
     Attributes:
         task: what the file says, with all defaults
-        folder: name of its folder in ``examples``, and of its data in ``runs``
+        own: it is of somebody's own text, and all that is made stays in its folder
+        folder: name of its folder, in ``examples`` or one's own, and of its data in ``runs``
+        given_as: what finds it on a command line
         pair: languages, in the order of the folder's name
         source, target: languages, in this direction
 
@@ -35,15 +38,18 @@ class Recipe:
     """
 
     def __init__(self, path: Path, direction: str | None = None) -> None:
-        self.path, self.folder = path, path.stem
+        self.path, self.own = path, path.name == OWN
+        self.folder = path.resolve().parent.name if self.own else path.stem
+        self.given_as = str(path.parent) if self.own else self.folder
         self.task, self._written = read_yaml(path, Task)
         pair = self.task.pair
-        if not re.fullmatch("[a-z]{2}-[a-z]{2}", pair):
+        if not re.fullmatch("[a-z]{2,3}-[a-z]{2,3}", pair):
             raise self.problem("pair", f"{pair!r} is not two language codes such as de-en")
-        self.pair = (pair[:2], pair[3:])
+        first, second = pair.split("-")
+        self.pair = (first, second)
         self.directions = self.task.directions or [pair]
         self.direction = direction or self.directions[0]
-        self.source, self.target = self.direction[:2], self.direction[3:]
+        self.source, self.target = self.direction.split("-")
         self._check()
 
     @property
@@ -63,6 +69,25 @@ class Recipe:
         """Folders beside the checkout in which the files may already be."""
         folders = [CHECKOUT / name for name in self.task.nearby]
         return [folder for folder in folders if folder.is_dir()]
+
+    def local(self, file: SourceFile) -> Path | None:
+        """Where the recipe says that a file is on this machine."""
+        return self.path.parent / file.path if file.path else None
+
+    def place(self, name: str, out: Path | None, sample: int | None) -> Path:
+        """Folder of data and runs: ``out``, else the recipe's own or ``runs/NAME``.
+
+        Args:
+            name: the recipe's, in a direction
+            out: as the user wants it
+            sample: small, with so many pairs: ``…-sampleN``
+        """
+        if out:
+            return out
+        small = f"sample{sample}" if sample else ""
+        if self.own:
+            return self.path.parent / small
+        return Path("runs") / "-".join(filter(None, (name, small)))
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -112,10 +137,19 @@ class Recipe:
         """All that the text depends on, for its stamp."""
         sections = {f"part:{name}": self.written("parts", name) for name in self.task.parts}
         sections |= {name: self.written(name) for name in ("splits", "text")}
+        local = {name: file for name, file in self.task.files.items() if file.path}
+        sections |= {f"file:{name}": self._identity(file) for name, file in local.items()}
         words = []
         for name, values in sections.items():
             words += [name, *(f"{key}={value}" for key, value in values.items())]
         return words
+
+    def _identity(self, file: SourceFile) -> dict[str, str]:
+        """Of a file on this machine: its checksum, and its size where that is another by now."""
+        path, identity = self.local(file), {"sha256": file.sha256 or ""}
+        if path is not None and path.is_file() and path.stat().st_size != file.bytes:
+            identity["bytes"] = str(path.stat().st_size)
+        return identity
 
     def _check(self) -> None:
         for name, file in self.task.files.items():
@@ -190,21 +224,25 @@ def load(name: str, folder: Path | None = None) -> Recipe:
     """The recipe of a task; with its languages swapped, in the other direction if it is published.
 
     Args:
-        name: of the task, or a path that ends in it
+        name: of the task, or a path that ends in it, or a folder that ``dc-nmt new`` made
         folder: of recipes; default the package's
 
     Raises:
         UserError: no such task
     """
+    own = Path(name)
+    own = own if own.name == OWN else own / OWN
+    if own.is_file():
+        return _load(own, None, own.stat().st_mtime_ns)
     known = tasks(folder)
     task = name.rstrip("/").rsplit("/", 1)[-1]
     problem = choice_problem("task", task, known)
     if problem:
-        raise UserError(problem)
+        raise UserError(f"{problem} Nor is it a folder with a {OWN}, as dc-nmt new makes it.")
     path, direction = known[task]
     return _load(path, direction, path.stat().st_mtime_ns)
 
 
 @cache
-def _load(path: Path, direction: str, _changed: int) -> Recipe:
+def _load(path: Path, direction: str | None, _changed: int) -> Recipe:
     return Recipe(path, direction)

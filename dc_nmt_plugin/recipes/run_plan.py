@@ -11,7 +11,7 @@ from ..flags import flag_value, replaced
 from ..pipeline import digest
 from .cleaning import POSITIONS, check_positions, longest_pieces
 from .launch import Batch, find_machines, share_out
-from .options import RunOptions, TrainOptions, folder_of
+from .options import RunOptions, TrainOptions
 from .recipe import Recipe, load
 from .schema import Segmentation
 from .settings import RunSettings, for_sample, settings_of, with_updates
@@ -118,7 +118,7 @@ def _run(
         recipe.target,
         raw=work / "raw",
         binarised=work / f"bin{cut.suffix}",
-        folder=folder_of(recipe.name, options.out, options.sample) / (options.name or name),
+        folder=recipe.place(recipe.name, options.out, options.sample) / (options.name or name),
         average=settings.average,
         decode=settings.decode,
         score=score,
@@ -130,7 +130,7 @@ def _run(
 
 
 def _work(recipe: Recipe, options: RunOptions) -> Path:
-    return folder_of(recipe.folder, options.out, options.sample) / "data"
+    return recipe.place(recipe.folder, options.out, options.sample) / "data"
 
 
 def _with_updates(

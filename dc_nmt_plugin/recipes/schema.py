@@ -20,6 +20,7 @@ class SourceFile:
     Attributes:
         name: under which it is stored and looked for
         urls: its homes, tried in this order
+        path: where it is on this machine, seen from the recipe's folder: of one's own text
         sha256, md5: published checksum, hexadecimal
         bytes: its size, roughly
         inside: archive and member: the file is found there, before its own homes are tried
@@ -29,6 +30,7 @@ class SourceFile:
 
     name: str = ""
     urls: list[str] = field(default_factory=list)
+    path: str = ""
     sha256: Optional[str] = None
     md5: Optional[str] = None
     bytes: Optional[int] = None
@@ -179,6 +181,7 @@ class Task:
     Attributes:
         pair: its two languages, such as ``de-en``
         directions: those that are published; default the pair's own
+        archs: what ``dc-nmt run`` trains unless told otherwise
         papers, licence: for the reader
         pair_bytes: of a pair of sentences, roughly
         nearby: folders beside the checkout in which the files may already be
@@ -189,6 +192,7 @@ class Task:
     title: str = MISSING
     pair: str = MISSING
     directions: list[str] = field(default_factory=list)
+    archs: list[str] = field(default_factory=lambda: ["transformer_standard"])
     papers: str = ""
     licence: str = ""
     pair_bytes: int = 250

@@ -20,8 +20,8 @@ from .yaml_files import read_yaml
 PAPERS = Path(__file__).with_name("papers.yaml")
 ALL = "all"  # the entry that holds for every architecture
 # a sample is trained in minutes on a CPU: the architecture itself, but narrow
-SAMPLE_UPDATES = 100
-SAMPLE_TOKENS = 2048
+SAMPLE_UPDATES = 40
+SAMPLE_TOKENS = 512
 _NARROW = {
     "transformer": "--encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 64 "
     "--decoder-embed-dim 64 --encoder-ffn-embed-dim 128 --decoder-ffn-embed-dim 128 "
@@ -170,7 +170,8 @@ def for_sample(settings: RunSettings) -> RunSettings:
     return replace(
         settings,
         updates=SAMPLE_UPDATES,
-        save_every=SAMPLE_UPDATES // 4,
+        # no multiple of a small epoch's updates: fairseq names no update checkpoint at its end
+        save_every=13,
         average=min(settings.average, 2),
         tokens=min(settings.tokens, SAMPLE_TOKENS),
         max_tokens=min(settings.max_tokens, SAMPLE_TOKENS),

@@ -83,11 +83,19 @@ class Sources:
 
     def _here(self, file: SourceFile) -> Path | None:
         mine = [self.raw / name for name in file.also] if self.raw else []
+        local = self.recipe.local(file)
+        if local is not None:
+            return local if local.is_file() else None
         candidates = [*(folder / file.name for folder in self.folders), *mine]
         return next((path for path in candidates if path.is_file()), None)
 
     def _get(self, file: SourceFile) -> Path:
         path = self._here(file)
+        if path is None and file.path:
+            raise UserError(
+                f"{self.recipe.local(file)}: is not there any more; {self.recipe.path} has it as "
+                f"files.{file.name}.path"
+            )
         if path is None and file.inside:
             path = self._unpack(file, *file.inside)
         if path is None:
@@ -125,6 +133,12 @@ class Sources:
             )
             return
         found = digest(kind, path)
+        if found != expected and file.path:
+            raise UserError(
+                f"{path}: has changed since the recipe was made (its {kind} is {found}): make "
+                f"another with dc-nmt new, or correct {self.recipe.path}, files.{file.name}: the "
+                "text is then prepared anew, and runs need new names"
+            )
         if found != expected:
             raise UserError(
                 f"{path}: its {kind} is {found}, and {expected} is {origin}: it is damaged or "

@@ -32,7 +32,8 @@ def say_disk(
         UserError: there is not so much
     """
     fetched = sum(file.bytes or 0 for file in sources.missing())
-    pairs = sample or expectation(recipe, "train")[0] or 0
+    known = sum(part.lines or 0 for part in recipe.split_parts("train"))
+    pairs = sample or expectation(recipe, "train")[0] or known
     text = COPIES * pairs * recipe.task.pair_bytes
     folder.mkdir(parents=True, exist_ok=True)
     free = free_disk_gib(folder) * GIB

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import UserError, choice_problem
 from ..machine import usable_cpus
 from ..pipeline import Command, Step
-from .options import TextOptions, folder_of
+from .options import TextOptions
 from .preparation import Preparation
 from .recipe import Recipe, load
 from .settings import settings_of
@@ -41,7 +41,7 @@ def plan_text(options: TextOptions) -> TextPlan:
         UserError: an unknown task or architecture
     """
     recipe = load(options.task)
-    work = folder_of(recipe.folder, options.out, options.sample) / "data"
+    work = recipe.place(recipe.folder, options.out, options.sample) / "data"
     wanted = {settings_of(recipe, arch).bpe for arch in options.archs}
     wanted = wanted | set(options.bpe) or set(recipe.task.bpe)
     for name in options.bpe:
@@ -75,7 +75,7 @@ def plan_text(options: TextOptions) -> TextPlan:
 
 
 def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) -> Command:
-    words = ["dc-nmt", "recipe", "text", recipe.folder, "--work", str(work)]
+    words = ["dc-nmt", "recipe", "text", recipe.given_as, "--work", str(work)]
     given = {"--raw": options.raw, "--downloads": options.downloads, "--sample": options.sample}
     for flag, value in given.items():
         words += [flag, str(value)] if value is not None else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -108,6 +109,17 @@ class Experiment:
         which = ["--dir", str(self.checkpoints), "--last", str(self.average), "--kind", "update"]
         if self.average == 0:
             which = ["--inputs", str(self.checkpoints / "checkpoint_best.pt")]
+        elif self.is_trained():
+            # fairseq gives an update that ends an epoch no checkpoint of its own
+            named = sorted(self.checkpoints.glob("checkpoint_*_*.pt"), key=_update)
+            if len(named) < self.average:
+                last = self.checkpoints / "checkpoint_last.pt"
+                print(
+                    f"{self.checkpoints}: {len(named)} of {self.average} update checkpoints "
+                    "(fairseq makes none at the end of an epoch): their mean with the last one's",
+                    file=sys.stderr,
+                )
+                which = ["--inputs", *map(str, [*named, last])]
         return [Command(["dc-nmt", "average", *which, "--output", str(to / "checkpoint.pt")])]
 
     def _translate(self, to: Path) -> list[Command]:
@@ -126,6 +138,10 @@ class Experiment:
         words += ["--train-log", str(self.folder / "train.log")]
         words += ["--hypotheses", f"{self.folder}/hypotheses{self.decoding}.{self.target}"]
         return [Command([*words, "--json", str(to / "result.json")])]
+
+
+def _update(checkpoint: Path) -> int:
+    return int(checkpoint.stem.rpartition("_")[2])
 
 
 @dataclass(frozen=True)

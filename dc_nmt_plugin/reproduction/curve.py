@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import isnan, nan
 from pathlib import Path
 
 from ..analysis.figure import finish_axes, new_figure, save, styles
@@ -32,7 +33,7 @@ def series(cells: Sequence[Cell]) -> tuple[str, dict[str, list[tuple[int, Cell]]
 
 
 def draw(cells: Sequence[Cell], title: str, path: Path) -> list[Path]:
-    """Draw ours with the seeds' deviation, and what is published; missing points are left out.
+    """Draw ours with the seeds' deviation, and what is published; missing points leave a gap.
 
     Returns:
         the files written
@@ -41,16 +42,17 @@ def draw(cells: Sequence[Cell], title: str, path: Path) -> list[Path]:
     figure = new_figure((6.4, 4.0))
     axes = figure.add_subplot()
     for (name, points), style in zip(curves.items(), styles(), strict=False):
-        ours = [(x, c.mean, c.deviation or 0.0) for x, c in points if c.mean is not None]
-        printed = [(x, float(c.published)) for x, c in points if c.published is not None]
-        color = style.get("color")
-        if ours:
-            x, y, error = zip(*ours, strict=True)
-            axes.errorbar(x, y, yerr=error, capsize=2, label=name or "ours", **style)
-        if printed:
-            x, y = zip(*printed, strict=True)
-            label = f"{name}, published" if name else "published"
-            axes.plot(x, y, linestyle=":", marker="x", color=color, label=label)
+        x = [value for value, _ in points]
+        # no line over a missing point
+        ours = [nan if cell.mean is None else cell.mean for _, cell in points]
+        printed = [nan if cell.published is None else float(cell.published) for _, cell in points]
+        error = [cell.deviation or 0.0 for _, cell in points]
+        start = f"{name}, " if len(curves) > 1 else ""
+        if not all(map(isnan, ours)):
+            axes.errorbar(x, ours, yerr=error, capsize=2, label=f"{start}ours", **style)
+        if not all(map(isnan, printed)):
+            dotted = {"linestyle": ":", "marker": "x", "color": style.get("color")}
+            axes.plot(x, printed, label=f"{start}published", **dotted)
     axes.set_title(title)
     measure = next(iter(curves.values()))[0][1].measure
     finish_axes(axes, setting, measure, integers=True)

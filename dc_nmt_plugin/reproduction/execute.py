@@ -73,6 +73,8 @@ def submit(
         before = [numbers[place] for place in job.after]
         if cluster == "slurm":
             executor.update_parameters(**_parameters(job, before, options))
+        else:
+            executor.update_parameters(timeout_min=60 * (job.hours or HOURS))
         words = [sys.executable, "-m", "dc_nmt_plugin", *job.words]
         words += ["--gpus", str(_gpus(job)), "--launcher", "fairseq"] if _is_training(job) else []
         if job.output:

@@ -13,7 +13,7 @@ from ..papers.schema import MEASURES, SCORES, Entry, Item
 from ..recipes.recipe import load
 from ..recipes.settings import settings_of
 from .state import COMMANDS, state_of
-from .system import Decoding, Training, decoding, layers_of
+from .system import Decoding, Training, decoding, has_recipe, layers_of
 
 # a figure without numbers of its own → the table that has them
 DRAWN_FROM = {"thesis, Figure 3.7": "thesis, Table 3.4"}
@@ -104,9 +104,10 @@ def entries_of(item: Item, rows: Sequence[str] = ()) -> list[Entry]:
         if (made := state_of(part)).kind == "needs"
         for entry in part.entries
     }
-    found = [entry for entry in chosen if id(entry) not in reasons]
+    found = [entry for entry in chosen if id(entry) not in reasons and has_recipe(entry)]
     if not found:
-        reason = next((reasons[id(entry)] for entry in chosen), "nothing of it is trained here")
+        why = [reasons[id(entry)] for entry in item.entries if id(entry) in reasons]
+        reason = why[0] if why else "nothing of it is trained here"
         raise UserError(f"{place}: cannot be run: {reason}")
     return found
 

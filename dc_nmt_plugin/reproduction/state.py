@@ -14,7 +14,7 @@ COMMANDS = {
     "score": "dc-nmt paper run",
     "plot": "dc-nmt paper plot",
     "lengths": "dc-nmt analyze lengths",
-    "compare": "dc-nmt paper table",
+    "compare": "dc-nmt compare",
     "t-test": "dc-nmt compare --t-test",
     "mask-layers": "dc-nmt paper run",
     "examples": "dc-nmt results --examples",

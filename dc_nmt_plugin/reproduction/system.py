@@ -125,6 +125,14 @@ def recipe_name(entry: Entry) -> str:
     raise UserError(f"the text of {entry.task} has no recipe")
 
 
+def has_recipe(entry: Entry) -> bool:
+    """Whether an entry's text is prepared by a recipe."""
+    return any(
+        (path.stem, direction) == (entry.task, entry.direction)
+        for path, direction in tasks().values()
+    )
+
+
 def disagreements(entry: Entry) -> list[Difference]:
     """Settings in which our run is not what an entry fixes; none where everything agrees."""
     run = _described(decoding(entry), entry.task, entry.direction)

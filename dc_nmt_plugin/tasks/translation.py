@@ -9,6 +9,7 @@ from fairseq.tasks.translation import TranslationConfig as FairseqTranslationCon
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
 from ..errors import ConfigError, choice_problem
+from .beam_search import BeamSearchGenerator
 from .decoder_bleu import bleu_statistics, log_bleu
 from .decoding import (
     MAIN,
@@ -18,6 +19,7 @@ from .decoding import (
     layers_for_bleu,
     mask_source_layers,
 )
+from .fused_adam import step_fused
 from .length_penalty import WuLengthPenalty
 from .run_checks import check_training_run, refuse_in_training
 
@@ -126,6 +128,11 @@ class JointTranslationTask(FairseqTranslationTask):
                 log.update(bleu_statistics(f"bleu_aux{layer}", bleu))
         return loss, sample_size, log
 
+    def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
+        """fairseq's; its Adam in one operation."""
+        if not step_fused(optimizer):
+            super().optimizer_step(optimizer, model, update_num)
+
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """fairseq's; then ``bleu_aux1`` and so on."""
         super().reduce_metrics(logging_outputs, criterion)
@@ -150,6 +157,8 @@ class JointTranslationTask(FairseqTranslationTask):
             choose_decoder(model, self.cfg.decode_with)
             choose_fusion(model, without=self.cfg.no_aux_fusion)
             mask_source_layers(model, self.cfg.mask_source_layers)
+        if seq_gen_cls is None and not getattr(args, "print_alignment", False):
+            seq_gen_cls = BeamSearchGenerator
         generator = super().build_generator(
             models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
         )

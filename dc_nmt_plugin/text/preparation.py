@@ -1,6 +1,7 @@
 """Tokenisation, casing and cleaning of a whole corpus, as the papers' scripts do them."""
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -64,12 +65,22 @@ def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Ite
     if second is None:
         return
     processes = usable_cpus()
-    with multiprocessing.Pool(processes) as pool:
+    with multiprocessing.Pool(processes, _obey) as pool:
         waiting = _chain(second, chunks)
         # not imap, which would read a corpus of gigabytes into its queue
         while batch := list(islice(waiting, 4 * processes)):
             for done in pool.map(work, batch, chunksize=1):
                 yield from done
+
+
+def _obey() -> None:
+    """In a process of the pool: end at once when told to.
+
+    The parent's handler, which is Python, may not run in one that waits for a lock, and the pool
+    would wait for that process for ever; an interrupt is for the parent, which ends the pool.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def fits(source: str, target: str, max_tokens: int, ratio: float) -> bool:

@@ -86,6 +86,7 @@ WRONG = {
     "--share-all-embeddings": {"share_all_embeddings": True, "decoder_embed_dim": 18},
     "--ctx-context": {"ctx_context": "shallow"},
     "--ctx-on": {"ctx_on": "values"},
+    "--ctx-gate": {"ctx_gate": "learned"},
     "--xagg-routing": {"xagg_routing": "diagonal"},
     "--xagg-init": {"xagg_init": "self", "xagg_routing": "vertical"},
     "--xagg-iterations": {"xagg_iterations": -1},

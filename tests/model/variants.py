@@ -43,6 +43,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "transformer_ctxaware_full",
         {"ctx_on": "queries", **PRE_NORM},
     ),
+    "ctx without gates, both sides": ("transformer_ctxaware_full", {"ctx_gate": "none"}),
     "ctx decoder layer 2": ("transformer_ctxaware_dec", {"decoder_self_attention_layers": "2"}),
     "cross-agg self": ("transformer_cross_agg_self", {}),
     "cross-agg horizontal": ("transformer_cross_agg_horizontal", {}),

@@ -39,9 +39,11 @@ def context_vector(inputs, layer, context, position, causal):
     return torch.cat(parts) if parts else None
 
 
-def mix(vector, context, u, v_input, v_context):
-    """Eqs (5), (6): the mixed query or key, and its gate."""
+def mix(vector, context, u, v_input=None, v_context=None):
+    """Eqs (5), (6): the mixed query or key, and its gate; without V the sum of footnote 1."""
     projected = context @ u
+    if v_input is None:
+        return vector + projected, None
     logit = (vector * v_input).sum() + (projected * v_context).sum()
     gate = 1 / (1 + torch.exp(-logit))
     return (1 - gate) * vector + gate * projected, gate
@@ -63,9 +65,9 @@ def context_aware_self_attention(inputs, weights, *, layer, context, on, heads, 
         gate_q = gate_k = None
         c = context_vector(inputs, layer, context, t, causal)
         if c is not None and on in ("queries", "both"):
-            query, gate_q = mix(query, c, weights["U_Q"], weights["VH_Q"], weights["VC_Q"])
+            query, gate_q = mix(query, c, weights["U_Q"], weights.get("VH_Q"), weights.get("VC_Q"))
         if c is not None and on in ("keys", "both"):
-            key, gate_k = mix(key, c, weights["U_K"], weights["VH_K"], weights["VC_K"])
+            key, gate_k = mix(key, c, weights["U_K"], weights.get("VH_K"), weights.get("VC_K"))
         queries.append(query)
         keys.append(key)
         values.append(x @ weights["W_V"] + weights["b_V"])

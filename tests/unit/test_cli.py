@@ -66,8 +66,26 @@ def test_params_of_one_architecture(capsys):
     assert status == 1 and "vocabulary 2" in err
 
 
+def test_params_takes_the_flags_of_the_model(capsys):
+    def count(*words):
+        status, out, err = run(capsys, "params", *words, "--vocabulary", "33300", "--json")
+        assert status == 0, err
+        (row,) = json.loads(out)
+        return row["name"], row["built"]
+
+    name, three = count("transformer_mlmha", "--source-layers", "3")
+    assert name == "transformer_mlmha --source-layers 3"
+    assert three == pytest.approx(73.8, abs=0.05)  # thesis, Table 3.4, M-10, n = 3
+    assert count("transformer_mlmha")[1] == pytest.approx(92.7, abs=0.05)  # n = 6
+    status, _, err = run(capsys, "params", "transformer_mlmha", "--source-layer", "3")
+    assert status == 1 and "'--source-layer' is no flag of transformer_mlmha" in err
+    status, _, err = run(capsys, "params", "--share-all-embeddings")
+    assert status == 1 and "flags of a model need an ARCH" in err
+
+
 def test_bench_prints_ratios(capsys):
     argv = ["transformer_standard_micro", "--rounds", "2", "--max-tokens", "60", "--length", "6"]
+    argv += ["--source-features", "m-10"]
     status, out, _ = run(capsys, "bench", *argv, "--vocabulary", "50", "--beam", "2", "--json")
     report = json.loads(out)
     assert status == 0
@@ -75,7 +93,7 @@ def test_bench_prints_ratios(capsys):
     assert names == [
         (mode, name)
         for mode in ("train", "decode")
-        for name in ("stock", "control", "transformer_standard_micro")
+        for name in ("stock", "control", "transformer_standard_micro --source-features m-10")
     ]
     assert report["results"][0]["ratio"] == 1.0
     assert all(row["ratio_low"] <= row["ratio"] <= row["ratio_high"] for row in report["results"])
@@ -87,6 +105,7 @@ def test_bench_prints_ratios(capsys):
     [
         (["transformer_dcx"], "transformer_dcx"),
         (["transformer_dc_tiny", "--rounds", "0"], "--rounds: 0"),
+        (["transformer_dc_tiny", "--dc-kernel", "3"], "'--dc-kernel' is no flag of transformer_dc"),
         (["transformer_dc_tiny", "--against", "fast"], "--against: 'fast'"),
         (["transformer_dc_tiny", "--data", "nowhere"], "--data nowhere"),
         (["gru_selfattn_residual_tiny"], "--against stock"),

@@ -8,7 +8,7 @@ import torch
 from reference.context_aware import context_aware_self_attention, mean_rows
 from torch.utils.checkpoint import checkpoint
 
-from dc_nmt_plugin.modules.context_aware import CONTEXTS, MIXED, ContextAwareSelfAttention
+from dc_nmt_plugin.modules.context_aware import CONTEXTS, GATES, MIXED, ContextAwareSelfAttention
 from dc_nmt_plugin.modules.core.history import LayerHistory
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
@@ -65,8 +65,9 @@ def paper_weights(module, context):
         for i, side in enumerate(module.mixed):
             name = side.upper()
             weights[f"U_{name}"] = module.context_proj.weight.chunk(len(module.mixed))[i].t()
-            weights[f"VH_{name}"] = module.gate_input[i]
-            weights[f"VC_{name}"] = module.gate_context[i]
+            if module.has_gate:
+                weights[f"VH_{name}"] = module.gate_input[i]
+                weights[f"VC_{name}"] = module.gate_context[i]
     return weights
 
 
@@ -96,8 +97,9 @@ def reference(module, inputs, padding, causal, context, on):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("context,on", KINDS)
-def test_equals_the_paper(context, on, side, causal):
-    module = build(context, on)
+@pytest.mark.parametrize("gate", GATES)
+def test_equals_the_paper(gate, context, on, side, causal):
+    module = build(context, on, gate=gate)
     inputs, padding = batch(3, side)
     with recording(module) as records:
         recorded = run(module, inputs, padding, causal)
@@ -269,8 +271,9 @@ def test_one_side_has_half_the_added_parameters():
 
 
 @pytest.mark.parametrize("context,on", KINDS)
-def test_every_parameter_gets_a_finite_gradient(context, on):
-    module = build(context, on, dropout=0.3).float().train()
+@pytest.mark.parametrize("gate", GATES)
+def test_every_parameter_gets_a_finite_gradient(gate, context, on):
+    module = build(context, on, gate=gate, dropout=0.3).float().train()
     inputs, padding = batch(3, "left")
     run(module, [x.float() for x in inputs], padding, False).square().sum().backward()
     for name, parameter in module.named_parameters():
@@ -346,6 +349,8 @@ def test_wrong_settings_are_named():
         build("wide", "both")
     with pytest.raises(ValueError, match="on is 'values'; choose from queries, keys, both"):
         build("global", "values")
+    with pytest.raises(ValueError, match="gate is 'both'; choose from learnt, none"):
+        build("global", "both", gate="both")
     with pytest.raises(ValueError, match="layer is 0; layers are counted from 1"):
         build("deep", "both", layer=0)
     module = build("deep-global", "both", layer=3)

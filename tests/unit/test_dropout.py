@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dc_nmt_plugin.modules.core.dropout import dropout
+from dc_nmt_plugin.modules.core.dropout import add_dropped, dropout
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
@@ -31,6 +31,20 @@ def test_identity_outside_training_and_at_zero():
     x = torch.randn(4)
     assert dropout(x, 0.5, training=False) is x
     assert dropout(x, 0.0, training=True) is x
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3])
+@pytest.mark.parametrize("training", [True, False])
+def test_added_to_a_residual_it_is_the_same(p, training):
+    x, y = torch.randn(2, 6, 11, dtype=torch.float64, requires_grad=True)
+    results = []
+    for add in (add_dropped, lambda x, y, p, training: x + dropout(y, p, training)):
+        torch.manual_seed(1)
+        total = add(x, y, p, training)
+        gradients = torch.autograd.grad(total.square().sum(), (x, y))
+        results.append([total.detach(), *gradients])
+    for ours, plain in zip(*results, strict=True):
+        torch.testing.assert_close(ours, plain, rtol=1e-12, atol=1e-12)
 
 
 def test_the_seed_decides():

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import re
 import stat
+from math import nan
 from pathlib import Path
 
 import pytest
+from numpy.testing import assert_array_equal
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.papers.register import find_item, read_register
 from dc_nmt_plugin.papers.schema import SCORES
-from dc_nmt_plugin.reproduction import execute
+from dc_nmt_plugin.reproduction import curve, execute
 from dc_nmt_plugin.reproduction.comparison import Cell
-from dc_nmt_plugin.reproduction.curve import draw, series
+from dc_nmt_plugin.reproduction.curve import draw, save, series
 from dc_nmt_plugin.reproduction.plan import Job, Options, plan
 from dc_nmt_plugin.reproduction.system import disagreements
 
@@ -113,7 +115,8 @@ WRONG = {
     ("run", "theses, Table 3.4", "--dry-run"): "document: 'theses' .* Did you mean 'thesis'",
     ("run", "thesis, Table 3.4", "--rows", "M-10, n = 7", "--dry-run"): "Did you mean 'M-10, n",
     ("run", "dual-context, Table 3", "--dry-run"): "Table 3: cannot be run: nothing of it",
-    ("run", "residual-decoder, 7.3", "--dry-run"): "Table|7.3: cannot be run",
+    ("run", "residual-decoder, 7.3", "--dry-run"): "7.3: cannot be run: a decoder with Daniluk",
+    ("run", "residual-decoder, Table 6", "--dry-run"): "Table 6: cannot be run: the Wikipedia",
     ("plot", "thesis, Table 3.2"): "its rows are not values of a setting",
     ("run", "thesis, Table 3.2", "--seeds", "1,x"): "'1,x' is not numbers separated by commas",
     ("run", "thesis, Table 3.2", "--sbatch", "gpu", "--on", "slurm"): "'gpu' is not NAME=VALUE",
@@ -182,11 +185,21 @@ def cell(row, *ours, published=None):
     return Cell(row, "BLEU", "mteval-v13a", published, None, None, ours, None, None, "")
 
 
-def test_missing_points_are_missing_not_zero(tmp_path):
+def test_missing_points_are_missing_not_zero(tmp_path, monkeypatch):
     cells = [cell("f = 2", 20.0, 21.0, published="29.26"), cell("f = 3"), cell("f = 4", 19.0)]
     setting, curves = series(cells)
     assert setting == "f" and [x for x, _ in curves["BLEU"]] == [2, 3, 4]
+    figures = []
+    monkeypatch.setattr(
+        curve, "save", lambda figure, path: figures.append(figure) or save(figure, path)
+    )
     paths = draw(cells, "title", tmp_path / "figure")
+    handles, labels = figures[0].axes[0].get_legend_handles_labels()
+    drawn = dict(zip(labels, handles, strict=True))
+    printed, ours = drawn["published"], drawn["ours"].lines[0]
+    assert list(printed.get_xdata()) == list(ours.get_xdata()) == [2, 3, 4]
+    assert_array_equal(printed.get_ydata(), [29.26, nan, nan])
+    assert_array_equal(ours.get_ydata().astype(float), [20.5, nan, 19.0])  # a gap, no line over it
     assert [path.suffix for path in paths] == [".png", ".svg"]
     assert all(path.stat().st_size > 2000 for path in paths)
     assert cells[0].mean == 20.5 and cells[0].deviation == pytest.approx(0.7071, abs=1e-4)

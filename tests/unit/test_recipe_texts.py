@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.machine import GIB
+from dc_nmt_plugin.pipeline import stoppable
 from dc_nmt_plugin.recipes import made_up
 from dc_nmt_plugin.recipes import text as text_module
 from dc_nmt_plugin.recipes.cleaning import check_positions, clean_pieces, longest_pieces
@@ -19,6 +21,7 @@ from dc_nmt_plugin.recipes.made_up import unchecked_recipes, write_files
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import make_text, say_disk
+from dc_nmt_plugin.text import preparation
 from dc_nmt_plugin.text.preparation import TextSettings, fits, tokenise
 
 RECIPES = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
@@ -225,6 +228,19 @@ def test_tokens_of_many_lines_come_from_several_processes_in_order(monkeypatch):
     monkeypatch.setattr("dc_nmt_plugin.text.preparation.usable_cpus", lambda: 2)
     tokens = list(tokenise(lines, "en", SETTINGS))
     assert tokens == [f"It &apos;s line {n} , isn &apos;t it ?" for n in range(9000)]
+
+
+def test_processes_that_tokenise_end_when_they_are_told_to(monkeypatch):
+    """The parent's handler is Python: one that waits for a lock may never come to run it."""
+    told = [signal.SIG_IGN, signal.SIG_DFL]
+    monkeypatch.setattr(preparation, "_line_tokenizer", lambda *_: handlers)
+    with stoppable():
+        lines = list(tokenise(["x"] * 3 * preparation.CHUNK, "en", TextSettings()))
+    assert set(lines[preparation.CHUNK :]) == {str(told)}
+
+
+def handlers(_):
+    return str([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)])
 
 
 def test_chinese_words_hyphens_punctuation_and_case():

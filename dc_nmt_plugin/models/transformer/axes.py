@@ -49,7 +49,8 @@ SELF_ATTENTION_KINDS: dict[str, SelfAttentionKind] = {
         DualContextAttention, {"kernel_size": "dc_kernel_size", "residual_dropout": "dropout"}
     ),
     "context_aware": SelfAttentionKind(
-        ContextAwareSelfAttention, {"layer": "layer", "context": "ctx_context", "on": "ctx_on"}
+        ContextAwareSelfAttention,
+        {"layer": "layer", "context": "ctx_context", "on": "ctx_on", "gate": "ctx_gate"},
     ),
     "cross_aggregation": SelfAttentionKind(
         CrossAggregationSelfAttention,

@@ -8,7 +8,7 @@ from typing import Optional
 from fairseq import utils
 
 from ...errors import ConfigError
-from ...modules.context_aware import CONTEXTS, MIXED, context_levels
+from ...modules.context_aware import CONTEXTS, GATES, MIXED, context_levels
 from ...modules.cross_aggregation import DIRECTIONS, HEAD_WEIGHTS, INITS
 from ..constraints import CheckedConfig, flag, rate, size
 from .axes import DECODER_KINDS, ENCODER_ONLY_KINDS, SELF_ATTENTION_KINDS, SOURCE_FEATURES
@@ -87,6 +87,7 @@ class TransformerConfig(CheckedConfig):
 
     ctx_context: str = flag("deep-global+deep", "context-aware: context", one_of=CONTEXTS)
     ctx_on: str = flag("both", "context-aware: what is mixed with the context", one_of=tuple(MIXED))
+    ctx_gate: str = flag("learnt", "context-aware: gates λ of the context", one_of=GATES)
     xagg_routing: str = flag("both", "cross aggregation: routing", one_of=DIRECTIONS)
     xagg_init: str = flag("zero", "cross aggregation: start of horizontal routing", one_of=INITS)
     xagg_iterations: int = flag(

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ...errors import ConfigError
 from ...modules.core.masks import SequenceMask
+from ...modules.core.packing import real_rows, worth_packing
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
@@ -170,10 +171,13 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         return states[-1], {"attn": [attn], "inner_states": states}
 
     def _mask(self, tokens: Tensor, state: State | None) -> SequenceMask:
-        # padding on the right is never seen by a real position: only padding on the left matters
-        if state is not None or not bool(tokens[:, 0].eq(self.padding_idx).any()):
+        if state is not None:
             return SequenceMask.build(None, causal=True)
-        return SequenceMask.build(tokens.eq(self.padding_idx), causal=True)
+        is_padding = tokens.eq(self.padding_idx)
+        # padding on the right is never seen by a real position: only padding on the left matters
+        padding = is_padding if bool(is_padding[:, 0].any()) else None
+        rows = worth_packing(real_rows(is_padding), is_padding)
+        return SequenceMask.build(padding, causal=True, rows=rows)
 
     def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
         """(…, C) → logits (…, V)."""

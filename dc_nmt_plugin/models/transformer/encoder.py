@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ...modules.core.history import LayerHistory
 from ...modules.core.masks import SequenceMask
+from ...modules.core.packing import real_rows, worth_packing
 from ...modules.core.source import Source
 from ...modules.source_layers import mask_layers
 from .embedding import TokenEmbedding
@@ -77,8 +78,9 @@ class TransformerEncoder(FairseqEncoder):
             what the decoders attend to, one row a sentence
         """
         is_padding = src_tokens.eq(self.padding_idx)  # (B, M)
-        padding = is_padding if bool(is_padding.any()) else None
-        mask = SequenceMask.build(padding)
+        rows = real_rows(is_padding)
+        padding = is_padding if len(rows) < is_padding.numel() else None
+        mask = SequenceMask.build(padding, rows=worth_packing(rows, is_padding))
         x = mask.zero_padding(self.embedding(src_tokens))  # (B, M, C)
         history = LayerHistory(mask)
         outputs = list(self.stack.outputs(x, history, lambda layer, h: layer(h, mask, history)))

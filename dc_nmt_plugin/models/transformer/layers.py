@@ -8,7 +8,7 @@ from fairseq import utils
 from fairseq.modules import LayerNorm
 from torch import Tensor, nn
 
-from ...modules.core.dropout import dropout
+from ...modules.core.dropout import add_dropped, dropout
 from ...modules.core.history import LayerHistory
 from ...modules.core.masks import SequenceMask
 from ...modules.core.source import Source
@@ -49,11 +49,17 @@ class Layer(nn.Module):
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """LayerNorm(x + Dropout(sublayer(x))), or x + Dropout(sublayer(LayerNorm(x)))."""
         if self.normalize_before:
-            return x + dropout(sublayer(norm(x)), self.dropout, self.training)
-        return norm(x + dropout(sublayer(x), self.dropout, self.training))
+            return add_dropped(x, sublayer(norm(x)), self.dropout, self.training)
+        return norm(add_dropped(x, sublayer(x), self.dropout, self.training))
+
+    def transform(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """The feed-forward sublayer, where something is; x (B, T, C) → (B, T, C)."""
+        return mask.on_real(
+            x, lambda real: self.residual(real, self.final_layer_norm, self.feed_forward)
+        )
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """(B, T, C) → (B, T, C)."""
+        """(…, C) → (…, C)."""
         hidden = self.activation(self.fc1(x))
         return self.fc2(dropout(hidden, self.activation_dropout, self.training))
 
@@ -76,7 +82,7 @@ class EncoderLayer(Layer):
         x = self.residual(
             x, self.self_attn_layer_norm, lambda r: self.self_attn(r, mask, history=history)
         )
-        return self.residual(x, self.final_layer_norm, self.feed_forward)
+        return self.transform(x, mask)
 
 
 class DecoderLayer(Layer):
@@ -135,4 +141,4 @@ class DecoderLayer(Layer):
         x = self.residual(
             x, self.encoder_attn_layer_norm, lambda r: self.encoder_attn(r, source, state=state)
         )
-        return self.residual(x, self.final_layer_norm, self.feed_forward)
+        return self.transform(x, mask)

@@ -116,9 +116,9 @@ class _ChunkedLoss(torch.autograd.Function):
                 if bias is not None:
                     logits += bias
                 logits = logits.to(exact)
-                normaliser = logits.logsumexp(dim=1, keepdim=True)  # (n, 1)
-                chunk_nll = (normaliser - logits.gather(1, y)).sum()
-                smooth = (vocabulary * normaliser - logits.sum(dim=1, keepdim=True)).sum()
+                lprobs = logits.log_softmax(dim=1)
+                chunk_nll = -lprobs.gather(1, y).sum()
+                smooth = -lprobs.sum()
                 nll += chunk_nll
                 loss += (1.0 - epsilon - eps_i) * chunk_nll + eps_i * smooth
                 if count_correct:
@@ -126,8 +126,9 @@ class _ChunkedLoss(torch.autograd.Function):
                 if not (need[0] or need[1]):
                     continue
                 # d loss / d logits = softmax - ε_i - (1 - ε - ε_i) at the target, in place
-                gradient = logits.sub_(normaliser).exp_().sub_(eps_i)
-                gradient.scatter_add_(1, y, torch.full_like(normaliser, -(1.0 - epsilon - eps_i)))
+                gradient = lprobs.exp_().sub_(eps_i)
+                target_share = gradient.new_full(y.shape, epsilon + eps_i - 1.0)
+                gradient.scatter_add_(1, y, target_share)
                 if grad_bias is not None:
                     grad_bias += gradient.sum(dim=0)
                 gradient = gradient.to(weight.dtype)

@@ -29,6 +29,14 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     return x * _keep(x, dropped).mul_(_LEVELS / (_LEVELS - dropped))
 
 
+def add_dropped(x: Tensor, y: Tensor, p: float, training: bool) -> Tensor:
+    """``x + dropout(y, p, training)`` for a residual connection, in one pass over both."""
+    if not training or p == 0.0 or x.device.type != "cpu" or x.dtype != y.dtype or not x.numel():
+        return x + dropout(y, p, training)
+    dropped = min(round(p * _LEVELS), _LEVELS - 1)
+    return torch.addcmul(x, y, _keep(y, dropped), value=_LEVELS / (_LEVELS - dropped))
+
+
 def _keep(x: Tensor, dropped: int) -> Tensor:
     """1 where an element stays and 0 elsewhere; zeros have probability dropped / 2^16."""
     words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from .packing import pack, unpack
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,8 @@ class SequenceMask:
     Attributes:
         padding: (B, T) bool, True at padding; None when the batch has none
         causal: position t sees positions ≤ t only
+        rows: (N) indices of the real positions among the B * T, where leaving the others out of
+            what is done position by position saves a part worth the copies; else None
         allowed: bool, True = may be attended, broadcastable to (B, H, T, T), as
             ``scaled_dot_product_attention`` takes it; None where `is_causal` says everything
     """
@@ -22,6 +27,7 @@ class SequenceMask:
     padding: Tensor | None = None
     causal: bool = False
     allowed: Tensor | None = None
+    rows: Tensor | None = None
 
     @property
     def is_causal(self) -> bool:
@@ -29,25 +35,39 @@ class SequenceMask:
         return self.causal and self.allowed is None
 
     @staticmethod
-    def build(padding: Tensor | None, *, causal: bool = False) -> SequenceMask:
+    def build(
+        padding: Tensor | None, *, causal: bool = False, rows: Tensor | None = None
+    ) -> SequenceMask:
         """
         Args:
             padding: (B, T) bool, True at padding, or None
             causal: whether positions see only earlier ones and themselves
+            rows: see :class:`SequenceMask`
 
         In a causal mask every position may see itself, so that padding on the left leaves no row
         without a key (a softmax over nothing is NaN); padding on the right needs no mask at all,
         because nothing real looks to the right.
         """
         if padding is None:
-            return SequenceMask(causal=causal)
+            return SequenceMask(causal=causal, rows=rows)
         if not causal:
-            return SequenceMask(padding, False, ~padding[:, None, None, :])  # (B, 1, 1, T)
+            return SequenceMask(padding, False, ~padding[:, None, None, :], rows)  # (B, 1, 1, T)
         length = padding.size(1)
         seen = torch.ones(length, length, dtype=torch.bool, device=padding.device).tril()
         itself = torch.eye(length, dtype=torch.bool, device=padding.device)
         allowed = seen & (~padding[:, None, None, :] | itself)  # (B, 1, T, T)
-        return SequenceMask(padding, True, allowed)
+        return SequenceMask(padding, True, allowed, rows)
+
+    def on_real(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """`function`, position by position, of x (B, T, C); at padding anything, such as zeros.
+
+        Args:
+            x: (B, T, C)
+            function: (..., C) → (..., C)
+        """
+        if self.rows is None:
+            return function(x)
+        return unpack(function(pack(x, self.rows)), self.rows, x.size(0), x.size(1))
 
     def zero_padding(self, x: Tensor) -> Tensor:
         """x (B, T, C) with zeros at padded positions."""

@@ -60,8 +60,8 @@ class MultiHeadSelfAttention(Recordable, Stateful):
     def with_past(self, state: State | None, *new: Tensor) -> list[Tensor]:
         """Keys and values of all steps so far: `new` itself unless decoding.
 
-        They are kept as one tensor with all heads side by side, so that appending a step and beam
-        search's reordering are one copy each, however many there are.
+        They are kept as one tensor with all heads side by side, and beam search's reordering waits
+        for the next step: both together are one copy, however many there are.
 
         Args:
             state: the decoding session, or None
@@ -75,9 +75,16 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         slot = self.slot(state)
         stacked = torch.cat(new, dim=1)  # (R, n · H, 1, K)
         if "heads" in slot:
-            stacked = torch.cat([slot["heads"], stacked], dim=2)
+            stacked = _append(slot["heads"], slot.pop("order", None), stacked)
         slot["heads"] = stacked
         return list(stacked.chunk(len(new), dim=1))
+
+    def reorder_incremental_state(self, incremental_state: State, new_order: Tensor) -> None:
+        """See :class:`~.state.Stateful`; done by the next :meth:`with_past`."""
+        slot = self.slot(incremental_state)
+        if "heads" in slot:
+            order = slot.get("order")
+            slot["order"] = new_order if order is None else order.index_select(0, new_order)
 
     def attend(
         self,
@@ -113,6 +120,20 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         if weights is not None:
             self.record(**{record: weights})
         return merge_heads(output)
+
+
+def _append(past: Tensor, order: Tensor | None, new: Tensor) -> Tensor:
+    """Rows `order` of past (R', h, t, K), all if None, and new (R, h, 1, K) → (R, h, t + 1, K)."""
+    if order is None:
+        return torch.cat([past, new], dim=2)
+    if torch.is_grad_enabled():  # which writing into a part of a tensor does not allow
+        return torch.cat([past.index_select(0, order), new], dim=2)
+    rows, heads, _, width = new.shape
+    steps = past.size(2)
+    both = past.new_empty(rows, heads, steps + 1, width)
+    torch.index_select(past, 0, order, out=both[:, :, :steps])
+    both[:, :, steps:] = new
+    return both
 
 
 class SelfAttention(MultiHeadSelfAttention):

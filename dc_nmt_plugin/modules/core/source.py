@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 import torch
@@ -42,7 +43,7 @@ class Source:
     def sentences(self) -> int:
         return self.features[0].size(0)
 
-    @property
+    @cached_property
     def allowed(self) -> Tensor | None:
         """(sentences, 1, 1, M) bool, True = may be attended; None when nothing is padded."""
         return None if self.padding is None else ~self.padding[:, None, None, :]

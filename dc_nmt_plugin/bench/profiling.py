@@ -1,0 +1,124 @@
+"""What a step's time goes to, beside the time of its matrix products alone."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+from torch.utils._python_dispatch import TorchDispatchMode
+
+OPTIMIZER = "optimizer"  # label of the part of a step that updates the parameters
+KINDS = {
+    "products": ("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addbmm"),
+    "attention": ("scaled_dot_product", "_transform_bias_rescale_qkv", "_native_multi_head"),
+    "softmax and loss": ("softmax", "logsumexp", "exp_", "gather", "scatter"),
+    "norms": ("layer_norm",),
+    "dropout": ("dropout", "bernoulli", "random_"),
+    "copies": ("copy_", "cat", "index", "clone", "embedding", "contiguous", "stack"),
+}
+"""Kind → operations, by name or by what a name contains; the first kind that fits counts."""
+
+ELEMENTWISE = "elementwise"  # and all else
+OUTSIDE = "Python"
+
+
+def time_by_kind(
+    step: Callable[[Any], None], sample: Any, device: str, *, repeats: int = 3
+) -> dict[str, float]:
+    """Seconds of one call of `step`, by kind of operation; the fastest of `repeats` calls.
+
+    On the CPU each operation's own time; what is left of the whole is Python and the way to the
+    operations. On a GPU the time of the kernels.
+    """
+    step(sample)
+    return min((_profiled(step, sample, device) for _ in range(repeats)), key=_total)
+
+
+def _total(seconds: dict[str, float]) -> float:
+    return sum(seconds.values())
+
+
+def _profiled(step: Callable[[Any], None], sample: Any, device: str) -> dict[str, float]:
+    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device == "cuda" else [])
+    with profile(activities=activities) as profiled:
+        start = time.perf_counter()
+        step(sample)
+        if device == "cuda":
+            torch.cuda.synchronize()
+        whole = time.perf_counter() - start
+    seconds = dict.fromkeys((*KINDS, OPTIMIZER, ELEMENTWISE), 0.0)
+    for event in profiled.events():
+        own = event.self_device_time_total if device == "cuda" else event.self_cpu_time_total
+        if event.name.startswith("aten::"):
+            seconds[_kind(event)] += own / 1e6
+    if device == "cpu":
+        seconds[OUTSIDE] = max(0.0, whole - _total(seconds))
+    return seconds
+
+
+def _kind(event: Any) -> str:
+    parent = event
+    while parent is not None:
+        if parent.name == OPTIMIZER:
+            return OPTIMIZER
+        parent = parent.cpu_parent
+    name = event.name.removeprefix("aten::")
+    for kind, parts in KINDS.items():
+        if any(part == name if kind == "products" else part in name for part in parts):
+            return kind
+    return ELEMENTWISE
+
+
+def optimizing() -> Any:
+    """Around what updates the parameters: the profile names it by itself."""
+    return record_function(OPTIMIZER)
+
+
+Shape = tuple[int, ...]
+Sizes = tuple[Shape, Shape]
+
+
+class _Products(TorchDispatchMode):
+    """Inside, collects the sizes of all matrix products."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: Counter[Sizes] = Counter()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        name = func.name().split(".")[0].removeprefix("aten::")
+        if name in KINDS["products"]:
+            left, right = args[-2:] if name.startswith(("add", "badd")) else args[:2]
+            self.sizes[tuple(left.shape), tuple(right.shape)] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def floor(step: Callable[[Any], None], sample: Any, device: str, *, repeats: int = 3) -> float:
+    """Seconds that the matrix products of one call of `step` take by themselves.
+
+    Each size is multiplied by ``torch.mm`` (``torch.bmm``) alone, in a loop, the fastest of
+    `repeats` times. Products inside fused attention are not among them.
+    """
+    with _Products() as products:
+        step(sample)
+    total = 0.0
+    for (left_shape, right_shape), times in products.sizes.items():
+        left = torch.randn(left_shape, device=device)
+        right = torch.randn(right_shape, device=device)
+        multiply = torch.mm if left.dim() == 2 else torch.bmm
+        total += times * min(_seconds(multiply, left, right, device) for _ in range(repeats + 1))
+    return total
+
+
+def _seconds(multiply: Any, left: Any, right: Any, device: str) -> float:
+    start = time.perf_counter()
+    multiply(left, right)
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start

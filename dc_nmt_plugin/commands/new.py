@@ -1,0 +1,56 @@
+"""``dc-nmt new``: a recipe of one's own corpus, fitted to it and to the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .recipe_options import RecipeParser, names, number, values_of
+
+
+def parser() -> RecipeParser:
+    """The command's options."""
+    parser = RecipeParser(
+        prog="dc-nmt new",
+        description="A recipe of your own corpus, in a folder of its own: which text is for what, "
+        "how it is cut,\nhow large a model and how long a training, with the reasons. Then dc-nmt "
+        "prepare FOLDER, train,\nevaluate and run work as with a published task.",
+        epilog="Files have one sentence a line, in UTF-8, plain or gzipped.",
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="is made; also the recipe's "
+                        "name")  # fmt: skip
+    files = ("SOURCE", "TARGET")
+    parser.add_argument("--train", type=Path, nargs=2, required=True, metavar=files,
+                        help="such as a.de a.en: from German to English")  # fmt: skip
+    for split in ("valid", "test"):
+        parser.add_argument(f"--{split}", type=Path, nargs=2, metavar=files,
+                            help="default: held out of --train")  # fmt: skip
+    parser.add_argument("--source-lang", metavar="CODE", help="default: the file's ending")
+    parser.add_argument("--target-lang", metavar="CODE", help="the same")
+    parser.add_argument(
+        "--arch", default="transformer_standard", metavar="NAMES",
+        help="what dc-nmt run FOLDER trains, separated by spaces or commas; default "
+        "transformer_standard",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tokenized", action="store_true", help="words are separated by spaces already"
+    )
+    parser.add_argument("--seed", type=number(0), default=1, help="of the choice of held-out text")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt new``."""
+    args = parser().parse_args(argv)
+    archs = names("--arch", args.arch)
+    from ..recipes.new_recipe import NewOptions, make_recipe
+    from ..table import format_table
+
+    made = make_recipe(values_of(NewOptions, args, archs=archs))
+    rows = [(split, f"{n:,}", made.origins[split]) for split, n in made.pairs.items()]
+    print(format_table(("split", "pairs", "from"), rows))
+    print("", *(f"- {sentence}" for sentence in made.why), sep="\n")
+    print(f"\n{made.recipe.path} is yours to change. What comes next:\n")
+    print(f"  dc-nmt run {args.folder}        # prepare, train, evaluate: {', '.join(archs)}")
+    print(f"  dc-nmt results {args.folder}    # the scores in a table")
+    return 0

@@ -1,0 +1,107 @@
+"""Tests of significance that single papers name, beside sacreBLEU's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..errors import UserError
+from .comparemt import RESAMPLES, SEED, HalfSizeTest, settings
+from .metrics import Metric
+
+
+@dataclass(frozen=True)
+class TTest:
+    """A one-tailed paired t-test over sentences.
+
+    Attributes:
+        name: of the system, against the baseline
+        t: statistic; positive where the system is better
+        p_value: of the system not being better
+    """
+
+    name: str
+    t: float
+    p_value: float
+
+
+def t_tests(
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    target_lang: str,
+    metric: Metric,
+) -> list[TTest]:
+    """Whether a system is better than the first one (self-attentive residual decoder, Table 3).
+
+    The paper does not say over what it tests: here it is sentence BLEU (add-one from bigrams on).
+
+    Args:
+        systems: name → lines as the metric scores them; the first is the baseline
+        references: lines
+        target_lang: chooses sacreBLEU's tokeniser
+        metric: BLEU of some kind
+
+    Raises:
+        UserError: fewer than two sentences, or a metric that is no BLEU
+    """
+    from sacrebleu.metrics import BLEU
+    from scipy.stats import ttest_rel
+
+    tested = metric.make(target_lang)
+    if not isinstance(tested, BLEU):
+        raise UserError(f"--t-test: is of sentence BLEU, not of {metric.name}")
+    if len(references) < 2:
+        raise UserError(f"--t-test: {len(references)} sentence is too few")
+    sentence = BLEU(smooth_method="add-k", smooth_value=1, effective_order=True)
+    sentence.lowercase, sentence.tokenizer = tested.lowercase, tested.tokenizer
+    prepared = metric.prepared(references)
+    scores = {
+        name: [
+            sentence.sentence_score(line, [reference]).score
+            for line, reference in zip(metric.prepared(lines), prepared, strict=True)
+        ]
+        for name, lines in systems.items()
+    }
+    (_, baseline), *others = scores.items()
+    found = []
+    for name, own in others:
+        if own == baseline:  # no difference at all: nothing to divide by
+            found.append(TTest(name, 0.0, 0.5))
+            continue
+        result = ttest_rel(own, baseline, alternative="greater")
+        found.append(TTest(name, float(result.statistic), float(result.pvalue)))
+    return found
+
+
+def sampled_tests(
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    pairs: int,
+    lowercase: bool,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> list[HalfSizeTest]:
+    """compare-mt's test with samples of a given size (thesis, 3.4: 1,000 pairs, 1,000 times).
+
+    Args:
+        systems: name → tokenised lines; each is compared with the first
+        references: tokenised lines
+        pairs: of a sample, drawn with replacement
+        lowercase: ignore case
+    """
+    from compare_mt import reporters, scorers, sign_utils
+
+    names = list(systems)
+    outputs = [[line.split() for line in lines] for lines in systems.values()]
+    reference = [line.split() for line in references]
+    directions = [(0, other) for other in range(1, len(names))]
+    with settings(reporters, names, seed):
+        scorer = scorers.create_scorer_from_profile("bleu", case_insensitive=lowercase)
+        wins, _ = sign_utils.eval_with_paired_bootstrap(
+            reference, outputs, None, scorer, compare_directions=directions,
+            num_samples=resamples, sample_ratio=(pairs + 0.5) / len(reference),
+        )  # fmt: skip
+    return [
+        HalfSizeTest(names[0], names[right], won[0], won[1])
+        for (_, right), won in zip(directions, wins, strict=True)
+    ]

@@ -1,0 +1,176 @@
+"""How one's own corpus is cut and trained on: fitted to its size and to the machine, with reasons.
+
+The sizes are those of this project's recipes: what Multi30k is trained with on two CPU cores, what
+the thesis trains on IWSLT, and Vaswani et al.'s base model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import UserError
+from .own_text import Corpus, Side
+
+# pairs below which so many BPE operations are learnt: those of the recipes of that size
+OPERATIONS = ((50_000, 4000), (500_000, 10_000), (2_000_000, 16_000))
+MOST_OPERATIONS = 32_000
+TOKENS_PER_WORD = 1.5  # pieces, the end of the sentence and padding: measured on Multi30k
+SHARED_LETTERS = 0.5  # of the target's text: from there on one dictionary serves both languages
+TOKENS_PER_SECOND = 2400  # of a CPU core and the small size: Multi30k on a 2.5 GHz Xeon
+LONGEST = 250  # pieces of a training sentence
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of models and its schedule.
+
+    Attributes:
+        layers, width, inner, heads: of a Transformer, on both sides
+        embedding, state: of a recurrent model
+        tokens, max_tokens: of an update, and of one process at a time
+        rate, dropout: of the training
+        epochs: wanted
+        least, most: updates, whatever the epochs
+        about: where it is from
+    """
+
+    layers: int
+    width: int
+    inner: int
+    heads: int
+    embedding: int
+    state: int
+    tokens: int
+    max_tokens: int
+    rate: str
+    dropout: float
+    epochs: int
+    least: int
+    most: int
+    about: str
+
+
+SMALL = Size(4, 128, 256, 4, 128, 256, 2048, 2048, "2e-3", 0.1, 10, 600, 20_000,
+             "as Multi30k is trained on two CPU cores")  # fmt: skip
+MEDIUM = Size(4, 256, 1024, 4, 256, 512, 4096, 4096, "1e-3", 0.3, 40, 4000, 100_000,
+              "the thesis's on IWSLT, with fairseq's dropout for it")  # fmt: skip
+BASE = Size(6, 512, 2048, 8, 500, 1024, 24_576, 4096, "7e-4", 0.1, 15, 20_000, 100_000,
+            "Vaswani et al.'s base")  # fmt: skip
+BASE_FROM = 1_000_000  # pairs
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What is chosen for a corpus.
+
+    Attributes:
+        size: of models
+        operations: of BPE
+        joint: one code and one dictionary for both languages
+        tokenizer: ``moses`` or ``none``
+        updates: of a training
+        metric: the line of the score table that counts
+        why: a sentence for each choice
+    """
+
+    size: Size
+    operations: int
+    joint: bool
+    tokenizer: str
+    updates: int
+    metric: str
+    why: tuple[str, ...]
+
+
+def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fit:
+    """Choose for a corpus.
+
+    Args:
+        corpus: the training text
+        pairs: of it that are trained on
+        gpus, cpus: of this machine
+        tokenised: the text has its words separated already
+
+    Raises:
+        UserError: a language's words are not separated, and nothing here does it
+    """
+    for side, code in zip(corpus.sides, corpus.languages, strict=True):
+        if side.has_no_spaces() and code != "zh":
+            raise UserError(
+                f"{corpus.flag}: the text in {code} has no spaces between its words, and Moses' "
+                "tokeniser would leave it so: cut it into words first, and give --tokenized"
+            )
+    size, size_why = _size(pairs, gpus)
+    operations = next((n for below, n in OPERATIONS if pairs < below), MOST_OPERATIONS)
+    share = _shared_letters(*corpus.sides)
+    joint = share >= SHARED_LETTERS
+    tokens = _tokens(corpus) * pairs / corpus.pairs
+    updates, updates_why = _updates(size, tokens)
+    why = [
+        f"{operations:,} BPE operations: as in this project's recipes of about {pairs:,} pairs",
+        f"{'one dictionary' if joint else 'two dictionaries'}: {share:.0%} of the letters in "
+        f"{corpus.languages[1]} occur in {corpus.languages[0]} too",
+        size_why,
+        updates_why,
+    ]
+    if tokenised:
+        why.append("no tokeniser: --tokenized; the scores are of tokens too")
+    if not gpus:
+        seconds = updates * size.tokens / TOKENS_PER_SECOND / min(cpus, 8)
+        why.append(
+            f"about {_duration(seconds)} a model on {cpus} CPU core{'s' * (cpus > 1)}, reckoned "
+            f"from {TOKENS_PER_SECOND:,} tokens a second and core; --max-update N trains less"
+        )
+    target = corpus.languages[1]
+    raw = "zh" if target == "zh" else "mteval-v13a"
+    metric = "multi-bleu" if tokenised else raw
+    return Fit(
+        size, operations, joint, "none" if tokenised else "moses", updates, metric, tuple(why)
+    )
+
+
+def _size(pairs: int, gpus: int) -> tuple[Size, str]:
+    if not gpus:
+        size, reason = SMALL, "there is no GPU"
+    elif pairs < BASE_FROM:
+        size, reason = MEDIUM, f"a GPU, and fewer than {BASE_FROM:,} pairs"
+    else:
+        size, reason = BASE, f"a GPU, and {BASE_FROM:,} pairs or more"
+    return size, (
+        f"{size.layers}+{size.layers} layers of width {size.width} and {size.inner}, "
+        f"{size.tokens:,} tokens an update: {size.about}; {reason}"
+    )
+
+
+def _updates(size: Size, tokens: float) -> tuple[int, str]:
+    """Updates in hundreds, and why so many."""
+    wanted = max(100, round(size.epochs * tokens / size.tokens / 100) * 100)
+    updates = min(max(wanted, size.least), size.most)
+    epochs = updates * size.tokens / max(1.0, tokens)
+    passes = f"{epochs:.0f}" if epochs >= 3 else f"{epochs:.1f}"
+    text = f"{updates:,} updates: about {passes} times the text"
+    if updates < wanted:
+        text += f", cut from {wanted:,}, {size.epochs} times: more would take too long here"
+    elif updates > wanted:
+        text += f", raised from {wanted:,}: fewer teach a model of this size nothing"
+    return updates, text
+
+
+def _tokens(corpus: Corpus) -> float:
+    """Pieces of the longer side, roughly; of text without spaces, two letters are one."""
+    counts = [
+        side.letters.total() / 2 if side.has_no_spaces() else side.words for side in corpus.sides
+    ]
+    return TOKENS_PER_WORD * max(counts)
+
+
+def _shared_letters(source: Side, target: Side) -> float:
+    """Share of the target's text in letters that the source's has too."""
+    # a borrowed word or two do not make an alphabet
+    common = {letter for letter, n in source.letters.items() if n > source.letters.total() / 10_000}
+    shared = sum(n for letter, n in target.letters.items() if letter in common)
+    return shared / max(1, target.letters.total())
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 3600:.0f} hours" if seconds > 2 * 3600 else f"{seconds / 60:.0f} minutes"

@@ -1,0 +1,201 @@
+"""A pair of files of one's own: languages, numbers, and pairs to hold out."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from array import array
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import UserError
+from ..files import sha256, write_parallel
+from ..text.languages import language
+from .formats import read_pairs
+
+LEAST = 200  # training pairs; below, nothing can be learnt or measured
+KINDS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")  # endings, no languages
+HELD_OUT = 1000  # pairs at most, and a twentieth of the text
+LETTERS_PER_WORD = 15  # more on average: text that is written without spaces
+
+
+@dataclass
+class Side:
+    """One language of a corpus.
+
+    Attributes:
+        words: separated by spaces, in all
+        letters: character → how often
+        longest: words of the longest line
+    """
+
+    words: int = 0
+    letters: Counter[str] = field(default_factory=Counter)
+    longest: int = 0
+
+    def add(self, line: str) -> None:
+        words = line.split()
+        self.words += len(words)
+        self.longest = max(self.longest, len(words))
+        self.letters.update(character for character in line if character.isalpha())
+
+    def has_no_spaces(self) -> bool:
+        """Whether words are not separated."""
+        return self.letters.total() > LETTERS_PER_WORD * max(1, self.words)
+
+
+class Corpus:
+    """Two files of one sentence a line, read once.
+
+    Args:
+        flag: that names them
+        paths: of both languages
+        languages: their codes
+
+    Attributes:
+        pairs: of both files
+        blank: pairs with nothing on a side
+        sides: numbers of both languages
+
+    Raises:
+        UserError: unreadable, empty, of different lengths, or the same text twice
+    """
+
+    def __init__(self, flag: str, paths: Sequence[Path], languages: tuple[str, str]) -> None:
+        self.flag, self.paths, self.languages = flag, (paths[0], paths[1]), languages
+        for path in paths:
+            if not path.is_file():
+                raise UserError(f"{flag}: {path} is not a file")
+        self.pairs = self.blank = same = 0
+        self.sides = (Side(), Side())
+        self._texts = (array("q"), array("q"))
+        for pair in read_pairs("plain", self.paths, languages):
+            self.pairs += 1
+            self.blank += not all(map(str.strip, pair))
+            same += pair[0] == pair[1]
+            for side, texts, line in zip(self.sides, self._texts, pair, strict=True):
+                side.add(line)
+                texts.append(_bare(line))
+        if self.pairs == self.blank:
+            raise UserError(f"{flag}: {paths[0]} and {paths[1]} have no pair of sentences")
+        if same > self.pairs // 2:
+            raise UserError(
+                f"{flag}: {same:,} of {self.pairs:,} lines are the same in {paths[0]} and "
+                f"{paths[1]}: these are not two languages"
+            )
+
+    def known(self) -> set[int]:
+        """Its sources, in a form that :meth:`shared` compares."""
+        return set(self._texts[0])
+
+    def shared(self, sources: Collection[int]) -> int:
+        """Pairs whose source is among them."""
+        return sum(text in sources for text in self._texts[0])
+
+    def unique(self) -> list[int]:
+        """Places of pairs whose source and target occur once."""
+        counts = [Counter(texts) for texts in self._texts]
+        nothing = _bare("")
+        return [
+            place
+            for place, pair in enumerate(zip(*self._texts, strict=True))
+            if all(count[text] == 1 for count, text in zip(counts, pair, strict=True))
+            and nothing not in pair
+        ]
+
+    def without_blanks(self) -> Corpus:
+        """Itself.
+
+        Raises:
+            UserError: a pair has nothing on a side, where each is translated and scored
+        """
+        if self.blank:
+            nothing = _bare("")
+            places = [place for texts in self._texts for place in _places(texts, nothing)]
+            raise UserError(
+                f"{self.flag}: line {min(places) + 1} is blank in {self.paths[0]} or "
+                f"{self.paths[1]}: take such pairs out of both"
+            )
+        return self
+
+    def divide(self, sets: Sequence[str], seed: int, folder: Path) -> dict[str, int]:
+        """Write ``folder/SET.LANG`` of every held-out set and of what is left, ``train``.
+
+        A pair that is held out is in the corpus once, so that nothing of it is left.
+
+        Returns:
+            set → pairs
+
+        Raises:
+            UserError: too few pairs
+        """
+        size = min(HELD_OUT, self.pairs // 20)
+        places = self.unique()
+        if len(places) < size * len(sets):
+            raise UserError(
+                f"{self.flag}: only {len(places):,} of {self.pairs:,} pairs occur once, and "
+                f"{size * len(sets):,} are to be held out: give --valid and --test"
+            )
+        drawn = random.Random(seed).sample(places, size * len(sets))
+        home = {place: sets[number // size] for number, place in enumerate(drawn)}
+        counts = {}
+        for name in ("train", *sets):
+            pairs = enumerate(read_pairs("plain", self.paths, self.languages))
+            counts[name] = write_parallel(
+                [folder / f"{name}.{code}" for code in self.languages],
+                (pair for place, pair in pairs if home.get(place, "train") == name),
+            )
+        return counts
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A file for a recipe: where it is, its size in bytes and its checksum."""
+
+    path: Path
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> LocalFile:
+        return cls(path, path.stat().st_size, sha256(path))
+
+
+def languages_of(
+    flag: str, paths: Sequence[Path], given: Sequence[str | None] = (None, None)
+) -> tuple[str, str]:
+    """Codes of the languages of two files: ``a.de``, ``a.de.gz``.
+
+    Args:
+        flag: that names the files
+        paths: of source and target
+        given: codes that the user gave, or None
+
+    Raises:
+        UserError: they cannot be told, or are the same
+    """
+    found = []
+    for path, code, side in zip(paths, given, ("--source-lang", "--target-lang"), strict=True):
+        suffix = path.name.removesuffix(".gz").rpartition(".")[2]
+        named = re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", suffix) and suffix not in KINDS
+        if code is None and not named:
+            raise UserError(f"{flag}: {path} does not end in a language such as .de: give {side}")
+        try:
+            found.append(language(code or suffix))
+        except argparse.ArgumentTypeError as error:
+            raise UserError(f"{side}: {error}") from error
+    if found[0] == found[1]:
+        raise UserError(f"{flag}: {paths[0]} and {paths[1]} are both {found[0]}")
+    return found[0], found[1]
+
+
+def _bare(line: str) -> int:
+    """A line without its spaces and capitals, as a number."""
+    return hash("".join(line.lower().split()))
+
+
+def _places(texts: array[int], wanted: int) -> list[int]:
+    return [place for place, text in enumerate(texts) if text == wanted]

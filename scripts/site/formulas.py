@@ -1,0 +1,29 @@
+r"""Formulas as MathML, made when the site is built: no script, no font and no network to read it.
+
+``pymdownx.arithmatex`` finds the formulas and leaves them as ``\(…\)`` and ``\[…\]``. The number of
+an equation, ``\tag{…}`` at its end, is put beside it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from latex2mathml.converter import convert
+
+_FOUND = re.compile(
+    r'<(?P<tag>span|div) class="arithmatex">\\(?P<open>[(\[])(?P<tex>.*?)\\[)\]]</(?P=tag)>', re.S
+)
+
+
+def as_mathml(page: str) -> str:
+    """A page's HTML with its formulas as MathML."""
+    return _FOUND.sub(_formula, page)
+
+
+def _formula(found: re.Match[str]) -> str:
+    tex, _, number = html.unescape(found["tex"]).strip().partition(r"\tag{")
+    display = "block" if found["open"] == "[" else "inline"
+    mathml = convert(tex, display=display)
+    beside = f'<span class="number">({number.rstrip("}")})</span>' if number else ""
+    return f'<{found["tag"]} class="formula">{mathml}{beside}</{found["tag"]}>'

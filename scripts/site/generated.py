@@ -1,0 +1,185 @@
+"""What pages take from the package itself: published tables, flags, help; as its commands print."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.analysis.names import ABOUT
+from dc_nmt_plugin.table import markdown_table
+
+if TYPE_CHECKING:
+    from dc_nmt_plugin.recipes.architecture import Description
+
+WIDTH = "100"  # of help, characters
+
+
+def printed(*arguments: str) -> str:
+    """What ``dc-nmt ARGUMENTS`` prints.
+
+    Raises:
+        RuntimeError: the command fails
+    """
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), patch.dict("os.environ", COLUMNS=WIDTH):
+        try:
+            code = cli.main(arguments)
+        except SystemExit as end:  # argparse's, after --help
+            code = int(end.code or 0)
+    if code:
+        raise RuntimeError(f"dc-nmt {' '.join(arguments)}: {err.getvalue().strip()}")
+    return out.getvalue().rstrip()
+
+
+# -- papers --------------------------------------------------------------------------------------
+
+
+def published(document: str, part: str = "") -> str:
+    """Every table and figure of a document, folded: as published, and what makes it again.
+
+    Args:
+        document: of the register
+        part: an item's name, or a chapter of the thesis, such as ``3``; default all of the document
+    """
+    from dc_nmt_plugin.papers.register import read_document
+    from dc_nmt_plugin.reproduction.state import COMMANDS
+
+    blocks = []
+    for item in read_document(document).items:
+        wanted = not part or part == item.name or f" {part}." in f" {item.name}"
+        if not (item.parts and wanted):
+            continue
+        head, *body = printed(
+            "paper", "show", f"{document}, {item.name}", "--markdown"
+        ).splitlines()
+        table = [line for line in body if line.startswith("|")]
+        notes = [_bullet(line) for line in body if line and not line.startswith("|")]
+        commands = dict.fromkeys(
+            COMMANDS[each.by]
+            for each in item.parts
+            if each.by in COMMANDS and each.state.kind == "run"
+        )
+        if commands:
+            notes.append(f"- made again by {', '.join(f'`{command}`' for command in commands)}")
+        title = head.split(", ", 1)[1].replace('"', "'")
+        lines = "\n".join(f"    {line}" for line in (*table, "", *notes))
+        blocks.append(f'??? note "{title}"\n\n{lines}\n')
+    return "\n".join(blocks)
+
+
+def _bullet(note: str) -> str:
+    """A line of text, whose first sign is not Markdown's."""
+    return "- " + re.sub(r"^([#+*-])", r"\\\1", note)
+
+
+def missing(document: str) -> str:
+    """What of a document no command can make, and why."""
+    from dc_nmt_plugin.papers.register import read_document
+
+    found: dict[str, list[str]] = {}
+    for item in read_document(document).items:
+        for part in item.parts:
+            if part.state.kind == "needs":
+                found.setdefault(part.state.missing, []).append(f"{item.name} ({part.name})")
+    return "\n".join(
+        f"- {', '.join(dict.fromkeys(places))}: needs {reason}" for reason, places in found.items()
+    )
+
+
+# -- architectures -------------------------------------------------------------------------------
+
+
+def presets(family: str) -> str:
+    """The variants of an architecture, and what each sets."""
+    from dc_nmt_plugin.models.constraints import flag_name
+    from dc_nmt_plugin.models.presets import FAMILIES
+
+    (found,) = (each for each in FAMILIES if each.name == family)
+    rows = []
+    for variant, settings in found.variants.items():
+        flags = [
+            f"{flag_name(n)} {v}" if v is not True else flag_name(n) for n, v in settings.items()
+        ]
+        name = "_".join(part for part in (family, variant) if part)
+        rows.append((f"`{name}`", " ".join(f"`{flag}`" for flag in flags)))
+    sizes = ", ".join(f"`_{size}`" for size in found.sizes if size)
+    return f"{markdown_table(('--arch', 'sets'), rows)}\n\nSizes: the published one, {sizes}."
+
+
+def flags(architecture: str, prefix: str = "") -> str:
+    """The flags of an architecture, those that begin with a prefix."""
+    rows = [
+        (
+            f"`{flag.name}`",
+            _code(flag.here),
+            _code(flag.default),
+            _code(flag.paper),
+            flag.choices,
+            flag.about,
+        )
+        for flag in _described(architecture).flags
+        if flag.name.startswith(f"--{prefix}")
+    ]
+    return markdown_table(("flag", "here", "default", "paper", "values", "what"), rows)
+
+
+def training(architecture: str) -> str:
+    """A command that trains an architecture as its paper did."""
+    return f"```\n{_described(architecture).command}\n```"
+
+
+@cache
+def _described(architecture: str) -> Description:
+    from dc_nmt_plugin.recipes.architecture import describe
+
+    return describe(architecture, "dc_nmt_plugin")
+
+
+def _code(value: str) -> str:
+    return f"`{value}`" if value else ""
+
+
+def architectures() -> str:
+    """``dc-nmt arch-flags``."""
+    lines = [
+        re.split(r"\s{2,}", line, maxsplit=1) for line in printed("arch-flags").split("\n")[2:]
+    ]
+    rows = [
+        (f"`{name}`", re.sub(r"(--\S+(?: [^-\s]\S*)?)", r"`\1`", about)) for name, about in lines
+    ]
+    return markdown_table(("--arch", "what"), rows)
+
+
+# -- commands ------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """``--help`` of every command and of what it is divided into."""
+    parts = []
+    for name, about in cli.COMMANDS.items():
+        text = printed(name, "--help")
+        parts.append(f"## dc-nmt {name}\n\n{about[0].upper()}{about[1:]}.\n\n```text\n{text}\n```")
+        for sub in _divisions(name, text):
+            parts.append(
+                f'??? info "dc-nmt {name} {sub}"\n{_indented(printed(name, sub, "--help"))}'
+            )
+    return "\n\n".join(parts)
+
+
+def _divisions(name: str, text: str) -> Iterator[str]:
+    if name == "analyze":
+        yield from (*ABOUT, "all")
+    elif "COMMAND ..." in text:
+        yield from re.findall(r"^    ([a-z][\w-]*)(?:  | *$)", text, re.M)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(
+        ["    ```text", *(f"    {line}".rstrip() for line in text.split("\n")), "    ```"]
+    )

@@ -1,0 +1,141 @@
+"""MkDocs' hooks: pages made when the site is built, formulas, and links into the source.
+
+``{{ NAME ARGUMENTS }}`` in a page is replaced by what a function of DIRECTIVES makes of it; what
+cannot be made fails the build, which names it and its page.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Any
+
+import formulas
+import generated
+import source_code
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+from source_code import ROOT, Lines
+
+_DIRECTIVE = re.compile(r"\{\{ (?P<name>\w+)(?P<arguments> .*?)? \}\}")
+# a link to a file of the repository that is no page
+_OUTSIDE = re.compile(r"(?<=\]\()(?:\.\./)+[\w./-]*\w(?=[#)])")
+# fairseq turns every library's messages on
+for _talkative in ("MARKDOWN", "fairseq"):
+    logging.getLogger(_talkative).setLevel(logging.WARNING)
+_NO_SEARCH = "---\nsearch:\n  exclude: true\nhide:\n  - navigation\n  - toc\n---\n\n"
+
+
+def on_config(config: Any) -> Any:
+    """Put the pages that mkdocs.yml does not name into its last section, in alphabetical order."""
+    named = set(re.findall(r"[\w/-]+\.md", str(config.nav)))
+    others = [path.name for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in named]
+    if others:
+        config.nav = [*config.nav, {"More": others}]
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add a page for every source file that a page speaks of."""
+    wanted = set()
+    for page in files.documentation_pages():
+        text = page.content_string
+        folder = PurePosixPath("docs", page.src_uri).parent
+        for found in _DIRECTIVE.finditer(text):
+            if found["name"] in ("code", "source"):
+                path = f"dc_nmt_plugin/{found['arguments'].strip().partition('::')[0]}"
+                wanted |= {path} if (ROOT / path).is_file() else set()  # on_page_markdown says so
+        wanted |= {_outside(folder, found[0]) for found in _OUTSIDE.finditer(text)} - {None}
+    for path in sorted(wanted):
+        uri = source_code.page_of(path)
+        files.append(File.generated(config, uri, content=_file_page(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, **unused: Any) -> str:
+    """Fill in what is generated, and turn links to files of the repository into links to pages."""
+    uri = page.file.src_uri
+    if uri.startswith(f"{source_code.PAGES}/"):
+        return markdown
+
+    def replace(found: re.Match[str]) -> str:
+        name, arguments = found["name"], (found["arguments"] or "").strip()
+        try:
+            return DIRECTIVES[name](uri, arguments)
+        except (KeyError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise PluginError(f"docs/{uri}: {found[0]}: {error}") from error
+
+    folder = PurePosixPath("docs", uri).parent
+    text = _OUTSIDE.sub(lambda found: _page_link(uri, folder, found[0]), markdown)
+    return _DIRECTIVE.sub(replace, text)
+
+
+def on_page_content(html: str, **unused: Any) -> str:
+    """Formulas as MathML."""
+    return formulas.as_mathml(html)
+
+
+# -- links and source ----------------------------------------------------------------------------
+
+
+def _outside(folder: PurePosixPath, link: str) -> str | None:
+    """The file of the repository that a page in `folder` links to, if it is no page itself."""
+    path = os.path.normpath(folder / link)
+    return path if (ROOT / path).is_file() and not path.startswith("docs/") else None
+
+
+def _page_link(uri: str, folder: PurePosixPath, link: str) -> str:
+    path = _outside(folder, link)
+    return link if path is None else _relative(uri, source_code.page_of(path))
+
+
+def _relative(uri: str, target: str) -> str:
+    return os.path.relpath(target, PurePosixPath(uri).parent)
+
+
+def _file_page(path: str) -> str:
+    text = (ROOT / path).read_text(encoding="utf-8").rstrip()
+    language = {".py": "python", ".yaml": "yaml", ".sh": "bash"}.get(
+        PurePosixPath(path).suffix, "text"
+    )
+    return f'{_NO_SEARCH}# {path}\n\n``````{{.{language} linenums="1"}}\n{text}\n``````\n'
+
+
+def _code(uri: str, arguments: str) -> str:
+    """The lines themselves, under a link to them in their file."""
+    lines = source_code.find(arguments)
+    return (
+        f'{_link(uri, lines)}\n{{ .source }}\n\n```{{.python linenums="{lines.first}"}}\n'
+        f"{_dedented(lines)}\n```"
+    )
+
+
+def _link(uri: str, lines: Lines) -> str:
+    where = f"{lines.path}, {lines.symbol}, lines {lines.first}-{lines.last}"
+    return f"[{where}]({_relative(uri, lines.page)}#{lines.anchor})"
+
+
+def _dedented(lines: Lines) -> str:
+    text = lines.text.split("\n")
+    margin = min(len(line) - len(line.lstrip()) for line in text if line.strip())
+    return "\n".join(line[margin:] for line in text)
+
+
+def _words(make: Callable[..., str]) -> Callable[[str, str], str]:
+    return lambda uri, arguments: make(*arguments.split())
+
+
+DIRECTIVES: dict[str, Callable[[str, str], str]] = {
+    "code": _code,
+    "source": lambda uri, arguments: _link(uri, source_code.find(arguments)),
+    "published": _words(generated.published),
+    "missing": _words(generated.missing),
+    "presets": _words(generated.presets),
+    "flags": _words(generated.flags),
+    "training": _words(generated.training),
+    "architectures": _words(generated.architectures),
+    "commands": _words(generated.commands),
+}

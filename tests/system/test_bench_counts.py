@@ -1,0 +1,69 @@
+"""What one batch costs in launches and waits, beside fairseq's own Transformer.
+
+Counts do not depend on the machine: an operation more in every layer shows here at once.
+"""
+
+import shlex
+
+import pytest
+
+from dc_nmt_plugin.bench import MODES, STOCK
+from dc_nmt_plugin.bench.comparison import STEPS
+from dc_nmt_plugin.bench.counting import OperationCounter, count
+from dc_nmt_plugin.bench.data import random_batches
+from dc_nmt_plugin.bench.subjects import Setting
+from dc_nmt_plugin.commands.bench import main
+
+SINGLE_DECODER = [
+    "transformer_standard_micro",
+    "transformer_dc_micro",
+    "transformer_dc_full_micro",
+    "transformer_ctxaware_micro",
+    "transformer_ctxaware_full_micro",
+    "transformer_cross_agg_micro",
+    "transformer_mlmha_micro --source-layers 2",
+    "transformer_mlmha_m_00_micro --source-layers 2",
+    "transformer_mlmha_iter_c_agg_micro --source-layers 2",
+]
+
+
+@pytest.fixture(scope="module")
+def batch():
+    task, samples = random_batches(vocabulary=100, sentences=6, length=8, batches=1)
+    return task, samples[0]
+
+
+@pytest.fixture(scope="module")
+def stock(batch):
+    return {mode: counted(STOCK, mode, batch) for mode in MODES}
+
+
+def counted(name: str, mode: str, batch) -> OperationCounter:
+    task, sample = batch
+    setting = Setting(device="cpu", precision="float32", beam=3, length=8)
+    return count(STEPS[mode](name, SINGLE_DECODER[0], task, setting), sample)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", SINGLE_DECODER)
+def test_no_more_operations_and_waits_than_stock(name, mode, batch, stock):
+    ours = counted(name, mode, batch)
+    assert ours.operations.total() <= stock[mode].operations.total(), ours.operations
+    assert ours.synchronisations.total() <= stock[mode].synchronisations.total(), (
+        ours.synchronisations
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "first", "last"),
+    [("--count", "operations", "synchronisations"), ("--profile", "whole, ms", "products alone")],
+)
+def test_the_command_prints_a_table_a_mode(flag, first, last, capsys):
+    words = f"transformer_standard_micro --max-tokens 40 --length 6 --vocabulary 50 {flag}"
+    assert main(shlex.split(words)) == 0
+    tables = capsys.readouterr().out.strip().split("\n\n")
+    assert [table.split()[0] for table in tables] == list(MODES)
+    for table in tables:
+        lines = table.splitlines()
+        assert lines[0].split()[1:] == [STOCK, "transformer_standard_micro"]
+        assert lines[2].startswith(first) and lines[-1].startswith(last)

@@ -1,0 +1,144 @@
+"""Our beam search finds what fairseq's finds, on whatever log-probabilities."""
+
+import math
+
+import pytest
+import torch
+from fairseq.models import FairseqIncrementalDecoder
+from fairseq.sequence_generator import SequenceGenerator
+from helpers import dictionary
+
+from dc_nmt_plugin.tasks.beam_search import BeamSearchGenerator
+
+WORDS = 30
+
+
+class Encoder(torch.nn.Module):
+    def forward_torchscript(self, net_input):
+        return net_input["src_tokens"]
+
+    def reorder_encoder_out(self, encoder_out, new_order):
+        return encoder_out.index_select(0, new_order)
+
+
+class Decoder(FairseqIncrementalDecoder):
+    """Log-probabilities by the source, the whole prefix and its length; keeps its prefixes."""
+
+    def __init__(self, words, sharpness, nan_after=None):
+        super().__init__(words)
+        generator = torch.Generator().manual_seed(3)
+        self.table = sharpness * torch.randn(997, len(words), generator=generator)
+        self.table[:, words.eos()] += 1.0
+        self.nan_after = nan_after
+
+    def forward(self, tokens, encoder_out=None, incremental_state=None):
+        assert len(tokens) == len(encoder_out)
+        kept = incremental_state.setdefault("prefix", {"rows": tokens[:, :0]})
+        assert torch.equal(kept["rows"], tokens[:, :-1])  # reordered as the hypotheses are
+        kept["rows"] = tokens.clone()
+        weights = torch.arange(1, tokens.size(1) + 1) * 7
+        key = ((tokens * weights).sum(1) + encoder_out.sum(1) * 13) % 997
+        logits = self.table[key][:, None].clone()
+        if tokens.size(1) == self.nan_after:
+            logits[::4] = math.nan
+        attn = torch.softmax(logits[:, :, : encoder_out.size(1)], dim=-1)
+        return logits, {"attn": [attn]}
+
+    def reorder_incremental_state(self, incremental_state, new_order):
+        kept = incremental_state["prefix"]
+        kept["rows"] = kept["rows"].index_select(0, new_order)
+
+    def max_positions(self):
+        return 60
+
+
+class Model(torch.nn.Module):
+    def __init__(self, words, sharpness, **options):
+        super().__init__()
+        self.encoder, self.decoder = Encoder(), Decoder(words, sharpness, **options)
+
+    def get_normalized_probs(self, output, log_probs, sample):
+        return torch.log_softmax(output[0], dim=-1)
+
+    def max_decoder_positions(self):
+        return 60
+
+
+SETTINGS = {
+    "plain": {},
+    "beam of one": {"beam_size": 1},
+    "all of one length": {"min_len": 6, "max_len_b": 6},
+    "not normalised": {"normalize_scores": False},
+    "penalties": {"len_penalty": 0.6, "unk_penalty": 0.5},
+    "temperature": {"temperature": 1.7},
+    "by source length": {"max_len_a": 1.0, "max_len_b": 2},
+}
+
+
+def searched(generator_class, models, words, batch, settings):
+    settings = {"beam_size": 4, "max_len_b": 12, **settings}
+    return generator_class(models, words, **settings).generate(models, batch)
+
+
+def assert_same(ours, theirs):
+    for mine, yours in zip(ours, theirs, strict=True):
+        assert len(mine) == len(yours)
+        for one, other in zip(mine, yours, strict=True):
+            assert one["tokens"].tolist() == other["tokens"].tolist()
+            for name in ("score", "positional_scores", "attention"):
+                assert torch.allclose(one[name], other[name], atol=1e-5), name
+
+
+@pytest.fixture
+def words():
+    return dictionary(WORDS)
+
+
+@pytest.fixture
+def batch(words):
+    source = torch.randint(4, WORDS, (9, 5), generator=torch.Generator().manual_seed(1))
+    return {"net_input": {"src_tokens": source, "src_lengths": torch.full((9,), 5)}}
+
+
+@pytest.mark.parametrize("sharpness", [0.3, 2.0])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_hypotheses_and_scores_are_fairseqs(name, sharpness, words, batch):
+    models = [Model(words, sharpness)]
+    found = [
+        searched(kind, models, words, batch, SETTINGS[name])
+        for kind in (BeamSearchGenerator, SequenceGenerator)
+    ]
+    assert len({len(row["tokens"]) for rows in found[1] for row in rows}) > (
+        0 if "min_len" in SETTINGS[name] else 1
+    )
+    assert_same(*found)
+
+
+def test_ensembles(words, batch):
+    models = [Model(words, 1.0), Model(words, 1.5)]
+    assert_same(
+        *(
+            searched(kind, models, words, batch, {})
+            for kind in (BeamSearchGenerator, SequenceGenerator)
+        )
+    )
+
+
+def test_nan_ends_no_search(words, batch):
+    found = searched(BeamSearchGenerator, [Model(words, 1.0, nan_after=3)], words, batch, {})
+    assert all(len(rows) == 4 for rows in found)
+
+
+def test_our_own_loop_is_what_runs(words, batch, monkeypatch):
+    monkeypatch.setattr(SequenceGenerator, "_generate", None)
+    searched(BeamSearchGenerator, [Model(words, 1.0)], words, batch, {})
+
+
+def test_what_is_more_than_beam_search_is_fairseqs(words, batch):
+    models = [Model(words, 1.0)]
+    for settings in ({"no_repeat_ngram_size": 2}, {"match_source_len": True}):
+        found = [
+            searched(kind, models, words, batch, settings)
+            for kind in (BeamSearchGenerator, SequenceGenerator)
+        ]
+        assert_same(*found)

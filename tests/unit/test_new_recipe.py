@@ -1,0 +1,208 @@
+"""``dc-nmt new``: what it chooses for a corpus and says of it, and what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes import new_recipe
+from dc_nmt_plugin.recipes.fitting import BASE, MEDIUM, SMALL, fit
+from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
+from dc_nmt_plugin.recipes.own_text import Corpus
+from dc_nmt_plugin.recipes.recipe import load
+from dc_nmt_plugin.recipes.settings import settings_of
+from dc_nmt_plugin.text.corpus.generate import make_corpus
+
+PAIRS = 400
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with 400 pairs, of which ten are there twice."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(new_recipe, "visible_gpus", lambda: 0)
+    monkeypatch.setattr(new_recipe, "usable_cpus", lambda: 2)
+    made = make_corpus("de", "en", pairs=PAIRS + 30, seed=3).splits()
+    every = [pair for pairs in made.values() for pair in pairs]
+    train = every[: PAIRS - 10]
+    for name, pairs in (("a", train + train[:10]), ("v", every[-40:-20]), ("t", every[-20:])):
+        for side, code in enumerate(("de", "en")):
+            lines = [pair[side] for pair in pairs]
+            (tmp_path / f"{name}.{code}").write_text("\n".join(lines) + "\n", "utf-8")
+    return tmp_path
+
+
+def lines(path):
+    return path.read_text("utf-8").splitlines()
+
+
+def refused(capsys, *words):
+    code = cli.main(["new", *map(str, words)])
+    said = capsys.readouterr().err
+    assert code == 1 and said.count("\n") == 1, said
+    return said
+
+
+def test_what_is_not_given_is_held_out_and_not_trained_on(here, capsys):
+    assert cli.main(["new", "mine", "--train", "a.de", "a.en"]) == 0
+    said = capsys.readouterr().out
+    assert "held out of --train (seed 1)" in said and "dc-nmt run mine" in said
+    text = here / "mine/text"
+    count = {split: len(lines(text / f"{split}.de")) for split in ("train", "valid", "test")}
+    assert count == {"train": PAIRS - 40, "valid": 20, "test": 20}
+    trained = set(lines(text / "train.de")), set(lines(text / "train.en"))
+    whole = list(zip(lines(here / "a.de"), lines(here / "a.en"), strict=True))
+    for split in ("valid", "test"):
+        held = list(zip(lines(text / f"{split}.de"), lines(text / f"{split}.en"), strict=True))
+        for pair in held:
+            assert pair in whole
+            assert pair[0] not in trained[0] and pair[1] not in trained[1], "seen in training"
+    again = make_recipe(NewOptions(here / "again", [here / "a.de", here / "a.en"]))
+    assert lines(here / "again/text/test.de") == lines(text / "test.de")
+    other = NewOptions(here / "other", [here / "a.de", here / "a.en"], seed=2)
+    assert lines(make_recipe(other).recipe.path.parent / "text/test.de") != lines(text / "test.de")
+    assert again.pairs == count
+
+
+def test_given_sets_are_used_where_they_are(here, capsys):
+    files = ["--train", "a.de", "a.en", "--valid", "v.de", "v.en", "--test", "t.de", "t.en"]
+    assert (
+        cli.main(["new", "sub/mine", *files, "--arch", "transformer_dc,gru_selfattn_residual"]) == 0
+    )
+    assert not (here / "sub/mine/text").exists()
+    recipe = load("sub/mine")
+    assert recipe.given_as == "sub/mine" and recipe.folder == "mine" and recipe.pair == ("de", "en")
+    assert recipe.task.archs == ["transformer_dc", "gru_selfattn_residual"]
+    assert recipe.local(recipe.task.files["test.en"]).resolve() == here / "t.en"
+    assert load("sub/mine/recipe.yaml").path == load(str(here / "sub/mine/")).path.relative_to(here)
+    assert recipe.place("mine", None, None) == recipe.path.parent
+
+
+def test_the_recipe_is_a_recipe(here):
+    """Every kind of architecture gets settings that fairseq's parser knows."""
+    made = make_recipe(NewOptions(here / "mine", [here / "a.de", here / "a.en"]))
+    settings = settings_of(made.recipe, "transformer_dc")
+    assert settings.updates == SMALL.least and settings.tokens == 2048
+    assert "--share-all-embeddings" in settings.flags
+    recurrent = settings_of(made.recipe, "gru_selfattn_residual")
+    assert "--hidden-dim" in recurrent.flags and recurrent.updates == SMALL.least // 2
+    with pytest.raises(UserError, match="size"):
+        settings_of(made.recipe, "transformer_dc", "huge")
+    written = (here / "mine/recipe.yaml").read_text()
+    assert written.startswith("# Made by dc-nmt new")
+    for sentence in made.why:
+        assert " ".join(sentence.split()[:6]) in written.replace("\n#   ", " ")
+
+
+def test_gzipped_files_and_codes(here):
+    for code in ("de", "en"):
+        with gzip.open(here / f"train.{code}-XX.txt.gz", "wb") as out:
+            out.write((here / f"a.{code}").read_bytes())
+    paths = [here / "train.de-XX.txt.gz", here / "train.en-XX.txt.gz"]
+    with pytest.raises(UserError, match=r"does not end in a language such as \.de: give --source"):
+        make_recipe(NewOptions(here / "mine", paths))
+    made = make_recipe(NewOptions(here / "mine", paths, source_lang="deu", target_lang="en-GB"))
+    assert made.recipe.pair == ("de", "en")
+
+
+@pytest.mark.parametrize(
+    ("words", "pieces"),
+    [
+        (["here.de", "--train", "a.de", "a.en"], ["here.de exists already"]),
+        (["wmt14_en_de", "--train", "a.de", "a.en"], ["'wmt14_en_de' is a published task's name"]),
+        (["a b", "--train", "a.de", "a.en"], ["'a b' has something else than letters"]),
+        (["mine", "--train", "a.de", "t.en"], ["a.de has 400 lines but t.en has 20"]),
+        (["mine", "--train", "t.de", "t.en"], ["20 pairs are too few", "200 are the least"]),
+        (["mine", "--train", "a.de", "a.de"], ["are both de"]),
+        (["mine", "--train", "a.de", "copy.en"], ["400 of 400 lines are the same"]),
+        (["mine", "--train", "empty.de", "empty.en"], ["have no pair of sentences"]),
+        (["mine", "--train", "no.de", "a.en"], ["no.de is not a file"]),
+        (["mine", "--train", "a.de", "bad.en"], ["bad.en, line 2", "not valid UTF-8"]),
+        (["mine", "--train", "a.de", "a.en", "--test", "t.en", "t.de"], ["not de and en, in this"]),
+        (["mine", "--train", "a.de", "a.en", "--test", "gap.de", "t.en"], ["line 3 is blank"]),
+        (["mine", "--train", "a.de", "a.en", "--arch", "transformer_cd"], ["'transformer_dc'?"]),
+        (
+            ["mine", "--train", "a.de", "a.en", "--arch", "lstm_lm_selfattn_residual"],
+            ["language m"],
+        ),
+        (["mine", "--train", "a.de", "a.en", "--source-lang", "German"], ["'German' is not the c"]),
+        (["mine", "--train", "a.de", "ja.en", "--target-lang", "ja"], ["ja has no spaces"]),
+    ],
+)
+def test_refused_in_one_sentence_and_nothing_is_left(words, pieces, here, capsys):
+    (here / "here.de").write_text("here")
+    (here / "copy.en").write_bytes((here / "a.de").read_bytes())
+    for code in ("de", "en"):
+        (here / f"empty.{code}").write_text("")
+    (here / "bad.en").write_bytes(b"good\n\xff\n" + b"line\n" * (PAIRS - 2))
+    gap = lines(here / "t.de")
+    (here / "gap.de").write_text("\n".join([*gap[:2], " ", *gap[3:]]) + "\n")
+    unspaced = [f"これは長い文で、空白がありません{n}番目" for n in range(PAIRS)]
+    (here / "ja.en").write_text("\n".join(unspaced) + "\n", "utf-8")
+    said = refused(capsys, *words)
+    for piece in pieces:
+        assert piece in said
+    assert len(said) < 400 and not (here / "mine").exists()
+
+
+def test_text_that_changed_is_noticed(here, capsys):
+    train, valid, test = ([here / f"{name}.{code}" for code in ("de", "en")] for name in "avt")
+    make_recipe(NewOptions(here / "mine", train, valid, test))
+    before = load("mine").text_words()
+    assert cli.main(["recipe", "text", "mine", "--work", "w", "--to", "to"]) == 0
+    assert len(lines(here / "to/test.en")) == 20
+    (here / "t.en").write_text((here / "t.en").read_text().replace(".", "!!"))
+    assert load("mine").text_words() != before, "it would be taken for prepared"
+    capsys.readouterr()
+    assert cli.main(["recipe", "text", "mine", "--work", "w", "--to", "to"]) == 1
+    assert "t.en: has changed since the recipe was made" in capsys.readouterr().err
+    (here / "t.en").unlink()
+    assert cli.main(["recipe", "text", "mine", "--work", "w2", "--to", "to"]) == 1
+    assert "t.en: is not there any more" in capsys.readouterr().err
+
+
+def corpus_of(folder, source, target, codes):
+    paths = []
+    for code, line in zip(codes, (source, target), strict=True):
+        paths.append(folder / f"text.{code}")
+        paths[-1].write_text("".join(f"{line} {n}\n" for n in range(300)), "utf-8")
+    return Corpus("--train", paths, codes)
+
+
+def test_fitted_to_the_corpus_and_the_machine(tmp_path):
+    text = corpus_of(tmp_path, "ein Haus am See", "a house by the lake", ("de", "en"))
+
+    def fitted(pairs, gpus, tokenised=False):
+        return fit(text, pairs, gpus, 4, tokenised)
+
+    assert fitted(30_000, 0).size == SMALL and fitted(5_000_000, 0).size == SMALL
+    assert fitted(30_000, 1).size == MEDIUM and fitted(1_000_000, 1).size == BASE
+    operations = [fitted(pairs, 1).operations for pairs in (300, 60_000, 600_000, 9_000_000)]
+    assert operations == [4000, 10_000, 16_000, 32_000]
+    # 5 words and a number a pair, 1.5 pieces a word: nine pieces
+    assert fitted(200_000, 0).updates == round(10 * 200_000 * 9 / 2048 / 100) * 100
+    capped = fitted(5_000_000, 0)
+    assert capped.updates == SMALL.most and any("cut from 219,700" in why for why in capped.why)
+    assert any("raised from" in why for why in fitted(300, 0).why)
+    assert any("4 CPU cores" in why for why in capped.why)
+    assert not any("CPU core" in why for why in fitted(30_000, 1).why)
+    assert fitted(300, 0, tokenised=True).tokenizer == "none"
+
+
+def test_two_alphabets_have_two_dictionaries(tmp_path):
+    russian = corpus_of(tmp_path, "дом у озера, окна", "a house by the lake", ("ru", "en"))
+    fitted = fit(russian, 300, 0, 2, tokenised=False)
+    assert not fitted.joint and any("two dictionaries: 0% of the letters" in w for w in fitted.why)
+    paths = [tmp_path / "text.ru", tmp_path / "text.en"]
+    recipe = make_recipe(NewOptions(tmp_path / "mine", paths)).recipe
+    settings = settings_of(recipe, "transformer_dc")
+    assert settings.arch == "transformer_dc_unshared"
+    assert "--share-all-embeddings" not in settings.flags
+    assert recipe.task.bpe["default"].dictionary == "separate"
+    chinese = corpus_of(
+        tmp_path, "a house by the lake", "湖边的房子有很多窗户和门吗真的", ("en", "zh")
+    )
+    assert fit(chinese, 300, 0, 2, tokenised=False).metric == "zh"
