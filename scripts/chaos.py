@@ -233,23 +233,23 @@ def wait_for_the_dead(folder: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def killed(folder: Path, updates: int, moments: Iterable[tuple[str, float]]) -> list[str]:
+def killed(folder: Path, updates: int, moments: Iterable[tuple[Sequence[str], float]]) -> list[str]:
     """Begin the recipe and kill it, once a moment, or until it has come to its end before.
 
     Args:
         folder: of the recipe
         updates: of its training
-        moments: a step, and seconds after it has begun
+        moments: steps, and seconds after one of them has begun
 
     Returns:
         the step of each kill
     """
     done: list[str] = []
-    for step, pause in moments:
+    for awaited, pause in moments:
         recipe = begin(folder, updates)
         before = len(steps(folder))
         code = None
-        while code is None and not any(step in each for each in steps(folder)[before:]):
+        while code is None and not _any_in(awaited, steps(folder)[before:]):
             code = recipe.wait(0.02)
         code = recipe.wait(pause) if code is None else code
         if code is not None:
@@ -260,6 +260,10 @@ def killed(folder: Path, updates: int, moments: Iterable[tuple[str, float]]) -> 
         done.append(steps(folder)[-1])
     good(begin(folder, updates).wait(), folder)
     return done
+
+
+def _any_in(awaited: Sequence[str], said: Sequence[str]) -> bool:
+    return any(step in each for step in awaited for each in said)
 
 
 def main() -> int:
@@ -290,7 +294,7 @@ def main() -> int:
         # in the order of the recipe: what is done is not done again
         chosen = sorted(chance.choices(range(len(names)), k=most))
         longest = seconds / len(names)
-        moments = [(names[number], chance.uniform(0, longest)) for number in chosen]
+        moments = [(names[number:], chance.uniform(0, longest)) for number in chosen]
         done += killed(folder, args.updates, moments)
         found = differences(folder, expected)
         different += len(found)

@@ -32,7 +32,7 @@ def unbroken(tmp_path_factory):
 def test_killed(unbroken, tmp_path):
     """What scripts/chaos.sh does at random moments, at three that are chosen."""
     steps = ("learn and apply BPE", f"train {UPDATES} updates", "translate the test set")
-    done = chaos.killed(tmp_path / "killed", UPDATES, [(step, 0.1) for step in steps])
+    done = chaos.killed(tmp_path / "killed", UPDATES, [([step], 0.1) for step in steps])
     assert all(step in said for step, said in zip(steps, done, strict=True))
     assert chaos.differences(tmp_path / "killed", unbroken) == []
 
