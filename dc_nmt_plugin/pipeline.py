@@ -111,8 +111,12 @@ class Step:
             for command in self.commands(part):
                 command.run(log)
             write_stamp(part / ".stamp", stamp)
-        except BaseException:
+        except BaseException as error:
+            # some programs end well on a full disk, and what is missing is seen later
+            full = shutil.disk_usage(part).free == 0
             shutil.rmtree(part, ignore_errors=True)
+            if full and isinstance(error, UserError):
+                raise UserError(f"{self.folder}: no space left{MAKE_ROOM}") from error
             raise
         shutil.rmtree(self.folder, ignore_errors=True)
         part.replace(self.folder)

@@ -6,6 +6,7 @@ import argparse
 import fcntl
 import json
 import logging
+import multiprocessing
 import os
 import random
 import shutil
@@ -87,6 +88,8 @@ class Fork:
         except BaseException:
             sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
         finally:
+            for child in multiprocessing.active_children():  # as at the end of a program
+                child.terminate()
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
@@ -216,11 +219,11 @@ def differences(folder: Path, expected: Path) -> list[str]:
     return sorted(found | {name for name in both if content(ours[name]) != content(theirs[name])})
 
 
-def stage(folder: Path) -> str:
-    """The step that a killed recipe was at: the last that its log has."""
+def steps(folder: Path) -> list[str]:
+    """What a recipe's log says that it did, in all of its calls."""
     lines = folder.with_suffix(".log").read_text("utf-8").splitlines()
     said = [line.split("] ", 1)[1] for line in lines if line.startswith("[") and "] " in line]
-    return said[-1].split(": ")[-1].split(" (")[0].split(",")[0] if said else "start"
+    return [step for step in said if not step.endswith("done before")]
 
 
 def wait_for_the_dead(folder: Path) -> None:
@@ -230,29 +233,37 @@ def wait_for_the_dead(folder: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def killed(folder: Path, updates: int, pauses: Iterable[float]) -> list[str]:
-    """Begin the recipe and kill it, once a pause, until it has come to its end before.
+def killed(folder: Path, updates: int, moments: Iterable[tuple[Sequence[str], float]]) -> list[str]:
+    """Begin the recipe and kill it, once a moment, or until it has come to its end before.
 
     Args:
         folder: of the recipe
         updates: of its training
-        pauses: seconds that it is given
+        moments: steps, and seconds after one of them has begun
 
     Returns:
         the step of each kill
     """
-    stages = []
-    for pause in pauses:
+    done: list[str] = []
+    for awaited, pause in moments:
         recipe = begin(folder, updates)
-        code = recipe.wait(pause)
+        before = len(steps(folder))
+        code = None
+        while code is None and not _any_in(awaited, steps(folder)[before:]):
+            code = recipe.wait(0.02)
+        code = recipe.wait(pause) if code is None else code
         if code is not None:
             good(code, folder)
             break
         recipe.kill_group()
         wait_for_the_dead(folder)
-        stages.append(stage(folder))
+        done.append(steps(folder)[-1])
     good(begin(folder, updates).wait(), folder)
-    return stages
+    return done
+
+
+def _any_in(awaited: Sequence[str], said: Sequence[str]) -> bool:
+    return any(step in each for step in awaited for each in said)
 
 
 def main() -> int:
@@ -268,27 +279,31 @@ def main() -> int:
     expected = out / "unbroken"
     if expected.exists():
         sys.exit(f"--out: {out} has a chaos in it; name another folder")
-    moments = random.Random(args.seed)
+    chance = random.Random(args.seed)
     began = time.monotonic()
     good(begin(expected, args.updates).wait(), expected)
     seconds = time.monotonic() - began
     print(f"unbroken: {seconds:.0f} s, {len(results(expected))} files", flush=True)
-    stages: list[str] = []
+    names = steps(expected)
+    done: list[str] = []
     rounds = different = 0
-    while len(stages) < args.kills:
+    while len(done) < args.kills:
         rounds += 1
         folder = out / f"killed-{rounds}"
-        most = min(moments.randint(3, 8), args.kills - len(stages))
-        pauses = [moments.uniform(0.02, 0.4) * seconds for _ in range(most)]
-        stages += killed(folder, args.updates, pauses)
+        most = min(chance.randint(3, len(names)), args.kills - len(done))
+        # in the order of the recipe: what is done is not done again
+        chosen = sorted(chance.choices(range(len(names)), k=most))
+        longest = seconds / len(names)
+        moments = [(names[number:], chance.uniform(0, longest)) for number in chosen]
+        done += killed(folder, args.updates, moments)
         found = differences(folder, expected)
         different += len(found)
-        print(f"round {rounds}, {len(stages)} kills: {', '.join(found) or 'the same'}", flush=True)
+        print(f"round {rounds}, {len(done)} kills: {', '.join(found) or 'the same'}", flush=True)
         if not found:
             shutil.rmtree(folder)
-    counted = ", ".join(f"{name} {number}" for name, number in Counter(stages).most_common())
-    print(f"killed at: {counted}")
-    print(f"{len(stages)} kills in {rounds} rounds: {different} differences")
+    counted = Counter(step.split(",")[0].split(" (")[0] for step in done)
+    print("killed at:", ", ".join(f"{step} {number}" for step, number in counted.most_common()))
+    print(f"{len(done)} kills in {rounds} rounds: {different} differences")
     return 1 if different else 0
 
 

@@ -31,17 +31,10 @@ def unbroken(tmp_path_factory):
 
 def test_killed(unbroken, tmp_path):
     """What scripts/chaos.sh does at random moments, at three that are chosen."""
-    folder, log = tmp_path / "killed", tmp_path / "killed.log"
-    for step in ("learn and apply BPE", f"train {UPDATES} updates", "translate the test set"):
-        recipe = chaos.begin(folder, UPDATES)
-        while recipe.wait(0.01) is None and step not in log.read_text():
-            pass
-        assert recipe.wait(0.1) is None, log.read_text()
-        recipe.kill_group()
-        chaos.wait_for_the_dead(folder)
-        assert step in log.read_text().splitlines()[-1]
-    chaos.good(chaos.begin(folder, UPDATES).wait(), folder)
-    assert chaos.differences(folder, unbroken) == []
+    steps = ("learn and apply BPE", f"train {UPDATES} updates", "translate the test set")
+    done = chaos.killed(tmp_path / "killed", UPDATES, [([step], 0.1) for step in steps])
+    assert all(step in said for step, said in zip(steps, done, strict=True))
+    assert chaos.differences(tmp_path / "killed", unbroken) == []
 
 
 # bytes that a file may have → the step that needs more, and what its sentence names
