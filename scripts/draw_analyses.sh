@@ -31,14 +31,15 @@ draw() {
 }
 
 both="transformer_standard transformer_dc"
-draw attention attention "$both"
+search=(--beam 5 --max-len-a 2 --max-len-b 20)
+draw attention attention "$both" --sentences 200
 draw divergence divergence transformer_dc
 draw curves curves "$both"
-draw lengths lengths "$both" --groups 5
+draw lengths lengths "$both" --groups 5 "${search[@]}"
 draw gates gates transformer_ctxaware
 draw parts-of-speech parts-of-speech transformer_ctxaware
 draw routing routing transformer_cross_agg
-draw source-layers source-layers transformer_mlmha
+draw source-layers source-layers transformer_mlmha "${search[@]}"
 draw dependency dependency transformer_ms_aux_aif
 draw previous-words previous-words gru_selfattn_residual --longest 10
 draw words-matrix matrix gru_selfattn_residual --of decoder.words
