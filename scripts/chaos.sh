@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A recipe killed (SIGKILL) at random moments, and compared with one that nothing disturbed: what is
+# A recipe killed (SIGKILL) at random moments of random steps, and compared with one that nothing disturbed: what is
 # prepared, the parameters, the translation and the scores have to be the same to the last bit.
 #
-# usage: scripts/chaos.sh [--kills 50] [--updates 60] [--seed 1] [--out DIR] [--python VERSION]
+# usage: scripts/chaos.sh [--kills 50] [--updates 30] [--seed 1] [--out DIR] [--python VERSION]
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
