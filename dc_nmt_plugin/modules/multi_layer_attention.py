@@ -157,6 +157,15 @@ class MultiLayerAttention(Recordable):
         width = queries[0].size(-1)
         if projected[0].size(-1) > width:  # keys side by side: their product with the queries, too
             queries = [torch.cat(queries, dim=-1)]
+            if not (self.wants("weights") or self.wants("context_norms")):
+                context = F.scaled_dot_product_attention(
+                    queries[0],
+                    *projected,
+                    attn_mask=source.allowed,
+                    dropout_p=self.dropout if self.training else 0.0,
+                    scale=1 / math.sqrt(width),
+                )
+                return list(context.split(width, dim=-1))
         keys, values = projected[: len(queries)], projected[len(queries) :]
         scores = [q @ key.transpose(-2, -1) for q, key in zip(queries, keys, strict=True)]
         logits = reduce(torch.add, scores) / math.sqrt(width)  # Σ_j α^j
