@@ -155,9 +155,20 @@ class MultiLayerAttention(Recordable):
         """Contexts c^i (S, H, beam·T, K), or their sum alone where the values are summed."""
         queries = [split_heads(q, self.num_heads) for q in query.chunk(self.num_layers, dim=-1)]
         width = queries[0].size(-1)
-        if projected[0].size(-1) > width:  # keys side by side: their product with the queries, too
+        together = projected[0].size(-1) > width
+        if together:  # keys side by side: their product with the queries is Σ_j α^j
             queries = [torch.cat(queries, dim=-1)]
         keys, values = projected[: len(queries)], projected[len(queries) :]
+        if together and not (self.wants("weights") or self.wants("context_norms")):
+            context = F.scaled_dot_product_attention(
+                queries[0],
+                keys[0],
+                values[0],
+                attn_mask=source.allowed,
+                dropout_p=self.dropout if self.training else 0.0,
+                scale=1 / math.sqrt(width),
+            )
+            return list(context.split(width, dim=-1))
         scores = [q @ key.transpose(-2, -1) for q, key in zip(queries, keys, strict=True)]
         logits = reduce(torch.add, scores) / math.sqrt(width)  # Σ_j α^j
         if source.allowed is not None:
