@@ -42,8 +42,8 @@ def choice_problem(
     valid = list(choices)
     if value in valid:
         return None
-    near = difflib.get_close_matches(str(value), valid, n=3 if listing else 1)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    near = difflib.get_close_matches(str(value), valid, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
     known = f"the {len(valid)} that {listing!r} lists" if listing else ", ".join(valid)
     return f"{flag}: {value!r} is not one of {known}.{hint}"
 

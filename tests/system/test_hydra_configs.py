@@ -6,6 +6,7 @@ import pytest
 import torch
 import yaml
 from commands import ROOT, real, run
+from systems import SOURCE, TARGET
 from systems import load as load_checkpoint
 
 from dc_nmt_plugin.recipes.hydra_config import architectures_of, config_text
@@ -61,8 +62,8 @@ def test_both_ways_reach_the_same_parameters(task, arch, corpus, tmp_path):
     small = SMALL[task, arch]
     config = ROOT / "examples" / task / "config"
     words = ["--config-dir", config, "--config-name", arch, "common.cpu=true"]
-    words += [f"model.{name}={value}" for name, value in small.items()]
-    words += [f"task.data={corpus}", "task.source_lang=de", "task.target_lang=en"]
+    words += [f"++model.{name}={value}" for name, value in small.items()]
+    words += [f"task.data={corpus}", f"task.source_lang={SOURCE}", f"task.target_lang={TARGET}"]
     words += ["optimization.max_update=3", "dataset.max_tokens=80", "dataset.num_workers=0"]
     words += ["dataset.disable_validation=true", f"checkpoint.save_dir={tmp_path}/hydra"]
     words += [f"common.user_dir={ROOT / 'dc_nmt_plugin'}"]
@@ -71,7 +72,7 @@ def test_both_ways_reach_the_same_parameters(task, arch, corpus, tmp_path):
     flags = list(plan.training.command)[2:-2]  # without the data and the folder of checkpoints
     for name, value in small.items():
         flags += [f"--{name.replace('_', '-')}", str(value)]
-    flags += ["--source-lang", "de", "--target-lang", "en", "--max-update", "3", "--cpu"]
+    flags += ["--source-lang", SOURCE, "--target-lang", TARGET, "--max-update", "3", "--cpu"]
     flags += ["--max-tokens", "80", "--disable-validation", "--num-workers", "0"]
     if "--warmup-updates" in flags:
         flags += ["--warmup-updates", "1"]
