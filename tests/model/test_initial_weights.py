@@ -58,7 +58,9 @@ def samples(arch: str, first_seed: int, **settings: Any) -> dict[str, Tensor]:
         state = dict(new(arch, seed, **settings).state_dict())
         if arch == "transformer":
             stock_to_house(state)  # drops what only fairseq keeps there
-        states.append(house_to_stock(state))
+        state = house_to_stock(state)
+        # memory of fairseq 0.12.2's sinusoidal positions that nothing ever writes to
+        states.append({name: x for name, x in state.items() if not name.endswith("_float_tensor")})
     return {name: torch.stack([state[name].flatten() for state in states]) for name in states[0]}
 
 
