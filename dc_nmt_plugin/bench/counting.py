@@ -19,6 +19,7 @@ SYNCHRONISING = {
 }
 """Operations whose result, or its size, the host waits for."""
 
+_VIEWS = {"aten::_unsafe_view"}  # not marked as a view, but copies nothing either
 _BY_MASK = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"}
 
 
@@ -39,11 +40,17 @@ class OperationCounter(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         name = func.name().split(".")[0]
-        if not func.is_view:
+        if not (func.is_view or name in _VIEWS) and _handles_tensors(func):
             self.operations[name] += 1
         if name in SYNCHRONISING or (name in _BY_MASK and _has_mask(args[1])):
             self.synchronisations[name] += 1
         return func(*args, **(kwargs or {}))
+
+
+def _handles_tensors(func: Any) -> bool:
+    """Whether tensors go in or come out, unlike ``aten::promote_types``, which compares types."""
+    schema = func._schema
+    return any("Tensor" in str(part.type) for part in (*schema.arguments, *schema.returns))
 
 
 def _has_mask(indices: Any) -> bool:
