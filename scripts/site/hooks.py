@@ -23,10 +23,13 @@ from source_code import ROOT, Lines
 _DIRECTIVE = re.compile(r"\{\{ (?P<name>\w+)(?P<arguments> .*?)? \}\}")
 # a link to a file of the repository that is no page
 _OUTSIDE = re.compile(r"(?<=\]\()(?:\.\./)+[\w./-]*\w(?=[#)])")
-# fairseq turns every library's messages on
-for _talkative in ("MARKDOWN", "fairseq"):
-    logging.getLogger(_talkative).setLevel(logging.WARNING)
 _NO_SEARCH = "---\nsearch:\n  exclude: true\nhide:\n  - navigation\n  - toc\n---\n\n"
+
+
+def on_startup(**unused: Any) -> None:
+    """Only warnings of the libraries: fairseq turns every one's messages on."""
+    for talkative in ("MARKDOWN", "fairseq"):
+        logging.getLogger(talkative).setLevel(logging.WARNING)
 
 
 def on_config(config: Any) -> Any:
