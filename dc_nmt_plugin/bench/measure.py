@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import resource
 import statistics
@@ -106,10 +107,18 @@ def peak_memory(run: Callable[[], None], device: str) -> float:
 
 def _child(run: Callable[[], None], sender: Any) -> None:
     torch.set_num_threads(1)
+    _return_freed_memory()
     before = _resident()
     run()
     sender.send(max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before, 0.0))
     sender.close()
+
+
+def _return_freed_memory() -> None:
+    """To the system: what the run would take of it would not be seen. Only glibc keeps it so."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _resident() -> float:
