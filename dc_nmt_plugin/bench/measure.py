@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import multiprocessing
 import resource
@@ -115,10 +116,12 @@ def _child(run: Callable[[], None], sender: Any) -> None:
 
 
 def _return_freed_memory() -> None:
-    """To the system: what the run would take of it would not be seen. Only glibc keeps it so."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    """To the system, and begin a new peak: what the run takes of it would not be seen."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
     if trim is not None:
         trim(0)
+        with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
 
 
 def _resident() -> float:
