@@ -16,18 +16,17 @@ import subprocess
 import sys
 import sysconfig
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import UserError
-from .files import FULL, no_space, replacing
+from .files import FULL, MAKE_ROOM, no_space
+from .stamps import read_stamp, write_stamp
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
 STOPPED = "stopped; the same command continues where it stopped"
-MAKE_ROOM = ": make room, and the same command continues where it stopped"
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Step:
             full = shutil.disk_usage(part).free == 0
             shutil.rmtree(part, ignore_errors=True)
             if full and isinstance(error, UserError):
-                raise UserError(f"{self.folder}: no space left{MAKE_ROOM}") from error
+                raise _full(self.folder) from error
             raise
         shutil.rmtree(self.folder, ignore_errors=True)
         part.replace(self.folder)
@@ -154,7 +153,7 @@ class Pipeline:
                     step.make()
                 except OSError as error:
                     if reason := no_space(error):
-                        raise UserError(f"{step.folder}: {reason}{MAKE_ROOM}") from error
+                        raise _full(step.folder, reason) from error
                     raise
 
     @contextmanager
@@ -224,9 +223,13 @@ def check_space(folder: Path, told: str, code: int) -> None:
     """
     for reason in map(os.strerror, FULL):
         if reason in told:
-            raise UserError(f"{folder}: {reason}{MAKE_ROOM}")
+            raise _full(folder, reason)
     if code == -signal.SIGXFSZ or shutil.disk_usage(folder).free == 0:
-        raise UserError(f"{folder}: no space left{MAKE_ROOM}")
+        raise _full(folder)
+
+
+def _full(folder: Path, reason: str = "no space left") -> UserError:
+    return UserError(f"{folder}: {reason}: {MAKE_ROOM}")
 
 
 def program_path() -> str:
@@ -258,44 +261,3 @@ def stopping(process: subprocess.Popen[bytes]) -> Iterator[None]:
         process.terminate()
         process.wait()
         raise
-
-
-def read_stamp(path: Path) -> str | None:
-    """The stamp in a file; None where there is none."""
-    return path.read_text("utf-8").rstrip("\n") if path.is_file() else None
-
-
-def write_stamp(path: Path, stamp: str) -> None:
-    with replacing(path) as temporary:  # half a stamp would be that of other settings
-        temporary.write_text(f"{stamp}\n", "utf-8")
-
-
-def digest(words: Iterable[object]) -> str:
-    """A short stamp of settings: POSIX ``cksum`` of a line a word, as CRC-LENGTH."""
-    return _cksum(f"{word}\n".encode() for word in words)
-
-
-def file_digest(paths: Iterable[Path]) -> str:
-    """A short stamp of the contents of files, one behind the other."""
-    return _cksum(_blocks(paths))
-
-
-def _blocks(paths: Iterable[Path]) -> Iterator[bytes]:
-    for path in paths:
-        with open(path, "rb") as stream:
-            while block := stream.read(1 << 20):
-                yield block
-
-
-# POSIX's CRC is zlib's with the bits of every byte, and of the result, in the other order
-_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-
-
-def _cksum(blocks: Iterable[bytes]) -> str:
-    crc, length = 0xFFFFFFFF, 0
-    for block in blocks:
-        crc = zlib.crc32(block.translate(_MIRRORED), crc)
-        length += len(block)
-    size = length.to_bytes((length.bit_length() + 7) // 8, "little")
-    crc = zlib.crc32(size.translate(_MIRRORED), crc)
-    return f"{int(f'{crc:032b}'[::-1], 2)}-{length}"

@@ -6,7 +6,6 @@ the unsafe unpickler.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from .loading import load_checkpoint
-
-EPOCH = re.compile(r"checkpoint(\d+)\.pt")
-UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
-BEST = re.compile(r"checkpoint\.best_.+?_(-?[\d.]+)\.pt")
+from .names import BEST, EPOCH, UPDATE, numbered
 
 
 def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
@@ -72,19 +68,19 @@ def find_checkpoints(
     if not folder.is_dir():
         raise UserError(f"--dir {folder}: no such folder")
     if best is not None:
-        found = _numbered(folder, BEST)
+        found = numbered(folder, BEST)
         if found and _best_is_highest(found[-1][1]):
             found.reverse()
         return _exactly(folder, "best", found[:best], best)
     if updates is not None:
         first, final = updates
-        chosen = [path for number, path in _numbered(folder, UPDATE) if first <= number <= final]
+        chosen = [path for number, path in numbered(folder, UPDATE) if first <= number <= final]
         if not chosen:
             raise UserError(f"--dir {folder}: no checkpoint_*_U.pt with U in {first}:{final}")
         return chosen
     if last is None:
         raise UserError("--dir needs one of --last, --best, --updates")
-    kinds = {"epoch": _numbered(folder, EPOCH), "update": _numbered(folder, UPDATE)}
+    kinds = {"epoch": numbered(folder, EPOCH), "update": numbered(folder, UPDATE)}
     if kind is None:
         present = [name for name, found in kinds.items() if found]
         if len(present) > 1:
@@ -142,11 +138,6 @@ def _get(container: Any, key: str) -> Any:
 def _best_is_highest(path: Path) -> bool:
     checkpoint = _get(load_checkpoint(str(path)).get("cfg"), "checkpoint")
     return bool(_get(checkpoint, "maximize_best_checkpoint_metric"))
-
-
-def _numbered(folder: Path, pattern: re.Pattern[str]) -> list[tuple[float, Path]]:
-    matches = [(pattern.fullmatch(path.name), path) for path in folder.iterdir()]
-    return sorted((float(match[1]), path) for match, path in matches if match)
 
 
 def _exactly(folder: Path, kind: str, found: list[tuple[float, Path]], wanted: int) -> list[Path]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 # the least value; a flag's default, such as -1 for "off", is always allowed
 AT_LEAST: dict[str, float] = {
-    "num_batch_buckets": 0,
     # batches and data
+    "num_batch_buckets": 0,
     "max_tokens": 1,
     "max_tokens_valid": 1,
     "batch_size": 1,

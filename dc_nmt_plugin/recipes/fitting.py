@@ -1,7 +1,7 @@
 """How one's own corpus is cut and trained on: fitted to its size and to the machine, with reasons.
 
-The sizes are those of this project's recipes: what Multi30k is trained with on two CPU cores, what
-the thesis trains on IWSLT, and Vaswani et al.'s base model.
+The sizes are those of this project's recipes: that of Multi30k, what the thesis trains on IWSLT,
+and Vaswani et al.'s base model.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Size:
 
 
 SMALL = Size(4, 128, 256, 4, 128, 256, 2048, 2048, "2e-3", 0.1, 10, 600, 20_000,
-             "as Multi30k is trained on two CPU cores")  # fmt: skip
+             "the size of Multi30k's recipe")  # fmt: skip
 MEDIUM = Size(4, 256, 1024, 4, 256, 512, 4096, 4096, "1e-3", 0.3, 40, 4000, 100_000,
               "the thesis's on IWSLT, with fairseq's dropout for it")  # fmt: skip
 BASE = Size(6, 512, 2048, 8, 500, 1024, 24_576, 4096, "7e-4", 0.1, 15, 20_000, 100_000,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ..pipeline import Command, Step, digest, file_digest
+from ..pipeline import Command, Step
+from ..stamps import digest, file_digest
 from ..text.lines import check_same_count
 from .recipe import SPLITS
 from .schema import Segmentation

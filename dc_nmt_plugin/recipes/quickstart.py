@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UserError
-from ..pipeline import Command, Step, digest
+from ..pipeline import Command, Step
+from ..stamps import digest
 from ..text.corpus.codes import LANGUAGES
 from .preparation import Preparation
 from .schema import Segmentation

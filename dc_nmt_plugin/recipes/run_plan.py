@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..flags import flag_value, replaced
-from ..pipeline import digest
+from ..stamps import digest
 from .cleaning import POSITIONS, check_positions, longest_pieces
 from .launch import Batch, find_machines, share_out
 from .options import RunOptions, TrainOptions

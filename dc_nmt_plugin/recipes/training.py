@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 
+from ..checkpoints.names import UPDATE, numbered
 from ..errors import UserError
 from ..evaluation.progress import ProgressLine
-from ..pipeline import Command, Step, check_space, digest, read_stamp, start, stopping, write_stamp
+from ..pipeline import Command, Step, check_space, start, stopping
+from ..stamps import digest, read_stamp, write_stamp
 
 PLUGIN = Path(__file__).parents[1]
 LAST_WORDS = 20  # lines of a training's log that are shown when it stops early
@@ -111,7 +113,7 @@ class Experiment:
             which = ["--inputs", str(self.checkpoints / "checkpoint_best.pt")]
         elif self.is_trained():
             # fairseq gives an update that ends an epoch no checkpoint of its own
-            named = sorted(self.checkpoints.glob("checkpoint_*_*.pt"), key=_update)
+            named = [path for _, path in numbered(self.checkpoints, UPDATE)]
             if len(named) < self.average:
                 last = self.checkpoints / "checkpoint_last.pt"
                 print(
@@ -138,10 +140,6 @@ class Experiment:
         words += ["--train-log", str(self.folder / "train.log")]
         words += ["--hypotheses", f"{self.folder}/hypotheses{self.decoding}.{self.target}"]
         return [Command([*words, "--json", str(to / "result.json")])]
-
-
-def _update(checkpoint: Path) -> int:
-    return int(checkpoint.stem.rpartition("_")[2])
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def cells(
                 None if entry.difference is None else f"{entry.difference:+}",
                 None if entry.p is None else str(entry.p),
                 tuple(ours),
-                _mean(ours) - _mean(theirs) if ours and theirs else None,
+                statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
                 _p(others[:1], paths[:1], entry.measure) if test else None,
                 entry.row if masked else entry.against,
             )
@@ -139,7 +139,3 @@ def _p(base: Sequence[Path], ours: Sequence[Path], measure: str) -> float | None
     texts = {label: side.hypotheses for label, side in sides.items()}
     references, language = sides["baseline"].references, systems[0].target_lang
     return paired_bootstrap(texts, references, language, metric)[1].p_value
-
-
-def _mean(numbers: Sequence[float]) -> float:
-    return statistics.fmean(numbers)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.pipeline import Command, Pipeline, Step, digest, file_digest
+from dc_nmt_plugin.pipeline import Command, Pipeline, Step
+from dc_nmt_plugin.stamps import digest, file_digest
 
 
 def cksum(content: bytes) -> str:

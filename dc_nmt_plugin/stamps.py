@@ -1,0 +1,50 @@
+"""Stamps: short digests of what a result depends on, in files beside it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from .files import replacing
+
+
+def read_stamp(path: Path) -> str | None:
+    """The stamp in a file; None where there is none."""
+    return path.read_text("utf-8").rstrip("\n") if path.is_file() else None
+
+
+def write_stamp(path: Path, stamp: str) -> None:
+    with replacing(path) as temporary:  # half a stamp would be that of other settings
+        temporary.write_text(f"{stamp}\n", "utf-8")
+
+
+def digest(words: Iterable[object]) -> str:
+    """A short stamp of settings: POSIX ``cksum`` of a line a word, as CRC-LENGTH."""
+    return _cksum(f"{word}\n".encode() for word in words)
+
+
+def file_digest(paths: Iterable[Path]) -> str:
+    """A short stamp of the contents of files, one behind the other."""
+    return _cksum(_blocks(paths))
+
+
+def _blocks(paths: Iterable[Path]) -> Iterator[bytes]:
+    for path in paths:
+        with open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                yield block
+
+
+# POSIX's CRC is zlib's with the bits of every byte, and of the result, in the other order
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def _cksum(blocks: Iterable[bytes]) -> str:
+    crc, length = 0xFFFFFFFF, 0
+    for block in blocks:
+        crc = zlib.crc32(block.translate(_MIRRORED), crc)
+        length += len(block)
+    size = length.to_bytes((length.bit_length() + 7) // 8, "little")
+    crc = zlib.crc32(size.translate(_MIRRORED), crc)
+    return f"{int(f'{crc:032b}'[::-1], 2)}-{length}"
