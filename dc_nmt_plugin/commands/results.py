@@ -51,6 +51,11 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--name", action="append", default=[], metavar="FOLDER=LABEL", help="call a run otherwise"
     )
+    parser.add_argument(
+        "--over-seeds", action="store_true",
+        help="a row for runs whose names differ in -sSEED alone: mean, standard deviation, and "
+        "the bootstrap of the means",
+    )  # fmt: skip
     parser.add_argument("--save", type=Path, metavar="FILE", help="store the numbers, no text")
     parser.add_argument(
         "--update-readme", action="store_true",
@@ -81,13 +86,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(format_side_by_side(_finished(args.folders), args.examples))
         return 0
     stored = _stored(args.folders)
-    if stored and not any((args.baseline, args.metric, args.name, args.save)):
+    if stored and not any((args.baseline, args.metric, args.name, args.save, args.over_seeds)):
         table = RunTable.read(stored)
     else:
         if stored:
             raise UserError(
-                f"{args.folders[0]}: shows what {stored} holds; --baseline, --metric, --name and "
-                "--save need the folders of the runs"
+                f"{args.folders[0]}: shows what {stored} holds; --baseline, --metric, --name, "
+                "--over-seeds and --save need the folders of the runs"
             )
         table = _collect(args)
     if args.save:
@@ -140,7 +145,7 @@ def _collect(args: argparse.Namespace) -> RunTable:
     if not found:
         there = sorted({Run.read(path).subset for path in finished})
         raise UserError(f"--subset {args.subset}: no run has it; there is {', '.join(there)}")
-    return collect(found, args.baseline, metric, names)
+    return collect(found, args.baseline, metric, names, args.over_seeds)
 
 
 def _finished(folders: Sequence[Path]) -> list[Path]:
@@ -228,14 +233,14 @@ def _cells(row: RunRow, baseline: RunRow, metric: str, others: Sequence[str]) ->
     own = row.published_metric in (None, metric)
     other = "" if own else f" ({row.published_metric})"
     return [
-        row.label,
+        row.label + (f", {row.seeds} seeds" if row.seeds > 1 else ""),
         row.arch or "",
         number_cell(row.parameters, ",d"),
         number_cell(row.published_parameters, ",d"),
         number_cell(row.updates, ",d"),
         _relative(row.train_tokens_per_second, baseline.train_tokens_per_second),
         _relative(row.decode_sentences_per_second, baseline.decode_sentences_per_second),
-        f"{row.score:.2f}",
+        f"{row.score:.2f}" + (f" ± {row.deviation:.2f}" if row.deviation is not None else ""),
         *(number_cell(row.scores.get(name), ".2f") for name in others),
         number_cell(row.difference, "+.2f"),
         number_cell(row.p_value, ".3f"),
@@ -252,10 +257,14 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
         for name, signature in table.signatures.items()
     ]
     notes.append(f"{table.sentences:,} test sentences")
+    several = any(row.seeds > 1 for row in table.rows)
+    of_means = ", of the means over seeds" if several else ""
+    if several:
+        notes.append("±: standard deviation over the seeds")
     if len(table.rows) > 1:
         notes.append(
             f"difference and p: against {baseline.label}, paired bootstrap of sacreBLEU, "
-            f"{RESAMPLES:,} resamples"
+            f"{RESAMPLES:,} resamples{of_means}"
         )
     speeds = [
         f"{value:,.0f} {what}"

@@ -29,6 +29,8 @@ class RunRow:
         published_score, published_place: of what was trained and decoded in the same way
         published_metric: of the published score
         to_published: our score by that metric minus the published one; None where there is none
+        seeds: runs that the row is the mean of
+        deviation: standard deviation of their scores; None for one
     """
 
     label: str
@@ -47,9 +49,12 @@ class RunRow:
     published_place: str | None
     published_metric: str | None = None
     to_published: float | None = None
+    seeds: int = 1
+    deviation: float | None = None
 
 
-_LATER = ("published_metric", "to_published")  # absent from files of the first recipes
+# absent from files of before
+_LATER = ("published_metric", "to_published", "seeds", "deviation")
 
 
 @dataclass(frozen=True)

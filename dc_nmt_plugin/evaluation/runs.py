@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import UserError, choice_problem
 from .metrics import Metric
 from .published import published
-from .results import COLUMNS, RESULT
+from .results import COLUMNS, RESULT, Result
 from .run import Run
 from .run_table import RunRow, RunTable
+from .seeds import by_system, pooled_bootstrap, system_of
 from .significance import Comparison, paired_bootstrap
 from .systems import PlainTextOptions, System, default_metric, labels, load_systems
 
@@ -55,6 +57,7 @@ def collect(
     baseline: str | None = None,
     metric: Metric | None = None,
     names: Mapping[str, str] | None = None,
+    over_seeds: bool = False,
 ) -> RunTable:
     """Score and test finished runs.
 
@@ -64,6 +67,7 @@ def collect(
             first run
         metric: default the paper's where the baseline's result marks it, else 13a (Chinese: zh)
         names: folder's name → label
+        over_seeds: a row for the runs whose labels differ in ``-sSEED`` alone
 
     Raises:
         UserError: the runs are of different test sets, or a name is unknown.
@@ -72,10 +76,11 @@ def collect(
     by_label = dict(zip(_labels(runs, names or {}), runs, strict=True))
     if len(by_label) < len(runs):
         raise UserError("the same result twice: name it once")
-    order = _baseline_first(by_label, baseline)
+    order = _baseline_first(by_label, baseline, over_seeds)
     systems = load_systems([by_label[label].path for label in order], PlainTextOptions(), order)
     metric = metric or default_metric(systems[0])
-    signature, compared = _compare(systems, metric)
+    rows_of = by_system(order) if over_seeds else {label: [label] for label in order}
+    signature, compared = _compare(systems, metric, rows_of)
     first = by_label[order[0]].result
     others = {
         score.metric: score.signature
@@ -83,46 +88,68 @@ def collect(
         if (score := first.score(*COLUMNS[heading])) and score.metric != metric.name
     }
     signatures = {metric.name: signature, **others}
-    rows = [_row(by_label[c.name], c, metric.name, list(others)) for c in compared]
+    rows = [
+        _row([by_label[label] for label in rows_of[c.name]], c, metric.name, list(others))
+        for c in compared
+    ]
     return RunTable(metric.name, signatures, first.sentences, rows)
 
 
-def _compare(systems: Sequence[System], metric: Metric) -> tuple[str, list[Comparison]]:
-    """Signature and scores, tested where there are several systems."""
+def _compare(
+    systems: Sequence[System], metric: Metric, rows: Mapping[str, Sequence[str]]
+) -> tuple[str, list[Comparison]]:
+    """Signature and scores of rows of systems, tested where there are several rows."""
     sides = {system.label: system.texts.sides(metric) for system in systems}
     texts = {label: side.hypotheses for label, side in sides.items()}
     baseline, language = systems[0].label, systems[0].target_lang
     references = sides[baseline].references
     score, signature = metric.score(texts[baseline], references, language)
     if len(systems) == 1:
-        return signature, [Comparison(baseline, score, 0.0)]
-    return signature, paired_bootstrap(texts, references, language, metric)
+        return signature, [Comparison(next(iter(rows)), score, 0.0)]
+    if len(rows) == len(systems):
+        named = {name: texts[label] for name, (label,) in rows.items()}
+        return signature, paired_bootstrap(named, references, language, metric)
+    pooled = {name: [texts[label] for label in labels] for name, labels in rows.items()}
+    return signature, pooled_bootstrap(pooled, references, language, metric)
 
 
-def _row(run: Run, comparison: Comparison, metric: str, others: Sequence[str]) -> RunRow:
-    paper = published(run, metric)
-    result = run.result
+def _row(runs: Sequence[Run], comparison: Comparison, metric: str, others: Sequence[str]) -> RunRow:
+    """What seeds share is the first run's; speeds and scores are means."""
+    run, results = runs[0], [run.result for run in runs]
+    paper, result = published(run, metric), run.result
     if paper.metric == metric and paper.score is not None:  # results of the first recipes too
         paper = replace(paper, difference=comparison.score - paper.score)
     return RunRow(
         label=comparison.name,
-        run=_relative(run.folder),
+        run=system_of(_relative(run.folder)) if len(runs) > 1 else _relative(run.folder),
         arch=run.arch,
         parameters=result.parameters,
         published_parameters=paper.parameters,
         updates=result.updates,
-        train_tokens_per_second=result.train_tokens_per_second,
-        decode_sentences_per_second=result.decode_sentences_per_second,
+        train_tokens_per_second=_mean(each.train_tokens_per_second for each in results),
+        decode_sentences_per_second=_mean(each.decode_sentences_per_second for each in results),
         # no more digits than say something: the stored file is the same on every machine
         score=round(comparison.score, 4),
-        scores={name: round(score.score, 4) for name in others if (score := result.score(name))},
+        scores={name: round(mean, 4) for name in others if (mean := _mean_score(results, name))},
         difference=None if comparison.difference is None else round(comparison.difference, 4),
         p_value=None if comparison.p_value is None else round(comparison.p_value, 6),
         published_score=paper.score,
         published_place=paper.place,
         published_metric=paper.metric,
         to_published=None if paper.difference is None else round(paper.difference, 4),
+        seeds=len(runs),
+        deviation=None if comparison.deviation is None else round(comparison.deviation, 4),
     )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _mean_score(results: Sequence[Result], metric: str) -> float | None:
+    found = (each.score(metric) for each in results)
+    return _mean(score.score if score else None for score in found)
 
 
 def _results_of(folder: Path) -> list[Path]:
@@ -147,13 +174,20 @@ def _labels(runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _baseline_first(by_label: Mapping[str, Run], baseline: str | None) -> list[str]:
-    problem = choice_problem("--baseline", baseline, by_label) if baseline else None
+def _baseline_first(
+    by_label: Mapping[str, Run], baseline: str | None, over_seeds: bool
+) -> list[str]:
+    rows = by_system(by_label) if over_seeds else {label: [label] for label in by_label}
+    problem = choice_problem("--baseline", baseline, rows) if baseline else None
     if problem:
         raise UserError(problem)
-    plain = [label for label, run in by_label.items() if (run.arch or "").startswith(BASELINE_ARCH)]
-    first = baseline or next(iter([*plain, *by_label]))
-    return [first, *(label for label in by_label if label != first)]
+    plain = [
+        name
+        for name, labels in rows.items()
+        if (by_label[labels[0]].arch or "").startswith(BASELINE_ARCH)
+    ]
+    first = baseline or next(iter([*plain, *rows]))
+    return [*rows[first], *(label for label in by_label if label not in rows[first])]
 
 
 def _relative(folder: Path) -> str:

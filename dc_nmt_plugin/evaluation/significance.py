@@ -25,6 +25,7 @@ class Comparison:
         difference: score of the system minus score of the baseline
         p_value: how often chance alone makes such a difference; sacreBLEU's smallest is
             1 / (resamples + 1)
+        deviation: standard deviation of the scores of several seeds; None for one run
     """
 
     name: str
@@ -32,6 +33,7 @@ class Comparison:
     interval: float
     difference: float | None = None
     p_value: float | None = None
+    deviation: float | None = None
 
     @property
     def significant(self) -> bool:

@@ -74,6 +74,25 @@ def test_the_table_of_runs(task, capsys):
     assert "against b-plain" in printed and "tok:13a" in printed
 
 
+def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
+    finished(task, "plain-s1", arch="transformer_standard", train_tokens_per_second=900.0)
+    finished(task, "plain-s2", OTHER, arch="transformer_standard", train_tokens_per_second=700.0)
+    finished(task, "dc-s1", OTHER)
+    runs = [task / name for name in ("dc-s1", "plain-s2", "plain-s1")]
+    plain, dual = rows(capsys, *runs, "--over-seeds", "--save", tmp_path / "kept.json")
+    assert (plain["label"], plain["seeds"], plain["train_tokens_per_second"]) == ("plain", 2, 800)
+    assert plain["score"] == pytest.approx((100 + dual["score"]) / 2, abs=1e-3)
+    assert plain["deviation"] == pytest.approx((100 - dual["score"]) / 2**0.5, abs=1e-3)
+    assert (dual["label"], dual["seeds"], dual["deviation"]) == ("dc", 1, None)
+    assert dual["difference"] == pytest.approx((dual["score"] - 100) / 2, abs=1e-3)
+    results(*runs, "--over-seeds", "--baseline", "dc")
+    printed = capsys.readouterr().out
+    assert "plain, 2 seeds" in printed and " ± " in printed and "means over seeds" in printed
+    assert RunTable.read(tmp_path / "kept.json").rows[0].seeds == 2
+    with pytest.raises(UserError, match="plain-s1"):
+        results(*runs, "--over-seeds", "--baseline", "plain-s1")
+
+
 def test_the_baseline_metric_and_labels_are_chosen(task, capsys):
     flags = [task, "--name", "a-dc=Enc-DC", "--baseline", "Enc-DC", "--metric", "chrf"]
     first, second = rows(capsys, *flags)

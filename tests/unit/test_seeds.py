@@ -1,0 +1,73 @@
+"""Systems of several seeds: means, deviations and the bootstrap of the means."""
+
+import random
+import statistics
+
+import pytest
+
+from dc_nmt_plugin.evaluation.metrics import METRICS
+from dc_nmt_plugin.evaluation.seeds import by_system, pooled_bootstrap
+from dc_nmt_plugin.evaluation.significance import paired_bootstrap
+
+WORDS = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
+
+
+@pytest.fixture(scope="module")
+def reference():
+    chooser = random.Random(1)
+    return [" ".join(chooser.choices(WORDS, k=12)) for _ in range(80)]
+
+
+def spoil(lines, share, seed):
+    chooser = random.Random(seed)
+    return [
+        " ".join("x" if chooser.random() < share else word for word in line.split())
+        for line in lines
+    ]
+
+
+@pytest.mark.parametrize("metric", ["multi-bleu-lc", "chrf", "ter"])
+def test_with_one_seed_it_is_the_paired_bootstrap(metric, reference):
+    systems = {"base": spoil(reference, 0.2, 2), "near": spoil(reference, 0.22, 3)}
+    systems["far"] = spoil(reference, 0.4, 4)
+    single = paired_bootstrap(systems, reference, "en", METRICS[metric])
+    pooled = pooled_bootstrap(
+        {name: [lines] for name, lines in systems.items()}, reference, "en", METRICS[metric]
+    )
+    for one, other in zip(single, pooled, strict=True):
+        assert one.name == other.name and one.p_value == other.p_value
+        assert one.score == pytest.approx(other.score, abs=1e-9)
+        assert one.interval == pytest.approx(other.interval, abs=1e-6)
+        assert other.deviation is None
+
+
+def test_scores_are_means_and_the_deviation_is_that_of_the_seeds(reference):
+    metric = METRICS["multi-bleu"]
+    base = [spoil(reference, 0.2, seed) for seed in (2, 3, 4)]
+    ours = [spoil(reference, 0.3, seed) for seed in (5, 6)]
+    first, second = pooled_bootstrap({"base": base, "ours": ours}, reference, "en", metric)
+    scores = [[metric.score(lines, reference, "en")[0] for lines in runs] for runs in (base, ours)]
+    assert first.score == pytest.approx(statistics.fmean(scores[0]))
+    assert second.score == pytest.approx(statistics.fmean(scores[1]))
+    assert second.deviation == pytest.approx(statistics.stdev(scores[1]))
+    assert second.difference == pytest.approx(second.score - first.score)
+    assert first.p_value is None and second.significant
+
+
+def test_the_same_runs_again_are_no_new_evidence(reference):
+    """Three equal seeds say as much as one: the sentences are what is resampled."""
+    base, near = spoil(reference, 0.2, 2), spoil(reference, 0.23, 3)
+    once = pooled_bootstrap({"base": [base], "near": [near]}, reference, "en")
+    thrice = pooled_bootstrap({"base": [base] * 3, "near": [near] * 3}, reference, "en")
+    assert 0.01 < once[1].p_value == thrice[1].p_value
+    assert thrice[1].interval == pytest.approx(once[1].interval)
+
+
+def test_runs_of_one_system_differ_in_their_seed_alone():
+    labels = ["a-tiny-s1", "a-tiny-s2", "a-tiny-s1, decoder aux:1", "a-s", "b", "a-tiny-s10"]
+    assert by_system(labels) == {
+        "a-tiny": ["a-tiny-s1", "a-tiny-s2", "a-tiny-s10"],
+        "a-tiny, decoder aux:1": ["a-tiny-s1, decoder aux:1"],
+        "a-s": ["a-s"],
+        "b": ["b"],
+    }
