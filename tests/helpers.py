@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from typing import Any
 
+import pytest
 import torch
 from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from torch import Tensor, nn
 
+THOROUGH = pytest.mark.thorough
 # widths at which swapped dimensions do not fit
 TINY: dict[str, Any] = {
     "encoder_embed_dim": 12,
@@ -23,6 +26,19 @@ TINY: dict[str, Any] = {
     "max_source_positions": 64,
     "max_target_positions": 64,
 }
+
+
+def few(cases: Iterable[Any], *chosen: Any) -> list[Any]:
+    """Parameters of a test that takes long: those chosen, and with ``--all`` the others too."""
+    found = list(cases)
+    assert all(case in found for case in chosen), chosen
+    return [
+        case
+        if case in chosen
+        # a tuple has a value for each of several names
+        else pytest.param(*(case if isinstance(case, tuple) else [case]), marks=THOROUGH)
+        for case in found
+    ]
 
 
 def dictionary(words: int = 19) -> Dictionary:

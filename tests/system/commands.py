@@ -29,10 +29,20 @@ import torch
 import torch._dynamo
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def _hydra_train() -> Any:
+    # imported in the new process alone: the plugin knows by it that Hydra's store is asked for
+    from fairseq_cli.hydra_train import cli_main
+
+    return cli_main()
+
+
 PROGRAMS = {
     name: getattr(fairseq_cli, name).cli_main
     for name in ("preprocess", "train", "validate", "generate", "interactive", "eval_lm")
 }
+PROGRAMS["hydra_train"] = _hydra_train
 TIMEOUT = 300  # seconds; ends a command that hangs
 
 

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 from commands import run
+from helpers import few
 from reference import attention_spans, dependency
 from reference.dual_context import divergence
 from systems import train
@@ -121,7 +122,9 @@ def tag_file(corpus, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("what", MEASURED)
+@pytest.mark.parametrize(
+    "what", few(MEASURED, "attention", "parts-of-speech", "dependency", "trees")
+)
 def test_the_batching_does_not_matter(what, models, measured, corpus, tmp_path):
     arch, flags = MEASURED[what]
     if what == "parts-of-speech":

@@ -7,6 +7,7 @@ import torch
 from commands import run
 from fairseq import checkpoint_utils
 from fairseq.tasks.translation import TranslationTask
+from helpers import few
 from systems import SPLITS, generation, task, train
 
 BEAM = 3
@@ -20,10 +21,10 @@ MODELS = {
     "iter-c-agg": ("transformer_mlmha", ["--source-features", "iter-c-agg"]),
 }
 ENSEMBLES = [
-    ("m-10", "iter-c-agg"),
-    ("aux+AIF", "plain"),
-    ("DC", "m-10"),
-    ("plain", "m-01", "iter-c-agg"),
+    ["m-10", "iter-c-agg"],
+    ["aux+AIF", "plain"],
+    ["DC", "m-10"],
+    ["plain", "m-01", "iter-c-agg"],
 ]
 FAMILY = {"transformer_dc_full": "transformer_dc"}
 
@@ -51,7 +52,7 @@ def checkpoints(corpus, tmp_path_factory):
     return of
 
 
-@pytest.mark.parametrize("names", ENSEMBLES, ids=":".join)
+@pytest.mark.parametrize("names", few(ENSEMBLES, *ENSEMBLES[1:3]), ids=":".join)
 def test_scores_are_mean_probabilities(names, corpus, checkpoints, tmp_path):
     """Of every hypothesis of every beam, in one full forward pass of each model."""
     paths = [str(checkpoints(name)) for name in names]

@@ -7,7 +7,7 @@ import signal
 import pytest
 import torch
 from commands import run
-from helpers import build, sample, sentences
+from helpers import build, few, sample, sentences
 from helpers import task as small_task
 from interruption import assert_same_training, kill_before_update
 from systems import FAMILIES, binarise, family, generation, load, train, training
@@ -36,7 +36,10 @@ def commands(corpus, save, arch, *changes):
     ]
 
 
-@pytest.mark.parametrize("arch", [*FAMILIES, "recurrent"])
+RESUMED = few([*FAMILIES, "recurrent"], "transformer_ms_aux_aif", "recurrent")
+
+
+@pytest.mark.parametrize("arch", RESUMED)
 def test_resumed_is_unbroken(arch, corpus, tmp_path):
     """With dropout, gradients that are added up, and two workers that load data."""
     flags = ["--max-epoch", 2, "--update-freq", 2, "--num-workers", 2, "--dropout", 0.3]
@@ -84,7 +87,7 @@ def lively(corpus, tmp_path_factory):
     return of
 
 
-@pytest.mark.parametrize("arch", SEVERAL)
+@pytest.mark.parametrize("arch", few(SEVERAL, "transformer_ctxaware"))
 def test_hypotheses_do_not_depend_on_the_batch(arch, corpus, lively, tmp_path):
     """Neither on its size, nor on its order, its padding's side, or the other sentences in it."""
 
@@ -126,7 +129,10 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("settings", KINDS, ids=lambda each: " ".join(map("=".join, each.items())))
+LONG = few(KINDS, *KINDS[1:4], {"source_features": "m-00"})
+
+
+@pytest.mark.parametrize("settings", LONG, ids=lambda each: " ".join(map("=".join, each.items())))
 def test_bfloat16_is_finite_on_long_sentences(settings):
     """1,024 tokens, with masks at both ends."""
     model = build("transformer_standard", **settings).train()

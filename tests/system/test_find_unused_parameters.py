@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from helpers import few
 from systems import family, load, training
 from test_distributed import train_on_two
 from test_recurrent_training import ADADELTA
@@ -28,7 +29,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", few(COMMANDS, "auxiliary decoders"))
 def test_the_search_for_unused_parameters_changes_nothing(command, corpus, tmp_path):
     models = []
     for name, flags in (("plain", []), ("search", ["--find-unused-parameters"])):

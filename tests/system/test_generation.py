@@ -11,6 +11,7 @@ from fairseq import checkpoint_utils
 from fairseq.models.transformer import TransformerModel as StockTransformer
 from fairseq.models.transformer import base_architecture
 from fairseq.sequence_generator import SequenceGenerator
+from helpers import few
 from systems import FAMILIES, SOURCE, SPLITS, family, generation, task, train, training
 
 from dc_nmt_plugin.models.transformer.stock import house_to_stock
@@ -79,7 +80,7 @@ def teacher_forced(made, model, batch, hypotheses):
     return [row[: len(sentence)] for row, sentence in zip(scores, tokens, strict=True)]
 
 
-@pytest.mark.parametrize("arch", FAMILIES)
+@pytest.mark.parametrize("arch", few(FAMILIES, *SEVERAL))
 def test_scores_are_those_of_a_full_forward_pass(arch, systems):
     made, model, batch = systems(arch)
     found = [rows[0] for rows in search(made, [model], batch)]
@@ -133,6 +134,7 @@ def test_an_ensemble_of_two_architectures_averages_their_probabilities(systems):
         assert torch.allclose(row["positional_scores"], mean, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_an_ensemble_on_the_command_line(corpus, lively, tmp_path):
     names = ("transformer_standard", "transformer_cross_agg")
     paths = ":".join(str(lively(name)) for name in names)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 import yaml
-from commands import ROOT, real, run
+from commands import ROOT, run
+from helpers import few
 from systems import load, training
 
 SMALL = {"encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
@@ -46,15 +47,13 @@ def from_the_command_line(folder, corpus, criterion):
 
 
 def hydra(folder, *words):
-    environment = {"PYTHONPATH": str(ROOT)}
-    words = [*words, f"hydra.run.dir={folder}"]
-    return real("fairseq-hydra-train", *words, folder=folder, environment=environment)
+    return run(folder, "hydra_train", *words, f"hydra.run.dir={folder}")
 
 
 WAYS = {"file": from_a_file, "command line": from_the_command_line}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", few(WAYS, "file"))
 def test_both_programs_reach_the_same_parameters(way, corpus, tmp_path):
     WAYS[way](tmp_path, corpus, "transformer_ms_aux").good()
     words = training(corpus, tmp_path / "flags", *FLAGS, "--criterion", "transformer_ms_aux")
@@ -65,7 +64,9 @@ def test_both_programs_reach_the_same_parameters(way, corpus, tmp_path):
         assert torch.equal(ours["model"][name], parameter), name
 
 
-@pytest.mark.parametrize("criterion", ["label_smoothed_cross_entropy", "cross_entropy"])
+@pytest.mark.parametrize(
+    "criterion", few(["label_smoothed_cross_entropy", "cross_entropy"], "cross_entropy")
+)
 def test_a_criterion_that_ignores_auxiliary_decoders_is_refused(criterion, corpus, tmp_path):
     result = from_a_file(tmp_path, corpus, criterion)
     assert result.code != 0

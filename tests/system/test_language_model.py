@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import shutil
@@ -11,6 +12,7 @@ import torch
 from commands import ROOT, assert_explained, real, run
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
+from helpers import few
 from interruption import assert_same_training, kill_before_update, updates
 from systems import SOURCE, load, write_text
 
@@ -98,8 +100,10 @@ def reported(result):
     return int(tokens.replace(",", "")), float(loss), float(perplexity)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+PERPLEXITIES = few(itertools.product(ARCHITECTURES, MODES), (ARCH, "blocks"))
+
+
+@pytest.mark.parametrize(("arch", "mode"), PERPLEXITIES)
 def test_the_same_perplexity_at_any_batch_size(arch, mode, data, trained, tmp_path):
     """And that of a forward pass for one row at a time, over every token of the text."""
     save, printed = trained(arch, mode)
@@ -124,7 +128,7 @@ def test_the_same_perplexity_at_any_batch_size(arch, mode, data, trained, tmp_pa
     assert [len(share) for share in shares] == ([0, 0] if arch.endswith("baseline") else [2, 2])
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", few(MODES, "blocks"))
 def test_a_killed_training_resumed_is_the_unbroken_one(mode, data, tmp_path):
     unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
     length = ["--max-epoch", 3, "--save-interval-updates", 2, "--disable-validation"]

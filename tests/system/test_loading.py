@@ -131,6 +131,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.thorough
 def test_spawned_distributed_worker_with_spawned_data_worker(installed, corpus, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(SPAWNING)

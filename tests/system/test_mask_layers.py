@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from commands import ROOT, real, run
+from commands import ROOT, run
 from fairseq import checkpoint_utils
 from sacrebleu.metrics import BLEU
 from systems import SOURCE, TARGET, generation, train
@@ -65,8 +65,7 @@ def test_every_row_is_what_generate_gives(command, corpus, checkpoint, tmp_path,
     assert len({row["bleu"] for row in report["rows"]}) == 4
 
 
-def test_raw_references_and_the_plot(corpus, checkpoint, tmp_path):
-    """As a user calls it."""
+def test_raw_references_and_the_plot(corpus, checkpoint, capsys, tmp_path):
     lines = (corpus.parent / "text" / f"test.{TARGET}").read_text().splitlines()
     raw = [tmp_path / "raw", tmp_path / "second"]
     raw[0].write_text("".join(f"{line}\n" for line in lines))
@@ -74,9 +73,9 @@ def test_raw_references_and_the_plot(corpus, checkpoint, tmp_path):
     path = tmp_path / "plot.svg"
     flags = [corpus, "--path", checkpoint, "--cpu", "--user-dir", ROOT / "dc_nmt_plugin"]
     flags += [*LANGUAGES, "--reference", *raw, "--tokenizer", "moses", "--plot", path, "--beam", 1]
-    result = real("dc-nmt", "mask-layers", *flags, folder=tmp_path).good()
-    output = result.output
-    assert "masked encoder layer" in path.read_text() and "Warning" not in result.errors
+    assert cli.main(["mask-layers", *map(str, flags)]) == 0
+    output, errors = capsys.readouterr()
+    assert "masked encoder layer" in path.read_text() and "Warning" not in errors
     assert "moses undone" in output and "nrefs:2" in output and "tok:13a" in output
     rows = [line.split() for line in output.splitlines()]
     assert [row[0] for row in rows if len(row) > 1 and row[0] in ("none", "layer")] == [

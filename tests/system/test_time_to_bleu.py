@@ -7,7 +7,6 @@ import time
 
 import pytest
 import torch
-from commands import real
 from systems import load, train, training
 
 from dc_nmt_plugin.bench.learning import train_until
@@ -50,11 +49,12 @@ def test_every_validation_has_its_time_and_score(side_by_side):
         assert subject.reached(100.5) is None
 
 
-def test_a_model_stops_where_it_has_reached_the_score(corpus, tmp_path):
+def test_a_model_stops_where_it_has_reached_the_score(corpus, tmp_path, capsys):
     flags = training(corpus, tmp_path, "--max-update", 60, "--lr", 0.02)[1:]
     command = ["time-to-bleu", ARCH, "--data", corpus, "--bleu", 0.5, "--every", 20, "--json"]
-    done = real("dc-nmt", *command, "--", *flags, folder=tmp_path).good()
-    stock, ours = json.loads(done.output[done.output.index("{\n") :])["results"]
+    assert main([str(word) for word in [*command, "--", *flags]]) == 0
+    output = capsys.readouterr().out
+    stock, ours = json.loads(output[output.index("{\n") :])["results"]
     assert (stock["name"], ours["name"]) == ("stock", ARCH)
     assert ours["updates"] == ours["curve"][-1][0] < 60
     assert ours["curve"][-1][2] >= 0.5
