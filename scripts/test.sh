@@ -5,7 +5,8 @@
 # usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [--all] [pytest arguments …]
 #   --python   as for scripts/setup.sh
 #   --fast     leaves out tests/system, which train and translate through the command line, and pip-audit
-#   --all      tests every combination of the axes, not only a set that has every pair of values
+#   --all      tests every combination of the axes, not only a set that has every pair of values, and every
+#              architecture where few stand for all (some twenty minutes of two cores)
 # DC_NMT_PYTHON=/path/to/python tests in that existing environment.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
