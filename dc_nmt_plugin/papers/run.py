@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
+import functools
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -130,20 +131,25 @@ def model_flags(arch: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _read(arch: str, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    message = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(message):
+            given, rest = _parser(config_of(arch)).parse_known_args(list(words))
+    except SystemExit:
+        raise UserError(message.getvalue().strip().rpartition("error: ")[2]) from None
+    return vars(given), rest
+
+
+@functools.cache  # the register asks a thousand times
+def _parser(config: type) -> argparse.ArgumentParser:
     from ..models.options import add_flags
 
     # as fairseq: a switch that is not given leaves the architecture's own value
     parser = argparse.ArgumentParser(
         allow_abbrev=False, add_help=False, argument_default=argparse.SUPPRESS
     )
-    add_flags(parser, config_of(arch))
-    message = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(message):
-            given, rest = parser.parse_known_args(list(words))
-    except SystemExit:
-        raise UserError(message.getvalue().strip().rpartition("error: ")[2]) from None
-    return vars(given), rest
+    add_flags(parser, config)
+    return parser
 
 
 def training_of(words: Sequence[str], workers: int = 1) -> dict[str, Any]:

@@ -150,6 +150,15 @@ def test_another_self_attention_starts_no_louder(side: str, kind: str):
     assert other < 1.05 * standard
 
 
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_dual_context_starts_a_tenth_as_loud(side: str):
+    """From as much as the standard kind it drowns the residual connection (ContextProjection)."""
+    other = loudness(
+        lambda: self_attention_output(side, **{f"{side}_self_attention": "dual_context"})
+    )
+    assert other < 0.13 * loudness(lambda: self_attention_output(side))
+
+
 @pytest.mark.parametrize(
     "features",
     ["s-agg", "iter-s-agg", "c-agg", "iter-c-agg", "m-00", "m-01", "m-10", "m-11"],
