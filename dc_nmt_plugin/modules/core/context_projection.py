@@ -18,9 +18,9 @@ class ContextProjection(nn.Linear):
 
     At the start of a training all contexts are much the same (means over the sentence), and Adam
     moves every entry of a matrix equally far: with n C instead of C inputs each step of W moves
-    the output n times as far (hence the division), and the steps of the n value projections add up
-    too (hence the quiet start, :data:`START`). Without both, the sublayer's output drowns the
-    residual connection of post-norm and is the same at every position, whatever is learnt later.
+    the output n times as far (hence the division). With the division alone, but a short warm-up,
+    the sublayer's output still came to drown the residual connection of post-norm and was the same
+    at every position to the end (hence the quiet start, :data:`START`).
 
     Enc-DC on Multi30k (4+4 layers of 128/256, dropout 0.3, Adam at 3e-3 after 400 updates, one
     cosine of 1,600; validation perplexity at updates 320, 560 and 1,600, where it was so long):
