@@ -22,6 +22,7 @@ COMMANDS = {
     "prepare": "the text of a task, ready for fairseq",
     "train": "an architecture with its paper's settings",
     "evaluate": "a trained run, translated with and scored as its paper did",
+    "translate": "lines of your own, with a trained run",
     "run": "these three for a task and architectures, then a table",
     "sample-recipes": "every recipe small, from files that are made up",
     "doctor": "what is installed here, and how to mend what is not",

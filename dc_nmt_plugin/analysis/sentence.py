@@ -50,17 +50,23 @@ def cut(line: str, data: Path, lang: str) -> str:
         data: folder made by fairseq-preprocess, ``bin`` or ``bin-NAME`` in recipes
         lang: two letters
     """
-    folder = data.resolve().parent / data.resolve().name.replace("bin", "bpe", 1)
-    codes = [folder / f"codes.{lang}", folder / "codes"]
-    found = next((path for path in codes if path.is_file()), None)
-    if found is None or "@@" in line:
+    codes = codes_of(data, lang)
+    if codes is None or "@@" in line:
         return line
-    return str(_codes(found).process_line(line))
+    return str(byte_pairs(codes).process_line(line))
+
+
+def codes_of(data: Path, lang: str) -> Path | None:
+    """The BPE codes of a language that recipes keep beside the data; None where there are none."""
+    folder = data.resolve().parent / data.resolve().name.replace("bin", "bpe", 1)
+    codes = (folder / f"codes.{lang}", folder / "codes")
+    return next((path for path in codes if path.is_file()), None)
 
 
 @lru_cache(maxsize=4)
-def _codes(path: Path) -> Any:
+def byte_pairs(codes: Path) -> Any:
+    """subword-nmt's ``BPE``, whose ``process_line`` cuts tokenised text."""
     from subword_nmt.apply_bpe import BPE
 
-    with open(path, encoding="utf-8") as stream:
+    with open(codes, encoding="utf-8") as stream:
         return BPE(stream)

@@ -142,7 +142,9 @@ def _checkpoint(path: Path) -> Path:
         raise UserError(f"{path}: no such run folder or checkpoint.")
     found = next((path / name for name in CHECKPOINTS if (path / name).is_file()), None)
     if found is None:
-        raise UserError(f"{path}: has no checkpoint ({', '.join(CHECKPOINTS)}).")
+        runs = sorted(str(folder.parent) for folder in path.glob("*/checkpoints"))
+        hint = f" Its runs are {', '.join(runs)}." if runs else ""
+        raise UserError(f"{path}: has no checkpoint ({', '.join(CHECKPOINTS)}).{hint}")
     return found
 
 
@@ -201,8 +203,11 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
     if task.get("data"):
         named.append(Path(str(task["data"]).split(":")[0]))
     for path in named:
-        # recipes have bin beside the runs; a moved folder still has it there
-        for place in (path, folder.resolve().parent / path.name):
+        # seen from where the command is called, or was; recipes have it beside the runs or in
+        # data there, also in a folder that was moved
+        above = folder.resolve().parents
+        near = (above[0] / path.name, above[0] / "data" / path.name)
+        for place in (path, *(parent / path for parent in above), *near):
             if _is_data(place):
                 return place
     tried = f" ({named[0]} has no dictionaries)" if named else ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import UserError, choice_problem
 from ..text.lines import read_lines
-from ..text.tokenizers import MOSES, TOKENIZERS, detokenize, detruecase, tokenize
+from ..text.tokenizers import MOSES, TOKENIZERS, tokenize, untokenize
 from .generated import read_generated
 from .metrics import Metric
 from .text_checks import (
@@ -200,8 +200,7 @@ class _Hypotheses:
 
 
 def _undone(lines: list[str], files: TextFiles) -> list[str]:
-    cased = detruecase(lines) if files.truecased else lines
-    return detokenize(cased, files.tokenizer, files.target_lang)
+    return untokenize(lines, files.tokenizer, files.target_lang, files.truecased)
 
 
 def _undoing(files: TextFiles, untouched: str) -> str:

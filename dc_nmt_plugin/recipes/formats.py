@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
+from typing import IO
 from xml.etree import ElementTree
 
 from ..errors import UserError
-from ..text.lines import mended
+from ..text.lines import decoded
 from .archives import opened
 
 Pair = tuple[str, str]
@@ -56,21 +57,19 @@ def _lines(path: Path) -> Iterator[str]:
     """Decoded lines; only a line feed ends one."""
     with opened(path) as stream:
         try:
-            for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), start=1):
-                if len(raw) == LONGEST_LINE:
-                    raise UserError(
-                        f"{path}, line {number}: is longer than {LONGEST_LINE:,} bytes: no text of "
-                        "one sentence a line"
-                    )
-                try:
-                    text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise UserError(
-                        f"{path}, line {number}: byte 0x{raw[error.start]:02x} is not valid UTF-8"
-                    ) from error
-                yield mended(text.removesuffix("\n").removesuffix("\r"))
+            yield from decoded(_bounded(stream, path), path)
         except (EOFError, OSError) as error:  # of a .gz file
             raise UserError(f"{path}: damaged or cut off ({error})") from error
+
+
+def _bounded(stream: IO[bytes], path: Path) -> Iterator[bytes]:
+    for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), start=1):
+        if len(raw) == LONGEST_LINE:
+            raise UserError(
+                f"{path}, line {number}: is longer than {LONGEST_LINE:,} bytes: no text of "
+                "one sentence a line"
+            )
+        yield raw
 
 
 def _together(

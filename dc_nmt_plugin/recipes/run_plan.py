@@ -167,9 +167,8 @@ def _valid_tokens(lengths: dict[str, int], batch: Batch) -> list[str]:
 
 def _score_flags(recipe: Recipe, settings: RunSettings, work: Path, split: str) -> tuple[str, ...]:
     text = recipe.task.text
-    tokenizer = "moses-a" if text.undone == "moses" and text.hyphens else text.undone
     reference = work / f"raw/tokenised/{split}.{recipe.target}"
-    flags = ["--tokenizer", tokenizer, "--tokenized-reference", str(reference)]
+    flags = ["--tokenizer", text.scored_as, "--tokenized-reference", str(reference)]
     flags += ["--truecased"] if text.casing == "truecase" else []
     flags += ["--metrics", settings.metrics] if settings.metrics else []
     return (*flags, "--paper", settings.paper)

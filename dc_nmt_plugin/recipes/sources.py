@@ -108,7 +108,10 @@ class Sources:
         path = self.downloads / file.name
         try:
             extract(self.path(archive), member, path)
+            if file.checksum:
+                self._verify(file, path)
         except UserError as error:
+            path.unlink(missing_ok=True)  # another version than the published one
             if not file.urls:
                 raise
             self.say(f"  {error}")
@@ -120,7 +123,7 @@ class Sources:
         record = self.downloads / f"{file.name}.sha256"
         if file.checksum:
             kind, expected = file.checksum
-            origin = "the published one"
+            origin = f"the published one{f' ({file.listed})' if file.listed else ''}"
         elif record.is_file():
             kind, expected = "sha256", record.read_text(encoding="utf-8").split()[0]
             origin = f"that of the first time, in {record}"

@@ -7,6 +7,7 @@ import gzip
 import os
 import re
 import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import UserError
@@ -50,6 +51,26 @@ def read_lines(path: str | os.PathLike[str], *, mend: bool = False) -> list[str]
                 "spaces"
             )
     return lines
+
+
+def decoded(lines: Iterable[bytes], name: object) -> Iterator[str]:
+    """The lines of a stream, one after the other, without their ends.
+
+    Args:
+        lines: as they come, each with its line feed
+        name: of the stream
+
+    Raises:
+        UserError: a line is not UTF-8
+    """
+    for number, raw in enumerate(lines, start=1):
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{name}, line {number}: byte 0x{raw[error.start]:02x} is not valid UTF-8"
+            ) from error
+        yield mended(text.removesuffix("\n").removesuffix("\r"))
 
 
 def read_log(path: str | os.PathLike[str]) -> list[str]:

@@ -46,6 +46,11 @@ class TextSettings:
         return self.undo or self.tokenizer
 
     @property
+    def scored_as(self) -> str:
+        """Its name with ``dc-nmt score --tokenizer``."""
+        return "moses-a" if self.undone == "moses" and self.hyphens else self.undone
+
+    @property
     def stamp(self) -> str:
         """These settings in a word or a few; the tokenizer's name where nothing else is set."""
         words = [self.tokenizer]
@@ -96,6 +101,13 @@ def learn_truecaser(lines: Iterable[str], path: Path) -> Callable[[str], str]:
     from sacremoses import MosesTruecaser
 
     MosesTruecaser().train((line.split() for line in lines), save_to=str(path))
+    return load_truecaser(path)
+
+
+def load_truecaser(path: Path) -> Callable[[str], str]:
+    """One that :func:`learn_truecaser` saved, for a tokenised line."""
+    from sacremoses import MosesTruecaser
+
     learnt = MosesTruecaser(str(path))
     return lambda line: learnt.truecase(line, return_str=True) if line else line
 

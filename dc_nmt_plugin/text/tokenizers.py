@@ -36,6 +36,14 @@ def detruecase(lines: Sequence[str]) -> list[str]:
     return _each(lines, lambda line: moses.detruecase(line, return_str=True))
 
 
+def untokenize(
+    lines: Sequence[str], tokenizer: str, lang: str, truecased: bool = False
+) -> list[str]:
+    """Tokenised output as people write: :func:`detruecase` where it is wanted, then
+    :func:`detokenize`."""
+    return detokenize(detruecase(lines) if truecased else lines, tokenizer, lang)
+
+
 def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
     """Tokenise raw lines; the arguments are those of :func:`detokenize`."""
     return _each(

@@ -37,6 +37,13 @@ def test_killed(unbroken, tmp_path):
     assert chaos.differences(tmp_path / "killed", unbroken) == []
 
 
+def test_a_run_of_the_quickstart_translates(unbroken, capsys):
+    """It has no recipe; its score tells how its text was split."""
+    run, text = unbroken / "en-de/transformer_dc", unbroken / "en-de/corpus/test.en"
+    assert cli.main(["translate", str(run), str(text)]) == 0
+    assert capsys.readouterr().out == (run / "hypotheses.de").read_text("utf-8")
+
+
 # bytes that a file may have → the step that needs more, and what its sentence names
 LIMITS = {
     5_000: ("make the en-de corpus", "en-de"),

@@ -142,6 +142,7 @@ def test_completion(capsys, tmp_path):
     assert completions("dc-nmt score --tokenizer moses-a-", tmp_path) == ["moses-a-no-escape"]
     assert "published" in completions("dc-nmt recipe ", tmp_path)
     assert "--launcher" in completions("dc-nmt train --la", tmp_path)
+    assert completions("dc-nmt translate RUN --tok", tmp_path) == ["--tokenizer"]
     for shell in ("bash", "zsh"):
         assert cli.main(["completion", shell]) == 0
         script = capsys.readouterr().out

@@ -9,10 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import sacrebleu
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.made_up import pack
-from dc_nmt_plugin.recipes.recipe import Recipe
+from dc_nmt_plugin.recipes.recipe import Recipe, tasks
 from dc_nmt_plugin.recipes.sources import Sources
 
 DATA = pack("x.tgz", {"a.en": b"one\ntwo\n" * 20000 + bytes(range(256)) * 300})
@@ -168,3 +169,43 @@ def test_a_file_inside_another(sources, tmp_path):
     assert sources("good", others=others).path("a.en").read_bytes().startswith(b"one\ntwo\n")
     with pytest.raises(UserError, match=r"x.tgz: has no b.en; it has a.en"):
         sources("good", others=others).path("b.en")
+
+
+def test_another_version_inside_another_file_gives_way_to_a_home(sources, server, tmp_path):
+    home = f"http://127.0.0.1:{server.server_port}/good/a.en"
+    listed = f"inside: [x.tgz, a.en], sha256: {SHA256}, listed: the makers"
+    found = sources("good", others=f"  a.en: {{{listed}, urls: [{home}]}}\n")
+    assert found.path("a.en").read_bytes() == DATA
+    assert any("the published one (the makers)" in line for line in found.lines)
+    (tmp_path / "downloads/a.en").unlink()
+    with pytest.raises(UserError, match="is the published one"):
+        sources("good", others=f"  a.en: {{{listed}}}\n").path("a.en")
+    assert not (tmp_path / "downloads/a.en").exists()
+
+
+# files with a home that nobody publishes a checksum of: the campaign's, on Google Drive, fairseq's
+# copy of one of them, a tar of files that have theirs, and the test set of a paper's own repository
+WITHOUT = {
+    *("2014-01-de-en.tgz", "2014-01.tgz", "2014-01-test.tgz", "2015-01.tgz", "train-en-vi.tgz"),
+    *("unCorpus.test.en", "unCorpus.test.zh"),
+}
+
+
+def test_every_other_file_has_a_checksum_and_one_alone():
+    known: dict[str, set[object]] = {}
+    without = set()
+    for path, _ in tasks().values():
+        for name, file in Recipe(path).task.files.items():
+            for url in file.urls:
+                known.setdefault(url, set()).add((file.checksum, file.bytes, file.listed))
+            if file.urls and not file.checksum:
+                without.add(name)
+    assert without == WITHOUT
+    assert all(len(found) == 1 for found in known.values()), "recipes disagree about a file"
+    published = {url: md5 for test in sacrebleu.DATASETS.values() if test.md5
+                 for url, md5 in zip(test.data, test.md5, strict=True)}  # fmt: skip
+    for url, ((checksum, _, listed),) in known.items():
+        if listed.startswith("sacreBLEU"):
+            assert checksum == ("md5", published[url])
+        if "://raw.githubusercontent.com/multi30k" not in url and "stefan-it" not in url:
+            assert bool(checksum) == bool(listed), url

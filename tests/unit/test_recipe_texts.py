@@ -214,9 +214,9 @@ def test_disk_is_said_first_and_must_be_there(tmp_path, monkeypatch, capsys):
     sources = Sources(recipe, None, tmp_path)
     say_disk(recipe, sources, tmp_path, None)
     said = capsys.readouterr().out
-    assert said.startswith("disk: about 1.6 GB to fetch and 7.8 GB of prepared text; ")
+    assert said.startswith("disk: about 1.7 GB to fetch and 7.8 GB of prepared text; ")
     monkeypatch.setattr(text_module, "free_disk_gib", lambda _: 1e9 / GIB)
-    with pytest.raises(UserError, match=r"9.4 GB are needed and 1.0 GB are free; choose another"):
+    with pytest.raises(UserError, match=r"9.5 GB are needed and 1.0 GB are free; choose another"):
         say_disk(recipe, sources, tmp_path, None)
 
 

@@ -1,0 +1,153 @@
+"""Models that translate, with everything that ``fairseq-generate`` sets up around them."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import difflib
+import functools
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from fairseq import checkpoint_utils, options, tasks, utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from .. import registration as registration
+from ..errors import UserError
+from ..gate.data import check_data
+
+# not of use where hypotheses are scored or printed: refused rather than ignored
+_UNUSED = (
+    *("--bpe", "--constraints", "--lm-path", "--nbest", "--prefix-size", "--replace-unk"),
+    *("--results-path", "--sacrebleu", "--scoring"),
+)
+TOKENS = 12000  # of a batch, fairseq-generate's own where no flag says it
+
+
+def refuse_unused(flags: Sequence[str]) -> None:
+    """
+    Raises:
+        UserError: a flag that would be ignored
+    """
+    for flag in _UNUSED:
+        if any(given == flag or given.startswith(flag + "=") for given in flags):
+            raise UserError(f"{flag}: fairseq-generate has it, this command has not.")
+
+
+def _refuse(known: Sequence[str], message: str) -> NoReturn:
+    """A sentence instead of two pages of fairseq's usage."""
+    start = "unrecognized arguments: "
+    if not message.startswith(start):
+        raise UserError(message.removeprefix("argument "))
+    word = message.removeprefix(start).split()[0].partition("=")[0]
+    if not word.startswith("-"):
+        raise UserError(f"{word}: belongs to no flag; what is no flag comes first.")
+    near = difflib.get_close_matches(word, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise UserError(f"{word}: fairseq-generate has no such flag.{hint}")
+
+
+class Translator:
+    """The models of a command line of ``fairseq-generate``, ready to decode.
+
+    Args:
+        flags: the command line, without the program's name; ``--remove-bpe`` unless told otherwise
+        reads_subset: whether ``--gen-subset`` is read, and is to be checked before
+
+    Attributes:
+        task: change its settings between generators
+        models: of ``--path``
+
+    Raises:
+        UserError: no ``--path``, or a checkpoint that cannot be loaded
+    """
+
+    def __init__(self, flags: Sequence[str], reads_subset: bool = False) -> None:
+        parser = options.get_generation_parser()
+        parser.error = functools.partial(_refuse, list(parser._option_string_actions))
+        args = options.parse_args_and_arch(parser, ["--remove-bpe=subword_nmt", *flags])
+        check_data(vars(args), {args.gen_subset: "--gen-subset"} if reads_subset else {})
+        with _without_warnings():
+            self._cfg = cfg = convert_namespace_to_omegaconf(args)
+        if cfg.common_eval.path is None:
+            raise UserError("--path: name the checkpoint to translate with.")
+        utils.import_user_module(cfg.common)
+        self.task: Any = tasks.setup_task(cfg.task)
+        self.models = self._load()
+
+    def _load(self) -> list[Any]:
+        cfg = self._cfg
+        models, _ = checkpoint_utils.load_model_ensemble(
+            utils.split_paths(cfg.common_eval.path),
+            arg_overrides=ast.literal_eval(cfg.common_eval.model_overrides),
+            task=self.task,
+        )
+        self._cuda = torch.cuda.is_available() and not cfg.common.cpu
+        for model in models:
+            if cfg.common.fp16:
+                model.half()
+            if self._cuda:
+                model.cuda()
+            model.prepare_for_inference_(cfg)
+        return list(models)
+
+    @property
+    def positions(self) -> Any:
+        """What source and target may have of them at most."""
+        return utils.resolve_max_positions(
+            self.task.max_positions(), *[model.max_positions() for model in self.models]
+        )
+
+    def batches_of(self, dataset: Any, numbers: Sequence[int]) -> Iterator[Any]:
+        """fairseq's batches of these sentences, shortest first, on the models' device."""
+        data = self._cfg.dataset
+        limit = data.max_tokens
+        lengths = [dataset.num_tokens(number) for number in numbers]
+        groups = dataset.batch_by_size(
+            np.array(numbers)[np.argsort(lengths, kind="stable")],
+            max_tokens=TOKENS if limit is None and data.batch_size is None else limit,
+            max_sentences=data.batch_size,
+            required_batch_size_multiple=data.required_batch_size_multiple,
+        )
+        for group in groups:
+            with _without_warnings():
+                sample = dataset.collater([dataset[number] for number in group])
+            yield self.to_device(sample)
+
+    def to_device(self, sample: Any) -> Any:
+        """A batch on the models' device."""
+        return utils.move_to_cuda(sample) if self._cuda else sample
+
+    def generator(self, beam: int | None = None) -> Any:
+        """fairseq's generator as the flags say, or with another beam."""
+        cfg = self._cfg
+        if cfg.common.seed is not None and not cfg.generation.no_seed_provided:
+            np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
+            utils.set_torch_seed(cfg.common.seed)
+        generation = copy.deepcopy(cfg.generation)
+        if beam is not None:
+            generation.beam = beam
+        return self.task.build_generator(self.models, generation)
+
+    def best(self, generator: Any, batch: Any) -> list[dict[str, Any]]:
+        """fairseq's best hypothesis of each of the batch's rows, with its tokens and score."""
+        return [rows[0] for rows in self.task.inference_step(generator, self.models, batch)]
+
+    def target_text(self, tokens: torch.Tensor, escape: bool = False) -> str:
+        """Token numbers of the target language as text, without BPE."""
+        text: str = self.task.target_dictionary.string(
+            tokens.int().cpu(), self._cfg.common_eval.post_process, escape_unk=escape
+        )
+        return text
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Without hydra's deprecations and torch's pinned memory: a user can do nothing about them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield

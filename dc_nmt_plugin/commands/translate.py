@@ -1,0 +1,96 @@
+"""``dc-nmt translate``: raw text in, plain translations out, by a trained run."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+from ..errors import UserError
+from ..text.lines import decoded, read_lines
+from ..text.tokenizers import TOKENIZERS
+from .parser import Parser
+from .recipe_options import number
+
+BUFFER = 1000  # lines; translated shortest first, which wastes less padding
+INTERRUPTED = 130  # exit status of shells for Ctrl-C
+
+
+def parser() -> Parser:
+    """The command's options."""
+    parser = Parser(
+        prog="dc-nmt translate",
+        usage="dc-nmt translate RUN [FILE] [options] [flags of fairseq-generate]",
+        description="Translate text of your own with a trained run: lines in, lines out. They are "
+        "prepared as the run's text was, translated as its test set was, and what comes out is "
+        "joined and detokenised.",
+        epilog="All other flags are fairseq-generate's: --beam, --lenpen, --cpu, --decode-with … "
+        "They come after those of the run's own evaluation, or of its recipe.",
+        allow_abbrev=False,
+    )
+    # one argument: argparse takes an optional second one for the value of a flag it does not know
+    parser.add_argument("words", nargs="+", metavar="RUN [FILE]", help="RUN: a run's folder as "
+                        "recipes leave it (its averaged checkpoint, else the best, else the last), "
+                        "or a checkpoint in it; FILE: raw text, one sentence a line, in UTF-8, "
+                        "plain or gzipped; default -: standard input, in a terminal line after "
+                        "line")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print objects, one a line: source, "
+                        "hypothesis, score (log2-probability a token)")  # fmt: skip
+    parser.add_argument("--buffer-size", type=number(1), metavar="N", help="lines that are read "
+                        f"and translated at once; default {BUFFER:,}, in a terminal 1")  # fmt: skip
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder made by "
+                        "fairseq-preprocess; default: the one the run was trained on")  # fmt: skip
+    parser.add_argument("--tokenizer", choices=TOKENIZERS, help="what tokenises the lines and is "
+                        "undone again; default: what the run's text was prepared with")  # fmt: skip
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``dc-nmt translate``."""
+    try:
+        _translate(argv)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _translate(argv: Sequence[str] | None) -> None:
+    args, flags = parser().parse_known_args(argv)
+    run, file, *others = [*args.words, "-"] if len(args.words) == 1 else args.words
+    if others:
+        raise UserError(f"FILE: {others[0]!r} is one too many; cat joins several.")
+    terminal = file == "-" and sys.stdin.isatty()
+    lines = _lines(file)
+
+    from ..recipes.translating import RunTranslator
+
+    translator = RunTranslator(Path(run), args.data, args.tokenizer, flags)
+    if terminal:
+        pair = f"{translator.source} to {translator.target}"
+        print(f"{translator.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # as what comes in, whatever the locale
+    first = 1
+    for buffer in _buffers(lines, args.buffer_size or (1 if terminal else BUFFER)):
+        for found in translator.translate(buffer, first):
+            text = json.dumps(asdict(found), ensure_ascii=False)
+            print(text if args.json else found.hypothesis)
+        sys.stdout.flush()
+        first += len(buffer)
+
+
+def _lines(file: str) -> Iterable[str]:
+    """The lines of a file, which is read whole and checked, or of standard input as they come."""
+    if file != "-":
+        return read_lines(file, mend=True)
+    return decoded(sys.stdin.buffer, "standard input")
+
+
+def _buffers(lines: Iterable[str], size: int) -> Iterator[list[str]]:
+    rest = iter(lines)
+    while buffer := list(islice(rest, size)):
+        yield buffer

@@ -1,0 +1,136 @@
+"""How the text of a run was prepared, done again for lines that the run has never seen."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..analysis.sentence import byte_pairs, codes_of
+from ..analysis.subject import Place
+from ..errors import UserError
+from ..evaluation.results import RESULT, read_result
+from ..evaluation.run import read_command
+from ..flags import flag_value
+from ..text.lines import mended
+from ..text.pieces import remove_bpe
+from ..text.preparation import load_truecaser, tokenise
+from ..text.tokenizers import tokenize, untokenize
+from .recipe import OWN, Recipe, load
+from .settings import settings_of
+
+
+@dataclass(frozen=True)
+class RunText:
+    """What is done to text before a run's model reads it, and to what it says.
+
+    Attributes:
+        tokens: tokenises source lines
+        codes: of the source's BPE; None where the text is in words
+        tokenizer, truecased: what is undone in the target, as ``dc-nmt score`` undoes it
+        target: language
+    """
+
+    tokens: Callable[[Sequence[str]], list[str]]
+    codes: Path | None
+    tokenizer: str
+    truecased: bool
+    target: str
+
+    def pieces(self, lines: Sequence[str]) -> list[str]:
+        """Raw source lines as the model reads them."""
+        tokens = self.tokens(lines)
+        return list(map(byte_pairs(self.codes).process_line, tokens)) if self.codes else tokens
+
+    def raw(self, pieces: Sequence[str]) -> list[str]:
+        """What the model said as people write, line for line."""
+        words = [remove_bpe(mended(line)) for line in pieces]
+        return untokenize(words, self.tokenizer, self.target, self.truecased)
+
+
+def text_of(place: Place, source: str, target: str, tokenizer: str | None = None) -> RunText:
+    """The text of a run: as its recipe has it, else as its score undid it.
+
+    Args:
+        place: of the run
+        source, target: languages
+        tokenizer: one of TOKENIZERS, for lines that are to be tokenised in another way
+
+    Raises:
+        UserError: nothing tells how it was prepared, or what it was prepared with is gone
+    """
+    codes = codes_of(place.data, source)
+    if codes is None and "@@ " in (place.data / f"dict.{source}.txt").read_text("utf-8"):
+        raise UserError(
+            f"{place.data}: its text is in pieces of words (BPE), and the codes are not beside it "
+            "(bpe/codes), where dc-nmt prepare leaves them"
+        )
+    recipe = None if tokenizer else recipe_of(place.data)
+    if recipe is None:
+        name = tokenizer or _scored_as(place)
+        return RunText(lambda lines: tokenize(lines, name, source), codes, name, False, target)
+    settings = recipe.task.text
+    truecased = settings.casing == "truecase"
+    learnt = place.data.resolve().parent / f"raw/truecase.{source}"
+    if truecased and not learnt.is_file():
+        raise UserError(f"{learnt}: is missing; dc-nmt prepare {recipe.name} leaves it there")
+    truecase = load_truecaser(learnt) if truecased else str
+
+    def tokens(lines: Sequence[str]) -> list[str]:
+        return list(map(truecase, tokenise(lines, source, settings)))
+
+    return RunText(tokens, codes, settings.scored_as, truecased, target)
+
+
+def _scored_as(place: Place) -> str:
+    """The tokenizer that the run's score undid."""
+    texts = read_result(place.folder).texts if (place.folder / RESULT).is_file() else None
+    if texts is None or texts.truecased:
+        raise UserError(
+            f"{place.folder}: neither a recipe nor a score tells how its text was "
+            f"{'truecased' if texts else 'tokenised'}: prepare the lines yourself, as far as BPE, "
+            "and give --tokenizer none, or another one that does it"
+        )
+    return texts.tokenizer
+
+
+def recipe_of(data: Path) -> Recipe | None:
+    """The recipe that data was prepared by; None for other data.
+
+    Raises:
+        UserError: it is not found from here
+    """
+    work = data.resolve().parent
+    manifest = work / "raw/manifest.json"
+    if not manifest.is_file():
+        return None
+    for folder in list(work.parents)[:2]:  # a sample is a folder further down
+        if (folder / OWN).is_file():
+            return load(str(folder))
+    try:
+        return load(json.loads(manifest.read_text("utf-8"))["task"])
+    except (ValueError, KeyError) as error:
+        raise UserError(
+            f"{manifest}: names a recipe that is not found from here: {error}"
+        ) from None
+
+
+def decoding_of(place: Place) -> list[str]:
+    """Flags with which a run's test set was translated; before that, its recipe's.
+
+    Raises:
+        UserError: the recipe is not found from here
+    """
+    log = place.folder / "generate.log"
+    if log.is_file():
+        with open(log, encoding="utf-8", errors="replace") as lines:
+            first = lines.readline()
+        # the command as Experiment has it: what comes after this flag is the recipe's
+        if first.startswith("$ fairseq-generate") and " --results-path " in first:
+            words = shlex.split(first)
+            return words[words.index("--results-path") + 2 :]
+    arch = flag_value(read_command(place.folder), "--arch")
+    recipe = recipe_of(place.data) if arch else None
+    return list(settings_of(recipe, arch).decode) if recipe and arch else []

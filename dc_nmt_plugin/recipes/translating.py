@@ -1,0 +1,134 @@
+"""Raw lines in, plain translations out, by a run of a recipe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ..analysis.subject import find
+from ..analysis.translator import Translator, refuse_unused
+from ..errors import UserError
+from ..flags import flag_value
+from .run_text import decoding_of, text_of
+
+_REFUSED = (
+    *("--path", "--task", "--user-dir", "--source-lang", "--target-lang", "--gen-subset"),
+    *("--input", "--tokenizer", "--skip-invalid-size-inputs-valid-test"),
+)
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One line.
+
+    Attributes:
+        source: as it was given
+        hypothesis: as people write; "" for a line without words
+        score: fairseq-generate's: log2-probability a token, length penalty included; None for a
+            line without words
+    """
+
+    source: str
+    hypothesis: str
+    score: float | None
+
+
+class RunTranslator:
+    """A trained run, ready for text of one's own.
+
+    Args:
+        run: its folder, as recipes leave it, or a checkpoint in it
+        data: folder made by fairseq-preprocess; None: the one it was trained on
+        tokenizer: what tokenises the lines and is undone again; None: what the run's text was
+            prepared with
+        flags: of fairseq-generate, after those with which the run's test set was translated
+
+    Attributes:
+        checkpoint: that translates
+        source, target: languages
+
+    Raises:
+        UserError: no checkpoint, data or BPE codes there, a language model, or a flag that this
+            sets itself
+    """
+
+    def __init__(
+        self,
+        run: Path,
+        data: Path | None = None,
+        tokenizer: str | None = None,
+        flags: Sequence[str] = (),
+    ) -> None:
+        refuse_unused(flags)
+        for flag in _REFUSED:
+            if flag_value(flags, flag) is not None or flag in flags:
+                raise UserError(f"{flag}: this command sets it by itself.")
+        (place,) = find([run], data, None)
+        if place.task.get("_name") == "language_modeling":
+            raise UserError(f"{run}: is a language model; it translates nothing.")
+        self.checkpoint = place.checkpoint
+        self.source, self.target = (place.task.get(f"{side}_lang") for side in ("source", "target"))
+        if not self.source or not self.target:
+            raise UserError(f"{place.checkpoint}: does not say its languages.")
+        self._text = text_of(place, self.source, self.target, tokenizer)
+        words = [str(place.data), "--path", str(place.checkpoint), "--task", "translation_dc_nmt"]
+        words += ["--source-lang", self.source, "--target-lang", self.target]
+        words += [*decoding_of(place), *flags]
+        self._translator = Translator(words)
+        self._generator = self._translator.generator()
+
+    def translate(self, lines: Sequence[str], first: int = 1) -> list[Translation]:
+        """Translate raw lines together.
+
+        Args:
+            lines: of one sentence each
+            first: number of the first one, for what is said of them
+
+        Raises:
+            UserError: a line is longer than the model's positions; its translation has no score
+        """
+        pieces = self._text.pieces(lines)
+        numbers = [number for number, line in enumerate(lines) if line.strip() and pieces[number]]
+        rows = [self._encoded(pieces[number], first + number) for number in numbers]
+        best = self._best(rows)
+        said = self._text.raw([text for text, _ in best])
+        found: dict[int, tuple[str, float]] = {}
+        for number, hypothesis, (_, score) in zip(numbers, said, best, strict=True):
+            if math.isnan(score):
+                raise UserError(
+                    f"line {first + number}: the score of its translation is not a number: "
+                    f"{self.checkpoint} is broken"
+                )
+            found[number] = (hypothesis, score)
+        return [Translation(line, *found.get(n, ("", None))) for n, line in enumerate(lines)]
+
+    def _encoded(self, pieces: str, number: int) -> torch.Tensor:
+        """A line's token numbers, the end token last."""
+        dictionary = self._translator.task.source_dictionary
+        row: torch.Tensor = dictionary.encode_line(pieces, add_if_not_exist=False).long()
+        most = self._translator.positions[0]
+        if len(row) > most:
+            raise UserError(
+                f"line {number}: has {len(row):,} pieces with its end, and the model {most:,} "
+                "positions: split it"
+            )
+        return row
+
+    @torch.no_grad()
+    def _best(self, rows: Sequence[torch.Tensor]) -> list[tuple[str, float]]:
+        """Pieces and score of each row's best translation."""
+        if not rows:
+            return []
+        translator, found = self._translator, {}
+        lengths = torch.tensor(list(map(len, rows)))
+        dataset = translator.task.build_dataset_for_inference(list(rows), lengths)
+        for batch in translator.batches_of(dataset, range(len(rows))):
+            best = translator.best(self._generator, batch)
+            for number, each in zip(batch["id"].tolist(), best, strict=True):
+                score = float(each["score"]) / math.log(2)
+                found[number] = (translator.target_text(each["tokens"]), score)
+        return [found[number] for number in range(len(rows))]

@@ -1,0 +1,237 @@
+"""``dc-nmt translate``: what a run says of its own test set, and of lines that are typed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import re
+import shutil
+import sys
+
+import pytest
+import yaml
+from commands import ROOT
+
+from dc_nmt_plugin import cli, pipeline
+from dc_nmt_plugin.recipes import launch, training
+from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import chaos
+
+ARCH = "transformer_ms_aux"
+# what Moses' scripts change: apostrophes, "&", brackets, hyphens, capitals, foreign quotation marks
+EN = ["It's", "Bob's", "well-known", "R&D", "[now]", "“so”", "The", "dog", "cats", "42", "House"]
+FR = ["C'est", "l'eau", "peut-être", "R&D", "[ici]", "«si»", "Le", "chien", "chats", "42", "Maison"]
+SMALL = "--encoder-layers 2 --decoder-layers 2 --max-tokens 512 --dropout 0.1 --num-workers 0 --cpu"
+for side in ("encoder", "decoder"):
+    SMALL += f" --{side}-embed-dim 16 --{side}-ffn-embed-dim 16 --{side}-attention-heads 2"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder in which ``dc-nmt new mine`` and ``dc-nmt run mine`` have been called."""
+    here = tmp_path_factory.mktemp("home")
+    choice = random.Random(1)
+    sizes = {"train": 250, "valid": 12, "test": 40}
+    for split, size in sizes.items():
+        numbers = [choice.choices(range(len(EN)), k=choice.randint(2, 9)) for _ in range(size)]
+        for code, words in (("en", EN), ("fr", FR)):
+            lines = [" ".join(words[n] for n in line) + "." for line in numbers]
+            lines = [line[0].upper() + line[1:] for line in lines]  # for the truecaser
+            (here / f"{split}.{code}").write_text("\n".join(lines) + "\n", "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setattr(launch, "visible_gpus", lambda: 0)
+        for module in (pipeline, training):  # programs in forked copies of this process
+            patch.setattr(module, "start", chaos.start)
+        files = [[here / f"{split}.{code}" for code in ("en", "fr")] for split in sizes]
+        make_recipe(NewOptions(here / "mine", *files, archs=[ARCH]))
+        recipe = yaml.safe_load((here / "mine/recipe.yaml").read_text("utf-8"))
+        recipe["text"] = {"hyphens": True, "casing": "truecase", "punctuation": True}
+        recipe["bpe"]["default"] |= {"operations": 30, "joint": False, "dictionary": "separate"}
+        recipe["settings"] = {
+            "all": recipe["settings"]["all"]
+            | {"flags": f"{SMALL} --optimizer adam --lr 1e-6", "size": "unshared", "average": 2}
+            | {"decode": "--beam 3 --max-len-b 8 --max-len-a 0 --lenpen 0.7"}
+        }
+        (here / "mine/recipe.yaml").write_text(yaml.safe_dump(recipe), "utf-8")
+        assert cli.main(["run", "mine", "--max-update", "2"]) == 0
+    return here
+
+
+@pytest.fixture
+def here(home, monkeypatch):
+    monkeypatch.chdir(home)
+    return home
+
+
+RUN = f"mine/{ARCH}_unshared-s1"
+
+
+@pytest.fixture
+def translate(capfdbinary):
+    """Arguments → the lines that the command prints."""
+
+    def call(*words):
+        code = cli.main(["translate", *map(str, words)])
+        output, errors = (text.decode("utf-8") for text in capfdbinary.readouterr())
+        assert code == 0, errors
+        return output.splitlines()
+
+    return call
+
+
+def lines(path):
+    return path.read_text("utf-8").splitlines()
+
+
+def test_the_test_set_is_translated_as_its_evaluation_did(here, translate):
+    expected = lines(here / RUN / "hypotheses.fr")
+    assert len(set(expected)) > 5, "what is said does not depend on the source"
+    found = [json.loads(line) for line in translate(RUN, "test.en", "--json")]
+    assert [each["source"] for each in found] == lines(here / "test.en")
+    assert [each["hypothesis"] for each in found] == expected
+    log = (here / RUN / "generate/generate-test.txt").read_text("utf-8")
+    scores = {int(n): float(s) for n, s in re.findall(r"^H-(\d+)\t(\S+)", log, re.M)}
+    assert [each["score"] for each in found] == pytest.approx(
+        [scores[number] for number in range(len(found))], abs=1e-5
+    )
+
+
+def test_it_is_found_from_elsewhere_and_by_a_checkpoint(here, translate, tmp_path, monkeypatch):
+    with gzip.open(tmp_path / "test.en.gz", "wb") as out:
+        out.write((here / "test.en").read_bytes())
+    moved = shutil.copytree(here / "mine", tmp_path / "deep/moved")
+    monkeypatch.chdir(tmp_path)
+    for run in (here / RUN, moved / RUN.split("/")[1] / "average/checkpoint.pt"):
+        assert translate(run, "test.en.gz", "--cpu") == lines(here / RUN / "hypotheses.fr")
+
+
+def standard_input(monkeypatch, text):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+
+
+def test_as_a_filter_a_line_comes_out_for_each_that_goes_in(here, translate, monkeypatch):
+    first, second, third = lines(here / "test.en")[:3]
+    second = second.replace(" ", "\u2028")  # ends a line for some tools
+    text = f"\ufeff{first}\r\n\n  \n{second}\n{third}"
+    standard_input(monkeypatch, text.encode())
+    expected = lines(here / RUN / "hypotheses.fr")
+    assert translate(RUN, "--buffer-size", 2) == [expected[0], "", "", *expected[1:3]]
+
+
+def test_a_terminal_is_answered_line_after_line(here, monkeypatch):
+    seen, answers = io.BytesIO(), []
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(seen))  # has what was flushed
+
+    def typed():
+        for line in ("Bob's dog.\n", "\n", "The cats.\n"):
+            yield line.encode()
+            answers.append(seen.getvalue().decode())
+
+    class Terminal:
+        buffer = typed()
+
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    assert cli.main(["translate", RUN]) == 0
+    assert [answer.count("\n") for answer in answers] == [1, 2, 3]
+    assert answers[1] == answers[0] + "\n" and len(answers[2]) > len(answers[1]) + 1
+
+
+def test_other_flags_are_fairseqs_and_come_last(here, translate):
+    """Each of these changes what is said, so that an ignored one is seen."""
+    for flags in (["--beam", 1], ["--decode-with", "aux:1"]):
+        assert translate(RUN, "test.en", *flags) != lines(here / RUN / "hypotheses.fr"), flags
+
+
+def test_before_its_evaluation_a_run_has_the_recipes_flags(here, translate, tmp_path, monkeypatch):
+    """And the best checkpoint, which updates so small leave as the mean is."""
+    copy = shutil.copytree(here / "mine", tmp_path / "mine") / RUN.split("/")[1]
+    monkeypatch.chdir(copy)
+    shutil.rmtree(copy / "average")
+    (copy / "generate.log").write_text("of somebody's own fairseq-generate\n")
+    assert translate(".", here / "test.en") == lines(here / RUN / "hypotheses.fr")
+
+
+def test_without_a_recipe_the_tokenizer_can_be_named(here, translate, tmp_path, monkeypatch):
+    """Lines that neither the truecaser nor the normalisation of punctuation changes."""
+    (tmp_path / "small.en").write_text("dog well-known cats.\ncats R&D 42 dog.\nwell-known dog.\n")
+    expected = translate(RUN, tmp_path / "small.en")
+    monkeypatch.chdir(shutil.copytree(here / "mine", tmp_path / "mine"))
+    shutil.rmtree("data/raw")
+    words = [RUN.split("/")[1], "../small.en"]
+    assert cli.main(["translate", *words]) == 1, "its score was of truecased text"
+    found = translate(*words, "--tokenizer", "moses-a")
+    assert [line[0].upper() + line[1:] for line in found] == expected and found != expected
+
+
+# what is done to a copy of the run → what the sentence has
+BROKEN = {
+    "no run": (lambda run: shutil.rmtree(run), ["transformer_ms_aux_unshared-s1: no such run"]),
+    "its recipe's folder": (
+        lambda run: ["mine"],
+        ["mine: has no checkpoint", "Its runs are mine/"],
+    ),
+    "no checkpoint": (
+        lambda run: [shutil.rmtree(run / name) for name in ("average", "checkpoints")],
+        ["has no checkpoint (average/checkpoint.pt"],
+    ),
+    "no text prepared": (
+        lambda run: shutil.rmtree(run.parent / "data/bin"),
+        ["where is its data?", "--data"],
+    ),
+    "no BPE codes": (
+        lambda run: shutil.rmtree(run.parent / "data/bpe"),
+        ["data/bin: its text is in pieces", "dc-nmt prepare"],
+    ),
+    "no truecaser": (
+        lambda run: (run.parent / "data/raw/truecase.en").unlink(),
+        ["raw/truecase.en: is missing", "dc-nmt prepare mine"],
+    ),
+    "no recipe": (
+        lambda run: (run.parent / "recipe.yaml").unlink(),
+        ["manifest.json: names a recipe that is not found from here", "'mine'"],
+    ),
+    "nothing says how it was tokenised": (
+        lambda run: [
+            (run.parent / "data/raw/manifest.json").unlink(),
+            shutil.rmtree(run / "score"),
+        ],
+        ["neither a recipe nor a score tells how its text was tokenised", "--tokenizer"],
+    ),
+    "no file": (lambda run: [RUN, "no.en"], ["no.en: cannot be read: No such file"]),
+    "not UTF-8": (lambda run: [RUN, "bad.en"], ["bad.en, line 2: byte 0xff is not valid UTF-8"]),
+    "input that is not UTF-8": (lambda run: [RUN], ["standard input, line 2: byte 0xff"]),
+    "too long": (lambda run: [RUN, "long.en"], ["line 2: has 3,301 pieces", "1,024 positions"]),
+    "two files": (lambda run: [RUN, "a", "b"], ["FILE: 'b' is one too many"]),
+    "a flag of its own": (lambda run: [RUN, "-", "--path", "x"], ["--path: this command sets it"]),
+    "a flag that would do nothing": (lambda run: [RUN, "--nbest", "3"], ["--nbest: ", "has not"]),
+    "no flag": (lambda run: [RUN, "--bem", "3"], ["--bem: ", "Did you mean --beam?"]),
+    "a value of another kind": (lambda run: [RUN, "--beam", "x"], ["--beam: invalid int", "'x'"]),
+    "a file behind the flags": (lambda run: [RUN, "--cpu", "test.en"], ["test.en: belongs to no"]),
+    "no such decoder": (lambda run: [RUN, "--decode-with", "aux:7"], ["--decode-with", "aux:1"]),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_refused_in_one_sentence(what, here, tmp_path, monkeypatch, capsys):
+    copy = shutil.copytree(here, tmp_path / "home")
+    (copy / "bad.en").write_bytes(b"good\n\xff\n")
+    (copy / "long.en").write_text(f"dog\n{'dog ' * 1100}\n")
+    monkeypatch.chdir(copy)
+    standard_input(monkeypatch, b"dog\n\xff\n")
+    change, pieces = BROKEN[what]
+    words = change(copy / RUN)
+    words = words if words and isinstance(words[0], str) else [RUN, "test.en"]
+    assert cli.main(["translate", *words]) == 1
+    output, errors = capsys.readouterr()
+    assert output == "" and errors.count("\n") == 1, errors
+    for piece in pieces:
+        assert piece in errors
