@@ -164,6 +164,18 @@ def test_autocast_is_finite(name):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
+def test_half_precision_is_finite(name):
+    """As --fp16 has it: no module may meet tensors of two types, or count beyond 65,504."""
+    net = model(name).half().train()
+    loss, _, _ = JointLossCriterion(task(), False, 0.1)(
+        net, sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))
+    )
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(torch.isfinite(p.grad).all() for p in net.parameters())
+
+
+@pytest.mark.parametrize("name", VARIANTS)
 def test_alignment_weights_on_request(name):
     net = model(name)
     inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))["net_input"]

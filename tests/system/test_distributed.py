@@ -1,20 +1,27 @@
-"""Two processes train as one does, with fairseq's old and its default exchange of gradients."""
+"""Two processes train as one does, with fairseq's old and its default exchange of gradients, and
+in half precision."""
 
 from __future__ import annotations
 
 import functools
 import itertools
+import math
 import multiprocessing
+import os
 
 import pytest
 import torch
 from commands import ROOT, real, run
+from fairseq.trainer import Trainer
 from helpers import few, sample, sentences, task
 from product import PAIRS, model, settings
 from systems import family, load, training
-from two_processes import free_port, train_on_two
+from test_recurrent_training import ADADELTA
+from test_recurrent_training import training as recurrent
+from two_processes import free_port, train_on_two, without_devices
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from dc_nmt_plugin.tasks import run_checks
 
 ARCHITECTURES = ["transformer_dc", "transformer_ms_aux_aif"]
 # without dropout and with plain gradient descent, only the order of additions differs
@@ -103,17 +110,64 @@ COMBINED = [
 ]
 
 
-@pytest.mark.parametrize("combination", few(COMBINED, COMBINED[0]), ids=" ".join)
-def test_combined_axes_train_on_two_processes(combination, corpus, tmp_path):
-    """With fairseq's defaults: a parameter without a gradient would end the second update."""
-    flags = ["--max-update", 3, "--disable-validation"]
+def combined(data, save, combination, *more):
+    """The command line of a combination's training."""
+    names = ["--arch", "transformer_standard", *family("transformer_ms_aux_aif")[2:]]
+    flags = []
     for name, value in settings(combination).items():
         flags += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
-    command = training(corpus, tmp_path, *family("transformer_ms_aux_aif")[2:], *flags)
-    command += ["--arch", "transformer_standard"]
+    return training(data, save, *names, *flags, *more)
+
+
+# the first one trains in half precision below, with the same flags
+@pytest.mark.parametrize("combination", few(COMBINED[1:], COMBINED[1]), ids=" ".join)
+def test_combined_axes_train_on_two_processes(combination, corpus, tmp_path):
+    """With fairseq's defaults: a parameter without a gradient would end the second update."""
+    command = combined(corpus, tmp_path, combination, "--max-update", 3, "--disable-validation")
     first, _ = train_on_two(tmp_path, "pytorch_ddp", *command)
     assert "training on 2 devices" in first.output
     assert load(tmp_path)["optimizer_history"][-1]["num_updates"] == 3
+
+
+def every_mechanism(data, save, *more):
+    """A kind of every axis."""
+    return combined(data, save, COMBINED[0], *more)
+
+
+def gru(data, save, *more):
+    return recurrent(data, save, "", *ADADELTA, "--log-interval", 1, *more)
+
+
+@pytest.mark.parametrize("command", [every_mechanism, gru])
+def test_half_precision_keeps_two_processes_the_same(command, corpus, tmp_path):
+    """--fp16 as on GPUs, but for two things: fairseq's flat float32 copy of the parameters can only
+    be on the current GPU, hence --fp16-no-flatten-grads; and on a CPU the plugin refuses --fp16.
+    """
+
+    def before():
+        without_devices()
+        run_checks._HALF_PRECISION = ()
+        stock = Trainer.train_step
+
+        def train_step(trainer, *args, **kwargs):
+            log = stock(trainer, *args, **kwargs)
+            parameters = [p.detach().clone() for p in trainer.model.parameters()]
+            torch.save(parameters, tmp_path / f"{os.environ['RANK']}.pt")
+            return log
+
+        Trainer.train_step = train_step
+
+    flags = ["--max-update", 3, "--disable-validation", "--update-freq", 2]
+    flags += ["--fp16", "--fp16-no-flatten-grads", "--fp16-init-scale", 4]
+    words = command(corpus, tmp_path, *flags)
+    first, _ = train_on_two(tmp_path, "pytorch_ddp", *words, before=before)
+    assert "training on 2 devices" in first.output
+    losses = first.logged("loss")
+    assert len(losses) == 3 and all(map(math.isfinite, losses)) and losses[-1] < losses[0]
+    assert first.logged("loss_scale") == [4.0] * 3, "an update was left out"
+    one, other = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
+    assert all(p.dtype == torch.float16 and torch.isfinite(p).all() for p in one)
+    assert all(torch.equal(left, right) for left, right in zip(one, other, strict=True))
 
 
 def test_every_pair_of_axis_values_trains_on_two_processes(tmp_path):

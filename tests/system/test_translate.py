@@ -15,7 +15,7 @@ import yaml
 from commands import ROOT
 
 from dc_nmt_plugin import cli, pipeline
-from dc_nmt_plugin.recipes import launch, training
+from dc_nmt_plugin.recipes import launch, text_plan, training
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -46,6 +46,7 @@ def home(tmp_path_factory):
         patch.chdir(here)
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr(launch, "visible_gpus", lambda: 0)
+        patch.setattr(text_plan, "usable_cpus", lambda: 1)
         for module in (pipeline, training):  # programs in forked copies of this process
             patch.setattr(module, "start", chaos.start)
         files = [[here / f"{split}.{code}" for code in ("en", "fr")] for split in sizes]

@@ -8,6 +8,7 @@ search for unused parameters) are tested here too.
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import fairseq.models.distributed_fairseq_model as distributed
@@ -27,8 +28,10 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def train_on_two(folder: Path, backend: str, *command: object) -> list[Result]:
-    """Results of two processes that train together."""
+def train_on_two(
+    folder: Path, backend: str, *command: object, before: Callable[[], None] = without_devices
+) -> list[Result]:
+    """Results of two processes that train together, each after a call of `before`."""
     port = str(free_port())
     flags = ["--ddp-backend", backend, "--distributed-backend", "gloo", "--distributed-no-spawn"]
     flags += ["--distributed-init-method", "env://", "--distributed-world-size", 2]
@@ -37,7 +40,7 @@ def train_on_two(folder: Path, backend: str, *command: object) -> list[Result]:
             folder,
             "train",
             *(*command, *flags, "--distributed-rank", rank),
-            before=without_devices,
+            before=before,
             environment={
                 "MASTER_ADDR": "127.0.0.1",
                 "MASTER_PORT": port,
