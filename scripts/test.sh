@@ -12,7 +12,8 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-setup=(--dev) pytest=(--dist loadfile) fast=no
+# files in their order: the short ones of tests/unit, last, fill up what the long ones leave
+setup=(--dev) pytest=(--dist loadfile --no-loadscope-reorder) fast=no
 while [ $# -gt 0 ]; do
   case $1 in
     --python)

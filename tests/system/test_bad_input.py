@@ -8,6 +8,7 @@ import shutil
 import pytest
 import torch
 from commands import ROOT, assert_explained, real, run
+from helpers import few
 from systems import family, generation, train, training
 
 ARCH = "transformer_dc"
@@ -64,6 +65,7 @@ def test_several_problems_are_told_at_once(corpus, tmp_path):
         assert piece in result.errors
 
 
+@pytest.mark.thorough
 def test_as_a_user_sees_it(corpus, tmp_path):
     flags = training(corpus, tmp_path / "save", *family(ARCH), "--dc-kernel-size", 0)
     result = real("fairseq-train", *flags, "--user-dir", "dc_nmt_plugin", folder=ROOT)
@@ -136,7 +138,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("write", BROKEN)
+@pytest.mark.parametrize("write", few(BROKEN, write_truncated, write_foreign_model, write_nothing))
 def test_broken_checkpoints(write, corpus, trained, tmp_path):
     """Neither translated with nor resumed from, nor replaced."""
     path = tmp_path / "checkpoint_last.pt"

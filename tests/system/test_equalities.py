@@ -129,7 +129,7 @@ KINDS = [
 ]
 
 
-LONG = few(KINDS, *KINDS[1:4], {"source_features": "m-00"})
+LONG = few(KINDS, *KINDS[2:4])
 
 
 @pytest.mark.parametrize("settings", LONG, ids=lambda each: " ".join(map("=".join, each.items())))

@@ -65,6 +65,7 @@ def test_stock_export_in_plain_fairseq(torch_generation, trained, corpus, tmp_pa
     assert len(set(found.values())) > 10  # not one sentence for everything
 
 
+@pytest.mark.thorough
 def test_stock_export_is_validated_by_plain_fairseq(trained, corpus, tmp_path):
     path, _ = trained
     export(["--input", str(path), "--output", str(tmp_path / "stock.pt"), "--stock"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from commands import run
+from helpers import few
 from systems import SPLITS, generation, training
 
 AXES = ["--encoder-self-attention", "dual_context", "--source-features", "m-00"]
@@ -15,10 +16,13 @@ DIAGNOSTICS = [
 
 @pytest.mark.parametrize(
     ("task", "criterion"),
-    [
-        ("transformer_ms_aux", "transformer_ms_aux"),
+    few(
+        [
+            ("transformer_ms_aux", "transformer_ms_aux"),
+            ("transformer_dc", "joint_label_smoothed_cross_entropy"),
+        ],
         ("transformer_dc", "joint_label_smoothed_cross_entropy"),
-    ],
+    ),
 )
 def test_one_validation_logs_everything_and_one_task_decodes_everything(
     task, criterion, corpus, tmp_path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import yaml
-from commands import ROOT, real, run
+from commands import ROOT, run
 from helpers import few
 from systems import SOURCE, TARGET
 from systems import load as load_checkpoint
@@ -19,7 +19,7 @@ from dc_nmt_plugin.recipes.run_plan import plan_training
 TASKS = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
 
 
-@pytest.mark.parametrize("task", few(TASKS, "multi30k_en_de", "un_en_zh", "wmt14_en_de"))
+@pytest.mark.parametrize("task", few(TASKS, "multi30k_en_de", "wmt14_en_de"))
 def test_the_files_are_those_that_the_command_writes(task):
     """After a change to a recipe: ``dc-nmt recipe config TASK --to examples/TASK/config``."""
     recipe, folder = load(str(recipes_folder() / task)), ROOT / "examples" / task / "config"
@@ -78,7 +78,7 @@ def test_both_ways_reach_the_same_parameters(task, arch, corpus, tmp_path):
     if "--warmup-updates" in flags:
         flags += ["--warmup-updates", "1"]
         words += ["lr_scheduler.warmup_updates=1"]
-    real("fairseq-hydra-train", *words, folder=tmp_path).good()
+    run(tmp_path, "hydra_train", *words, f"hydra.run.dir={tmp_path}").good()
     run(tmp_path, "train", corpus, *flags, "--save-dir", tmp_path / "flags").good()
     ours, theirs = (load_checkpoint(tmp_path / way) for way in ("hydra", "flags"))
     assert ours["optimizer_history"][-1]["num_updates"] == 3

@@ -141,6 +141,7 @@ def test_a_killed_training_resumed_is_the_unbroken_one(mode, data, tmp_path):
     assert_same_training(load(broken), load(unbroken))
 
 
+@pytest.mark.thorough
 def test_as_a_user_starts_it(data, trained, tmp_path):
     save, _ = trained(ARCH, "sentences")
     checkpoint = save / "checkpoint_last.pt"

@@ -33,10 +33,10 @@ def bleu(result):
     return float(re.search(r"BLEU4? = ([\d.]+)", result.good().output)[1])
 
 
-BOTH = ("transformer_ms_aux_aif", 2, ["main", "aux:1"])
+LEARNERS = [("transformer_dc", 1, [None]), ("transformer_ms_aux_aif", 2, ["main", "aux:1"])]
 
 
-@pytest.mark.parametrize("arch, layers, decoders", few([("transformer_dc", 1, [None]), BOTH], BOTH))
+@pytest.mark.parametrize("arch, layers, decoders", few(LEARNERS, LEARNERS[0]))
 def test_learns_to_translate(arch, layers, decoders, language, tmp_path):
     flags = [*size(layers), "--max-tokens", 600, "--max-update", UPDATES, "--lr", 0.004]
     flags += ["--lr-scheduler", "polynomial_decay", "--total-num-update", UPDATES]

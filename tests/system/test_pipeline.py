@@ -56,7 +56,10 @@ def test_train_resume_validate_generate_interactive_from_pretrained(arch, corpus
     assert loaded.translate(lines[:7], beam=5, max_len_b=12) == [hypotheses[i][1] for i in range(7)]
 
 
-@pytest.mark.parametrize("arch", [arch for arch in FAMILIES if arch not in WHOLE])
+OTHERS = [arch for arch in FAMILIES if arch not in WHOLE]
+
+
+@pytest.mark.parametrize("arch", few(OTHERS, "transformer_mlmha", "transformer_ms_aux_aif"))
 def test_other_architectures_train_and_generate(arch, corpus, trained, tmp_path):
     checkpoint = trained(arch) / "checkpoint_best.pt"
     generated = run(tmp_path, "generate", *generation(corpus, checkpoint, arch)).good()

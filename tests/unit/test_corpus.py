@@ -77,6 +77,7 @@ def test_phrases_are_translations_of_each_other():
     assert hits > 100
 
 
+@pytest.mark.thorough
 def test_the_default_size_is_reachable_and_disjoint():
     corpus = make_corpus("en", "fr", pairs=21_000, seed=1)
     assert [len(split) for split in corpus.splits().values()] == [20_000, 500, 500]

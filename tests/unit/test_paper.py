@@ -171,6 +171,7 @@ def test_slurm_gets_a_job_file_a_job_with_dependencies(slurm, monkeypatch):
     assert "#SBATCH --gpus-per-node=8\n" in trained  # as the paper's eight
 
 
+@pytest.mark.thorough
 def test_submitit_s_local_executor_does_the_plan(tmp_path):
     out = tmp_path / "tables.md"
     job = Job("analysis", ("recipe", "published", "wmt13_es_en"), output=out)
