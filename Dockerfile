@@ -2,14 +2,15 @@
 #
 #   docker build -t dc-nmt .                                                   # CPU
 #   docker build -t dc-nmt --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cu130 .
-#   docker run --rm -it -v "$PWD/runs:/work/runs" [--gpus all --shm-size 8g] dc-nmt dc-nmt doctor
+#   docker run --rm -it -v "$PWD/runs:/work/runs" dc-nmt dc-nmt doctor
+#
+# With GPUs: docker run --gpus all --shm-size 8g …; on more than one CPU core: -e OMP_NUM_THREADS=8, or
+# dc-nmt run --threads 8.
 FROM python:3.12-slim
 
-ARG TORCH=2.11.0
+# the version that the tests ran with (requirements/torch.txt); another one where an index has not got it
+ARG TORCH=2.13.0
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-
-# git: dc-nmt notes the version of a checkout in its runs
-RUN apt-get update && apt-get install -y --no-install-recommends git && rm -rf /var/lib/apt/lists/*
 RUN pip install --no-cache-dir "torch==$TORCH" --index-url "$TORCH_INDEX"
 
 # what changes seldom comes first; on Python 3.12 fairseq is ready-made, nothing is compiled
@@ -18,8 +19,11 @@ COPY requirements requirements
 RUN pip install --no-cache-dir -r requirements/build.txt -r requirements/run.txt -c requirements/constraints.txt \
     && pip install --no-cache-dir --no-deps --no-build-isolation -r requirements/fairseq.txt
 COPY . .
-RUN pip install --no-cache-dir --no-deps --no-build-isolation . && pip check && dc-nmt doctor
+RUN pip install --no-cache-dir --no-deps --no-build-isolation .
 
+# a container may be granted fewer cores than torch sees
 ENV OMP_NUM_THREADS=1
+# not beside the sources, where the plugin would be found twice
 WORKDIR /work
+RUN pip check && dc-nmt doctor
 CMD ["bash"]
