@@ -154,12 +154,12 @@ class Dependency(Analysis):
         grid = figure.add_gridspec(1 + len(results), 2, height_ratios=[1.4] + [1.0] * len(results))
         by_model, by_layer = (figure.add_subplot(grid[0, i]) for i in range(2))
         grouped_bars(by_model, list(results), {"": [found["output"] for found in results.values()]})
-        finish_axes(by_model, "model", "mean dependency D_Y, nats")
+        finish_axes(by_model, "model", "mean dependency $D_Y$, nats")
         for (label, found), style in zip(results.items(), styles(), strict=False):
             rows = found["layers"]
             numbers = [row["layer"] for row in rows]
             by_layer.plot(numbers, [row["mean"] for row in rows], label=label, **style)
-        finish_axes(by_layer, "decoder layer", "mean dependency D^l, nats", integers=True)
+        finish_axes(by_layer, "decoder layer", "mean dependency $D^l$, nats", integers=True)
         by_layer.legend()
         for row, (label, found) in enumerate(results.items(), start=1):
             axes = figure.add_subplot(grid[row, :])
@@ -167,7 +167,7 @@ class Dependency(Analysis):
             grouped_bars(axes, shown["pieces"], {"": shown["dependency"]})
             axes.set_title(f"{label}: {shown['source']}", fontsize=9)
             axes.tick_params(axis="x", labelrotation=45)
-            finish_axes(axes, "piece of the translation", "D_{y_t}, nats")
+            finish_axes(axes, "piece of the translation", "$D_{y_t}$, nats")
 
 
 @contextmanager
