@@ -110,6 +110,7 @@ class Routing(Analysis):
             axes.legend(fontsize=8)
         finish_axes(zeros, "layer", f"share of weights below {self.args.zero:g}")
         zeros.set_ylim(0, 1)
+        norms.set_ylim(0, norms.get_ylim()[1] * 1.25)  # room for the legend
         finish_axes(norms, "layer", "mean norm of the added logits")
 
 
