@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from sacrebleu.significance import estimate_ci
 
 from .metrics import METRICS, Metric
 from .significance import RESAMPLES, Comparison
@@ -67,7 +68,7 @@ def pooled_bootstrap(
             found = [tested._compute_score_from_stats(table[row].sum(0)).score for row in rows]
             resampled.append(found)
         score, means = statistics.fmean(scores), np.mean(resampled, axis=0)
-        comparison = Comparison(name, score, _interval(means), deviation=_deviation(scores))
+        difference = p_value = None
         if baseline is None:
             baseline = score, means
         else:
@@ -75,18 +76,7 @@ def pooled_bootstrap(
             gaps = np.abs(means - baseline[1])
             above = int(np.sum(gaps - gaps.mean() > abs(difference)))
             p_value = 1.0 if difference == 0 else (above + 1) / (RESAMPLES + 1)
-            comparison = Comparison(
-                name, score, comparison.interval, difference, p_value, comparison.deviation
-            )
-        comparisons.append(comparison)
+        interval = float(estimate_ci(means)[1])
+        deviation = statistics.stdev(scores) if len(scores) > 1 else None
+        comparisons.append(Comparison(name, score, interval, difference, p_value, deviation))
     return comparisons
-
-
-def _interval(means: np.ndarray) -> float:
-    """Half the width of the middle 95%."""
-    ordered, cut = np.sort(means), len(means) // 40
-    return float(ordered[len(means) - cut - 1] - ordered[cut]) / 2
-
-
-def _deviation(scores: Sequence[float]) -> float | None:
-    return statistics.stdev(scores) if len(scores) > 1 else None
