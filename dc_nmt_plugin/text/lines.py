@@ -67,9 +67,7 @@ def decoded(lines: Iterable[bytes], name: object) -> Iterator[str]:
         try:
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise UserError(
-                f"{name}, line {number}: byte 0x{raw[error.start]:02x} is not valid UTF-8"
-            ) from error
+            raise _not_utf8(name, number, error) from error
         yield mended(text.removesuffix("\n").removesuffix("\r"))
 
 
@@ -110,9 +108,12 @@ def _decoded(path: str | os.PathLike[str]) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise UserError(
-            f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not valid UTF-8"
-        ) from error
+        raise _not_utf8(path, line, error) from error
+
+
+def _not_utf8(name: object, line: int, error: UnicodeDecodeError) -> UserError:
+    byte = error.object[error.start]
+    return UserError(f"{name}, line {line}: byte 0x{byte:02x} is not valid UTF-8")
 
 
 def mend_file(path: str | os.PathLike[str]) -> int:
