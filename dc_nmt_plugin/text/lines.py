@@ -107,7 +107,7 @@ def _decoded(path: str | os.PathLike[str]) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
+        line = error.object.count(b"\n", 0, error.start) + 1  # a byte order mark is not in it
         raise _not_utf8(path, line, error) from error
 
 
