@@ -1,9 +1,9 @@
-"""Every combination of the axes on tiny models, and a small set that covers all pairs."""
+"""Every combination of the axes on tiny models, and small sets that cover all values and pairs."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from helpers import build
@@ -36,16 +36,24 @@ def pairs_of(combinations: Iterable[Combination]) -> set[tuple[tuple[int, str], 
     }
 
 
-def covering_pairs(product: Sequence[Combination]) -> list[Combination]:
-    """Few combinations in which each pair of values of two axes occurs: the greedy choice."""
-    missing, chosen = pairs_of(product), []
+def values_of(combinations: Iterable[Combination]) -> set[tuple[int, str]]:
+    """Every value, with its axis, of the combinations."""
+    return {value for combination in combinations for value in enumerate(combination)}
+
+
+def covering(
+    parts_of: Callable[[Iterable[Combination]], set[Any]], product: Sequence[Combination]
+) -> list[Combination]:
+    """Few combinations in which all parts of the product occur: the greedy choice."""
+    missing, chosen = parts_of(product), []
     while missing:
-        chosen.append(max(product, key=lambda candidate: len(pairs_of([candidate]) & missing)))
-        missing -= pairs_of(chosen[-1:])
+        chosen.append(max(product, key=lambda candidate: len(parts_of([candidate]) & missing)))
+        missing -= parts_of(chosen[-1:])
     return chosen
 
 
-PAIRS = covering_pairs(PRODUCT)
+PAIRS = covering(pairs_of, PRODUCT)
+VALUES = covering(values_of, PRODUCT)
 
 SMALL: dict[str, Any] = {
     f"{side}_{name}": value

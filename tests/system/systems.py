@@ -25,6 +25,10 @@ FAMILIES = {
     "transformer_mlmha": ("transformer_mlmha", "transformer_mlmha"),
     "transformer_ms_aux_aif": ("transformer_ms_aux", "transformer_ms_aux"),
 }
+RECURRENT = "gru_selfattn_residual"
+RECURRENT_NAMES = ["--task", RECURRENT, "--criterion", RECURRENT]
+# the recurrent model's published ones, at a rate at which a few updates change something
+ADADELTA = ["--optimizer", "adadelta", "--adadelta-eps", 1e-6, "--adadelta-rho", 0.95, "--lr", 1]
 SMALL = ["--encoder-layers", 2, "--decoder-layers", 1, "--dropout", 0.1]
 for _side in ("encoder", "decoder"):
     SMALL += [f"--{_side}-embed-dim", 8, f"--{_side}-ffn-embed-dim", 12]
@@ -91,6 +95,21 @@ def generation(data: Path, checkpoint: object, arch: str, *changes: object) -> l
         *(data, "--path", checkpoint, "--task", task, "--cpu", "--num-workers", 0),
         *("--source-lang", SOURCE, "--target-lang", TARGET, "--max-len-b", 12, *changes),
     ]
+
+
+def recurrent_training(data: Path, save: Path, variant: str = "", *changes: object) -> list[object]:
+    """The command line of a tiny training of the recurrent model, or of a variant of it."""
+    arch = f"{RECURRENT}_{variant}" if variant else RECURRENT
+    return [
+        *(data, "--save-dir", save, "--arch", arch, *RECURRENT_NAMES, "--label-smoothing", 0.1),
+        *("--embed-dim", 8, "--hidden-dim", 10, "--cpu", "--seed", 5, "--num-workers", 0),
+        *("--max-tokens", 80, "--log-format", "json", *changes),
+    ]
+
+
+def recurrent_generation(data: Path, checkpoint: object, *changes: object) -> list[object]:
+    """As :func:`generation`."""
+    return generation(data, checkpoint, "transformer_standard", "--task", RECURRENT, *changes)
 
 
 def load(save: Path) -> dict[str, Any]:

@@ -14,10 +14,8 @@ import torch
 from commands import ROOT, real, run
 from fairseq.trainer import Trainer
 from helpers import few, sample, sentences, task
-from product import PAIRS, model, settings
-from systems import family, load, training
-from test_recurrent_training import ADADELTA
-from test_recurrent_training import training as recurrent
+from product import PAIRS, VALUES, model, settings
+from systems import ADADELTA, family, load, recurrent_training, training
 from two_processes import free_port, train_on_two, without_devices
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
@@ -136,7 +134,7 @@ def every_mechanism(data, save, *more):
 
 
 def gru(data, save, *more):
-    return recurrent(data, save, "", *ADADELTA, "--log-interval", 1, *more)
+    return recurrent_training(data, save, "", *ADADELTA, "--log-interval", 1, *more)
 
 
 @pytest.mark.parametrize("command", [every_mechanism, gru])
@@ -171,8 +169,11 @@ def test_half_precision_keeps_two_processes_the_same(command, corpus, tmp_path):
     assert all(torch.equal(left, right) for left, right in zip(one, other, strict=True))
 
 
-def test_every_pair_of_axis_values_trains_on_two_processes(tmp_path):
-    """The 36 models that cover all pairs, one after the other in the same two processes.
+@pytest.mark.parametrize(
+    "models", few([VALUES, PAIRS], VALUES), ids=lambda models: f"{len(models)} models"
+)
+def test_every_axis_value_trains_on_two_processes(models, tmp_path):
+    """The models that cover all values, or all pairs, one after the other in two processes.
 
     tests/model/test_product.py sees on all 324 that every parameter gets a gradient, which is
     what distributed training needs of a model.
@@ -180,7 +181,8 @@ def test_every_pair_of_axis_values_trains_on_two_processes(tmp_path):
     context = multiprocessing.get_context("fork")
     address = f"file://{tmp_path}/meet"
     processes = [
-        context.Process(target=train_the_pairs, args=(rank, address, tmp_path)) for rank in range(2)
+        context.Process(target=train_each, args=(models, rank, address, tmp_path))
+        for rank in range(2)
     ]
     for process in processes:
         process.start()
@@ -191,7 +193,7 @@ def test_every_pair_of_axis_values_trains_on_two_processes(tmp_path):
     assert said == ["good", "good"], said
 
 
-def train_the_pairs(rank, address, folder):
+def train_each(models, rank, address, folder):
     """Three updates of every model; writes what went wrong into the file named like the rank."""
     torch.set_num_threads(1)
     said = folder / str(rank)
@@ -203,7 +205,7 @@ def train_the_pairs(rank, address, folder):
         sample(sentences([5, 3], seed=seed), sentences([4, 2], seed=seed)) for seed in (1, 2)
     ]
     try:
-        for combination in PAIRS:
+        for combination in models:
             said.write_text(f"stopped at {combination}")
             net = model(combination, dropout=0.0).train()
             wrapped = torch.nn.parallel.DistributedDataParallel(Both(net, criterion))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from helpers import few
-from systems import family, load, training
-from test_distributed import train_on_two
-from test_recurrent_training import ADADELTA
-from test_recurrent_training import training as recurrent
+from systems import ADADELTA, family, load, recurrent_training, training
+from two_processes import train_on_two
 
 LENGTH = ["--max-update", 4, "--disable-validation"]
 
@@ -20,8 +18,10 @@ def transformer(data, save, *changes):
 
 
 COMMANDS = {
-    "GRU": lambda data, save, *more: recurrent(data, save, "", *ADADELTA, *more),
-    "GRU, memory": lambda data, save, *more: recurrent(data, save, "memory", *ADADELTA, *more),
+    "GRU": lambda data, save, *more: recurrent_training(data, save, "", *ADADELTA, *more),
+    "GRU, memory": lambda data, save, *more: recurrent_training(
+        data, save, "memory", *ADADELTA, *more
+    ),
     "Transformer, unshared": transformer,
     "auxiliary decoders": lambda data, save, *more: transformer(
         data, save, "--aux-layers", "1", *more
@@ -29,7 +29,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("command", few(COMMANDS, "auxiliary decoders"))
+@pytest.mark.parametrize("command", few(COMMANDS, "GRU"))
 def test_the_search_for_unused_parameters_changes_nothing(command, corpus, tmp_path):
     models = []
     for name, flags in (("plain", []), ("search", ["--find-unused-parameters"])):

@@ -11,35 +11,31 @@ from commands import run
 from fairseq import checkpoint_utils
 from helpers import few
 from interruption import assert_same_training, kill_before_update, updates
-from systems import SOURCE, SPLITS, TARGET, generation, load, task, write_text
+from systems import (
+    ADADELTA,
+    RECURRENT,
+    RECURRENT_NAMES,
+    SOURCE,
+    SPLITS,
+    TARGET,
+    load,
+    recurrent_generation,
+    recurrent_training,
+    task,
+    write_text,
+)
 from two_processes import train_on_two
-
-ARCH = "gru_selfattn_residual"
-NAMES = ["--task", ARCH, "--criterion", ARCH]
-# the published ones, at a rate at which a few updates change something
-ADADELTA = ["--optimizer", "adadelta", "--adadelta-eps", 1e-6, "--adadelta-rho", 0.95, "--lr", 1]
-
-
-def training(data, save, variant="", *changes):
-    arch = f"{ARCH}_{variant}" if variant else ARCH
-    return [
-        *(data, "--save-dir", save, "--arch", arch, *NAMES, "--label-smoothing", 0.1),
-        *("--embed-dim", 8, "--hidden-dim", 10, "--cpu", "--seed", 5, "--num-workers", 0),
-        *("--max-tokens", 80, "--log-format", "json", *changes),
-    ]
-
-
-def decoding(data, path, *changes):
-    return generation(data, path, "transformer_standard", "--task", ARCH, *changes)
 
 
 def test_published_training_resume_validate_generate_interactive(corpus, tmp_path):
     save, last = tmp_path / "save", tmp_path / "save" / "checkpoint_last.pt"
-    begun = run(tmp_path, "train", *training(corpus, save, "", *ADADELTA, "--max-epoch", 1)).good()
+    begun = run(
+        tmp_path, "train", *recurrent_training(corpus, save, "", *ADADELTA, "--max-epoch", 1)
+    ).good()
     settings = vars(load(save)["cfg"]["model"])
     assert (settings["dropout"], settings["dropout_after"]) == (0.5, "all")
     resumed = run(
-        tmp_path, "train", *training(corpus, save, "", *ADADELTA, "--max-epoch", 2)
+        tmp_path, "train", *recurrent_training(corpus, save, "", *ADADELTA, "--max-epoch", 2)
     ).good()
     assert "Loaded checkpoint" in resumed.output
     assert load(save)["extra_state"]["train_iterator"]["epoch"] == 3
@@ -48,15 +44,25 @@ def test_published_training_resume_validate_generate_interactive(corpus, tmp_pat
     for name in ("entropy", "last"):
         assert resumed.logged(f"valid_previous_{name}")
 
-    flags = [corpus, "--path", last, *NAMES, "--label-smoothing", 0.1, "--max-tokens", 80, "--cpu"]
+    flags = [
+        corpus,
+        "--path",
+        last,
+        *RECURRENT_NAMES,
+        "--label-smoothing",
+        0.1,
+        "--max-tokens",
+        80,
+        "--cpu",
+    ]
     validated = run(tmp_path, "validate", *flags, "--log-format", "json").good()
     expected = resumed.logged("valid_loss")[-1]
     assert validated.logged("valid_loss")[-1] == pytest.approx(expected, abs=2e-3)
 
-    generated = run(tmp_path, "generate", *decoding(corpus, last)).good().hypotheses()
+    generated = run(tmp_path, "generate", *recurrent_generation(corpus, last)).good().hypotheses()
     assert sorted(generated) == list(range(SPLITS["test"]))
     source = corpus.parent / "text" / f"test.{SOURCE}"
-    flags = decoding(corpus, last, "--input", source, "--buffer-size", 7)
+    flags = recurrent_generation(corpus, last, "--input", source, "--buffer-size", 7)
     typed = run(tmp_path, "interactive", *flags).good().hypotheses()
     assert [text for _, text in typed.values()] == [generated[i][1] for i in range(len(generated))]
 
@@ -64,8 +70,8 @@ def test_published_training_resume_validate_generate_interactive(corpus, tmp_pat
 def test_a_killed_training_resumed_is_the_unbroken_one(corpus, tmp_path):
     unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
     length = [*ADADELTA, "--max-epoch", 3, "--save-interval-updates", 2, "--disable-validation"]
-    run(tmp_path, "train", *training(corpus, unbroken, "", *length)).good()
-    command = training(corpus, broken, "", *length)
+    run(tmp_path, "train", *recurrent_training(corpus, unbroken, "", *length)).good()
+    command = recurrent_training(corpus, broken, "", *length)
     last = updates(unbroken)
     assert run(tmp_path, "train", *command, before=lambda: kill_before_update(last)).code < 0
     resumed = run(tmp_path, "train", *command).good()
@@ -80,11 +86,13 @@ def test_an_ensemble_of_two_readouts_averages_their_probabilities(corpus, tmp_pa
         save = tmp_path / f"save-{variant}"
         flags = ["--max-epoch", 4, "--dropout", 0, "--disable-validation", "--optimizer", "adam"]
         flags += ["--lr", 0.02, "--seed", seed]
-        run(save, "train", *training(corpus, save, variant, *flags)).good()
+        run(save, "train", *recurrent_training(corpus, save, variant, *flags)).good()
         paths.append(str(save / "checkpoint_last.pt"))
-    flags = decoding(corpus, ":".join(paths), "--gen-subset", "test1", "--beam", 3, "--nbest", 3)
+    flags = recurrent_generation(
+        corpus, ":".join(paths), "--gen-subset", "test1", "--beam", 3, "--nbest", 3
+    )
     generated = run(tmp_path, "generate", *flags).good()
-    made = task(ARCH, corpus)
+    made = task(RECURRENT, corpus)
     models, _ = checkpoint_utils.load_model_ensemble(paths, task=made)
     made.load_dataset("test1")
     words, eos = made.target_dictionary, made.target_dictionary.eos()
@@ -131,7 +139,7 @@ def alone(ragged, tmp_path_factory):
     @functools.cache
     def of(variant):
         save = tmp_path_factory.mktemp("alone")
-        command = training(ragged, save, variant, *EXACT, "--update-freq", 2)
+        command = recurrent_training(ragged, save, variant, *EXACT, "--update-freq", 2)
         run(save, "train", *command).good()
         return load(save)
 
@@ -154,7 +162,9 @@ EXCHANGES = few(
 @pytest.mark.parametrize(("variant", "backend"), EXCHANGES)
 def test_two_processes_train_as_one(variant, backend, ragged, alone, tmp_path):
     """fairseq's default backend waits for the gradient of every parameter, batch for batch."""
-    first, _ = train_on_two(tmp_path, backend, *training(ragged, tmp_path, variant, *EXACT))
+    first, _ = train_on_two(
+        tmp_path, backend, *recurrent_training(ragged, tmp_path, variant, *EXACT)
+    )
     assert "training on 2 devices" in first.output
     expected, state = alone(variant), load(tmp_path)
     assert state["optimizer_history"][-1]["num_updates"] == 3

@@ -6,7 +6,7 @@ import json
 import shlex
 
 import pytest
-from test_results import OLD, REFERENCE
+from first_results import OLD, REFERENCE
 
 from dc_nmt_plugin.commands import compare as compare_command
 from dc_nmt_plugin.commands import results as results_command

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from first_results import OLD, REFERENCE
 
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.commands.results import BEGIN, END, readme_block
@@ -15,16 +16,7 @@ from dc_nmt_plugin.evaluation.results import read_result
 from dc_nmt_plugin.evaluation.run_table import RunTable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-REFERENCE = ["Ein Haus steht am Fluss.", "Die Katze schläft.", "Wir gehen heute nach Hause."]
 OTHER = ["Ein Haus steht am Bach.", "Die Katze schläft.", "Wir gehen nach Hause."]
-
-OLD = {
-    "name": "model", "source_lang": "en", "target_lang": "de", "sentences": 3, "bleu": 1.0,
-    "bleu_lc": 2.0, "chrf": 3.0, "bleu_signature": "b", "bleu_lc_signature": "lc",
-    "chrf_signature": "c", "parameters": 1_000_000, "updates": 2000,
-    "train_tokens_per_second": 1000.0, "train_seconds": 5.0, "decode_sentences_per_second": 50.0,
-    "hypotheses": "h.de", "reference": "ref.de", "source": None,
-}  # fmt: skip
 
 
 def finished(task, name, lines=REFERENCE, arch="transformer_dc", score="score", **values):
