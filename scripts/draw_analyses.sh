@@ -14,9 +14,9 @@ runs=$1 suffix=${2:-}
 use_environment
 figures=$ROOT/docs/figures
 
-# draw NAME ANALYSIS "ARCH…" OPTIONS…: one figure of one analysis, unless a run is missing.
+# draw NAME "COMMAND" "ARCH…" OPTIONS…: one figure of dc-nmt COMMAND, unless a run is missing.
 draw() {
-  local name=$1 analysis=$2 arch folders=()
+  local name=$1 arch folders=()
   case " ${FIGURES:-$name} " in *" $name "*) ;; *) return 0 ;; esac
   for arch in $3; do
     [ -d "$runs/$arch$suffix" ] || {
@@ -27,20 +27,27 @@ draw() {
   done
   say "$name"
   # shellcheck disable=SC2086
-  dc-nmt analyze "$analysis" "${folders[@]}" --names $3 --plot "$figures/$name.svg" "${@:4}"
+  dc-nmt $2 "${folders[@]}" --names $3 --plot "$figures/$name.svg" "${@:4}"
 }
 
 both="transformer_standard transformer_dc"
 search=(--beam 5 --max-len-a 2 --max-len-b 20)
-draw attention attention "$both" --sentences 200
-draw divergence divergence transformer_dc
-draw curves curves "$both"
-draw lengths lengths "$both" --groups 5 "${search[@]}"
-draw gates gates transformer_ctxaware
-draw parts-of-speech parts-of-speech transformer_ctxaware
-draw routing routing transformer_cross_agg
-draw source-layers source-layers transformer_mlmha "${search[@]}"
-draw dependency dependency transformer_ms_aux_aif
-draw previous-words previous-words gru_selfattn_residual --longest 10
-draw words-matrix matrix gru_selfattn_residual --of decoder.words
-draw trees trees gru_selfattn_residual
+draw attention "analyze attention" "$both" --sentences 200
+draw divergence "analyze divergence" transformer_dc
+draw curves "analyze curves" "$both"
+draw lengths "analyze lengths" "$both" --groups 5 "${search[@]}"
+draw gates "analyze gates" transformer_ctxaware
+draw parts-of-speech "analyze parts-of-speech" transformer_ctxaware
+draw routing "analyze routing" transformer_cross_agg
+draw source-layers "analyze source-layers" transformer_mlmha "${search[@]}"
+draw dependency "analyze dependency" transformer_ms_aux_aif
+draw previous-words "analyze previous-words" gru_selfattn_residual --longest 10
+draw words-matrix "analyze matrix" gru_selfattn_residual --of decoder.words
+draw trees "analyze trees" gru_selfattn_residual
+
+# what the encoders know: tasks made of the training text, 4,000 training sentences each
+text=$runs/data/raw/tokenised/train.en
+if [ -f "$text" ]; then
+  every="$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif"
+  draw probing probe "$every" --from-text "$text" --limit 4000 --setting thesis
+fi

@@ -2,3 +2,5 @@
 
 STOCK = "stock"  # the baseline: fairseq's transformer of the same size
 MODES = ("train", "decode")
+# what `dc-nmt bench --scaling` can make grow; each is explained in scaling.py
+GROWING = ("length", "layers", "source-layers", "decoders", "beam", "vocabulary")

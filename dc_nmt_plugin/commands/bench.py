@@ -14,6 +14,7 @@ from ..bench import MODES, STOCK
 from ..errors import UserError, architecture_problem
 from ..table import format_table
 from .bench_inside import look_inside
+from .bench_scaling import add_scaling, check_scaling, show_scaling
 from .parser import Parser
 
 
@@ -30,6 +31,9 @@ def main(argv: Sequence[str]) -> int:
 
     torch.set_num_threads(args.threads)
     setting = Setting(args.device, args.precision, args.beam, args.length)
+    if args.scaling:
+        show_scaling(args, setting)
+        return 0
     if args.data:
         task, samples = corpus_batches(
             args.data, subset=args.subset, max_tokens=args.max_tokens, batches=args.rounds
@@ -89,7 +93,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         "an architecture (default: stock)",
     )
     parser.add_argument("--mode", nargs="+", choices=list(MODES), default=list(MODES))
-    parser.add_argument("--rounds", type=int, default=15, help="timed rounds (default: 15)")
+    parser.add_argument(
+        "--rounds", type=int, default=None, help="timed rounds (default: 15; --scaling: 3 a value)"
+    )
     parser.add_argument("--device", choices=["cpu", "cuda"], default=None)
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
     parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
@@ -116,6 +122,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         help="print what the time of one batch goes to, beside the time that its matrix products "
         "alone take",
     )
+    add_scaling(parser, inside)
     parser.add_argument("--no-memory", action="store_true", help="leave peak memory out")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args, words = parser.parse_known_args(list(argv))
@@ -134,6 +141,7 @@ def _check(args: argparse.Namespace) -> None:
     from ..bench.subjects import stock_settings
     from ..models.presets import architectures
 
+    args.rounds = args.rounds if args.rounds is not None else 3 if args.scaling else 15
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
     if args.against.split()[0] not in architectures():
         problem = architecture_problem(args.against, [STOCK, *architectures()], "--against")
@@ -147,6 +155,7 @@ def _check(args: argparse.Namespace) -> None:
             problems.append(f"--{name.replace('_', '-')}: {value} is not at least 1.")
     if args.device == "cuda" and not torch.cuda.is_available():
         problems.append("--device cuda: torch sees no GPU here; choose cpu.")
+    problems += check_scaling(args)
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:

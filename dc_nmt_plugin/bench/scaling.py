@@ -1,0 +1,183 @@
+"""How time and memory grow with the text and with the model."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from ..models.options import defaults
+from ..models.presets import MODELS
+from . import MODES as BOTH
+from . import STOCK
+from .comparison import STEPS
+from .data import random_batches, to_device
+from .measure import interleave, peak_memory
+from .subjects import Setting, subject
+
+Flags = Callable[[int, int], str]  # (value, greatest value) → flags of the model
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Something that grows.
+
+    Attributes:
+        label: its name in tables and figures
+        values: what is tried by default, rising
+        modes: where it matters
+        flags: of the model
+    """
+
+    label: str
+    values: tuple[int, ...]
+    modes: tuple[str, ...] = BOTH
+    flags: Flags = lambda value, greatest: ""
+
+
+def _auxiliary(count: int, greatest: int) -> str:
+    """Auxiliary decoders on the lowest encoder layers, of an encoder that has as many and one."""
+    layers = ",".join(str(layer) for layer in range(1, count + 1))
+    return f"--encoder-layers {greatest + 1} --aux-layers '{layers}'"
+
+
+AXES = {
+    "length": Axis("tokens a sentence", (10, 30, 100, 300, 1000)),
+    "layers": Axis(
+        "layers of encoder and decoder",
+        (1, 2, 4, 8, 16),
+        flags=lambda value, _: f"--encoder-layers {value} --decoder-layers {value}",
+    ),
+    "source-layers": Axis(
+        "encoder layers that the decoder attends to",
+        (2, 4, 8),
+        flags=lambda value, greatest: f"--encoder-layers {greatest} --source-layers {value}",
+    ),
+    "decoders": Axis("auxiliary decoders", (1, 2, 3, 4), flags=_auxiliary),
+    "beam": Axis("hypotheses a sentence", (1, 2, 4, 8, 16), modes=("decode",)),
+    "vocabulary": Axis("types", (1000, 4000, 16000, 64000)),
+}
+"""Name → what grows; all else stays as ``dc-nmt bench`` has it."""
+
+
+def scale(
+    axis: str,
+    values: Sequence[int],
+    archs: Sequence[str],
+    against: str,
+    *,
+    modes: Sequence[str],
+    setting: Setting,
+    vocabulary: int,
+    max_tokens: int,
+    rounds: int,
+    clock: Callable[[], float],
+    with_memory: bool,
+    progress: Callable[[str, int, int], None],
+) -> list[dict[str, Any]]:
+    """Time and memory at every value, the subjects interleaved.
+
+    Args:
+        axis: a key of :data:`AXES`
+        values: what it grows through, rising
+        archs: architectures, with flags behind their names
+        against: the baseline
+        modes: of training and decoding; those where the axis does not matter are left out
+        setting: device, precision, beam, and the length of sentences and hypotheses
+        vocabulary: types
+        max_tokens: of a batch; for ``length`` of a batch of the longest sentences, and the shorter
+            ones come as many at a time
+        rounds: timed rounds at each value
+        clock: seconds
+        with_memory: measure peak memory too
+        progress: called with the mode, a number of values, and how many there are
+
+    Returns:
+        a row for each mode and subject: ``{"mode", "name", "values", "seconds", "memory_mib",
+        "exponent", "memory_exponent"}``, seconds and MiB one a value, for a batch, no MiB without
+        `with_memory`; exponents of :func:`exponent`
+    """
+    found = AXES[axis]
+    names = list(dict.fromkeys([against, *archs]))
+    rows: dict[tuple[str, str], dict[str, Any]] = {
+        (mode, name): {"mode": mode, "name": name, "seconds": [], "memory_mib": []}
+        for mode in found.modes
+        if mode in modes
+        for name in names
+    }
+    for mode in dict.fromkeys(mode for mode, _ in rows):
+        for number, value in enumerate(values):
+            progress(mode, number, len(values))
+            length = value if axis == "length" else setting.length
+            here = replace(setting, length=length, beam=value if axis == "beam" else setting.beam)
+            task, samples = random_batches(
+                vocabulary=value if axis == "vocabulary" else vocabulary,
+                sentences=max(1, max_tokens // (values[-1] if axis == "length" else length)),
+                length=length,
+                batches=1,
+            )
+            samples = to_device(samples, setting.device)
+            flags = found.flags(value, values[-1])
+            make = {
+                name: partial(
+                    STEPS[mode], _with(name, flags, length), _with(archs[0], flags), task, here
+                )
+                for name in names
+            }
+            steps = {name: make[name]() for name in names}
+            times = interleave(steps, samples, rounds=rounds, clock=clock, progress=lambda *_: None)
+            del steps
+            for name in names:
+                row = rows[mode, name]
+                row["seconds"].append(min(times[name]))
+                if with_memory:
+                    run = partial(_once, make[name], samples[0])
+                    row["memory_mib"].append(peak_memory(run, setting.device))
+        progress(mode, len(values), len(values))
+    for row in rows.values():
+        row["values"] = list(values)
+        row["exponent"] = exponent(values, row["seconds"])
+        row["memory_exponent"] = exponent(values, row["memory_mib"])
+    return list(rows.values())
+
+
+def _with(name: str, flags: str, length: int = 1) -> str:
+    """A subject with more flags, and positions for sentences of that many tokens."""
+    if name == STOCK:
+        return name
+    known = defaults(MODELS[subject(name).model][1])
+    most = 2 * length + 2  # random sentences are up to a fifth longer
+    for flag in ("max_source_positions", "max_target_positions"):
+        if most > (known.get(flag) or math.inf):
+            flags = f"{flags} --{flag.replace('_', '-')} {most}"
+    return f"{name} {flags}"
+
+
+def _once(make: Callable[[], Callable[[Any], None]], sample: Any) -> None:
+    make()(sample)
+
+
+def exponent(values: Sequence[float], costs: Sequence[float]) -> float | None:
+    """The power with which costs grow at the upper end: e where they are ``c · valueᵉ``.
+
+    What does not grow with the value (calls, parameters) pulls it down where the value is small:
+    the middle value and those above it are looked at.
+
+    Args:
+        values: rising
+        costs: one a value, or none
+
+    Returns:
+        least-squares slope of log cost over log value; None for fewer than two values or a cost
+        of zero
+    """
+    upper = list(zip(values, costs, strict=False))[(len(values) - 1) // 2 :]
+    if len(upper) < 2 or any(value <= 0 or cost <= 0 for value, cost in upper):
+        return None
+    slope: float = statistics.linear_regression(
+        [math.log(value) for value, _ in upper], [math.log(cost) for _, cost in upper]
+    ).slope
+    return slope

@@ -1,0 +1,168 @@
+"""``dc-nmt bench --scaling``: how time and memory grow with the text and with the model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ..bench import GROWING
+from ..table import format_table
+
+# key of a row, its exponent's key, title, unit, units in what is measured
+QUANTITIES = (
+    ("seconds", "exponent", "time of a batch", "ms", 1000),
+    ("memory_mib", "memory_exponent", "peak memory", "MiB", 1),
+)
+
+
+def add_scaling(parser: argparse.ArgumentParser, instead: Any) -> None:
+    """The flags of ``--scaling``.
+
+    Args:
+        parser: of ``dc-nmt bench``
+        instead: its group of what excludes each other
+    """
+    instead.add_argument(
+        "--scaling",
+        choices=GROWING,
+        metavar="WHAT",
+        help="time and memory while this grows, and the power with which they do: "
+        + ", ".join(GROWING),
+    )
+    parser.add_argument(
+        "--values", type=int, nargs="+", metavar="N", help="of --scaling, rising; default: its own"
+    )
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw --scaling (.png, .svg)")
+
+
+def check_scaling(args: argparse.Namespace) -> list[str]:
+    """Sentences about what is wrong with the flags of ``--scaling``; it sets what is not given."""
+    from ..analysis.figure import check_name
+    from ..bench.scaling import AXES
+
+    if not args.scaling:
+        given = [name for name in ("values", "plot") if getattr(args, name) is not None]
+        return [f"--{name}: belongs to --scaling, which is not given." for name in given]
+    problems = []
+    if args.data:
+        problems.append(f"--data {args.data}: --scaling times random text; leave it out.")
+    axis = AXES[args.scaling]
+    args.values = args.values or list(axis.values)
+    if args.values[0] < 1 or any(low >= high for low, high in pairwise(args.values)):
+        shown = " ".join(map(str, args.values))
+        problems.append(f"--values {shown}: are to rise, from 1 or more.")
+    if not set(args.mode) & set(axis.modes):
+        problems.append(
+            f"--mode {' '.join(args.mode)}: --scaling {args.scaling} is about "
+            f"{' and '.join(axis.modes)} alone."
+        )
+    if args.plot:
+        check_name("--plot", args.plot)
+    return problems
+
+
+def show_scaling(args: argparse.Namespace, setting: Any) -> None:
+    """Measure, print the tables or JSON, and draw."""
+    from ..bench.comparison import processor
+    from ..bench.measure import make_clock
+    from ..bench.scaling import AXES, scale
+
+    clock, clock_name = make_clock(args.device, args.threads)
+    rows = scale(
+        args.scaling,
+        args.values,
+        args.arch,
+        args.against,
+        modes=args.mode,
+        setting=setting,
+        vocabulary=args.vocabulary,
+        max_tokens=args.max_tokens,
+        rounds=args.rounds,
+        clock=clock,
+        with_memory=not args.no_memory,
+        progress=_progress,
+    )
+    report = {
+        "machine": processor(args.device),
+        "threads": args.threads,
+        "clock": clock_name,
+        "precision": args.precision,
+        "grows": args.scaling,
+        "label": AXES[args.scaling].label,
+        "baseline": args.against,
+        "results": rows,
+    }
+    print(json.dumps(report, indent=2) if args.json else _as_text(report))
+    if args.plot:
+        for path in _draw(report, args.plot):
+            print(f"written: {path}", file=sys.stderr)
+
+
+def _progress(mode: str, number: int, values: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if number == values else ""
+        print(f"\r{mode}: {number} of {values} values", end=end, file=sys.stderr, flush=True)
+
+
+def _panels(report: dict[str, Any]) -> list[tuple[str, Any, list[dict[str, Any]]]]:
+    """(mode, quantity, its rows) of every table."""
+    rows = report["results"]
+    return [
+        (mode, quantity, [row for row in rows if row["mode"] == mode])
+        for mode in dict.fromkeys(row["mode"] for row in rows)
+        for quantity in QUANTITIES
+        if all(row[quantity[0]] for row in rows)
+    ]
+
+
+def _as_text(report: dict[str, Any]) -> str:
+    values = report["results"][0]["values"]
+    blocks = [
+        f"{report['machine']}; {report['threads']} thread(s), {report['clock']}, "
+        f"{report['precision']}; random text; {report['label']}: from {values[0]:,} to "
+        f"{values[-1]:,}; the exponent is that of the upper values"
+    ]
+    for mode, (key, power, title, unit, factor), rows in _panels(report):
+        header = [f"{mode}, {title} ({unit})", *(f"{value:,}" for value in values), "exponent"]
+        lines = []
+        for row in rows:
+            costs = [f"{cost * factor:,.4g}" for cost in row[key]]
+            shown = "" if row[power] is None else f"{row[power]:.2f}"
+            lines.append([row["name"], *costs, shown])
+        blocks.append(format_table(header, lines))
+    return "\n\n".join(blocks)
+
+
+def _draw(report: dict[str, Any], path: Path) -> list[Path]:
+    """Both axes logarithmic: a power is a straight line, its exponent the slope."""
+    from matplotlib.ticker import NullFormatter, ScalarFormatter
+
+    from ..analysis.figure import finish_axes, new_figure, save, styles
+
+    panels = _panels(report)
+    columns = min(2, len(panels))
+    rows_of_panels = math.ceil(len(panels) / columns)
+    figure = new_figure((4.6 * columns, 3.4 * rows_of_panels))
+    grid = figure.subplots(rows_of_panels, columns, squeeze=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for (mode, (key, power, title, unit, factor), rows), axes in zip(
+        panels, grid.flat, strict=False
+    ):
+        for row, style in zip(rows, styles(), strict=False):
+            slope = "" if row[power] is None else f": {row[power]:.2f}"
+            costs = [cost * factor for cost in row[key]]
+            axes.plot(row["values"], costs, label=f"{row['name']}{slope}", **style)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xticks(row["values"])
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        finish_axes(axes, report["label"], f"{mode}: {title} ({unit})")
+        axes.legend(fontsize=7, title="exponent", title_fontsize=7)
+    return save(figure, path)
