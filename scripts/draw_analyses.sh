@@ -3,7 +3,8 @@
 #
 # usage: scripts/draw_analyses.sh FOLDER [SUFFIX]
 #   FOLDER   of runs, such as quickstart_out/en-de or runs/multi30k_en_de
-#   SUFFIX   of the runs' names behind the architecture's, such as -tiny-s1
+#   SUFFIX   of the runs' names behind the architecture's, such as -tiny-s1; without one, the quickstart's
+#            runs are meant, and the tutorial's figures are drawn
 # FIGURES=names draws these alone; DC_NMT_PYTHON=/path/to/python uses that environment.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -32,10 +33,18 @@ draw() {
 
 both="transformer_standard transformer_dc"
 search=(--beam 5 --max-len-a 2 --max-len-b 20)
-draw attention "analyze attention" "$both" --sentences 200
+if [ -z "$suffix" ]; then # the tutorial's, of the quickstart's models
+  draw attention "analyze attention" "$both" --sentences 200
+  draw curves "analyze curves" "$both"
+  exit 0
+fi
+draw learning "analyze curves" "$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif" \
+  --numbers valid:ppl
 draw divergence "analyze divergence" transformer_dc
-draw curves "analyze curves" "$both"
 draw lengths "analyze lengths" "$both" --groups 5 "${search[@]}"
+draw lengths-context "analyze lengths" "transformer_standard transformer_ctxaware" --groups 5 "${search[@]}"
+draw lengths-layers "analyze lengths" "transformer_standard transformer_mlmha" --groups 5 --unit pieces "${search[@]}"
+draw spans "analyze attention" "transformer_standard transformer_mlmha"
 draw gates "analyze gates" transformer_ctxaware
 draw parts-of-speech "analyze parts-of-speech" transformer_ctxaware
 draw routing "analyze routing" transformer_cross_agg
@@ -46,8 +55,5 @@ draw words-matrix "analyze matrix" gru_selfattn_residual --of decoder.words
 draw trees "analyze trees" gru_selfattn_residual
 
 # what the encoders know: tasks made of the training text, 4,000 training sentences each
-text=$runs/data/raw/tokenised/train.en
-if [ -f "$text" ]; then
-  every="$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif"
-  draw probing probe "$every" --from-text "$text" --limit 4000 --setting thesis
-fi
+draw probing probe "$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif" \
+  --from-text "$runs/data/raw/tokenised/train.en" --limit 4000 --setting thesis

@@ -41,7 +41,7 @@ ABOUT: dict[str, tuple[str, str]] = {
         "residual decoder, section 8.2, Fig. 4",
     ),
     "lengths": (
-        "BLEU and gain over the first run, by ten groups of source length",
+        "BLEU and gain over the first run, by groups of source length",
         "context-aware, Fig. 5; thesis, section 3.5.1, Fig. 3.6",
     ),
     "matrix": (
