@@ -61,6 +61,13 @@ _SENTENCES: list[tuple[str, Told]] = [
         r"min_len cannot be larger than max_len",
         lambda _: "--min-len: is above the greatest length (--max-len-a, --max-len-b)",
     ),
+    (
+        r"ValueError: (optimizer|lr_scheduler) is required!",
+        lambda found: (
+            f"--{found[1].replace('_', '-')}: none is chosen; of fairseq-hydra-train, "
+            f"{found[1]}=NAME"
+        ),
+    ),
     (r"(Please install .*)", lambda found: found[1]),
     (
         r"No module named '(\S+)'",

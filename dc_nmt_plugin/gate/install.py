@@ -14,6 +14,7 @@ from ..errors import debugging
 from ..files import no_space
 from .command import Command
 from .data import check_data
+from .explanations import explained
 from .interactive import one_answer_a_line
 from .losses import find_the_first_nan, name_what_is_left_out, stop_a_diverged_training
 from .settings import check_command, subsets
@@ -56,6 +57,30 @@ def _leave_no_half_translation() -> None:
             raise
 
     generate.main = main
+
+
+def explain_under_hydra() -> None:
+    """A sentence for what fails in ``fairseq-hydra-train``: Hydra asks no excepthook.
+
+    It has to be called before the training begins, where ``common.user_dir`` is read too late.
+    """
+    hydra_train: Any = sys.modules.get("fairseq_cli.hydra_train")
+    if hydra_train is None:  # fairseq_cli/hydra_train.py run as a file
+        return
+    stock: Callable[..., Any] = hydra_train._hydra_main
+
+    @functools.wraps(stock)
+    def train(cfg: Any, **kwargs: Any) -> Any:
+        try:
+            return stock(cfg, **kwargs)
+        except Exception as error:
+            sentence = explained(error)
+            if sentence is None or debugging():
+                raise
+            print(f"error: {sentence}", file=sys.stderr)
+            sys.exit(1)
+
+    hydra_train._hydra_main = train
 
 
 def _check_command_lines() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import yaml
-from commands import ROOT, run
+from commands import ROOT, assert_explained, run
 from helpers import few
 from systems import load, training
 
@@ -72,3 +72,22 @@ def test_a_criterion_that_ignores_auxiliary_decoders_is_refused(criterion, corpu
     assert result.code != 0
     assert "ignores the auxiliary decoders" in result.output + result.errors
     assert not list(tmp_path.glob("save/checkpoint*.pt"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], ["--optimizer", "optimizer=NAME"]),
+        (["optimizer=adam", "model.aux_layers='9'"], ["--aux-layers", "9"]),
+    ],
+    ids=["no optimizer", "layers outside the model"],
+)
+def test_what_fails_is_one_sentence(words, said, corpus, tmp_path):
+    """Without Hydra's traceback and its advice to look at more of it."""
+    given = [
+        *(f"common.user_dir={ROOT / 'dc_nmt_plugin'}", "common.cpu=true", f"task.data={corpus}"),
+        *("task=transformer_ms_aux", "model=transformer_ms_aux", "criterion=transformer_ms_aux"),
+        *("dataset.max_tokens=80", f"checkpoint.save_dir={tmp_path / 'save'}"),
+    ]
+    assert_explained(hydra(tmp_path, *given, *words), *said)
+    assert not list(tmp_path.glob("save/*.pt"))
