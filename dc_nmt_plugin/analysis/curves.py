@@ -98,6 +98,8 @@ class Curves(Report):
 
     def draw(self, figure: Any, results: Results) -> None:
         """A panel a number, a line a run."""
+        from matplotlib.ticker import LogFormatter
+
         names = self.chosen(results)[:MOST]
         columns = min(3, len(names))
         rows = -(-len(names) // columns)
@@ -115,6 +117,11 @@ class Curves(Report):
             unit = UNITS.get(number)
             shown = f"{number} ({unit})" if unit and unit.lower() != number else number
             finish_axes(axes, "updates", f"{split}: {shown}", integers=True)
+            axes.locator_params(axis="x", nbins=5)  # long numbers in narrow panels
+            if number == "ppl":  # from hundreds to single digits
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+                axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
         grid.flat[0].legend(fontsize=8)
 
 
