@@ -1,6 +1,5 @@
 """Makes the package and the tests' own helpers importable, and registers the plugin."""
 
-import gc
 import sys
 from pathlib import Path
 
@@ -11,7 +10,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "model")]
 torch.set_num_threads(1)
 
-import dc_nmt_plugin.registration  # noqa: E402, F401
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the plugin, but in the process of pytest-xdist that runs no test itself."""
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        import dc_nmt_plugin.registration  # noqa: F401
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,9 +31,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
-
-
-def pytest_collection_finish() -> None:
-    """Forks of this process (tests/system/commands.py) need not look through all modules."""
-    gc.collect()
-    gc.freeze()

@@ -122,9 +122,7 @@ def tag_file(corpus, tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    "what", few(MEASURED, "attention", "parts-of-speech", "dependency", "trees")
-)
+@pytest.mark.parametrize("what", few(MEASURED, "attention", "dependency"))
 def test_the_batching_does_not_matter(what, models, measured, corpus, tmp_path):
     arch, flags = MEASURED[what]
     if what == "parts-of-speech":

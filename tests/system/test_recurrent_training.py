@@ -67,6 +67,7 @@ def test_published_training_resume_validate_generate_interactive(corpus, tmp_pat
     assert [text for _, text in typed.values()] == [generated[i][1] for i in range(len(generated))]
 
 
+@pytest.mark.thorough
 def test_a_killed_training_resumed_is_the_unbroken_one(corpus, tmp_path):
     unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
     length = [*ADADELTA, "--max-epoch", 3, "--save-interval-updates", 2, "--disable-validation"]
@@ -79,6 +80,7 @@ def test_a_killed_training_resumed_is_the_unbroken_one(corpus, tmp_path):
     assert_same_training(load(broken), load(unbroken))
 
 
+@pytest.mark.thorough
 def test_an_ensemble_of_two_readouts_averages_their_probabilities(corpus, tmp_path):
     """With a state of their own each: content's O(1) summary, the memory's growing states."""
     paths = []
