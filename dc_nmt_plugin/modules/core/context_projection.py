@@ -63,4 +63,5 @@ class ContextProjection(nn.Linear):
         self, state_dict: dict[str, Any], prefix: str, *arguments: Any
     ) -> None:
         state_dict.setdefault(f"{prefix}scale", torch.ones_like(self.scale))
-        super()._load_from_state_dict(state_dict, prefix, *arguments)
+        load: Any = super()._load_from_state_dict  # without types in torch 2.8
+        load(state_dict, prefix, *arguments)
