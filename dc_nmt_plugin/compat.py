@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +18,8 @@ import numpy as np
 import torch
 
 _applied = False
+# torch 2.15 says so of every function that fairseq scripts, at its import
+warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", FutureWarning)
 
 
 def apply() -> None:

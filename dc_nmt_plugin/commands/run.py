@@ -75,12 +75,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.threads:
         os.environ["OMP_NUM_THREADS"] = str(args.threads)
     from ..recipes.options import TextOptions
-    from ..recipes.run_plan import plan_run
+    from ..recipes.run_plan import plan_run, plan_training
 
     args.arch = ""  # of each run its own
     options, training = options_of(args, flags)
     runs = [replace(options, arch=arch) for arch in archs]
-    results = [plan_run(run).result for run in runs]  # what cannot be run is said before all work
+    experiments = [plan_run(run) for run in runs]
+    for run, experiment in zip(runs, experiments, strict=True):
+        if not (experiment.binarised / ".stamp").is_file():
+            plan_training(run, training)  # what cannot be run is said before all work
     pipeline = Pipeline(args.dry_run)
     with stoppable():
         prepare(pipeline, values_of(TextOptions, args, archs=tuple(archs)))
@@ -91,5 +94,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         from . import report
 
         print()
-        report.main([str(result) for result in results])
+        report.main([str(experiment.result) for experiment in experiments])
     return 0

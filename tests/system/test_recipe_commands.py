@@ -199,6 +199,12 @@ def test_a_task_in_one_call(recipes, monkeypatch):
         assert named in refused.refused() and refused.calls == []
 
 
+def test_a_task_is_refused_before_its_text_is_made(recipes):
+    refused = recipes.run("run", TASK[0], "transformer_dc", "--updates", 50)
+    assert "--max-update 50: --warmup-updates" in refused.refused() and refused.calls == []
+    assert not (recipes.folder / DATA / "raw").exists()
+
+
 def test_two_recipes_do_not_work_in_one_run(recipes):
     recipes.run("prepare", TASK[0]).good()
     with Pipeline().alone(recipes.folder / RUN, wait=False):
