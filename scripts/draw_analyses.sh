@@ -38,8 +38,8 @@ if [ -z "$suffix" ]; then # the tutorial's, of the quickstart's models
   draw curves "analyze curves" "$both"
   exit 0
 fi
-draw learning "analyze curves" "$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif" \
-  --numbers valid:ppl
+every="$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif"
+draw learning "analyze curves" "$every" --numbers valid:ppl
 draw divergence "analyze divergence" transformer_dc
 draw lengths "analyze lengths" "$both" --groups 5 "${search[@]}"
 draw lengths-context "analyze lengths" "transformer_standard transformer_ctxaware" --groups 5 "${search[@]}"
@@ -55,5 +55,5 @@ draw words-matrix "analyze matrix" gru_selfattn_residual --of decoder.words
 draw trees "analyze trees" gru_selfattn_residual
 
 # what the encoders know: tasks made of the training text, 4,000 training sentences each
-draw probing probe "$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif" \
+draw probing probe "$every" \
   --from-text "$runs/data/raw/tokenised/train.en" --limit 4000 --setting thesis

@@ -52,7 +52,7 @@ def compare(
     # before anything is timed: a process that has run once has memory to reuse
     memory = {
         label: peak_memory(
-            partial(_once, make, name, like, task, setting, samples[0]), setting.device
+            partial(run_once, make, name, like, task, setting, samples[0]), setting.device
         )
         for label, name in names.items()
         if with_memory and label != CONTROL
@@ -95,5 +95,6 @@ def processor(device: str) -> str:
         return platform.processor() or platform.machine()
 
 
-def _once(make: Any, name: str, like: str, task: Any, setting: Setting, sample: Sample) -> None:
+def run_once(make: Any, name: str, like: str, task: Any, setting: Setting, sample: Sample) -> None:
+    """Make one of :data:`STEPS` and take it: what :func:`.measure.peak_memory` looks at."""
     make(name, like, task, setting)(sample)

@@ -11,9 +11,8 @@ from typing import Any
 
 from ..models.options import defaults
 from ..models.presets import MODELS
-from . import MODES as BOTH
-from . import STOCK
-from .comparison import STEPS
+from . import MODES, STOCK
+from .comparison import STEPS, run_once
 from .data import random_batches, to_device
 from .measure import interleave, peak_memory
 from .subjects import Setting, subject
@@ -34,7 +33,7 @@ class Axis:
 
     label: str
     values: tuple[int, ...]
-    modes: tuple[str, ...] = BOTH
+    modes: tuple[str, ...] = MODES
     flags: Flags = lambda value, greatest: ""
 
 
@@ -102,13 +101,9 @@ def scale(
     """
     found = AXES[axis]
     names = list(dict.fromkeys([against, *archs]))
-    rows: dict[tuple[str, str], dict[str, Any]] = {
-        (mode, name): {"mode": mode, "name": name, "seconds": [], "memory_mib": []}
-        for mode in found.modes
-        if mode in modes
-        for name in names
-    }
-    for mode in dict.fromkeys(mode for mode, _ in rows):
+    rows = []
+    for mode in (mode for mode in found.modes if mode in modes):
+        costs: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in names}
         for number, value in enumerate(values):
             progress(mode, number, len(values))
             length = value if axis == "length" else setting.length
@@ -121,27 +116,30 @@ def scale(
             )
             samples = to_device(samples, setting.device)
             flags = found.flags(value, values[-1])
-            make = {
-                name: partial(
-                    STEPS[mode], _with(name, flags, length), _with(archs[0], flags), task, here
-                )
-                for name in names
-            }
-            steps = {name: make[name]() for name in names}
+            like = _with(archs[0], flags)
+            subjects = {name: (_with(name, flags, length), like, task, here) for name in names}
+            steps = {name: STEPS[mode](*subject) for name, subject in subjects.items()}
             times = interleave(steps, samples, rounds=rounds, clock=clock, progress=lambda *_: None)
             del steps
-            for name in names:
-                row = rows[mode, name]
-                row["seconds"].append(min(times[name]))
+            for name, (seconds, memory) in costs.items():
+                seconds.append(min(times[name]))
                 if with_memory:
-                    run = partial(_once, make[name], samples[0])
-                    row["memory_mib"].append(peak_memory(run, setting.device))
+                    run = partial(run_once, STEPS[mode], *subjects[name], samples[0])
+                    memory.append(peak_memory(run, setting.device))
         progress(mode, len(values), len(values))
-    for row in rows.values():
-        row["values"] = list(values)
-        row["exponent"] = exponent(values, row["seconds"])
-        row["memory_exponent"] = exponent(values, row["memory_mib"])
-    return list(rows.values())
+        rows += [
+            {
+                "mode": mode,
+                "name": name,
+                "values": list(values),
+                "seconds": seconds,
+                "memory_mib": memory,
+                "exponent": exponent(values, seconds),
+                "memory_exponent": exponent(values, memory),
+            }
+            for name, (seconds, memory) in costs.items()
+        ]
+    return rows
 
 
 def _with(name: str, flags: str, length: int = 1) -> str:
@@ -154,10 +152,6 @@ def _with(name: str, flags: str, length: int = 1) -> str:
         if most > (known.get(flag) or math.inf):
             flags = f"{flags} --{flag.replace('_', '-')} {most}"
     return f"{name} {flags}"
-
-
-def _once(make: Callable[[], Callable[[Any], None]], sample: Any) -> None:
-    make()(sample)
 
 
 def exponent(values: Sequence[float], costs: Sequence[float]) -> float | None:

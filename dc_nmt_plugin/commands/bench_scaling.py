@@ -42,12 +42,12 @@ def add_scaling(parser: argparse.ArgumentParser, instead: Any) -> None:
 
 def check_scaling(args: argparse.Namespace) -> list[str]:
     """Sentences about what is wrong with the flags of ``--scaling``; it sets what is not given."""
-    from ..analysis.figure import check_name
-    from ..bench.scaling import AXES
-
     if not args.scaling:
         given = [name for name in ("values", "plot") if getattr(args, name) is not None]
         return [f"--{name}: belongs to --scaling, which is not given." for name in given]
+    from ..analysis.figure import check_name
+    from ..bench.scaling import AXES
+
     problems = []
     if args.data:
         problems.append(f"--data {args.data}: --scaling times random text; leave it out.")

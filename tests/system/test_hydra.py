@@ -74,15 +74,15 @@ def test_a_criterion_that_ignores_auxiliary_decoders_is_refused(criterion, corpu
     assert not list(tmp_path.glob("save/checkpoint*.pt"))
 
 
+FAILING = [
+    ([], ["--optimizer", "optimizer=NAME"]),
+    (["optimizer=adam", "model.aux_layers='9'"], ["--aux-layers", "9"]),
+]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
-    few(
-        FAILING := [
-            ([], ["--optimizer", "optimizer=NAME"]),
-            (["optimizer=adam", "model.aux_layers='9'"], ["--aux-layers", "9"]),
-        ],
-        FAILING[0],
-    ),
+    few(FAILING, FAILING[0]),
     ids=["no optimizer", "layers outside the model"],
 )
 def test_what_fails_is_one_sentence(words, said, corpus, tmp_path):

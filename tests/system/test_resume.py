@@ -34,7 +34,8 @@ def unbroken(corpus, tmp_path_factory):
 FLAGS = ["--max-epoch", EPOCHS, "--save-interval-updates", 2, "--lr-scheduler", "inverse_sqrt"]
 
 
-@pytest.mark.parametrize("arch", few(["transformer_dc", "transformer_ms_aux_aif"]))
+@pytest.mark.thorough
+@pytest.mark.parametrize("arch", ["transformer_dc", "transformer_ms_aux_aif"])
 def test_killed_in_a_later_epoch(arch, corpus, unbroken, tmp_path):
     expected = unbroken(arch)
     total = expected["optimizer_history"][-1]["num_updates"]

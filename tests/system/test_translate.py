@@ -219,6 +219,7 @@ BROKEN = {
     "no flag": (lambda run: [RUN, "--bem", "3"], ["--bem: ", "Did you mean --beam?"]),
     "a value of another kind": (lambda run: [RUN, "--beam", "x"], ["--beam: invalid int", "'x'"]),
     "a file behind the flags": (lambda run: [RUN, "--cpu", "test.en"], ["test.en: belongs to no"]),
+    "no such decoder": (lambda run: [RUN, "--decode-with", "aux:7"], ["--decode-with", "aux:1"]),
 }
 
 
