@@ -27,6 +27,10 @@ class ConfigError(UserError):
         self.problems = list(problems)
         super().__init__("\n".join(self.problems))
 
+    def __reduce__(self) -> tuple[type[ConfigError], tuple[list[str]]]:
+        """For the way from one process to another."""
+        return type(self), (self.problems,)
+
 
 def choice_problem(
     flag: str, value: object, choices: Iterable[str], listing: str | None = None

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import platform
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import torch
 
-from . import MODES
-from .measure import Ratio, interleave, peak_memory, ratio
+from ..allocator import keep_freed_memory
+from . import MODES, STOCK
+from .apart import apart
+from .measure import Ratio, interleave, peak_memory, ratio, timed
 from .subjects import Sample, Setting, decoding_step, training_step
 
 STEPS = dict(zip(MODES, (training_step, decoding_step), strict=True))
 CONTROL = "control"
+Step = Callable[[Sample], None]
 
 
 def compare(
@@ -45,21 +49,18 @@ def compare(
         with_memory: measure peak memory too
         progress: called with the number of a round and of all rounds
     """
-    make = STEPS[mode]
     like = archs[0]
     names = {against: against, CONTROL: against}
     names |= {name: name for name in archs if name != against}
-    # before anything is timed: a process that has run once has memory to reuse
+    make = {
+        label: partial(make_step, mode, name, like, task, setting) for label, name in names.items()
+    }
     memory = {
-        label: peak_memory(
-            partial(run_once, make, name, like, task, setting, samples[0]), setting.device
-        )
-        for label, name in names.items()
+        label: memory_of(make[label], setting.device, samples[0])
+        for label in names
         if with_memory and label != CONTROL
     }
-    steps = {label: make(name, like, task, setting) for label, name in names.items()}
-    times = interleave(steps, samples, rounds=rounds, clock=clock, progress=progress)
-    del steps
+    times = time_of(make, samples, setting.device, rounds, clock, progress)
     used = [samples[i % len(samples)] for i in range(rounds)]
     results = []
     for label in names:
@@ -95,6 +96,52 @@ def processor(device: str) -> str:
         return platform.processor() or platform.machine()
 
 
-def run_once(make: Any, name: str, like: str, task: Any, setting: Setting, sample: Sample) -> None:
-    """Make one of :data:`STEPS` and take it: what :func:`.measure.peak_memory` looks at."""
-    make(name, like, task, setting)(sample)
+def make_step(mode: str, name: str, like: str, task: Any, setting: Setting) -> Step:
+    """One of :data:`STEPS`, with memory as fairseq's commands have it.
+
+    On the CPU ``--user-dir`` sets the allocator, which fairseq by itself leaves alone. It is the
+    process's: see :func:`.apart.apart`.
+    """
+    if setting.device == "cpu" and name != STOCK:
+        keep_freed_memory()
+    step: Step = STEPS[mode](name, like, task, setting)
+    return step
+
+
+def time_of(
+    make: Mapping[str, Callable[[], Step]],
+    samples: Sequence[Sample],
+    device: str,
+    rounds: int,
+    clock: Callable[[], float],
+    progress: Callable[[int, int], None],
+) -> dict[str, list[float]]:
+    """Seconds of every subject's steps, interleaved, each in a process of its own.
+
+    Args:
+        make: label → what makes the step
+        samples: batches, used in turn
+        device: "cpu" or "cuda"
+        rounds: timed rounds
+        clock: seconds
+        progress: called with the number of a round and of all rounds
+
+    Returns:
+        label → seconds, one a round
+    """
+    with ExitStack() as processes:
+        runs = {
+            label: processes.enter_context(apart(partial(timed, each, samples, clock), device))
+            for label, each in make.items()
+        }
+        return interleave(runs, batches=len(samples), rounds=rounds, progress=progress)
+
+
+def memory_of(make: Callable[[], Step], device: str, sample: Sample) -> float:
+    """Peak memory in MiB of making a subject's step and taking it, in a process of its own."""
+
+    def measure(_: None) -> float:
+        return peak_memory(lambda: make()(sample), device)
+
+    with apart(lambda: measure, device) as run:
+        return float(run(None))

@@ -1,25 +1,31 @@
 """How much computing a model needs to reach a BLEU score, side by side with others.
 
-Every subject is trained by fairseq's own ``Trainer`` on the same batches, one update of each in
-turn in one process, so that what else the machine does slows all of them alike.
+Every subject is trained by fairseq's own ``Trainer`` on the same batches in a process of its own,
+one update of each in turn, so that what else the machine does slows all of them alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 from sacrebleu.metrics import BLEU
 
+from ..allocator import keep_freed_memory
 from ..errors import UserError
 from ..models.presets import architectures
 from . import STOCK
+from .apart import apart
 from .subjects import stock_settings
 
 
@@ -43,15 +49,101 @@ class Subject:
     """
 
     name: str
-    trainer: Any
-    task: Any
-    valid_subset: str
     seconds: float = 0.0
     curve: list[Point] = field(default_factory=list)
 
     def reached(self, bleu: float) -> Point | None:
         """The first validation with at least that score."""
         return next((point for point in self.curve if point.bleu >= bleu), None)
+
+
+@dataclass
+class Advance:
+    """What one turn of a :class:`Learner` was.
+
+    Attributes:
+        seconds: computing time of the update
+        point: the validation after it, if there was one; its `seconds` are of this turn
+        ended: the schedule has no more updates
+    """
+
+    seconds: float
+    point: Point | None
+    ended: bool
+
+
+class Learner:
+    """A model that learns one update a turn.
+
+    Args:
+        name: architecture of this package, or ``stock`` for fairseq's ``transformer``
+        like: the architecture whose size ``stock`` has
+        data: folder made by ``fairseq-preprocess``
+        flags: of ``fairseq-train``
+        every: updates between two validations
+        device: "cpu" or "cuda"
+        clock: seconds
+
+    Raises:
+        UserError: fairseq cannot start with these data and flags
+    """
+
+    def __init__(
+        self,
+        name: str,
+        like: str,
+        data: str,
+        flags: Sequence[str],
+        *,
+        every: int,
+        device: str,
+        clock: Callable[[], float],
+    ) -> None:
+        if name != STOCK and device == "cpu":  # as --user-dir does
+            keep_freed_memory()
+        self.trainer, self._task, self._valid_subset = _start(name, like, data, flags)
+        self._batches = _batches(self.trainer)
+        self._every = every
+        self._clock = clock
+        self._validated = 0
+
+    def advance(self) -> Advance:
+        """One update, and a validation where one is due."""
+        samples = next(self._batches, None)
+        seconds = 0.0
+        if samples is not None:
+            start = self._clock()
+            with metrics.aggregate(new_root=True):
+                self.trainer.train_step(samples)
+            seconds = self._clock() - start
+        updates = self.trainer.get_num_updates()
+        point = None
+        is_due = samples is None or updates % self._every == 0
+        if is_due and updates > self._validated:
+            self._validated = updates
+            point = Point(updates, seconds, self._validate())
+        return Advance(seconds, point, ended=samples is None)
+
+    def _validate(self) -> float:
+        """BLEU of greedy search on the validation set, on tokenised lower-cased words."""
+        task, model = self._task, self.trainer.model
+        was_training = model.training
+        model.eval()
+        generator = task.build_generator([model], _Greedy())
+        dataset = task.dataset(self._valid_subset)
+        batches = task.get_batch_iterator(dataset, max_tokens=4000).next_epoch_itr(shuffle=False)
+        hypotheses, references = [], []
+        with torch.no_grad():
+            for sample in batches:
+                if self.trainer.cuda:
+                    sample = utils.move_to_cuda(sample)
+                found = task.inference_step(generator, [model], sample)
+                for hypothesis, target in zip(found, sample["target"], strict=True):
+                    hypotheses.append(_words(task, hypothesis[0]["tokens"]))
+                    references.append(_words(task, target))
+        model.train(was_training)
+        scorer = BLEU(tokenize="none", lowercase=True, force=True)
+        return float(scorer.corpus_score(hypotheses, [references]).score)
 
 
 def train_until(
@@ -62,6 +154,7 @@ def train_until(
     *,
     bleu: float,
     every: int,
+    device: str,
     clock: Callable[[], float],
     progress: Callable[[Subject], None],
 ) -> list[Subject]:
@@ -74,38 +167,44 @@ def train_until(
         flags: of ``fairseq-train``, the same for all: schedule, batches, dropout, seed …
         bleu: where a subject stops
         every: updates between two validations
+        device: "cpu" or "cuda"
         clock: seconds
         progress: called after every validation
 
     Raises:
         UserError: fairseq cannot start with these data and flags
     """
-    subjects = [_start(name, like, data, flags) for name in names]
-    batches = [_batches(subject.trainer) for subject in subjects]
-    running = list(range(len(subjects)))
-    while running:
-        for number in list(running):
-            subject = subjects[number]
-            samples = next(batches[number], None)
-            if samples is not None:
-                start = clock()
-                with metrics.aggregate(new_root=True):
-                    subject.trainer.train_step(samples)
-                subject.seconds += clock() - start
-            updates = subject.trainer.get_num_updates()
-            is_new = not subject.curve or subject.curve[-1].updates < updates
-            if is_new and (samples is None or updates % every == 0):
-                subject.curve.append(Point(updates, subject.seconds, _validate(subject)))
-                progress(subject)
-            if samples is None or subject.reached(bleu):
-                running.remove(number)
+
+    def learner(name: str) -> Callable[[None], Advance]:
+        made = Learner(name, like, data, flags, every=every, device=device, clock=clock)
+        return lambda _: made.advance()
+
+    with ExitStack() as processes:
+        running = {
+            name: (
+                Subject(name),
+                processes.enter_context(apart(partial(learner, name), device)),
+            )
+            for name in names
+        }
+        subjects = [subject for subject, _ in running.values()]
+        while running:
+            for name, (subject, advance) in list(running.items()):
+                turn: Advance = advance(None)
+                subject.seconds += turn.seconds
+                if turn.point is not None:
+                    subject.curve.append(replace(turn.point, seconds=subject.seconds))
+                    progress(subject)
+                if turn.ended or subject.reached(bleu):
+                    del running[name]
     return subjects
 
 
-def _start(name: str, like: str, data: str, flags: Sequence[str]) -> Subject:
+def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, Any, str]:
+    """Trainer, task and the name of the validation set."""
     if name == STOCK:
         arch = ["--arch", "transformer", "--criterion", "label_smoothed_cross_entropy"]
-        arch += ["--task", "translation_dc_nmt"]
+        arch += ["--task", "translation_dc_nmt"]  # batches as ours: the curves are compared
         for setting, value in stock_settings(like).items():
             flag = "--" + setting.replace("_", "-")
             if value is True:
@@ -123,8 +222,11 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> Subject:
     cfg = convert_namespace_to_omegaconf(args)
     if cfg.optimization.max_update < 1:
         raise UserError("--max-update is missing among the flags of fairseq-train.")
+    np.random.seed(cfg.common.seed)
     utils.set_torch_seed(cfg.common.seed)
     task = tasks.setup_task(cfg.task)
+    if name == STOCK:  # with the optimizer step that it has without this plugin
+        task.optimizer_step = partial(FairseqTask.optimizer_step, task)
     model = task.build_model(cfg.model)
     criterion = task.build_criterion(cfg.criterion)
     try:
@@ -132,7 +234,7 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> Subject:
     except Exception as error:
         raise UserError(f"--data {data}: {error}") from error
     trainer = Trainer(cfg, task, model, criterion)
-    return Subject(name, trainer, task, cfg.dataset.valid_subset)
+    return trainer, task, cfg.dataset.valid_subset
 
 
 def _batches(trainer: Any) -> Iterator[list[Any]]:
@@ -154,28 +256,6 @@ def _batches(trainer: Any) -> Iterator[list[Any]]:
         if group:
             yield group
         epochs = trainer.get_train_iterator(epochs.next_epoch_idx, load_dataset=False)
-
-
-def _validate(subject: Subject) -> float:
-    """BLEU of greedy search on the validation set, on tokenised lower-cased words."""
-    task, model = subject.task, subject.trainer.model
-    was_training = model.training
-    model.eval()
-    generator = task.build_generator([model], _Greedy())
-    dataset = task.dataset(subject.valid_subset)
-    batches = task.get_batch_iterator(dataset, max_tokens=4000).next_epoch_itr(shuffle=False)
-    hypotheses, references = [], []
-    with torch.no_grad():
-        for sample in batches:
-            if subject.trainer.cuda:
-                sample = utils.move_to_cuda(sample)
-            found = task.inference_step(generator, [model], sample)
-            for hypothesis, target in zip(found, sample["target"], strict=True):
-                hypotheses.append(_words(task, hypothesis[0]["tokens"]))
-                references.append(_words(task, target))
-    model.train(was_training)
-    scorer = BLEU(tokenize="none", lowercase=True, force=True)
-    return float(scorer.corpus_score(hypotheses, [references]).score)
 
 
 class _Greedy:

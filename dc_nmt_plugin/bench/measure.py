@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import multiprocessing
 import resource
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from ..allocator import return_freed_memory
 
 
 @dataclass(frozen=True)
@@ -25,39 +25,57 @@ class Ratio:
 
 
 def interleave(
-    steps: dict[str, Callable[[Any], None]],
-    samples: Sequence[Any],
+    runs: Mapping[str, Callable[[int], float]],
     *,
+    batches: int,
     rounds: int,
-    clock: Callable[[], float],
     progress: Callable[[int, int], None],
 ) -> dict[str, list[float]]:
-    """Time every step on the same batch, one after the other, round by round.
+    """Time every subject on the same batch, one after the other, round by round.
 
     The order turns by one each round, so that none always follows the same neighbour.
 
     Args:
-        steps: name → what to time
-        samples: batches, used in turn
+        runs: name → what runs the batch of a number and returns its seconds, see :func:`timed`
+        batches: how many there are; they are used in turn
         rounds: timed rounds; one more warms up
-        clock: seconds
         progress: called with (round, rounds)
 
     Returns:
         name → seconds, one a round
     """
-    names = list(steps)
+    names = list(runs)
     times: dict[str, list[float]] = {name: [] for name in names}
     for number in range(-1, rounds):
-        sample = samples[max(number, 0) % len(samples)]
         turn = number % len(names)
         for name in names[turn:] + names[:turn]:
-            start = clock()
-            steps[name](sample)
+            seconds = runs[name](max(number, 0) % batches)
             if number >= 0:
-                times[name].append(clock() - start)
+                times[name].append(seconds)
         progress(number + 1, rounds)
     return times
+
+
+def timed(
+    make: Callable[[], Callable[[Any], None]],
+    samples: Sequence[Any],
+    clock: Callable[[], float],
+) -> Callable[[int], float]:
+    """A function that runs a step on the batch of a number and returns its seconds.
+
+    Args:
+        make: makes the step
+        samples: batches
+        clock: seconds
+    """
+    step = make()
+
+    def run(number: int) -> float:
+        start = clock()
+        step(samples[number])
+        return clock() - start
+
+    return run
 
 
 def ratio(baseline: Sequence[float], subject: Sequence[float]) -> Ratio:
@@ -88,40 +106,22 @@ def make_clock(device: str, threads: int) -> tuple[Callable[[], float], str]:
 
 
 def peak_memory(run: Callable[[], None], device: str) -> float:
-    """Peak memory in MiB of `run`: allocated on the GPU, or of a process of its own on the CPU."""
+    """Peak memory in MiB of `run`: allocated on the GPU, or what it adds to this process's.
+
+    On the CPU the process should have run nothing before, see :func:`.apart.apart`: memory that
+    was used and freed already would not be seen.
+    """
     if device == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         run()
         return torch.cuda.max_memory_allocated() / 2**20
-    # a fork starts from this process's memory: what it adds to its own peak is the run's
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(run, sender))
-    process.start()
-    sender.close()
-    try:
-        return float(receiver.recv())
-    finally:
-        process.join()
-
-
-def _child(run: Callable[[], None], sender: Any) -> None:
-    torch.set_num_threads(1)
-    _return_freed_memory()
+    return_freed_memory()
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # a fork's peak begins with its parent's
     before = _resident()
     run()
-    sender.send(max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before, 0.0))
-    sender.close()
-
-
-def _return_freed_memory() -> None:
-    """To the system, and begin a new peak: what the run takes of it would not be seen."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
-    if trim is not None:
-        trim(0)
-        with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
-            file.write("5")
+    return max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before, 0.0)
 
 
 def _resident() -> float:

@@ -12,9 +12,8 @@ from typing import Any
 from ..models.options import defaults
 from ..models.presets import MODELS
 from . import MODES, STOCK
-from .comparison import STEPS, run_once
+from .comparison import make_step, memory_of, time_of
 from .data import random_batches, to_device
-from .measure import interleave, peak_memory
 from .subjects import Setting, subject
 
 Flags = Callable[[int, int], str]  # (value, greatest value) → flags of the model
@@ -117,15 +116,15 @@ def scale(
             samples = to_device(samples, setting.device)
             flags = found.flags(value, values[-1])
             like = _with(archs[0], flags)
-            subjects = {name: (_with(name, flags, length), like, task, here) for name in names}
-            steps = {name: STEPS[mode](*subject) for name, subject in subjects.items()}
-            times = interleave(steps, samples, rounds=rounds, clock=clock, progress=lambda *_: None)
-            del steps
+            make = {
+                name: partial(make_step, mode, _with(name, flags, length), like, task, here)
+                for name in names
+            }
+            times = time_of(make, samples, setting.device, rounds, clock, lambda *_: None)
             for name, (seconds, memory) in costs.items():
                 seconds.append(min(times[name]))
                 if with_memory:
-                    run = partial(run_once, STEPS[mode], *subjects[name], samples[0])
-                    memory.append(peak_memory(run, setting.device))
+                    memory.append(memory_of(make[name], setting.device, samples[0]))
         progress(mode, len(values), len(values))
         rows += [
             {

@@ -38,6 +38,7 @@ def main(argv: Sequence[str]) -> int:
         [*flags, "--no-save", "--num-workers", "0"],
         bleu=args.bleu,
         every=args.every,
+        device=device,
         clock=clock,
         progress=_progress,
     )

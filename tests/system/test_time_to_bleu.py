@@ -9,39 +9,50 @@ import pytest
 import torch
 from systems import load, train, training
 
-from dc_nmt_plugin.bench.learning import train_until
+from dc_nmt_plugin.bench.learning import Learner, train_until
 from dc_nmt_plugin.cli import main
 
 ARCH = "transformer_standard"
 UPDATES = 12
 
 
-@pytest.fixture(scope="module")
-def side_by_side(corpus, tmp_path_factory):
-    flags = training(corpus, tmp_path_factory.mktemp("beside"), "--max-update", UPDATES)[1:]
-    subjects = train_until(
+@pytest.fixture
+def flags(corpus, tmp_path):
+    made = training(corpus, tmp_path, "--max-update", UPDATES)[1:]
+    return [str(flag) for flag in [*made, "--no-save"]]
+
+
+@pytest.fixture
+def side_by_side(corpus, flags):
+    return train_until(
         ["stock", ARCH],
         ARCH,
         str(corpus),
-        [str(flag) for flag in [*flags, "--no-save"]],
+        flags,
         bleu=100,
         every=5,
+        device="cpu",
         clock=time.process_time,
         progress=lambda subject: None,
     )
-    return {subject.name: subject for subject in subjects}
 
 
-def test_a_model_learns_as_in_a_training_of_its_own(side_by_side, corpus, tmp_path):
+def test_a_model_learns_as_in_a_training_of_its_own(corpus, flags, tmp_path):
     train(corpus, tmp_path, ARCH, "--max-update", UPDATES).good()
     alone = load(tmp_path)["model"]
-    beside = side_by_side[ARCH].trainer.model.state_dict()
+    learner = Learner(
+        ARCH, ARCH, str(corpus), flags, every=5, device="cpu", clock=time.process_time
+    )
+    while not learner.advance().ended:
+        pass
+    beside = learner.trainer.model.state_dict()
     for name, parameter in alone.items():
         assert torch.equal(beside[name], parameter), name
 
 
 def test_every_validation_has_its_time_and_score(side_by_side):
-    for subject in side_by_side.values():
+    assert [subject.name for subject in side_by_side] == ["stock", ARCH]
+    for subject in side_by_side:
         assert [point.updates for point in subject.curve] == [5, 10, UPDATES]
         seconds = [point.seconds for point in subject.curve]
         assert 0 < seconds[0] < seconds[1] < seconds[2] == subject.seconds

@@ -6,7 +6,7 @@ import pytest
 
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.bench.measure import interleave, peak_memory, ratio
+from dc_nmt_plugin.bench.measure import interleave, peak_memory, ratio, timed
 from dc_nmt_plugin.table import format_table
 
 
@@ -121,18 +121,17 @@ def test_interleaving_and_ratio():
     order = []
     now = [0.0]
 
-    def step(name, seconds):
-        def run_step(sample):
+    def run(name, seconds):
+        def step(sample):
             order.append((name, sample))
             now[0] += seconds
 
-        return run_step
+        return timed(lambda: step, ["x", "y"], lambda: now[0])
 
     times = interleave(
-        {"a": step("a", 2.0), "b": step("b", 1.0)},
-        ["x", "y"],
+        {"a": run("a", 2.0), "b": run("b", 1.0)},
+        batches=2,
         rounds=3,
-        clock=lambda: now[0],
         progress=lambda number, rounds: None,
     )
     assert times == {"a": [2.0] * 3, "b": [1.0] * 3}

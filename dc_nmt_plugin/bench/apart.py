@@ -1,0 +1,69 @@
+"""Subjects in processes of their own: what one does to memory is not the others' to pay."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import UserError
+
+Function = Callable[[Any], Any]
+
+
+@contextmanager
+def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
+    """A function that lives in a fork of this process.
+
+    A GPU cannot follow a fork: there it lives in this process.
+
+    Args:
+        make: makes the function, in the fork; what it and the function's arguments need must be
+            there before
+        device: "cpu" or "cuda"
+
+    Yields:
+        the function; arguments and results are sent from process to process, exceptions too
+
+    Raises:
+        UserError: from the function, when its process was killed
+    """
+    if device == "cuda":
+        yield make()
+        return
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(make, theirs), daemon=True)
+    process.start()
+    theirs.close()
+
+    def call(argument: Any) -> Any:
+        try:
+            ours.send(argument)
+            result, error = ours.recv()
+        except (EOFError, ConnectionError):
+            process.join()
+            raise UserError(
+                f"A measured process ended with {process.exitcode}; is there enough memory?"
+            ) from None
+        if error is not None:
+            raise error
+        return result
+
+    try:
+        yield call
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _serve(make: Callable[[], Function], connection: Any) -> None:
+    function = None
+    while True:
+        argument = connection.recv()
+        try:
+            function = function or make()
+            connection.send((function(argument), None))
+        except Exception as error:
+            connection.send((None, error))
