@@ -1,6 +1,7 @@
 """Training and decoding speed against fairseq's own transformer."""
 
 STOCK = "stock"  # the baseline: fairseq's transformer of the same size
+PYTORCH = "pytorch"  # the baseline of recurrent models: the same one out of PyTorch's GRU cells
 MODES = ("train", "decode")
 # what `dc-nmt bench --scaling` can make grow; each is explained in scaling.py
 GROWING = ("length", "layers", "source-layers", "decoders", "beam", "vocabulary")

@@ -23,8 +23,9 @@ from ..models.transformer.config import TransformerConfig
 from ..papers.run import model_flags
 from ..tasks.beam_search import BeamSearchGenerator
 from ..tasks.fused_adam import step_fused
-from . import STOCK
+from . import PYTORCH, STOCK
 from .profiling import optimizing
+from .pytorch_gru import with_pytorch_cells
 
 _ADAM = argparse.Namespace(
     lr=[1e-5], adam_betas="(0.9, 0.98)", adam_eps=1e-8, weight_decay=0.0, fp16_adam_stats=False
@@ -80,7 +81,7 @@ def stock_settings(like: str) -> dict[str, Any]:
     if MODELS[architecture.model][1] is not TransformerConfig:
         raise UserError(
             f"--against stock: {like} is no Transformer, so fairseq's transformer has no same "
-            "size; name an architecture to compare with."
+            "size; name an architecture to compare with, or, for a recurrent one, 'pytorch'."
         )
     shared = set(defaults(TransformerConfig)) & {*vars(_stock_defaults())}
     return {name: value for name, value in architecture.settings.items() if name in shared}
@@ -93,8 +94,14 @@ def _stock_defaults() -> argparse.Namespace:
 
 
 def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
-    """An architecture of this package, or fairseq's ``transformer`` of the same size as `like`."""
+    """An architecture of this package, or what stands for `like` as a baseline.
+
+    That is fairseq's ``transformer`` of the same size (``stock``), or the same recurrent model out
+    of PyTorch's cells (``pytorch``).
+    """
     torch.manual_seed(1)
+    if name == PYTORCH:
+        return with_pytorch_cells(build_model(like, like, task), like)
     if name != STOCK:
         own = subject(name)
         model_class, config = MODELS[own.model]

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..bench import MODES, STOCK
+from ..bench import MODES, PYTORCH, STOCK
 from ..errors import UserError, architecture_problem
 from ..table import format_table
 from .bench_inside import look_inside
 from .bench_scaling import add_scaling, check_scaling, show_scaling
 from .parser import Parser
+
+BASELINES = (STOCK, PYTORCH)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -89,8 +91,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--against",
         default=STOCK,
-        help="the baseline: 'stock', fairseq's transformer of the first architecture's size, or "
-        "an architecture (default: stock)",
+        help="the baseline: 'stock', fairseq's transformer of the first architecture's size; "
+        "'pytorch', the first architecture, a recurrent one, out of PyTorch's GRU cells; or an "
+        "architecture (default: stock)",
     )
     parser.add_argument("--mode", nargs="+", choices=list(MODES), default=list(MODES))
     parser.add_argument(
@@ -144,10 +147,10 @@ def _check(args: argparse.Namespace) -> None:
     args.rounds = args.rounds if args.rounds is not None else 3 if args.scaling else 15
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
     if args.against.split()[0] not in architectures():
-        problem = architecture_problem(args.against, [STOCK, *architectures()], "--against")
+        problem = architecture_problem(args.against, [*BASELINES, *architectures()], "--against")
         if problem:
             raise UserError(problem)
-    named = [name for name in [*args.arch, args.against] if name != STOCK]
+    named = [name for name in [*args.arch, args.against] if name not in BASELINES]
     problems = [_language_model_problem(name) for name in named]
     for name in ("rounds", "threads", "max_tokens", "vocabulary", "length", "beam"):
         value = getattr(args, name)

@@ -3,6 +3,7 @@
 Counts do not depend on the machine: an operation more in every layer shows here at once.
 """
 
+import json
 import shlex
 
 import pytest
@@ -14,6 +15,7 @@ from dc_nmt_plugin.bench.counting import OperationCounter, count
 from dc_nmt_plugin.bench.data import random_batches
 from dc_nmt_plugin.bench.subjects import Setting
 from dc_nmt_plugin.commands.bench import main
+from dc_nmt_plugin.errors import UserError
 
 SINGLE_DECODER = [
     "transformer_standard_micro",
@@ -74,3 +76,20 @@ def test_the_command_prints_a_table_a_mode(flag, first, last, capsys):
         lines = table.splitlines()
         assert lines[0].split()[1:] == [STOCK, "transformer_standard_micro"]
         assert lines[2].startswith(first) and lines[-1].startswith(last)
+
+
+def test_a_recurrent_model_is_compared_with_pytorch_s_cells(capsys):
+    sizes = "--embed-dim 8 --hidden-dim 8 --max-tokens 24 --length 6 --vocabulary 50"
+    words = f"gru_selfattn_residual_mean --against pytorch --rounds 1 --no-memory --json {sizes}"
+    assert main(shlex.split(words)) == 0
+    rows = json.loads(capsys.readouterr().out)["results"]
+    assert {(row["mode"], row["name"].split()[0]) for row in rows} == {
+        (mode, name) for mode in MODES for name in ("pytorch", "control", words.split()[0])
+    }
+
+
+@pytest.mark.parametrize("arch", ["transformer_dc_micro", "gru_selfattn_residual_memory_tiny"])
+def test_others_have_no_baseline_of_pytorch_s_cells(arch):
+    with pytest.raises(UserError) as error:
+        main([arch, "--against", "pytorch", "--max-tokens", "20", "--vocabulary", "50"])
+    assert "--against pytorch" in str(error.value) and arch in str(error.value)
