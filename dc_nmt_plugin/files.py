@@ -1,4 +1,4 @@
-"""Small file helpers of the text tools: nothing is ever left half-written."""
+"""Small file helpers: nothing is ever left half-written."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from .errors import UserError
 
@@ -92,3 +93,16 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+def write_figure(figure: Any, path: Path) -> None:
+    """Write a matplotlib figure in the format that the name ends in; see :func:`replacing`.
+
+    Same numbers, same file: it has no date, and an SVG's names of its parts are not random.
+    """
+    import matplotlib
+
+    form = path.suffix[1:].lower()
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
+    with replacing(path) as temporary, matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
+        figure.savefig(temporary, format=form, dpi=150, metadata=metadata)

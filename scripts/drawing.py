@@ -60,7 +60,8 @@ def label(axes: Any, place: Point, text: str, colour: str = INK, **options: Any)
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write the figure, without its date."""
+    """Write the figure, without its date and with the same names of its parts each time."""
     metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(path, bbox_inches="tight", metadata=metadata)
+    with plt.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
+        figure.savefig(path, bbox_inches="tight", metadata=metadata)
     plt.close(figure)

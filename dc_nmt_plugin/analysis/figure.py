@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..files import replacing
+from ..files import write_figure
 
 # M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -128,9 +128,5 @@ def save(figure: Any, path: Path) -> list[Path]:
     """
     paths = [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
     for target in paths:
-        form = target.suffix[1:]
-        # no date in the file: the same numbers make the same figure
-        metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-        with replacing(target) as temporary:
-            figure.savefig(temporary, format=form, dpi=150, metadata=metadata)
+        write_figure(figure, target)
     return paths

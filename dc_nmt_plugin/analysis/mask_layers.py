@@ -12,7 +12,7 @@ from sacrebleu.metrics import BLEU
 
 from ..errors import UserError
 from ..evaluation.metrics import METRICS, Metric
-from ..files import replacing
+from ..files import write_figure
 from ..tasks.translation import JointTranslationTask
 from ..text.languages import language
 from ..text.lines import read_lines
@@ -163,5 +163,4 @@ def plot(rows: Sequence[MaskedLayer], path: Path) -> None:
     axes.set_xlabel("masked encoder layer")
     axes.set_ylabel("BLEU")
     axes.legend()
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:])
+    write_figure(figure, path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import replacing
+from ..files import write_figure
 from .metrics import Metric
 from .text_checks import UNSPACED
 
@@ -122,8 +122,4 @@ def plot_buckets(buckets: Sequence[Bucket], path: Path, metric: str, unit: str) 
     axes.set_ylabel(metric)
     axes.grid(axis="y", alpha=0.3)
     axes.legend()
-    form = path.suffix[1:].lower()
-    # no date in the file: the same numbers make the same figure
-    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=form, dpi=150, metadata=metadata)
+    write_figure(figure, path)

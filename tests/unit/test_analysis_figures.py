@@ -215,12 +215,18 @@ def test_every_analysis_has_a_figure_here():
 
 
 def test_files(tmp_path):
-    figure = new_figure((2, 2))
-    figure.add_subplot().plot([1, 2], color=COLOURS[0])
+    def draw():
+        figure = new_figure((2, 2))
+        figure.add_subplot().plot([1, 2], color=COLOURS[0], marker="o")
+        return figure
+
+    figure = draw()
     assert [path.name for path in save(figure, tmp_path / "a")] == ["a.png", "a.svg"]
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     first = (tmp_path / "a.svg").read_text()
     assert "<svg" in first and "dc:date" not in first
+    save(draw(), tmp_path / "again")
+    assert (tmp_path / "again.svg").read_text() == first
     assert [path.name for path in save(figure, tmp_path / "b.pdf")] == ["b.pdf"]
     with pytest.raises(UserError, match=r"--plot: 'c.gif' ends in none of .png, .svg, .pdf"):
         check_name("--plot", tmp_path.__class__("c.gif"))
