@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.mkldnn import to_mkldnn
 
 OPTIMIZER = "optimizer"  # label of the part of a step that updates the parameters
 KINDS = {
@@ -99,26 +103,58 @@ class _Products(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def floor(step: Callable[[Any], None], sample: Any, device: str, *, repeats: int = 3) -> float:
-    """Seconds that the matrix products of one call of `step` take by themselves.
+@dataclass(frozen=True)
+class Floor:
+    """Seconds that the matrix products of a step take by themselves.
 
-    Each size is multiplied by ``torch.mm`` (``torch.bmm``) alone, in a loop, the fastest of
-    `repeats` times. Products inside fused attention are not among them.
+    Attributes:
+        products: by ``torch.mm`` and ``torch.bmm``
+        onednn: those of two matrices by oneDNN's linear layer instead; None on a GPU, and where
+            PyTorch has no oneDNN
+    """
+
+    products: float
+    onednn: float | None
+
+
+def floor(step: Callable[[Any], None], sample: Any, device: str, *, repeats: int = 3) -> Floor:
+    """What no rewrite of a step's products comes below.
+
+    Each size is multiplied alone, in a loop, the fastest of `repeats` times. Products inside fused
+    attention are not among them.
     """
     with _Products() as products:
         step(sample)
-    total = 0.0
+    with_onednn = device == "cpu" and torch.backends.mkldnn.is_available()
+    total = onednn = 0.0
     for (left_shape, right_shape), times in products.sizes.items():
         left = torch.randn(left_shape, device=device)
         right = torch.randn(right_shape, device=device)
         multiply = torch.mm if left.dim() == 2 else torch.bmm
-        total += times * min(_seconds(multiply, left, right, device) for _ in range(repeats + 1))
-    return total
+        fastest = _fastest(partial(multiply, left, right), device, repeats)
+        total += times * fastest
+        if with_onednn:
+            if left.dim() == 2:
+                fastest = _fastest(_linear(left, right), device, repeats)
+            onednn += times * fastest
+    return Floor(total, onednn if with_onednn else None)
 
 
-def _seconds(multiply: Any, left: Any, right: Any, device: str) -> float:
+def _linear(left: Tensor, right: Tensor) -> Callable[[], Any]:
+    """The same product as a linear layer of oneDNN, whose own formats cost nothing here."""
+    linear = torch.nn.Linear(right.size(0), right.size(1), bias=False).eval()
+    linear.weight.data = right.t().contiguous()
+    return partial(to_mkldnn(linear), left.to_mkldnn())
+
+
+def _fastest(multiply: Callable[[], Any], device: str, repeats: int) -> float:
+    return min(_seconds(multiply, device) for _ in range(repeats + 1))
+
+
+def _seconds(multiply: Callable[[], Any], device: str) -> float:
     start = time.perf_counter()
-    multiply(left, right)
+    with torch.no_grad():
+        multiply()
     if device == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter() - start

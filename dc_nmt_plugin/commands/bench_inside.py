@@ -41,7 +41,9 @@ def _profile(step: Any, sample: Any, device: str) -> dict[str, Any]:
     return {
         "whole, ms": round(1000 * whole, 1),
         **{kind: f"{value / whole:.1%}" for kind, value in seconds.items()},
-        "products alone, ms": round(1000 * alone, 1),
+        "products alone, ms": round(1000 * alone.products, 1),
+        **({"by oneDNN, ms": round(1000 * alone.onednn, 1)} if alone.onednn else {}),
+        "whole / products": round(whole / alone.products, 2),
     }
 
 

@@ -62,9 +62,9 @@ def test_no_more_operations_and_waits_than_stock(name, mode, batch, stock):
     few(
         [
             ("--count", "operations", "synchronisations"),
-            ("--profile", "whole, ms", "products alone"),
+            ("--profile", "whole, ms", "whole / products"),
         ],
-        ("--profile", "whole, ms", "products alone"),
+        ("--profile", "whole, ms", "whole / products"),
     ),
 )
 def test_the_command_prints_a_table_a_mode(flag, first, last, capsys):
