@@ -7,6 +7,8 @@ own exit status, signals and global state, but without the seconds that importin
 
 from __future__ import annotations
 
+import functools
+import gc
 import json
 import logging
 import os
@@ -27,6 +29,8 @@ import fairseq_cli.train
 import fairseq_cli.validate
 import torch
 import torch._dynamo
+from fairseq import options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,6 +48,13 @@ PROGRAMS = {
 }
 PROGRAMS["hydra_train"] = _hydra_train
 TIMEOUT = 300  # seconds; ends a command that hangs
+
+
+@functools.cache
+def read_a_command_line() -> None:
+    """Let Hydra's parser learn its grammar once, instead of anew in every forked process."""
+    parser = options.get_generation_parser()
+    convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, ["data", "--path", "x"]))
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,7 @@ class Run:
         name = f"{program}-{time.monotonic_ns()}"
         self.files = [folder / f"{name}.out", folder / f"{name}.err"]
         self.command = [program, *map(str, arguments)]
+        read_a_command_line()
         self.pid = os.fork()
         if self.pid == 0:
             self._child(before, environment or {})
@@ -131,6 +143,8 @@ class Run:
     def _child(self, before: Callable[[], Any] | None, environment: dict[str, str]) -> NoReturn:
         """Run the program and leave as the interpreter would, excepthook and all."""
         code = 1
+        # looking through what this process has from its parent would copy all its pages
+        gc.freeze()
         try:
             for path, descriptor in zip(self.files, (1, 2), strict=True):
                 with open(path, "wb") as file:
