@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from commands import Bare
 from systems import SPLITS, binarise, train
 
 
@@ -28,3 +29,11 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
         return folders[arch]
 
     return of
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
+    """Runs code where this package is not imported yet."""
+    process = Bare(tmp_path_factory.mktemp("bare"))
+    yield process
+    process.close()
