@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import Bare
 from systems import SPLITS, binarise, train
+
+from dc_nmt_plugin.analysis import translator
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +41,23 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
     process = Bare(tmp_path_factory.mktemp("bare"))
     yield process
     process.close()
+
+
+@pytest.fixture(scope="module")
+def known_command_lines() -> Iterator[None]:
+    """In a file that uses it, analyses convert no command line twice.
+
+    The conversion, fairseq's, takes longer than all else that a bad flag or a tiny model does.
+    """
+    known: dict[str, Any] = {}
+    convert = translator.convert_namespace_to_omegaconf
+
+    def converted(args: Any) -> Any:
+        line = repr(sorted(vars(args).items()))
+        if line not in known:
+            known[line] = convert(args)
+        return copy.deepcopy(known[line])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(translator, "convert_namespace_to_omegaconf", converted)
+        yield
