@@ -1,5 +1,6 @@
 """Makes the package and the tests' own helpers importable, and registers the plugin."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -31,3 +32,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays: no garbage collection need look through it again."""
+    gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -95,5 +96,9 @@ def _is_count(entry: Entry) -> bool:
     return entry.measure == "params" and not entry.system.other and entry.value is not None
 
 
+# a table's models have few vocabularies, of tens of thousands of types
+_dictionary = functools.lru_cache(maxsize=4)(dummy_dictionary)
+
+
 def _count(entry: Entry, vocabulary: int) -> int:
-    return count(build(entry.system.arch, dict(entry.system.flags), dummy_dictionary(vocabulary)))
+    return count(build(entry.system.arch, dict(entry.system.flags), _dictionary(vocabulary)))

@@ -2,11 +2,14 @@
 
 :class:`Run` starts a command in a forked copy of the test process: a process of its own, with its
 own exit status, signals and global state, but without the seconds that importing takes.
-:func:`real` starts a program as a user would.
+:func:`real` starts a program as a user would, and :class:`Bare` nearly so: in a forked copy of a
+process that has imported fairseq and nothing of this package.
 """
 
 from __future__ import annotations
 
+import functools
+import gc
 import json
 import logging
 import os
@@ -14,7 +17,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,6 +31,8 @@ import fairseq_cli.train
 import fairseq_cli.validate
 import torch
 import torch._dynamo
+from fairseq import options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,6 +50,15 @@ PROGRAMS = {
 }
 PROGRAMS["hydra_train"] = _hydra_train
 TIMEOUT = 300  # seconds; ends a command that hangs
+
+
+@functools.cache
+def read_a_command_line() -> None:
+    """Let Hydra's parser learn its grammar once, instead of anew in every forked process."""
+    parser = options.get_generation_parser()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of old ways, in fairseq
+        convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, ["data"]))
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,7 @@ class Run:
         name = f"{program}-{time.monotonic_ns()}"
         self.files = [folder / f"{name}.out", folder / f"{name}.err"]
         self.command = [program, *map(str, arguments)]
+        read_a_command_line()
         self.pid = os.fork()
         if self.pid == 0:
             self._child(before, environment or {})
@@ -131,6 +147,8 @@ class Run:
     def _child(self, before: Callable[[], Any] | None, environment: dict[str, str]) -> NoReturn:
         """Run the program and leave as the interpreter would, excepthook and all."""
         code = 1
+        # looking through what this process has from its parent would copy all its pages
+        gc.freeze()
         try:
             for path, descriptor in zip(self.files, (1, 2), strict=True):
                 with open(path, "wb") as file:
@@ -167,20 +185,106 @@ def run(folder: Path, program: str, *arguments: object, **options: Any) -> Resul
 def real(*command: object, folder: Path, environment: dict[str, str] | None = None) -> Result:
     """Run a program of this environment (``fairseq-train``, ``python``, …) as a user would."""
     programs = Path(sys.executable).parent
-    variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    variables.pop("PYTHONPATH", None)
-    variables["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    variables.update(environment or {})
     done = subprocess.run(
         [str(programs / str(command[0])), *map(str, command[1:])],
         cwd=folder,
-        env=variables,
+        env={**_users_variables(), **(environment or {})},
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
         check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def _users_variables() -> dict[str, str]:
+    programs = Path(sys.executable).parent
+    variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    variables.pop("PYTHONPATH", None)
+    variables["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    return variables
+
+
+class Bare:
+    """Starts Python code in forked copies of a process without this package.
+
+    Importing fairseq takes longer than most of what such a process is asked.
+
+    Args:
+        folder: where it lives, and the output of what it starts
+    """
+
+    CODE = """
+import gc, json, os, sys
+import fairseq_cli.generate, fairseq_cli.train, fairseq_cli.validate
+
+assert "dc_nmt_plugin" not in sys.modules
+gc.freeze()
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+asked = json.loads(line)
+for descriptor, (path, flags) in enumerate(asked["files"]):
+    os.dup2(os.open(path, flags), descriptor)
+os.chdir(asked["folder"])
+os.environ.update(asked["environment"])
+sys.path[:0] = asked["path"]
+sys.argv = asked["words"]
+exec(asked["code"], {"__name__": "__main__"})
+"""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", self.CODE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=_users_variables(),
+        )
+
+    def run(
+        self,
+        code: str,
+        *words: object,
+        folder: Path,
+        path: Iterable[object] = (),
+        environment: dict[str, str] | None = None,
+    ) -> Result:
+        """Run code with words as its command line.
+
+        Args:
+            code: as for ``python -c``
+            words: the command line after the program's name
+            folder: to run in
+            path: where modules are looked for first
+            environment: variables beside a user's own
+        """
+        number = time.monotonic_ns()
+        files = [self._folder / f"{number}.{kind}" for kind in ("out", "err")]
+        writing = os.O_WRONLY | os.O_CREAT
+        asked = {
+            "code": code,
+            "words": ["-c", *map(str, words)],
+            "folder": str(folder),
+            "path": list(map(str, path)),
+            "environment": environment or {},
+            "files": [(os.devnull, os.O_RDONLY), *((str(file), writing) for file in files)],
+        }
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{json.dumps(asked)}\n")
+        self._process.stdin.flush()
+        status = int(self._process.stdout.readline())
+        return Result(status, *(file.read_text(encoding="utf-8") for file in files))
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate(timeout=TIMEOUT)
 
 
 def assert_explained(result: Result, *pieces: object) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from commands import Bare
 from systems import SPLITS, binarise, train
+
+from dc_nmt_plugin.analysis import translator
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +33,31 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
         return folders[arch]
 
     return of
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
+    """Runs code where this package is not imported yet."""
+    process = Bare(tmp_path_factory.mktemp("bare"))
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="module")
+def known_command_lines() -> Iterator[None]:
+    """In a file that uses it, analyses convert no command line twice.
+
+    The conversion, fairseq's, takes longer than all else that a bad flag or a tiny model does.
+    """
+    known: dict[str, Any] = {}
+    convert = translator.convert_namespace_to_omegaconf
+
+    def converted(args: Any) -> Any:
+        line = repr(sorted(vars(args).items()))
+        if line not in known:
+            known[line] = convert(args)
+        return copy.deepcopy(known[line])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(translator, "convert_namespace_to_omegaconf", converted)
+        yield

@@ -18,6 +18,7 @@ from dc_nmt_plugin.analysis.registry import ANALYSES
 from dc_nmt_plugin.analysis.sites import attentions
 from dc_nmt_plugin.analysis.subject import Subject, find
 
+pytestmark = pytest.mark.usefixtures("known_command_lines")
 OPTIONS = ["--cpu", "--num-workers", "0", "--max-len-b", "12", "--beam", "2"]
 WIDER = ["--max-epoch", 4, "--no-epoch-checkpoints", "--dropout", 0]
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import ctranslate2
 import pytest
 import torch
@@ -18,7 +14,7 @@ from dc_nmt_plugin.errors import UserError
 
 # torch before 2.6 unpickled everything; this is how a later one is told to
 GENERATIONS = {"torch < 2.6": {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}, "torch >= 2.6": {}}
-BLOCKER = "import sys; sys.modules['dc_nmt_plugin'] = None; "
+BLOCKER = "import sys; sys.modules['dc_nmt_plugin'] = None; "  # it cannot be imported
 
 
 @pytest.fixture(scope="module")
@@ -38,27 +34,32 @@ def trained(corpus, tmp_path_factory):
     return path, run(save, "generate", *words).good().hypotheses()
 
 
-def without_the_plugin(program, *words, **environment):
-    """A fairseq command in an interpreter that cannot import this package."""
-    code = f"{BLOCKER}from fairseq_cli.{program} import cli_main; cli_main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)],
-        env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+@pytest.fixture
+def without_the_plugin(bare, tmp_path):
+    """Runs a fairseq command in an interpreter that cannot import this package."""
+
+    def call(program, *words, **environment):
+        code = f"{BLOCKER}from fairseq_cli.{program} import cli_main; cli_main()"
+        return bare.run(code, *words, folder=tmp_path, environment=environment).good()
+
+    return call
 
 
 @pytest.mark.parametrize("torch_generation", few(GENERATIONS, list(GENERATIONS)[-1]))
-def test_stock_export_in_plain_fairseq(torch_generation, trained, corpus, tmp_path):
+def test_stock_export_in_plain_fairseq(
+    torch_generation, trained, corpus, without_the_plugin, tmp_path
+):
     path, expected = trained
     export(["--input", str(path), "--output", str(tmp_path / "stock.pt"), "--stock"])
     words = generation(corpus, tmp_path / "stock.pt", "transformer_standard", "--beam", 3)
     at = words.index("--task")
     words[at : at + 2] = ["--task", "translation", "--required-batch-size-multiple", 1]
+    # fairseq 0.12.2's own encoder has a fast path that torch 2 refuses on any padded batch
+    words += ["--model-overrides", "{'checkpoint_activations': True}"]
     done = without_the_plugin("generate", *words, **GENERATIONS[torch_generation])
-    assert done.returncode == 0, done.stderr[-2000:]
     found = {
         int(line.split("\t")[0][2:]): line.split("\t")[2]
-        for line in done.stdout.splitlines()
+        for line in done.output.splitlines()
         if line.startswith("H-")
     }
     assert found == {number: text for number, (_, text) in expected.items()}
@@ -66,14 +67,13 @@ def test_stock_export_in_plain_fairseq(torch_generation, trained, corpus, tmp_pa
 
 
 @pytest.mark.thorough
-def test_stock_export_is_validated_by_plain_fairseq(trained, corpus, tmp_path):
+def test_stock_export_is_validated_by_plain_fairseq(trained, corpus, without_the_plugin, tmp_path):
     path, _ = trained
     export(["--input", str(path), "--output", str(tmp_path / "stock.pt"), "--stock"])
     words = [corpus, "--path", tmp_path / "stock.pt", "--cpu", "--max-tokens", 80]
     words += ["--task", "translation"]
     done = without_the_plugin("validate", *words, "--required-batch-size-multiple", 1)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "nll_loss" in done.stdout + done.stderr
+    assert "nll_loss" in done.output + done.errors
 
 
 def test_ctranslate2_translates_alike(trained, corpus, tmp_path):

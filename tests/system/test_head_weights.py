@@ -7,7 +7,7 @@ import math
 
 import pytest
 import torch
-from commands import real
+from commands import ROOT
 
 from dc_nmt_plugin.analysis.head_weights import joined_sentences
 from dc_nmt_plugin.cli import main
@@ -24,11 +24,12 @@ def test_sentences_are_joined_to_an_exact_length():
         joined_sentences(sentences, 7, EOS)
 
 
-def test_each_layer_of_a_trained_model_has_its_entropies(corpus, trained, tmp_path):
+def test_each_layer_of_a_trained_model_has_its_entropies(corpus, trained, bare, tmp_path):
     path = trained("transformer_cross_agg") / "checkpoint_last.pt"
     # a process of its own, in which nothing of this package is registered yet
     flags = ["head-weights", "--path", path, "--data", corpus, "--json"]
-    done = real("dc-nmt", *flags, folder=tmp_path).good()
+    program = "import sys; from dc_nmt_plugin.cli import main; sys.exit(main())"
+    done = bare.run(program, *flags, folder=tmp_path, path=[ROOT]).good()
     rows = json.loads(done.output[done.output.index("[") :])
     assert [(row["name"], row["head_weights"]) for row in rows] == [
         ("encoder_1", "mean"),

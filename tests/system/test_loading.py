@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -55,40 +54,29 @@ print(model.translate("kedun bafar", max_len_b=12))
 """
 
 
-def test_from_pretrained_in_a_script(corpus, trained):
+def test_from_pretrained_in_a_script(corpus, trained, bare):
     save = trained("transformer_dc")
-    environment = {"PYTHONPATH": str(ROOT)}
-    real("python", "-c", TRANSLATE, save, corpus, folder=save, environment=environment).good()
+    bare.run(TRANSLATE, save, corpus, folder=save, path=[ROOT]).good()
 
 
-# imports fairseq once, then tries every way in a process of its own
-TRY_USER_DIRS = """
-import argparse, json, os, sys
+IMPORT_USER_DIR = """
+import argparse, os, sys
 import fairseq.utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.criterions import CRITERION_REGISTRY
 
 assert "dc_nmt_plugin" not in sys.modules
-for way in json.load(open(sys.argv[1])):
-    sys.stdout.flush()
-    if os.fork() == 0:
-        os.chdir(way["folder"])
-        sys.path[:0] = way["path"]
-        fairseq.utils.import_user_module(argparse.Namespace(user_dir=way["user_dir"]))
-        fairseq.utils.import_user_module(argparse.Namespace(user_dir=way["user_dir"]))
-        import dc_nmt_plugin
-        registered = "transformer_dc" in ARCH_MODEL_REGISTRY
-        registered = registered and "transformer_dc" in TASK_REGISTRY
-        registered = registered and "transformer_dc" in CRITERION_REGISTRY
-        print(json.dumps([registered, os.path.dirname(dc_nmt_plugin.__file__)]), flush=True)
-        os._exit(0)
-    if os.wait()[1]:
-        print(json.dumps([False, "failed"]), flush=True)
+fairseq.utils.import_user_module(argparse.Namespace(user_dir=sys.argv[1]))
+fairseq.utils.import_user_module(argparse.Namespace(user_dir=sys.argv[1]))
+for registry in (ARCH_MODEL_REGISTRY, TASK_REGISTRY, CRITERION_REGISTRY):
+    assert "transformer_dc" in registry
+import dc_nmt_plugin
+print(os.path.dirname(dc_nmt_plugin.__file__))
 """
 
 
-def test_user_dir_in_every_form(installed, tmp_path):
+def test_user_dir_in_every_form(installed, bare, tmp_path):
     """Relative, absolute, with a slash; checkout and installed copy, alone and side by side."""
     ours, theirs, elsewhere = ROOT, installed, tmp_path
     # folder to start in, --user-dir, what is on Python's path already, where it must come from
@@ -106,16 +94,9 @@ def test_user_dir_in_every_form(installed, tmp_path):
         (ours, PACKAGE, [theirs], ours),
         (elsewhere, ours / PACKAGE, [theirs], ours),
     ]
-    questions = [
-        {"folder": str(folder), "user_dir": str(user_dir), "path": list(map(str, path))}
-        for folder, user_dir, path, _ in ways
-    ]
-    asked = tmp_path / "ways.json"
-    asked.write_text(json.dumps(questions))
-    result = real("python", "-c", TRY_USER_DIRS, asked, folder=tmp_path).good()
-    answers = [json.loads(line) for line in result.output.splitlines() if line.startswith("[")]
-    expected = [[True, str(where / PACKAGE)] for *_, where in ways]
-    assert answers == expected, result.errors
+    for folder, user_dir, path, where in ways:
+        result = bare.run(IMPORT_USER_DIR, user_dir, folder=folder, path=path).good()
+        assert result.output.strip() == str(where / PACKAGE), (folder, user_dir, path)
 
 
 # fairseq-train as on a machine with one GPU in distributed training: it starts its worker with
@@ -150,10 +131,11 @@ def test_spawned_distributed_worker_with_spawned_data_worker(installed, corpus, 
     assert (save / "checkpoint_last.pt").exists()
 
 
-def test_programs_as_a_user_types_them(corpus, tmp_path):
+def test_programs_as_a_user_types_them(corpus, bare, tmp_path):
     save = tmp_path / "save"
     flags = training(corpus, save, *family("transformer_dc"), "--max-update", 2)
     real("fairseq-train", *flags, "--user-dir", PACKAGE, folder=ROOT).good()
     flags = generation(corpus, save / "checkpoint_last.pt", "transformer_dc")
-    generated = real("fairseq-generate", *flags, "--user-dir", PACKAGE, folder=ROOT).good()
+    program = "from fairseq_cli.generate import cli_main; cli_main()"
+    generated = bare.run(program, *flags, "--user-dir", PACKAGE, folder=ROOT).good()
     assert len(generated.hypotheses()) == SPLITS["test"]

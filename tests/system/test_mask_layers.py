@@ -11,6 +11,7 @@ from systems import SOURCE, TARGET, generation, train
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.subset_translation import SubsetTranslation
 
+pytestmark = pytest.mark.usefixtures("known_command_lines")
 LAYERS = 3
 LANGUAGES = ["--source-lang", SOURCE, "--target-lang", TARGET]
 

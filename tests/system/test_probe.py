@@ -12,6 +12,7 @@ from dc_nmt_plugin.analysis.probing.encoding import SentenceEncoder, layer_outpu
 from dc_nmt_plugin.analysis.probing.tasks import FILES
 from dc_nmt_plugin.analysis.subject import Subject, find
 
+pytestmark = pytest.mark.usefixtures("known_command_lines")
 FAST = ["--hidden", "12", "--dropout", "0", "--epochs", "60", "--cpu"]
 
 

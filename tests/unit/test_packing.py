@@ -1,9 +1,16 @@
 """Leaving padding out changes nothing at real positions, forward and backward."""
 
+import pytest
 import torch
 
 from dc_nmt_plugin.modules.core.masks import SequenceMask
-from dc_nmt_plugin.modules.core.packing import pack, real_rows, unpack, worth_packing
+from dc_nmt_plugin.modules.core.packing import (
+    pack,
+    real_rows,
+    real_rows_and_side,
+    unpack,
+    worth_packing,
+)
 
 PADDING = torch.tensor([[0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 1, 1]], dtype=torch.bool)
 
@@ -36,3 +43,15 @@ def test_little_padding_is_not_worth_it():
     padding[0, 9] = True
     assert worth_packing(real_rows(padding), padding) is None
     assert worth_packing(real_rows(PADDING), PADDING) is not None
+
+
+@pytest.mark.parametrize("side", ["left", "right", "neither", "all"])
+def test_the_side_of_padding_is_told_with_the_rows(side):
+    padding = torch.zeros(3, 4, dtype=torch.bool)
+    if side == "all":
+        padding[:] = True
+    elif side != "neither":
+        padding[1, 0 if side == "left" else -1] = True
+    rows, on_left = real_rows_and_side(padding)
+    assert torch.equal(rows, real_rows(padding))
+    assert on_left == bool(padding[:, 0].any())

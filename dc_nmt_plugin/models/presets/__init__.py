@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
@@ -48,7 +51,8 @@ class Architecture:
     family: Family
 
 
-def architectures() -> dict[str, Architecture]:
+@functools.cache  # every one of the hundreds is checked
+def architectures() -> Mapping[str, Architecture]:
     """Every architecture by name: family, then variant, then size."""
     result = {}
     for family in FAMILIES:
@@ -58,7 +62,7 @@ def architectures() -> dict[str, Architecture]:
                 merged = {**dimensions, **settings}
                 if _fits(family.model, merged):
                     result[name] = Architecture(name, family.model, merged, family)
-    return result
+    return MappingProxyType(result)
 
 
 def _fits(model: str, settings: FlagValues) -> bool:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ...errors import ConfigError
 from ...modules.core.masks import SequenceMask
-from ...modules.core.packing import real_rows, worth_packing
+from ...modules.core.packing import real_rows_and_side, worth_packing
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
@@ -175,9 +175,9 @@ class TransformerDecoder(FairseqIncrementalDecoder):
             return SequenceMask.build(None, causal=True)
         is_padding = tokens.eq(self.padding_idx)
         # padding on the right is never seen by a real position: only padding on the left matters
-        padding = is_padding if bool(is_padding[:, 0].any()) else None
-        rows = worth_packing(real_rows(is_padding), is_padding)
-        return SequenceMask.build(padding, causal=True, rows=rows)
+        rows, on_left = real_rows_and_side(is_padding)
+        padding = is_padding if on_left else None
+        return SequenceMask.build(padding, causal=True, rows=worth_packing(rows, is_padding))
 
     def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
         """(…, C) → logits (…, V)."""

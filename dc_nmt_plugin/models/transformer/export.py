@@ -104,10 +104,13 @@ def count_parameters(model: StateDict) -> int:
     """Parameters of one of our Transformers, those of tied matrices once.
 
     A tied matrix is saved under each of its names; trained on a GPU or averaged, as copies.
+    fairseq 0.12.2 saves a marker with sinusoidal positions, which is none.
     """
     matrices: list[Any] = []
     total = 0
     for name, tensor in model.items():
+        if name.endswith("._float_tensor"):
+            continue
         if name.endswith(_MAY_BE_TIED):
             if any(torch.equal(tensor, other) for other in matrices):
                 continue

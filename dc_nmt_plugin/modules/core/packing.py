@@ -18,6 +18,18 @@ def real_rows(padding: Tensor) -> Tensor:
     return (~padding).flatten().nonzero().squeeze(1)
 
 
+def real_rows_and_side(padding: Tensor) -> tuple[Tensor, bool]:
+    """:func:`real_rows`, and whether some sequence is padded on the left.
+
+    The host waits once for both: where some is, more marks follow the rows than there are
+    positions, so that the number of what is found tells it.
+    """
+    marks = padding.numel() + 1
+    on_left = padding[:, 0].any().expand(marks)
+    found = torch.cat([(~padding).flatten(), on_left]).nonzero().squeeze(1)
+    return (found[:-marks], True) if len(found) >= marks else (found, False)
+
+
 def worth_packing(rows: Tensor, padding: Tensor) -> Tensor | None:
     """`rows`, or None where so little is padding that packing costs what it saves."""
     return rows if len(rows) < _WORTH_PACKING * padding.numel() else None
