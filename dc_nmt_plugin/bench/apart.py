@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 from ..errors import UserError
 
 Function = Callable[[Any], Any]
+LOOK_AFTER = 1.0  # seconds after which a process that waits looks whether its parent lives
 
 
 @contextmanager
@@ -59,8 +62,12 @@ def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
 
 
 def _serve(make: Callable[[], Function], connection: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers it, and ends this process
+    parent = os.getppid()
     function = None
-    while True:
+    while os.getppid() == parent:  # a killed one cannot end it, nor close what other forks hold
+        if not connection.poll(LOOK_AFTER):
+            continue
         argument = connection.recv()
         try:
             function = function or make()

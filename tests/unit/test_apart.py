@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +46,30 @@ def test_a_killed_process_is_told():
         os.kill(function(0)[0], signal.SIGKILL)
         with pytest.raises(UserError, match=str(-signal.SIGKILL)):
             function(1)
+
+
+def test_nothing_is_left_of_a_killed_benchmark():
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with apart(counter, "cpu") as one, apart(counter, "cpu") as other:
+            os.write(writer, f"{one(1)[0]} {other(1)[0]}".encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    left = [int(number) for number in os.read(reader, 100).split()]
+    assert len(left) == 2
+    end = time.monotonic() + 20
+    while any(map(is_running, left)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(is_running, left))
+
+
+def is_running(number: int) -> bool:
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"  # ended; whether someone takes note of it is not ours
 
 
 def test_with_a_gpu_there_is_one_process():
