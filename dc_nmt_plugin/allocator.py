@@ -14,8 +14,8 @@ def keep_freed_memory() -> bool:
     """Freed memory stays with this process, which takes it again for its next tensor.
 
     glibc gives large blocks back to the system at once, which clears every page anew for the next
-    block: a tenth of a training step on a CPU. Peak memory stays what it was; it is returned when
-    the process ends. A process whose environment sets glibc's allocator is left as it is.
+    block. What is kept is returned when the process ends. A process whose environment sets glibc's
+    allocator is left as it is.
 
     Returns:
         whether this C library can and did

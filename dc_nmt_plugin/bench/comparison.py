@@ -11,11 +11,10 @@ from typing import Any
 
 import torch
 
-from ..allocator import keep_freed_memory
-from . import MODES, STOCK
+from . import MODES
 from .apart import apart
 from .measure import Ratio, interleave, peak_memory, ratio, timed
-from .subjects import Sample, Setting, decoding_step, training_step
+from .subjects import Sample, Setting, decoding_step, set_allocator, training_step
 
 STEPS = dict(zip(MODES, (training_step, decoding_step), strict=True))
 CONTROL = "control"
@@ -97,13 +96,8 @@ def processor(device: str) -> str:
 
 
 def make_step(mode: str, name: str, like: str, task: Any, setting: Setting) -> Step:
-    """One of :data:`STEPS`, with memory as fairseq's commands have it.
-
-    On the CPU ``--user-dir`` sets the allocator, which fairseq by itself leaves alone. It is the
-    process's: see :func:`.apart.apart`.
-    """
-    if setting.device == "cpu" and name != STOCK:
-        keep_freed_memory()
+    """One of :data:`STEPS`, in a process of its own: it sets the process's allocator."""
+    set_allocator(name, setting.device)
     step: Step = STEPS[mode](name, like, task, setting)
     return step
 

@@ -21,12 +21,11 @@ from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 from sacrebleu.metrics import BLEU
 
-from ..allocator import keep_freed_memory
 from ..errors import UserError
 from ..models.presets import architectures
 from . import STOCK
 from .apart import apart
-from .subjects import stock_settings
+from .subjects import set_allocator, stock_settings
 
 
 @dataclass
@@ -99,8 +98,7 @@ class Learner:
         device: str,
         clock: Callable[[], float],
     ) -> None:
-        if name != STOCK and device == "cpu":  # as --user-dir does
-            keep_freed_memory()
+        set_allocator(name, device)
         self.trainer, self._task, self._valid_subset = _start(name, like, data, flags)
         self._batches = _batches(self.trainer)
         self._every = every

@@ -15,6 +15,7 @@ from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.optim.adam import FairseqAdam
 from fairseq.sequence_generator import SequenceGenerator
 
+from ..allocator import keep_freed_memory
 from ..criterions.joint_loss import JointLossCriterion
 from ..errors import UserError, architecture_problem
 from ..models.options import defaults, read_config
@@ -121,6 +122,15 @@ def build_criterion(name: str, task: Any) -> Any:
     if name == STOCK:
         return LabelSmoothedCrossEntropyCriterion(task, False, LABEL_SMOOTHING)
     return JointLossCriterion(task, False, LABEL_SMOOTHING)
+
+
+def set_allocator(name: str, device: str) -> None:
+    """Let this process have memory as fairseq's commands do that train or run a subject.
+
+    On the CPU ``--user-dir`` sets the allocator, which fairseq by itself leaves alone.
+    """
+    if device == "cpu" and name != STOCK:
+        keep_freed_memory()
 
 
 def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
