@@ -1,6 +1,7 @@
 """Makes the package and the tests' own helpers importable, and registers the plugin."""
 
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -37,3 +38,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What is imported and collected stays: no garbage collection need look through it again."""
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what the tests cost: the time on the clock tells of what else the machine did too."""
+    used = os.times()
+    seconds = used.user + used.system + used.children_user + used.children_system
+    terminalreporter.write_line(f"{seconds:.0f} seconds of CPU time, of all processes together")

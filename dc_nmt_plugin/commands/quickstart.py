@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..machine import usable_cpus
 from ..pipeline import Pipeline, stoppable
+from ..side_by_side import side_by_side
 from .recipe_options import RecipeParser, names, number
+
+if TYPE_CHECKING:
+    from ..recipes.training import Experiment, Training
 
 MEANING = """\
 What the scores mean (0-100, higher is better; on 500 sentences that no model has seen):
@@ -59,9 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with stoppable():
         with pipeline.alone(plan.work, wait=True):
             pipeline.run(plan.corpus, *plan.preparation.steps())
-        for run, training in plan.models:
-            with pipeline.alone(run.folder, wait=False):
-                pipeline.run(training, *run.evaluation())
+        _train(pipeline, plan.models)
     if not pipeline.dry_run:
         from . import report
 
@@ -69,3 +75,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         report.main([str(run.result) for run, _ in plan.models])
         print(f"\n{MEANING}")
     return 0
+
+
+def _train(pipeline: Pipeline, models: Sequence[tuple[Experiment, Training]]) -> None:
+    """Train and score every model: side by side on CPUs, where models this small use few of them,
+    one after the other on GPUs."""
+    from ..recipes.launch import visible_gpus
+
+    def model(run: Experiment, training: Training) -> None:
+        with stoppable(), pipeline.alone(run.folder, wait=False):
+            pipeline.run(training, *run.evaluation())
+
+    at_once = min(usable_cpus(), len(models))
+    if pipeline.dry_run or at_once == 1 or visible_gpus():
+        for run, training in models:
+            model(run, training)
+        return
+    os.environ.setdefault("OMP_NUM_THREADS", str(usable_cpus() // at_once))
+    side_by_side([partial(model, *each) for each in models], at_once)

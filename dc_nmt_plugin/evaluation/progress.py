@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
 from collections.abc import Iterable
@@ -23,7 +24,8 @@ class ProgressLine:
         self.finished = False
         self._valid = ""
         self._shown = 0.0
-        self._terminal = sys.stdout.isatty()
+        # where others train at the same time, a line of one would be written over by another's
+        self._terminal = sys.stdout.isatty() and multiprocessing.parent_process() is None
 
     def feed(self, text: str) -> None:
         if "done training in" in text:

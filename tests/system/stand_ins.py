@@ -49,7 +49,8 @@ PROGRAMS = {
         while [ "$1" != --save-dir ]; do shift; done
         mkdir -p "$2"; echo half >"$2/checkpoint_last.pt"; echo "the last words"
         [ ! -e "$STATE/kill" ] || { rm "$STATE/kill"; kill -9 $$; }
-        [ ! -e "$STATE/stop" ] || { rm "$STATE/stop"; kill -TERM $PPID; exec sleep 20; }""",
+        [ ! -e "$STATE/stop" ] || { rm "$STATE/stop"; kill -TERM $PPID; exec sleep 20; }
+        [ ! -e "$STATE/slow" ] || exec sleep 20""",
     "fairseq-generate": r"""
         while [ "$1" != --results-path ]; do shift; done
         echo "H-0 -1 x" >"$2/generate-test.txt" """,
@@ -95,9 +96,10 @@ class Result:
         """The first call that starts with these words."""
         return next(call for call in self.calls if call.startswith(start))
 
-    def started(self) -> list[str]:
-        """Programs, dc-nmt with its command."""
-        return [" ".join(call.split()[: 1 + call.startswith("dc-nmt")]) for call in self.calls]
+    def started(self, about: str = "") -> list[str]:
+        """Programs, dc-nmt with its command; those whose arguments name something."""
+        calls = [call for call in self.calls if about in call]
+        return [" ".join(call.split()[: 1 + call.startswith("dc-nmt")]) for call in calls]
 
 
 class StandIns:
@@ -131,5 +133,5 @@ class StandIns:
 
 
 @pytest.fixture
-def stand_ins(tmp_path, monkeypatch, capsys):
-    return StandIns(tmp_path, monkeypatch, capsys)
+def stand_ins(tmp_path, monkeypatch, capfd):
+    return StandIns(tmp_path, monkeypatch, capfd)  # what forks of this process say counts too

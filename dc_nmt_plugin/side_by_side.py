@@ -1,0 +1,60 @@
+"""Jobs that run at the same time, each in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+
+from .errors import UserError
+
+Job = Callable[[], None]
+
+
+def side_by_side(jobs: Iterable[Job], at_once: int) -> None:
+    """Run jobs in forks of this process; the first one that fails stops the others.
+
+    Args:
+        jobs: what each does; a request to end (SIGTERM) is theirs to answer
+        at_once: jobs at the same time
+
+    Raises:
+        UserError: the process of a job was killed; what a job raises is raised here too
+    """
+    waiting, running = list(jobs), dict[Connection, ForkProcess]()
+    context = multiprocessing.get_context("fork")
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                ours, theirs = context.Pipe(duplex=False)
+                process = context.Process(target=_run, args=(waiting.pop(0), theirs))
+                process.start()
+                theirs.close()
+                running[ours] = process
+            for ended in wait(list(running)):
+                assert isinstance(ended, Connection)
+                _raise_its_error(ended, running.pop(ended))
+    finally:
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.join()
+
+
+def _run(job: Job, connection: Connection) -> None:
+    try:
+        job()
+        connection.send(None)
+    except Exception as error:
+        connection.send(error)
+
+
+def _raise_its_error(connection: Connection, process: ForkProcess) -> None:
+    try:
+        error = connection.recv()
+    except EOFError:
+        error = UserError("a process was killed; the same command continues")
+    process.join()
+    if error is not None:
+        raise error
