@@ -59,7 +59,9 @@ def compare(
         for label in names
         if with_memory and label != CONTROL
     }
-    times = time_of(make, samples, setting.device, rounds, clock, progress)
+    times = time_of(
+        make, samples, device=setting.device, rounds=rounds, clock=clock, progress=progress
+    )
     used = [samples[i % len(samples)] for i in range(rounds)]
     results = []
     for label in names:
@@ -105,10 +107,11 @@ def make_step(mode: str, name: str, like: str, task: Any, setting: Setting) -> S
 def time_of(
     make: Mapping[str, Callable[[], Step]],
     samples: Sequence[Sample],
+    *,
     device: str,
     rounds: int,
     clock: Callable[[], float],
-    progress: Callable[[int, int], None],
+    progress: Callable[[int, int], None] = lambda *_: None,
 ) -> dict[str, list[float]]:
     """Seconds of every subject's steps, interleaved, each in a process of its own.
 
@@ -118,7 +121,7 @@ def time_of(
         device: "cpu" or "cuda"
         rounds: timed rounds
         clock: seconds
-        progress: called with the number of a round and of all rounds
+        progress: called with the number of a round and of all rounds; default: not told
 
     Returns:
         label → seconds, one a round

@@ -120,7 +120,7 @@ def scale(
                 name: partial(make_step, mode, _with(name, flags, length), like, task, here)
                 for name in names
             }
-            times = time_of(make, samples, setting.device, rounds, clock, lambda *_: None)
+            times = time_of(make, samples, device=setting.device, rounds=rounds, clock=clock)
             for name, (seconds, memory) in costs.items():
                 seconds.append(min(times[name]))
                 if with_memory:
