@@ -77,7 +77,8 @@ def test_memory_grows_with_the_sentence(capsys):
     ]
     for line in tables[2].splitlines()[2:]:
         name, short, long, power = line.split()
-        assert float(long.replace(",", "")) > 1.5 * float(short.replace(",", "")), name
+        # both hold what is imported, however much that is: 440 tokens' logits and states come on top
+        assert float(long.replace(",", "")) > 20 + float(short.replace(",", "")), name
         assert float(power) > 0
 
 
