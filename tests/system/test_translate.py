@@ -21,6 +21,7 @@ from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 sys.path.insert(0, str(ROOT / "scripts"))
 import chaos
 
+pytestmark = pytest.mark.usefixtures("known_command_lines")
 ARCH = "transformer_ms_aux"
 # what Moses' scripts change: apostrophes, "&", brackets, hyphens, capitals, foreign quotation marks
 EN = ["It's", "Bob's", "well-known", "R&D", "[now]", "“so”", "The", "dog", "cats", "42", "House"]
