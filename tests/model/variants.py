@@ -65,7 +65,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "MS-2 + AIF pre-norm": ("transformer_ms_aux_aif", {"aux_layers": "2", **PRE_NORM}),
     "MS-1 + AIF, gamma 0": ("transformer_ms_aux_aif", {"aux_weight": 0.0}),
 }
-# of these, enough to run every line of every module: for rules that no size or depth can break
+# one of each kind, and of each option that chooses other code: for rules that neither a number
+# nor a choice of layers can break
 MODULES = [
     *(name for name, (_, given) in VARIANTS.items() if len(given) == 1 and name.endswith("coder")),
     *(name for name in VARIANTS if name in SOURCE_FEATURES),
