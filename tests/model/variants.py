@@ -65,6 +65,16 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "MS-2 + AIF pre-norm": ("transformer_ms_aux_aif", {"aux_layers": "2", **PRE_NORM}),
     "MS-1 + AIF, gamma 0": ("transformer_ms_aux_aif", {"aux_weight": 0.0}),
 }
+# one of each kind, and of each option that chooses other code: for rules that neither a number
+# nor a choice of layers can break
+MODULES = [
+    *(name for name, (_, given) in VARIANTS.items() if len(given) == 1 and name.endswith("coder")),
+    *(name for name in VARIANTS if name in SOURCE_FEATURES),
+    *("standard", "standard pre-norm", "standard two widths", "m-10 pre-norm, two widths"),
+    *("ctx deep-global+deep, both sides", "ctx without gates, both sides", "Full-DC f=3"),
+    *("cross-agg self", "cross-agg vertical, checkpointed", "cross-agg T=0"),
+    *("MS-1", "MS-12 + AIF", "MS-2 + AIF pre-norm"),
+]
 for _arch, _settings in VARIANTS.values():
     if "decoder_embed_dim" in _settings:
         _settings["share_all_embeddings"] = False

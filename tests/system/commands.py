@@ -8,6 +8,7 @@ process that has imported fairseq and nothing of this package.
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
 import json
@@ -33,6 +34,8 @@ import torch
 import torch._dynamo
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,10 +55,32 @@ PROGRAMS["hydra_train"] = _hydra_train
 TIMEOUT = 300  # seconds; ends a command that hangs
 
 
+def _remember_what_hydra_parses() -> None:
+    """Let Hydra parse no text twice, and let it share its store, which it only reads.
+
+    fairseq hands it each of a command line's hundreds of settings as text. Nearly all are defaults:
+    what this process has parsed, no forked one does again. This is most of a tiny command's time.
+    """
+    parse, known = OverridesParser.parse_rule, {}
+
+    def parse_rule(self: OverridesParser, text: str, rule: str) -> Any:
+        if (text, rule) not in known:
+            known[text, rule] = parse(self, text, rule)
+        # a copy, because Hydra notes in it who asked
+        return copy.copy(known[text, rule])
+
+    OverridesParser.parse_rule = parse_rule
+    ConfigStore.__deepcopy__ = lambda store, memo: store
+
+
+_remember_what_hydra_parses()
+
+
 @functools.cache
 def read_a_command_line() -> None:
-    """Let Hydra's parser learn its grammar once, instead of anew in every forked process."""
+    """Read one here: Hydra's grammar and the defaults are then known in every forked process."""
     parser = options.get_generation_parser()
+    parser.add_argument("--arch", default="wav2vec2")  # as fairseq-generate has it
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of old ways, in fairseq
         convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, ["data"]))

@@ -7,7 +7,7 @@ import json
 import shlex
 
 import pytest
-from helpers import few
+from helpers import THOROUGH
 
 from dc_nmt_plugin.bench import MODES, STOCK
 from dc_nmt_plugin.bench.comparison import STEPS
@@ -58,20 +58,18 @@ def test_no_more_operations_and_waits_than_stock(name, mode, batch, stock):
 
 
 @pytest.mark.parametrize(
-    ("flag", "first", "last"),
-    few(
-        [
-            ("--count", "operations", "synchronisations"),
-            ("--profile", "whole, ms", "whole / products"),
-        ],
-        ("--profile", "whole, ms", "whole / products"),
-    ),
+    ("flag", "modes", "first", "last"),
+    [
+        ("--count", list(MODES), "operations", "synchronisations"),
+        ("--profile", ["train"], "whole, ms", "whole / products"),
+        pytest.param("--profile", ["decode"], "whole, ms", "whole / products", marks=THOROUGH),
+    ],
 )
-def test_the_command_prints_a_table_a_mode(flag, first, last, capsys):
+def test_the_command_prints_a_table_a_mode(flag, modes, first, last, capsys):
     words = f"transformer_standard_micro --max-tokens 40 --length 6 --vocabulary 50 {flag}"
-    assert main(shlex.split(words)) == 0
+    assert main([*words.split(), "--mode", *modes]) == 0
     tables = capsys.readouterr().out.strip().split("\n\n")
-    assert [table.split()[0] for table in tables] == list(MODES)
+    assert [table.split()[0] for table in tables] == modes
     for table in tables:
         lines = table.splitlines()
         assert lines[0].split()[1:] == [STOCK, "transformer_standard_micro"]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import PROGRAMS, ROOT
+from commands import PROGRAMS, ROOT, read_a_command_line
 
 from dc_nmt_plugin import cli
 
@@ -24,6 +24,7 @@ LANGUAGES = "--source-lang en --target-lang de"
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
+    read_a_command_line()
     folder = tmp_path_factory.mktemp("chaos") / "unbroken"
     chaos.good(chaos.begin(folder, UPDATES).wait(), folder)
     return folder

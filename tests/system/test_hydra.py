@@ -91,6 +91,7 @@ def test_what_fails_is_one_sentence(words, said, corpus, tmp_path):
         *(f"common.user_dir={ROOT / 'dc_nmt_plugin'}", "common.cpu=true", f"task.data={corpus}"),
         *("task=transformer_ms_aux", "model=transformer_ms_aux", "criterion=transformer_ms_aux"),
         *("dataset.max_tokens=80", f"checkpoint.save_dir={tmp_path / 'save'}"),
+        *(f"model.{name}={value}" for name, value in SMALL.items()),
     ]
     assert_explained(hydra(tmp_path, *given, *words), *said)
     assert not list(tmp_path.glob("save/*.pt"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import ROOT, real
+from helpers import few
 from systems import SPLITS, family, generation, training
 
 PACKAGE = "dc_nmt_plugin"
@@ -31,11 +32,21 @@ def installed(tmp_path_factory) -> Path:
     return site
 
 
-def test_the_installed_copy_has_every_file(installed):
-    def files(folder):
-        return {str(path.relative_to(folder)) for path in (folder / PACKAGE).rglob("*.py")}
+# dc_nmt_plugin must come from the folder that the command line names
+RECIPES = """
+import sys
+import dc_nmt_plugin
+from dc_nmt_plugin.cli import main
 
-    assert files(installed) == files(ROOT)
+assert dc_nmt_plugin.__file__.startswith(sys.argv[1]), dc_nmt_plugin.__file__
+sys.exit(main(["recipe", "list"]))
+"""
+
+
+def test_the_installed_copy_alone_has_the_recipes(installed, bare, tmp_path):
+    """In an empty folder, where no checkout is at hand."""
+    result = bare.run(RECIPES, installed, folder=tmp_path, path=[installed]).good()
+    assert "wmt14_en_de" in result.output and "multi30k_en_de" in result.output
 
 
 def test_the_installed_command_tells_its_own_folder(installed, tmp_path):
@@ -76,27 +87,35 @@ print(os.path.dirname(dc_nmt_plugin.__file__))
 """
 
 
-def test_user_dir_in_every_form(installed, bare, tmp_path):
+# folder to start in, --user-dir, what is on Python's path already, where it must come from
+WAYS = [
+    ("{ours}", PACKAGE, "", "{ours}"),
+    ("{ours}", f"{PACKAGE}/", "", "{ours}"),
+    ("{ours}", f"./{PACKAGE}", "", "{ours}"),
+    ("{ours}/..", f"{ROOT.name}/{PACKAGE}", "", "{ours}"),
+    ("{elsewhere}", f"{{ours}}/{PACKAGE}", "", "{ours}"),
+    ("{elsewhere}", f"{{ours}}/{PACKAGE}/", "", "{ours}"),
+    ("{elsewhere}", f"{{theirs}}/{PACKAGE}", "", "{theirs}"),
+    ("{elsewhere}", f"{{theirs}}/{PACKAGE}/", "{theirs}", "{theirs}"),
+    ("{ours}", f"{{theirs}}/{PACKAGE}", "{ours}", "{theirs}"),
+    ("{ours}", f"{{theirs}}/{PACKAGE}", ":{theirs}", "{theirs}"),
+    ("{ours}", PACKAGE, "{theirs}", "{ours}"),
+    ("{elsewhere}", f"{{ours}}/{PACKAGE}", "{theirs}", "{ours}"),
+]
+# once alone with a slash, once from outside, and every pair that could be mixed up
+FEW_WAYS = few(WAYS, WAYS[1], WAYS[4], *WAYS[7:])
+
+
+@pytest.mark.parametrize(("folder", "user_dir", "path", "where"), FEW_WAYS)
+def test_user_dir_in_every_form(folder, user_dir, path, where, installed, bare, tmp_path):
     """Relative, absolute, with a slash; checkout and installed copy, alone and side by side."""
-    ours, theirs, elsewhere = ROOT, installed, tmp_path
-    # folder to start in, --user-dir, what is on Python's path already, where it must come from
-    ways = [
-        (ours, PACKAGE, [], ours),
-        (ours, f"{PACKAGE}/", [], ours),
-        (ours, f"./{PACKAGE}", [], ours),
-        (ours.parent, f"{ours.name}/{PACKAGE}", [], ours),
-        (elsewhere, ours / PACKAGE, [], ours),
-        (elsewhere, f"{ours / PACKAGE}/", [], ours),
-        (elsewhere, theirs / PACKAGE, [], theirs),
-        (elsewhere, f"{theirs / PACKAGE}/", [theirs], theirs),
-        (ours, theirs / PACKAGE, [ours], theirs),
-        (ours, theirs / PACKAGE, ["", theirs], theirs),
-        (ours, PACKAGE, [theirs], ours),
-        (elsewhere, ours / PACKAGE, [theirs], ours),
-    ]
-    for folder, user_dir, path, where in ways:
-        result = bare.run(IMPORT_USER_DIR, user_dir, folder=folder, path=path).good()
-        assert result.output.strip() == str(where / PACKAGE), (folder, user_dir, path)
+    places = {"ours": ROOT, "theirs": installed, "elsewhere": tmp_path}
+    folder, user_dir, path, where = (
+        each.format(**places) for each in (folder, user_dir, path, where)
+    )
+    entries = path.split(":") if path else []
+    result = bare.run(IMPORT_USER_DIR, user_dir, folder=Path(folder), path=entries).good()
+    assert result.output.strip() == f"{where}/{PACKAGE}"
 
 
 # fairseq-train as on a machine with one GPU in distributed training: it starts its worker with
@@ -131,11 +150,18 @@ def test_spawned_distributed_worker_with_spawned_data_worker(installed, corpus, 
     assert (save / "checkpoint_last.pt").exists()
 
 
-def test_programs_as_a_user_types_them(corpus, bare, tmp_path):
-    save = tmp_path / "save"
-    flags = training(corpus, save, *family("transformer_dc"), "--max-update", 2)
+def test_a_training_finds_it_by_user_dir_alone(corpus, bare, tmp_path):
+    flags = training(corpus, tmp_path, *family("transformer_dc"), "--max-update", 2)
+    program = "from fairseq_cli.train import cli_main; cli_main()"
+    bare.run(program, *flags, "--user-dir", PACKAGE, folder=ROOT).good()
+    assert (tmp_path / "checkpoint_last.pt").exists()
+
+
+@pytest.mark.thorough
+def test_programs_as_a_user_types_them(corpus, tmp_path):
+    """In new processes, which import torch and fairseq anew; the models it trains translate."""
+    flags = training(corpus, tmp_path, *family("transformer_dc"), "--max-update", 2)
     real("fairseq-train", *flags, "--user-dir", PACKAGE, folder=ROOT).good()
-    flags = generation(corpus, save / "checkpoint_last.pt", "transformer_dc")
-    program = "from fairseq_cli.generate import cli_main; cli_main()"
-    generated = bare.run(program, *flags, "--user-dir", PACKAGE, folder=ROOT).good()
+    flags = generation(corpus, tmp_path / "checkpoint_last.pt", "transformer_dc")
+    generated = real("fairseq-generate", *flags, "--user-dir", PACKAGE, folder=ROOT).good()
     assert len(generated.hypotheses()) == SPLITS["test"]

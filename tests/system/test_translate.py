@@ -12,7 +12,7 @@ import sys
 
 import pytest
 import yaml
-from commands import ROOT
+from commands import ROOT, read_a_command_line
 
 from dc_nmt_plugin import cli, pipeline
 from dc_nmt_plugin.recipes import launch, text_plan, training
@@ -21,6 +21,7 @@ from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 sys.path.insert(0, str(ROOT / "scripts"))
 import chaos
 
+pytestmark = pytest.mark.usefixtures("known_command_lines")
 ARCH = "transformer_ms_aux"
 # what Moses' scripts change: apostrophes, "&", brackets, hyphens, capitals, foreign quotation marks
 EN = ["It's", "Bob's", "well-known", "R&D", "[now]", "“so”", "The", "dog", "cats", "42", "House"]
@@ -35,6 +36,7 @@ for side in ("encoder", "decoder"):
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """A folder in which ``dc-nmt new mine`` and ``dc-nmt run mine`` have been called."""
+    read_a_command_line()
     here = tmp_path_factory.mktemp("home")
     choice = random.Random(1)
     sizes = {"train": 250, "valid": 12, "test": 40}

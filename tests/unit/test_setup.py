@@ -65,24 +65,6 @@ def test_wheel_holds_every_module_all_data_and_nothing_else(wheel):
     assert built == expected
 
 
-def test_the_wheel_alone_has_the_recipes(wheel, tmp_path):
-    """In an empty folder, where no checkout is at hand."""
-    wheel.extractall(tmp_path / "site")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    code = (
-        "import dc_nmt_plugin, sys; from dc_nmt_plugin.cli import main; "
-        "assert dc_nmt_plugin.__file__.startswith(sys.argv[1]); sys.exit(main(['recipe', 'list']))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        cwd=empty, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "wmt14_en_de" in done.stdout and "multi30k_en_de" in done.stdout
-
-
 def test_the_source_distribution_holds_every_tracked_file(tmp_path):
     listed_files = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
