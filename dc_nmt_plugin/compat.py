@@ -20,6 +20,8 @@ import torch
 _applied = False
 # torch 2.15 says so of every function that fairseq scripts, at its import
 warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", FutureWarning)
+# and torch ≥ 2.0 of the masks that fairseq's own Transformer gives to its attention
+warnings.filterwarnings("ignore", "Support for mismatched key_padding_mask", UserWarning)
 
 
 def apply() -> None:
