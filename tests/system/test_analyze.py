@@ -123,7 +123,7 @@ def tag_file(corpus, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("what", few(MEASURED, "attention", "dependency"))
+@pytest.mark.parametrize("what", few(MEASURED, "dependency"))
 def test_the_batching_does_not_matter(what, models, measured, corpus, tmp_path):
     arch, flags = MEASURED[what]
     if what == "parts-of-speech":

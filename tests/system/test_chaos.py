@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from commands import PROGRAMS, ROOT, read_a_command_line
+from helpers import few
 
 from dc_nmt_plugin import cli
 
@@ -88,7 +89,7 @@ WRITING = {
 }
 
 
-@pytest.mark.parametrize("name", WRITING)
+@pytest.mark.parametrize("name", few(WRITING, "average", "generate", "score"))
 def test_a_full_disk_for_one_command(name, unbroken, tmp_path, monkeypatch):
     """One sentence; nothing half-written; the same command completes when there is room."""
     for folder in ("bin", "corpus"):

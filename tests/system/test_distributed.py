@@ -137,7 +137,7 @@ def gru(data, save, *more):
     return recurrent_training(data, save, "", *ADADELTA, "--log-interval", 1, *more)
 
 
-@pytest.mark.parametrize("command", [every_mechanism, gru])
+@pytest.mark.parametrize("command", few([every_mechanism, gru], every_mechanism))
 def test_half_precision_keeps_two_processes_the_same(command, corpus, tmp_path):
     """--fp16 as on GPUs, but for two things: fairseq's flat float32 copy of the parameters can only
     be on the current GPU, hence --fp16-no-flatten-grads; and on a CPU the plugin refuses --fp16.

@@ -16,7 +16,10 @@ from systems import FAMILIES, SOURCE, SPLITS, family, generation, task, train, t
 
 from dc_nmt_plugin.models.transformer.stock import house_to_stock
 
-SEVERAL = ["transformer_dc", "transformer_mlmha", "transformer_ms_aux_aif"]
+SEVERAL = few(
+    ["transformer_dc", "transformer_mlmha", "transformer_ms_aux_aif"],
+    *("transformer_dc", "transformer_ms_aux_aif"),
+)
 ALPHA = 0.6
 WIDTH = 16
 
@@ -142,7 +145,7 @@ def test_an_ensemble_on_the_command_line(corpus, lively, tmp_path):
     assert len(run(tmp_path, "generate", *flags).good().hypotheses()) == SPLITS["test"]
 
 
-@pytest.mark.parametrize("beam", [1, 5])
+@pytest.mark.parametrize("beam", few([1, 5], 5))
 def test_the_stock_transformer_finds_the_same_hypotheses(beam, corpus, systems):
     made, ours, batch = systems("transformer_standard")
     flags = argparse.Namespace(share_all_embeddings=True, encoder_layers=2, decoder_layers=1)
@@ -163,10 +166,13 @@ def test_the_stock_transformer_finds_the_same_hypotheses(beam, corpus, systems):
             assert float(one["score"]) == pytest.approx(float(other["score"]), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    "kind, penalty",
-    [("fairseq", lambda length: length**ALPHA), ("wu", lambda length: ((5 + length) / 6) ** ALPHA)],
-)
+PENALTIES = [
+    ("fairseq", lambda length: length**ALPHA),
+    ("wu", lambda length: ((5 + length) / 6) ** ALPHA),
+]
+
+
+@pytest.mark.parametrize(("kind", "penalty"), few(PENALTIES, PENALTIES[1]))
 def test_length_penalty_of_generate_and_interactive(kind, penalty, corpus, lively, tmp_path):
     checkpoint = lively("transformer_dc")
     flags = ["--length-penalty", kind, "--lenpen", ALPHA, "--nbest", 4, "--beam", 4]
