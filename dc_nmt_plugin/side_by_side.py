@@ -53,8 +53,9 @@ def _run(job: Job, connection: Connection) -> None:
 def _raise_its_error(connection: Connection, process: ForkProcess) -> None:
     try:
         error = connection.recv()
+        process.join()
     except EOFError:
-        error = UserError("a process was killed; the same command continues")
-    process.join()
+        process.join()
+        error = UserError(f"a process ended with {process.exitcode}; is there enough memory?")
     if error is not None:
         raise error

@@ -62,5 +62,5 @@ def test_the_first_failure_stops_the_others(tmp_path):
 
 
 def test_a_killed_one_is_a_sentence():
-    with pytest.raises(UserError, match="killed"):
+    with pytest.raises(UserError, match="ended with -9"):
         side_by_side([lambda: os.kill(os.getpid(), signal.SIGKILL)], at_once=1)
