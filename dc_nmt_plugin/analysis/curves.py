@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import statistics
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
 from ..evaluation.logs import parse_statistics
+from ..evaluation.seeds import by_system
 from ..text.lines import read_lines
 from .base import Report, Results, Table
 from .figure import finish_axes, styles
@@ -32,13 +34,26 @@ class Curves(Report):
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--numbers."""
+        """--numbers, --at, --over-seeds."""
         parser.add_argument(
             "--numbers",
             nargs="+",
             metavar="NAME",
             help="what to draw, such as valid:bleu or valid:dv_encoder; all for everything "
             f"(default: {' '.join(DEFAULT)}, those there are, and the diagnostics' means)",
+        )
+        parser.add_argument(
+            "--at",
+            nargs="+",
+            type=int,
+            metavar="UPDATES",
+            help="print the values after so many updates, not the curves' ends",
+        )
+        parser.add_argument(
+            "--over-seeds",
+            action="store_true",
+            help="runs whose names differ in -sSEED alone are one: their mean, in the figure with "
+            "the range of the seeds, in the table of --at with the standard deviation",
         )
 
     def measure(self, folder: Path) -> dict[str, Any]:
@@ -82,7 +97,13 @@ class Curves(Report):
         return [*(name for name in DEFAULT if name in there), *diagnostics]
 
     def tables(self, results: Results) -> list[Table]:
-        """The last and the best value of every curve."""
+        """The last and the best value of every curve, or with --at those at some updates.
+
+        Raises:
+            UserError: a name that no run has, or updates after which no run logged it
+        """
+        if self.args.at:
+            return [self._at(name, results) for name in self.chosen(results)]
         table = Table(
             "curves at their ends", ["run", "number", "updates", "first", "last", "least", "most"]
         )
@@ -96,8 +117,33 @@ class Curves(Report):
                     table.rows.append([label, name, f"{points[-1][0]:,}", *text])
         return [table]
 
+    def _at(self, name: str, results: Results) -> Table:
+        """One number at the updates of --at, a row a run or a system."""
+        curves = {label: dict(found["curves"].get(name, [])) for label, found in results.items()}
+        logged = sorted({updates for curve in curves.values() for updates in curve})
+        missing = next((updates for updates in self.args.at if updates not in logged), None)
+        if missing is not None:
+            raise UserError(
+                f"--at {missing}: no run logged {name} there, but at {', '.join(map(str, logged))}."
+            )
+        table = Table(f"{name} by updates", ["run", *(f"{at:,}" for at in self.args.at)])
+        for system, labels in self._systems(results).items():
+            row = [system]
+            for at in self.args.at:
+                values = [curves[label][at] for label in labels if at in curves[label]]
+                text = f"{statistics.fmean(values):.4g}" if values else ""
+                if len(values) > 1:
+                    text += f" ± {statistics.stdev(values):.2g}"
+                row.append(text if len(values) in (0, len(labels)) else f"{text} ({len(values)})")
+            table.rows.append(row)
+        return table
+
+    def _systems(self, results: Results) -> dict[str, list[str]]:
+        """Line → labels of the runs that it is of."""
+        return by_system(results) if self.args.over_seeds else {name: [name] for name in results}
+
     def draw(self, figure: Any, results: Results) -> None:
-        """A panel a number, a line a run."""
+        """A panel a number, a line a run; over seeds their mean, and their range behind it."""
         from matplotlib.ticker import LogFormatter
 
         names = self.chosen(results)[:MOST]
@@ -108,11 +154,19 @@ class Curves(Report):
         for axes in grid.flat[len(names) :]:
             axes.set_visible(False)
         for name, axes in zip(names, grid.flat, strict=False):
-            for (label, found), style in zip(results.items(), styles(), strict=False):
-                points = found["curves"].get(name, [])
-                few = {"marker": None} if len(points) > 30 else {"markersize": 3}
-                updates, values = [x for x, _ in points], [y for _, y in points]
-                axes.plot(updates, values, label=label, **{**style, **few})
+            for (label, runs), style in zip(self._systems(results).items(), styles(), strict=False):
+                curves = [dict(results[run]["curves"].get(name, [])) for run in runs]
+                updates = [at for at in curves[0] if all(at in curve for curve in curves)]
+                values = [[curve[at] for curve in curves] for at in updates]
+                few = {"marker": None} if len(updates) > 30 else {"markersize": 3}
+                means = [statistics.fmean(several) for several in values]
+                (drawn,) = axes.plot(updates, means, label=label, **{**style, **few})
+                if len(runs) > 1:
+                    low, high = (
+                        [min(several) for several in values],
+                        [max(several) for several in values],
+                    )
+                    axes.fill_between(updates, low, high, color=drawn.get_color(), alpha=0.15)
             split, _, number = name.partition(":")
             unit = UNITS.get(number)
             shown = f"{number} ({unit})" if unit and unit.lower() != number else number

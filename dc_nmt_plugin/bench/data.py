@@ -71,7 +71,14 @@ def corpus_batches(
         UserError: the folder or the subset cannot be read
     """
     try:
-        task = TranslationTask.setup_task(TranslationConfig(data=folder, train_subset=subset))
+        config = TranslationConfig(
+            data=folder,
+            train_subset=subset,
+            # fairseq's own defaults of these name other parts of a command's configuration
+            dataset_impl=None,
+            required_seq_len_multiple=1,
+        )
+        task = TranslationTask.setup_task(config)
         task.load_dataset(subset)
     except Exception as error:
         raise UserError(f"--data {folder}: {error}") from error

@@ -6,6 +6,7 @@ one update of each in turn, so that what else the machine does slows all of them
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -75,7 +76,8 @@ class Learner:
     """A model that learns one update a turn.
 
     Args:
-        name: architecture of this package, or ``stock`` for fairseq's ``transformer``
+        name: architecture of this package, with flags of its own behind it where there are any,
+            or ``stock`` for fairseq's ``transformer``
         like: the architecture whose size ``stock`` has
         data: folder made by ``fairseq-preprocess``
         flags: of ``fairseq-train``
@@ -159,7 +161,7 @@ def train_until(
     """Train all subjects until each has reached a BLEU score or the schedule ends.
 
     Args:
-        names: architectures of this package, or ``stock`` for fairseq's ``transformer``
+        names: of :class:`Learner`
         like: the architecture whose size ``stock`` has
         data: folder made by ``fairseq-preprocess``
         flags: of ``fairseq-train``, the same for all: schedule, batches, dropout, seed …
@@ -200,6 +202,7 @@ def train_until(
 
 def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, Any, str]:
     """Trainer, task and the name of the validation set."""
+    own: list[str] = []
     if name == STOCK:
         arch = ["--arch", "transformer", "--criterion", "label_smoothed_cross_entropy"]
         arch += ["--task", "translation_dc_nmt"]  # batches as ours: the curves are compared
@@ -210,11 +213,12 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
             elif value is not None and value is not False:
                 arch += [flag, str(value)]
     else:
-        family = architectures()[name].family
-        arch = ["--arch", name, "--task", family.task, "--criterion", family.criterion]
+        arch_name, *own = shlex.split(name)
+        family = architectures()[arch_name].family
+        arch = ["--arch", arch_name, "--task", family.task, "--criterion", family.criterion]
     parser = options.get_training_parser()
     try:
-        args = options.parse_args_and_arch(parser, [data, *arch, *flags])
+        args = options.parse_args_and_arch(parser, [data, *arch, *flags, *own])
     except SystemExit as error:  # argparse has said why
         raise UserError(f"{name}: fairseq-train does not take these flags") from error
     cfg = convert_namespace_to_omegaconf(args)

@@ -65,7 +65,12 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         usage="dc-nmt time-to-bleu ARCH [ARCH ...] --data DATA --bleu BLEU [options] "
         "-- FAIRSEQ-TRAIN-FLAGS",
     )
-    parser.add_argument("arch", nargs="+", help="architectures to train")
+    parser.add_argument(
+        "arch",
+        nargs="+",
+        help="architectures to train; one may have flags of the model behind its name, as in "
+        "'transformer_standard --depth-scaled-init 1'",
+    )
     parser.add_argument("--data", required=True, help="folder made by fairseq-preprocess")
     parser.add_argument("--bleu", type=float, required=True, help="where a model stops")
     parser.add_argument(
@@ -93,11 +98,15 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
     Raises:
         UserError: listing what is wrong
     """
-    from ..bench.subjects import stock_settings
+    from ..bench.subjects import stock_settings, subject
     from ..models.presets import architectures
 
-    problems = [architecture_problem(name, architectures()) for name in args.arch]
-    problems.append(architecture_problem(args.against, [STOCK, *architectures()], "--against"))
+    problems = [architecture_problem(args.against, [STOCK, *architectures()], "--against")]
+    for name in args.arch:
+        try:
+            subject(name)
+        except UserError as error:
+            problems.append(str(error))
     for name in ("every", "threads"):
         if getattr(args, name) < 1:
             problems.append(f"--{name}: {getattr(args, name)} is not at least 1.")

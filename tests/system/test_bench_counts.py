@@ -12,7 +12,7 @@ from helpers import THOROUGH
 from dc_nmt_plugin.bench import MODES, STOCK
 from dc_nmt_plugin.bench.comparison import STEPS
 from dc_nmt_plugin.bench.counting import OperationCounter, count
-from dc_nmt_plugin.bench.data import random_batches
+from dc_nmt_plugin.bench.data import corpus_batches, random_batches
 from dc_nmt_plugin.bench.subjects import Setting
 from dc_nmt_plugin.commands.bench import main
 from dc_nmt_plugin.errors import UserError
@@ -91,3 +91,18 @@ def test_others_have_no_baseline_of_pytorch_s_cells(arch):
     with pytest.raises(UserError) as error:
         main([arch, "--against", "pytorch", "--max-tokens", "20", "--vocabulary", "50"])
     assert "--against pytorch" in str(error.value) and arch in str(error.value)
+
+
+def test_batches_of_a_folder_of_fairseq_preprocess(corpus, capsys):
+    _, samples = corpus_batches(str(corpus), subset="train", max_tokens=60, batches=3)
+    assert len(samples) == 3
+    for sample in samples:
+        assert 0 < sample["net_input"]["src_tokens"].numel() <= 60
+    arch = SINGLE_DECODER[0]
+    assert main([arch, "--data", str(corpus), "--max-tokens", "60", "--count"]) == 0
+    assert "stock" in capsys.readouterr().out
+
+
+def test_a_folder_without_data_is_named(tmp_path):
+    with pytest.raises(UserError, match=f"--data {tmp_path}"):
+        corpus_batches(str(tmp_path), subset="train", max_tokens=60, batches=3)

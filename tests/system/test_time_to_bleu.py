@@ -72,11 +72,28 @@ def test_a_model_stops_where_it_has_reached_the_score(corpus, tmp_path, capsys):
     assert ours["ratio"] == pytest.approx(ours["seconds"] / stock["seconds"])
 
 
+def test_a_model_may_have_flags_of_its_own(corpus, flags):
+    def deviations(name):
+        learner = Learner(
+            name, ARCH, str(corpus), flags, every=1, device="cpu", clock=time.process_time
+        )
+        return {key: value.std() for key, value in learner.trainer.model.state_dict().items()}
+
+    plain, scaled = deviations(ARCH), deviations(f"{ARCH} --depth-scaled-init 1")
+    name = "encoder.stack.layers.1.fc2.weight"
+    assert scaled[name] < 0.8 * plain[name]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["transformer_standard", "--bleu", "30"], ["fairseq-train", "--max-update"]),
         (["transformer_standard", "--bleu", "0", "--", "--lr", "1"], ["--bleu", "0.0"]),
+        (["transformer_dc --encoder-lairs 3", "--bleu", "3", "--", "--lr", "1"], ["lairs"]),
+        (
+            ["transformer_dc", "--against", "stok", "--bleu", "3", "--", "--lr", "1"],
+            ["--against", "stok", "stock"],
+        ),
         (["transformer_standart", "--bleu", "3", "--", "--lr", "1"], ["transformer_standart"]),
         (
             ["transformer_dc", "--bleu", "3", "--every", "0", "--", "--lr", "1"],

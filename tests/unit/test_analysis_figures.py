@@ -199,6 +199,26 @@ def test_curves():
         drawn("curves", results, numbers=["x"])
 
 
+def test_curves_of_several_seeds():
+    results = {
+        "a-s1": {"curves": {"valid:ppl": [(10, 8.0), (20, 4.0)]}},
+        "a-s2": {"curves": {"valid:ppl": [(10, 6.0), (20, 5.0), (30, 2.0)]}},
+        "b-s1": {"curves": {"valid:ppl": [(10, 9.0)]}},
+    }
+    axes, (table,) = drawn("curves", results, numbers=["valid:ppl"], at=[10, 30], over_seeds=True)
+    assert line(axes[0], "a") == [7, 4.5]  # where both are
+    (band,) = axes[0].collections
+    assert {tuple(point) for point in band.get_paths()[0].vertices} == {
+        (10, 6), (20, 4), (20, 5), (10, 8)
+    }  # fmt: skip
+    assert list(table.header) == ["run", "10", "30"]
+    assert table.rows == [["a", "7 ± 1.4", "2 (1)"], ["b", "9", ""]]
+    _, (table,) = drawn("curves", results, numbers=["valid:ppl"], at=[10])
+    assert table.rows == [["a-s1", "8"], ["a-s2", "6"], ["b-s1", "9"]]
+    with pytest.raises(UserError, match=r"--at 15: no run logged valid:ppl there, but at 10, 20"):
+        drawn("curves", results, numbers=["valid:ppl"], at=[10, 15])
+
+
 def test_probing():
     encoders = {"majority": 40.0, "trained": {"test": 80.0}, "random": {"test": 50.0},
                 "bag": {"test": 60.0}}  # fmt: skip
