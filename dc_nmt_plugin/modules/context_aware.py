@@ -17,6 +17,7 @@ from .core.attention import split_heads
 from .core.history import LayerHistory
 from .core.initial_weights import input_projection
 from .core.self_attention import SelfAttention
+from .core.slow_linear import SlowLinear
 from .core.state import State
 
 CONTEXTS = ("global", "deep-global", "deep", "deep-global+deep")
@@ -109,9 +110,9 @@ class ContextAwareSelfAttention(SelfAttention):
         self.has_context = blocks > 0
         self.has_gate = self.has_context and gate == "learnt"
         if self.has_context:
-            self.context_proj = input_projection(
-                nn.Linear(blocks * embed_dim, mixed * embed_dim, bias=False), blocks=mixed
-            )
+            self.context_proj = SlowLinear(embed_dim, mixed * embed_dim, blocks=blocks, bias=False)
+            input_projection(self.context_proj, blocks=mixed)
+            self.context_proj.rescale()
         if self.has_gate:
             bound = math.sqrt(6 / (embed_dim + 1))  # Xavier, of a C × 1 matrix
             self.gate_input = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
@@ -165,7 +166,7 @@ class ContextAwareSelfAttention(SelfAttention):
             projected = self.context_proj(torch.cat(means + deep, dim=-1))
         else:  # [c; H] U = c U_1 + H U_2, with c (B, 1, ·) and H (B, T, ·)
             widths = [sum(part.size(-1) for part in group) for group in (means, deep)]
-            shared, own = self.context_proj.weight.split_with_sizes(widths, dim=1)
+            shared, own = self.context_proj.matrix.split_with_sizes(widths, dim=1)
             projected = nn.functional.linear(torch.cat(deep, dim=-1), own)
             projected = projected + nn.functional.linear(torch.cat(means, dim=-1), shared)
         return tuple(projected.chunk(len(self.mixed), dim=-1))

@@ -64,7 +64,7 @@ def paper_weights(module, context):
     if module.has_context:
         for i, side in enumerate(module.mixed):
             name = side.upper()
-            weights[f"U_{name}"] = module.context_proj.weight.chunk(len(module.mixed))[i].t()
+            weights[f"U_{name}"] = module.context_proj.matrix.chunk(len(module.mixed))[i].t()
             if module.has_gate:
                 weights[f"VH_{name}"] = module.gate_input[i]
                 weights[f"VC_{name}"] = module.gate_context[i]
