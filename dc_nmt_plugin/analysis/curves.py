@@ -162,11 +162,13 @@ class Curves(Report):
                 means = [statistics.fmean(several) for several in values]
                 (drawn,) = axes.plot(updates, means, label=label, **{**style, **few})
                 if len(runs) > 1:
-                    low, high = (
+                    axes.fill_between(
+                        updates,
                         [min(several) for several in values],
                         [max(several) for several in values],
+                        color=drawn.get_color(),
+                        alpha=0.15,
                     )
-                    axes.fill_between(updates, low, high, color=drawn.get_color(), alpha=0.15)
             split, _, number = name.partition(":")
             unit = UNITS.get(number)
             shown = f"{number} ({unit})" if unit and unit.lower() != number else number
