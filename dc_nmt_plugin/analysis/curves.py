@@ -103,7 +103,9 @@ class Curves(Report):
             UserError: a name that no run has, or updates after which no run logged it
         """
         if self.args.at:
-            return [self._at(name, results) for name in self.chosen(results)]
+            names = self.chosen(results)
+            self._check_updates(names, results)
+            return [self._at(name, results) for name in names]
         table = Table(
             "curves at their ends", ["run", "number", "updates", "first", "last", "least", "most"]
         )
@@ -117,15 +119,28 @@ class Curves(Report):
                     table.rows.append([label, name, f"{points[-1][0]:,}", *text])
         return [table]
 
+    def _check_updates(self, names: list[str], results: Results) -> None:
+        """
+        Raises:
+            UserError: updates after which no run logged any of the numbers
+        """
+        logged = {
+            updates
+            for found in results.values()
+            for name in names
+            for updates, _ in found["curves"].get(name, [])
+        }
+        for at in self.args.at:
+            if at not in logged:
+                nearest = min(logged, key=lambda updates: abs(updates - at))
+                raise UserError(
+                    f"--at {at}: no run logged {' or '.join(names)} there; the nearest is {nearest}"
+                    f" (from {min(logged)} to {max(logged)})."
+                )
+
     def _at(self, name: str, results: Results) -> Table:
         """One number at the updates of --at, a row a run or a system."""
         curves = {label: dict(found["curves"].get(name, [])) for label, found in results.items()}
-        logged = sorted({updates for curve in curves.values() for updates in curve})
-        missing = next((updates for updates in self.args.at if updates not in logged), None)
-        if missing is not None:
-            raise UserError(
-                f"--at {missing}: no run logged {name} there, but at {', '.join(map(str, logged))}."
-            )
         table = Table(f"{name} by updates", ["run", *(f"{at:,}" for at in self.args.at)])
         for system, labels in self._systems(results).items():
             row = [system]

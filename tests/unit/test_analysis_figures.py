@@ -215,7 +215,9 @@ def test_curves_of_several_seeds():
     assert table.rows == [["a", "7 ± 1.4", "2 (1)"], ["b", "9", ""]]
     _, (table,) = drawn("curves", results, numbers=["valid:ppl"], at=[10])
     assert table.rows == [["a-s1", "8"], ["a-s2", "6"], ["b-s1", "9"]]
-    with pytest.raises(UserError, match=r"--at 15: no run logged valid:ppl there, but at 10, 20"):
+    with pytest.raises(
+        UserError, match=r"--at 15: no run logged valid:ppl there; the nearest is 10 "
+    ):
         drawn("curves", results, numbers=["valid:ppl"], at=[10, 15])
 
 
