@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..evaluation.logs import parse_statistics
-from ..evaluation.seeds import by_system
+from ..evaluation.seeds import by_row
 from ..text.lines import read_lines
 from .base import Report, Results, Table
 from .figure import finish_axes, styles
@@ -142,7 +142,7 @@ class Curves(Report):
         """One number at the updates of --at, a row a run or a system."""
         curves = {label: dict(found["curves"].get(name, [])) for label, found in results.items()}
         table = Table(f"{name} by updates", ["run", *(f"{at:,}" for at in self.args.at)])
-        for system, labels in self._systems(results).items():
+        for system, labels in by_row(results, self.args.over_seeds).items():
             row = [system]
             for at in self.args.at:
                 values = [curves[label][at] for label in labels if at in curves[label]]
@@ -153,15 +153,12 @@ class Curves(Report):
             table.rows.append(row)
         return table
 
-    def _systems(self, results: Results) -> dict[str, list[str]]:
-        """Line → labels of the runs that it is of."""
-        return by_system(results) if self.args.over_seeds else {name: [name] for name in results}
-
     def draw(self, figure: Any, results: Results) -> None:
         """A panel a number, a line a run; over seeds their mean, and their range behind it."""
         from matplotlib.ticker import LogFormatter
 
         names = self.chosen(results)[:MOST]
+        lines = by_row(results, self.args.over_seeds)
         columns = min(3, len(names))
         rows = -(-len(names) // columns)
         figure.set_size_inches(3.4 * columns, 2.8 * rows)
@@ -169,7 +166,7 @@ class Curves(Report):
         for axes in grid.flat[len(names) :]:
             axes.set_visible(False)
         for name, axes in zip(names, grid.flat, strict=False):
-            for (label, runs), style in zip(self._systems(results).items(), styles(), strict=False):
+            for (label, runs), style in zip(lines.items(), styles(), strict=False):
                 curves = [dict(results[run]["curves"].get(name, [])) for run in runs]
                 updates = [at for at in curves[0] if all(at in curve for curve in curves)]
                 values = [[curve[at] for curve in curves] for at in updates]

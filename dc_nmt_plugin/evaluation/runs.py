@@ -14,7 +14,7 @@ from .published import published
 from .results import COLUMNS, RESULT, Result
 from .run import Run
 from .run_table import RunRow, RunTable
-from .seeds import by_system, pooled_bootstrap, system_of
+from .seeds import by_row, pooled_bootstrap, system_of
 from .significance import Comparison, paired_bootstrap
 from .systems import PlainTextOptions, System, default_metric, labels, load_systems
 
@@ -79,8 +79,8 @@ def collect(
     order = _baseline_first(by_label, baseline, over_seeds)
     systems = load_systems([by_label[label].path for label in order], PlainTextOptions(), order)
     metric = metric or default_metric(systems[0])
-    rows_of = by_system(order) if over_seeds else {label: [label] for label in order}
-    signature, compared = _compare(systems, metric, rows_of)
+    runs_of = by_row(order, over_seeds)
+    signature, compared = _compare(systems, metric, runs_of)
     first = by_label[order[0]].result
     others = {
         score.metric: score.signature
@@ -89,7 +89,7 @@ def collect(
     }
     signatures = {metric.name: signature, **others}
     rows = [
-        _row([by_label[label] for label in rows_of[c.name]], c, metric.name, list(others))
+        _row([by_label[label] for label in runs_of[c.name]], c, metric.name, list(others))
         for c in compared
     ]
     return RunTable(metric.name, signatures, first.sentences, rows)
@@ -177,7 +177,7 @@ def _labels(runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
 def _baseline_first(
     by_label: Mapping[str, Run], baseline: str | None, over_seeds: bool
 ) -> list[str]:
-    rows = by_system(by_label) if over_seeds else {label: [label] for label in by_label}
+    rows = by_row(by_label, over_seeds)
     problem = choice_problem("--baseline", baseline, rows) if baseline else None
     if problem:
         raise UserError(problem)

@@ -25,12 +25,17 @@ def system_of(label: str) -> str:
     return _SEED_IN_A_LABEL.sub("", label)
 
 
-def by_system(labels: Iterable[str]) -> dict[str, list[str]]:
-    """System → labels of its runs, both in the order in which they come."""
-    found: dict[str, list[str]] = {}
+def by_row(labels: Iterable[str], over_seeds: bool) -> dict[str, list[str]]:
+    """Row → labels of the runs that it is of, both in the order in which they come.
+
+    Args:
+        labels: of runs
+        over_seeds: a row for a system with all of its seeds, not for each run
+    """
+    rows: dict[str, list[str]] = {}
     for label in labels:
-        found.setdefault(system_of(label), []).append(label)
-    return found
+        rows.setdefault(system_of(label) if over_seeds else label, []).append(label)
+    return rows
 
 
 def pooled_bootstrap(

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.evaluation.seeds import by_system, pooled_bootstrap
+from dc_nmt_plugin.evaluation.seeds import by_row, pooled_bootstrap
 from dc_nmt_plugin.evaluation.significance import paired_bootstrap
 
 WORDS = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
@@ -65,7 +65,7 @@ def test_the_same_runs_again_are_no_new_evidence(reference):
 
 def test_runs_of_one_system_differ_in_their_seed_alone():
     labels = ["a-tiny-s1", "a-tiny-s2", "a-tiny-s1, decoder aux:1", "a-s", "b", "a-tiny-s10"]
-    assert by_system(labels) == {
+    assert by_row(labels, over_seeds=True) == {
         "a-tiny": ["a-tiny-s1", "a-tiny-s2", "a-tiny-s10"],
         "a-tiny, decoder aux:1": ["a-tiny-s1, decoder aux:1"],
         "a-s": ["a-s"],
