@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
+
+COMMAND = "command.txt"  # in a run's folder: its fairseq-train command
 
 
 def flag_value(command: Sequence[str], flag: str) -> str | None:
@@ -23,3 +27,9 @@ def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
         return tuple(flags)
     place = list(flags).index(name)
     return (*flags[: place + 1], value, *flags[place + 2 :])
+
+
+def read_command(folder: Path) -> list[str]:
+    """The words of the ``fairseq-train`` command of a run's folder; none where it has none."""
+    path = folder / COMMAND
+    return shlex.split(path.read_text("utf-8")) if path.is_file() else []

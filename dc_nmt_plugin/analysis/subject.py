@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from ..checkpoints.loading import load_checkpoint
 from ..errors import UserError
-from ..flags import flag_value
+from ..flags import flag_value, read_command
 from .subset_translation import SubsetTranslation
 
 CHECKPOINTS = (
@@ -190,16 +189,12 @@ def _task_settings(checkpoint: Path) -> dict[str, Any]:
 def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
     """The data of a run: as its command names it, or beside it."""
     named = []
-    command = folder / "command.txt"
-    if command.is_file():
-        words = shlex.split(command.read_text("utf-8"))
-        starts = [
-            i
-            for i, word in enumerate(words)
-            if word.endswith(("fairseq-train", "fairseq_cli.train"))
-        ]
-        if starts and starts[-1] + 1 < len(words):
-            named.append(Path(words[starts[-1] + 1]))
+    words = read_command(folder)
+    starts = [
+        i for i, word in enumerate(words) if word.endswith(("fairseq-train", "fairseq_cli.train"))
+    ]
+    if starts and starts[-1] + 1 < len(words):
+        named.append(Path(words[starts[-1] + 1]))
     if task.get("data"):
         named.append(Path(str(task["data"]).split(":")[0]))
     for path in named:

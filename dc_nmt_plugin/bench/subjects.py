@@ -6,6 +6,7 @@ import argparse
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,10 +19,12 @@ from fairseq.sequence_generator import SequenceGenerator
 from ..allocator import keep_freed_memory
 from ..criterions.joint_loss import JointLossCriterion
 from ..errors import UserError, architecture_problem
+from ..flags import COMMAND, flag_value, read_command
 from ..models.options import defaults, read_config
 from ..models.presets import MODELS, Architecture, architectures
+from ..models.presets.family import STOCK as FAIRSEQ
 from ..models.transformer.config import TransformerConfig
-from ..papers.run import model_flags
+from ..papers.run import flags_of, model_flags
 from ..tasks.beam_search import BeamSearchGenerator
 from ..tasks.fused_adam import step_fused
 from . import PYTORCH, STOCK
@@ -59,17 +62,37 @@ class Setting:
 
 
 def subject(name: str) -> Architecture:
-    """An architecture, with flags of the model behind its name, such as ``--source-layers 3``.
+    """An architecture or the model of a run, with flags of the model behind its name.
+
+    Args:
+        name: such as ``transformer_mlmha --source-layers 3``, or a run's folder (``./NAME`` where
+            it is called as an architecture is)
 
     Raises:
-        UserError: no such architecture or flag, or flags that contradict each other
+        UserError: no such architecture or flag, or flags that contradict each other; a run of
+            fairseq's own architecture
     """
-    arch, *words = shlex.split(name)
-    problem = architecture_problem(arch, architectures())
+    first, *words = shlex.split(name)
+    known, arch = architectures(), first
+    trained: dict[str, Any] = {}
+    if first not in known and Path(first).is_dir():
+        arch, trained = _model_of_run(Path(first))
+    problem = architecture_problem(arch, known)
     if problem:
         raise UserError(problem)
-    own = architectures()[arch]
-    return replace(own, settings={**own.settings, **model_flags(arch, words)})
+    settings = {**known[arch].settings, **trained, **model_flags(arch, words)}
+    return replace(known[arch], settings=settings)
+
+
+def _model_of_run(folder: Path) -> tuple[str, dict[str, Any]]:
+    """Architecture and settings that a run's command names."""
+    command = read_command(folder)
+    arch = flag_value(command, "--arch")
+    if arch is None:
+        raise UserError(f"{folder}: is no run's folder: there is no {COMMAND} with an --arch.")
+    if arch == FAIRSEQ.name:
+        raise UserError(f"{folder}: is of fairseq's own transformer, the baseline 'stock'.")
+    return arch, flags_of(arch, command)
 
 
 def stock_settings(like: str) -> dict[str, Any]:

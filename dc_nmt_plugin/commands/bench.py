@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ..bench import MODES, PYTORCH, STOCK
@@ -81,19 +82,24 @@ def main(argv: Sequence[str]) -> int:
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = Parser(
         prog="dc-nmt bench",
-        usage="dc-nmt bench ARCH [ARCH ...] [options] [flags of the model]",
+        usage="dc-nmt bench ARCH|RUN [ARCH|RUN ...] [options] [flags of the model]",
         description=__doc__,
         epilog="All other flags are the model's, for every ARCH; for one of several, quotes hold "
         "them together: 'transformer_mlmha --source-layers 3'.",
         allow_abbrev=False,
     )
-    parser.add_argument("arch", nargs="+", help="architectures to measure")
+    parser.add_argument(
+        "arch",
+        nargs="+",
+        metavar="ARCH|RUN",
+        help="architectures to measure, or runs' folders: their models, at their size",
+    )
     parser.add_argument(
         "--against",
         default=STOCK,
         help="the baseline: 'stock', fairseq's transformer of the first architecture's size; "
         "'pytorch', the first architecture, a recurrent one, out of PyTorch's GRU cells; or an "
-        "architecture (default: stock)",
+        "architecture or a run (default: stock)",
     )
     parser.add_argument("--mode", nargs="+", choices=list(MODES), default=list(MODES))
     parser.add_argument(
@@ -129,9 +135,14 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--no-memory", action="store_true", help="leave peak memory out")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args, words = parser.parse_known_args(list(argv))
-    args.arch = [shlex.join([*shlex.split(name), *words]) for name in args.arch]
+    args.arch = [shlex.join([*_words(name), *words]) for name in args.arch]
     _check(args)
     return args
+
+
+def _words(name: str) -> list[str]:
+    """A run's folder may have spaces; an architecture has flags behind them."""
+    return [name] if Path(name).is_dir() else shlex.split(name)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -146,7 +157,7 @@ def _check(args: argparse.Namespace) -> None:
 
     args.rounds = args.rounds if args.rounds is not None else 3 if args.scaling else 15
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if args.against.split()[0] not in architectures():
+    if args.against.split()[0] not in architectures() and not Path(args.against).is_dir():
         problem = architecture_problem(args.against, [*BASELINES, *architectures()], "--against")
         if problem:
             raise UserError(problem)

@@ -17,6 +17,7 @@ from ..evaluation.run_table import RunRow, RunTable
 from ..evaluation.runs import collect, find_runs
 from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.significance import RESAMPLES
+from ..evaluation.speeds import Speeds
 from ..files import replacing
 from ..table import format_table, latex_table, markdown_table, number_cell
 from .parser import Parser
@@ -56,6 +57,10 @@ def parser() -> argparse.ArgumentParser:
         help="a row for runs whose names differ in -sSEED alone: mean, standard deviation, and "
         "the bootstrap of the means",
     )  # fmt: skip
+    parser.add_argument(
+        "--speeds", type=Path, metavar="FILE",
+        help="speeds of dc-nmt bench RUN… --json, not the runs' own, which other programs slowed",
+    )  # fmt: skip
     parser.add_argument("--save", type=Path, metavar="FILE", help="store the numbers, no text")
     parser.add_argument(
         "--update-readme", action="store_true",
@@ -86,13 +91,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(format_side_by_side(_finished(args.folders), args.examples))
         return 0
     stored = _stored(args.folders)
-    if stored and not any((args.baseline, args.metric, args.name, args.save, args.over_seeds)):
+    given = (args.baseline, args.metric, args.name, args.save, args.over_seeds, args.speeds)
+    if stored and not any(given):
         table = RunTable.read(stored)
     else:
         if stored:
             raise UserError(
                 f"{args.folders[0]}: shows what {stored} holds; --baseline, --metric, --name, "
-                "--over-seeds and --save need the folders of the runs"
+                "--over-seeds, --speeds and --save need the folders of the runs"
             )
         table = _collect(args)
     if args.save:
@@ -145,7 +151,8 @@ def _collect(args: argparse.Namespace) -> RunTable:
     if not found:
         there = sorted({Run.read(path).subset for path in finished})
         raise UserError(f"--subset {args.subset}: no run has it; there is {', '.join(there)}")
-    return collect(found, args.baseline, metric, names, args.over_seeds)
+    speeds = Speeds.read(args.speeds) if args.speeds else None
+    return collect(found, args.baseline, metric, names, args.over_seeds, speeds)
 
 
 def _finished(folders: Sequence[Path]) -> list[Path]:
@@ -275,7 +282,8 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
         if value
     ]
     if speeds:
-        notes.append(f"training and decoding speed: 1.00 is {' and '.join(speeds)}")
+        measured = f", by dc-nmt bench on {table.speeds}" if table.speeds else ""
+        notes.append(f"training and decoding speed: 1.00 is {' and '.join(speeds)}{measured}")
     if any(row.published_metric not in (None, table.metric) for row in table.rows):
         notes.append("to published: our score by the metric in brackets minus the published one")
     places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..flags import flag_value
+from ..flags import flag_value, read_command
 from .logs import read_decoder, read_search
 from .results import RESULT, Result, read_result
 from .systems import run_folder
@@ -68,9 +67,3 @@ class Run:
         if self.result.texts is None and log.is_file():  # results of the first recipes
             return read_decoder(log)
         return self.result.decode_with
-
-
-def read_command(folder: Path) -> list[str]:
-    """The words of a run's ``command.txt``; none where it has no such file."""
-    path = folder / "command.txt"
-    return shlex.split(path.read_text("utf-8")) if path.is_file() else []

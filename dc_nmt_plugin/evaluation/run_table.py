@@ -21,8 +21,9 @@ class RunRow:
         arch: value of ``--arch``
         parameters, published_parameters: counts
         updates: of the training
-        train_tokens_per_second: target tokens, median
-        decode_sentences_per_second: of the test set
+        train_tokens_per_second: target tokens, median; None where the table's speeds are a
+            benchmark's that has not measured it
+        decode_sentences_per_second: of the test set, or the benchmark's
         score: by the table's metric
         scores: by other metrics
         difference, p_value: against the baseline; None for the baseline
@@ -66,12 +67,14 @@ class RunTable:
         signatures: of it and of the other metrics
         sentences: of the test set
         rows: a run each
+        speeds: machine and rounds of the benchmark that speeds are of; None: the runs' own
     """
 
     metric: str
     signatures: dict[str, str]
     sentences: int
     rows: list[RunRow]
+    speeds: str | None = None
 
     def save(self, path: Path) -> None:
         """Write as JSON."""
@@ -88,7 +91,13 @@ class RunTable:
                 RunRow(**{n: row[n] for n in names if n not in _LATER or n in row})
                 for row in values["rows"]
             ]
-            table = cls(values["metric"], dict(values["signatures"]), values["sentences"], rows)
+            table = cls(
+                values["metric"],
+                dict(values["signatures"]),
+                values["sentences"],
+                rows,
+                values.get("speeds"),
+            )
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError) as error:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import UserError, choice_problem
+from ..flags import COMMAND
 from .metrics import Metric
 from .published import published
 from .results import COLUMNS, RESULT, Result
@@ -16,6 +17,7 @@ from .run import Run
 from .run_table import RunRow, RunTable
 from .seeds import by_row, pooled_bootstrap, system_of
 from .significance import Comparison, paired_bootstrap
+from .speeds import DECODING, TRAINING, Speeds
 from .systems import PlainTextOptions, System, default_metric, labels, load_systems
 
 BASELINE_ARCH = "transformer_standard"
@@ -45,7 +47,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
             continue
         for folder, results in runs.items():
             found += results
-            if not results and (folder / "command.txt").is_file():
+            if not results and (folder / COMMAND).is_file():
                 unfinished.append(folder)
         if not any(runs.values()):
             raise UserError(f"{path}: no finished run in it (FOLDER/{RESULT}, from dc-nmt score)")
@@ -58,6 +60,7 @@ def collect(
     metric: Metric | None = None,
     names: Mapping[str, str] | None = None,
     over_seeds: bool = False,
+    speeds: Speeds | None = None,
 ) -> RunTable:
     """Score and test finished runs.
 
@@ -68,9 +71,11 @@ def collect(
         metric: default the paper's where the baseline's result marks it, else 13a (Chinese: zh)
         names: folder's name → label
         over_seeds: a row for the runs whose labels differ in ``-sSEED`` alone
+        speeds: a benchmark of the runs' models, instead of the runs' own speeds
 
     Raises:
-        UserError: the runs are of different test sets, or a name is unknown.
+        UserError: the runs are of different test sets, a name is unknown, or the benchmark is of
+            none of them.
     """
     runs = [Run.read(path) for path in paths]
     by_label = dict(zip(_labels(runs, names or {}), runs, strict=True))
@@ -89,10 +94,16 @@ def collect(
     }
     signatures = {metric.name: signature, **others}
     rows = [
-        _row([by_label[label] for label in runs_of[c.name]], c, metric.name, list(others))
+        _row([by_label[label] for label in runs_of[c.name]], c, metric.name, list(others), speeds)
         for c in compared
     ]
-    return RunTable(metric.name, signatures, first.sentences, rows)
+    if speeds and not any(_speeds_of(row) for row in rows):
+        raise UserError(
+            f"--speeds: has {', '.join(speeds.names)}, none of {', '.join(runs_of)}; "
+            "dc-nmt bench RUN… --json measures runs"
+        )
+    where = speeds.where if speeds else None
+    return RunTable(metric.name, signatures, first.sentences, rows, where)
 
 
 def _compare(
@@ -113,9 +124,20 @@ def _compare(
     return signature, pooled_bootstrap(pooled, references, language, metric)
 
 
-def _row(runs: Sequence[Run], comparison: Comparison, metric: str, others: Sequence[str]) -> RunRow:
-    """What seeds share is the first run's; speeds and scores are means."""
+def _row(
+    runs: Sequence[Run],
+    comparison: Comparison,
+    metric: str,
+    others: Sequence[str],
+    speeds: Speeds | None,
+) -> RunRow:
+    """What seeds share is the first run's; scores are means, and speeds that are the runs' own."""
     run, results = runs[0], [run.result for run in runs]
+    if speeds:
+        training, decoding = (speeds.speed(mode, runs) for mode in (TRAINING, DECODING))
+    else:
+        training = _mean(each.train_tokens_per_second for each in results)
+        decoding = _mean(each.decode_sentences_per_second for each in results)
     paper, result = published(run, metric), run.result
     if paper.metric == metric and paper.score is not None:  # results of the first recipes too
         paper = replace(paper, difference=comparison.score - paper.score)
@@ -126,8 +148,8 @@ def _row(runs: Sequence[Run], comparison: Comparison, metric: str, others: Seque
         parameters=result.parameters,
         published_parameters=paper.parameters,
         updates=result.updates,
-        train_tokens_per_second=_mean(each.train_tokens_per_second for each in results),
-        decode_sentences_per_second=_mean(each.decode_sentences_per_second for each in results),
+        train_tokens_per_second=training,
+        decode_sentences_per_second=decoding,
         # no more digits than say something: the stored file is the same on every machine
         score=round(comparison.score, 4),
         scores={name: round(mean, 4) for name in others if (mean := _mean_score(results, name))},
@@ -140,6 +162,11 @@ def _row(runs: Sequence[Run], comparison: Comparison, metric: str, others: Seque
         seeds=len(runs),
         deviation=None if comparison.deviation is None else round(comparison.deviation, 4),
     )
+
+
+def _speeds_of(row: RunRow) -> list[float]:
+    both = (row.train_tokens_per_second, row.decode_sentences_per_second)
+    return [speed for speed in both if speed is not None]
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

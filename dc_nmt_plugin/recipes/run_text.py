@@ -12,8 +12,7 @@ from ..analysis.sentence import byte_pairs, codes_of
 from ..analysis.subject import Place
 from ..errors import UserError
 from ..evaluation.results import RESULT, read_result
-from ..evaluation.run import read_command
-from ..flags import flag_value
+from ..flags import flag_value, read_command
 from ..text.lines import mended
 from ..text.pieces import remove_bpe
 from ..text.preparation import load_truecaser, tokenise

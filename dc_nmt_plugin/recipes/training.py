@@ -12,6 +12,7 @@ from subprocess import PIPE, STDOUT
 from ..checkpoints.names import UPDATE, numbered
 from ..errors import UserError
 from ..evaluation.progress import ProgressLine
+from ..flags import COMMAND
 from ..pipeline import Command, Step, check_space, start, stopping
 from ..stamps import digest, read_stamp, write_stamp
 
@@ -176,7 +177,7 @@ class Training(Step):
                 f"{folder} holds a training with other data or settings (see its command.txt): "
                 "use another folder, or remove that one"
             )
-        (folder / "command.txt").write_text(f"{Command(self.command[:-2])}\n", "utf-8")
+        (folder / COMMAND).write_text(f"{Command(self.command[:-2])}\n", "utf-8")
         write_stamp(folder / "settings.stamp", stamp)
         log = folder / "train.log"
         if not (self.run.checkpoints / "checkpoint_last.pt").is_file():

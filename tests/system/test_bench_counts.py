@@ -103,6 +103,28 @@ def test_batches_of_a_folder_of_fairseq_preprocess(corpus, capsys):
     assert "stock" in capsys.readouterr().out
 
 
+def test_the_model_of_a_run_has_the_run_s_size(tmp_path, capsys):
+    run = tmp_path / "my runs" / "dc-s1"
+    run.mkdir(parents=True)
+    size = "--encoder-layers 2 --decoder-layers 1 --encoder-embed-dim 8 --decoder-embed-dim 8 "
+    size += "--encoder-ffn-embed-dim 16 --decoder-ffn-embed-dim 16 --encoder-attention-heads 2 "
+    size += "--decoder-attention-heads 2"
+    command = f"fairseq-train data --arch transformer_dc --lr 1e-3 {size} --max-tokens 9\n"
+    (run / "command.txt").write_text(command)
+    words = ["--mode", "train", "--max-tokens", "40", "--length", "6", "--vocabulary", "50"]
+    assert main([str(run), *words, "--count", "--json"]) == 0
+    stock, ours = json.loads(capsys.readouterr().out)
+    assert main([f"transformer_dc {size}", *words, "--count", "--json"]) == 0
+    counted = [{**row, "name": ""} for row in json.loads(capsys.readouterr().out)]
+    assert counted == [{**row, "name": ""} for row in (stock, ours)]
+    assert ours["name"] == shlex.quote(str(run))
+    (run / "command.txt").write_text(command.replace("_dc", ""))
+    with pytest.raises(UserError, match="dc-s1: is of fairseq's own transformer"):
+        main([str(run), *words])
+    with pytest.raises(UserError, match=r"is no run's folder: there is no command\.txt"):
+        main([str(tmp_path), *words])
+
+
 def test_a_folder_without_data_is_named(tmp_path):
     with pytest.raises(UserError, match=f"--data {tmp_path}"):
         corpus_batches(str(tmp_path), subset="train", max_tokens=60, batches=3)

@@ -85,6 +85,36 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
         results(*runs, "--over-seeds", "--baseline", "plain-s1")
 
 
+def test_speeds_of_a_benchmark_instead_of_the_runs_own(task, tmp_path, capsys):
+    finished(task, "dc-s1", OTHER)
+    finished(task, "stock-s1", OTHER, arch="transformer")
+    finished(task, "mlmha-s1", OTHER, arch="transformer_mlmha")
+    measured = {"stock": 100, "control": 101, "runs/multi30k_en_de/dc-s2": 150, "b-plain": 200}
+    report = {"machine": "a machine", "threads": 1, "clock": "CPU time", "rounds": 15}
+    report["results"] = [
+        {"mode": mode, "name": name, "speed": speed * factor}
+        for mode, factor in (("train", 10), ("decode", 1))
+        for name, speed in measured.items()
+    ]
+    file = tmp_path / "bench.json"
+    file.write_text(json.dumps(report))
+    runs = [task / name for name in ("b-plain", "dc-s1", "stock-s1", "mlmha-s1")]
+    flags = [*runs, "--speeds", file, "--over-seeds", "--save", tmp_path / "kept.json"]
+    found = {row["label"]: row["train_tokens_per_second"] for row in rows(capsys, *flags)}
+    assert found == {"b-plain": 2000, "dc": 1500, "stock": 1000, "mlmha": None}
+    results(*flags)
+    printed = capsys.readouterr().out
+    assert " 0.75  " in printed and " 0.50  " in printed
+    where = "a machine, 1 thread(s), CPU time, 15 interleaved rounds"
+    assert f"and 200 sentences/s in decoding, by dc-nmt bench on {where}" in printed
+    assert RunTable.read(tmp_path / "kept.json").speeds == where
+    with pytest.raises(UserError, match="has stock, control, dc, b-plain, none of a-dc"):
+        results(task / "a-dc", "--speeds", file)
+    file.write_text("[]")
+    with pytest.raises(UserError, match=r"bench.json: is not what dc-nmt bench RUN… --json"):
+        results(*flags)
+
+
 def test_the_baseline_metric_and_labels_are_chosen(task, capsys):
     flags = [task, "--name", "a-dc=Enc-DC", "--baseline", "Enc-DC", "--metric", "chrf"]
     first, second = rows(capsys, *flags)

@@ -1,0 +1,64 @@
+"""Speeds of runs' models as ``dc-nmt bench RUN… --json`` measured them, side by side."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UserError
+from ..models.presets.family import STOCK
+from .run import Run
+from .seeds import system_of
+
+# mode of dc-nmt bench → what it counts
+TRAINING, DECODING = "train", "decode"
+_STOCK_ROW = "stock"  # that of a run of fairseq's own architecture
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What a benchmark's JSON holds.
+
+    Attributes:
+        where: machine, threads, clock and rounds, in words
+        of: mode → system of a run, or ``stock`` → target tokens (training) or sentences
+            (decoding) a second
+    """
+
+    where: str
+    of: dict[str, dict[str, float]]
+
+    @classmethod
+    def read(cls, path: Path) -> Speeds:
+        """Raises UserError where the file is not what ``dc-nmt bench --json`` prints."""
+        try:
+            report = json.loads(path.read_text("utf-8"))
+            of: dict[str, dict[str, float]] = {TRAINING: {}, DECODING: {}}
+            for row in report["results"]:
+                run = Path(shlex.split(row["name"])[0])
+                of[row["mode"]][system_of(run.name)] = float(row["speed"])
+            where = (
+                f"{report['machine']}, {report['threads']} thread(s), {report['clock']}, "
+                f"{report['rounds']} interleaved rounds"
+            )
+        except OSError as error:
+            raise UserError(f"--speeds {path}: cannot be read: {error.strerror}") from error
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise UserError(
+                f"--speeds {path}: is not what dc-nmt bench RUN… --json prints: {error}"
+            ) from error
+        return cls(where, of)
+
+    @property
+    def names(self) -> list[str]:
+        """What was measured, in order."""
+        return list(dict.fromkeys(name for speeds in self.of.values() for name in speeds))
+
+    def speed(self, mode: str, runs: Sequence[Run]) -> float | None:
+        """Of a row's runs, the speed of whichever was measured; None where none was."""
+        names = [_STOCK_ROW if run.arch == STOCK.name else run.folder.name for run in runs]
+        known = self.of[mode]
+        return next((known[system_of(name)] for name in names if system_of(name) in known), None)
