@@ -18,6 +18,19 @@ import numpy as np
 import torch
 
 _applied = False
+# what fairseq 0.12.2 saves and nothing uses: names that end so, of sinusoidal positions
+POSITION_MARKER = "._float_tensor"
+# and these parameters of an encoder layer
+DEAD_PARAMETERS = (
+    "in_proj_weight",
+    "in_proj_bias",
+    "out_proj_weight",
+    "out_proj_bias",
+    "fc1_weight",
+    "fc1_bias",
+    "fc2_weight",
+    "fc2_bias",
+)
 # torch 2.15 says so of every function that fairseq scripts, at its import
 warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", FutureWarning)
 # and torch ≥ 2.0 of the masks that fairseq's own Transformer gives to its attention
@@ -130,29 +143,17 @@ def _mend_stock_encoder_layer() -> None:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         stock_init(self, *args, **kwargs)
         self.can_use_fastpath = False
-        for name in _DEAD_PARAMETERS:
+        for name in DEAD_PARAMETERS:
             if name in self._parameters:
                 del self._parameters[name]
 
     def load(self: Any, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        for name in _DEAD_PARAMETERS:  # checkpoints saved without this plugin have them
+        for name in DEAD_PARAMETERS:  # checkpoints saved without this plugin have them
             state_dict.pop(prefix + name, None)
         torch.nn.Module._load_from_state_dict(self, state_dict, prefix, *args)
 
     layer.__init__ = init
     layer._load_from_state_dict = load
-
-
-_DEAD_PARAMETERS = (
-    "in_proj_weight",
-    "in_proj_bias",
-    "out_proj_weight",
-    "out_proj_bias",
-    "fc1_weight",
-    "fc1_bias",
-    "fc2_weight",
-    "fc2_bias",
-)
 
 
 def match_position_buffers(model: torch.nn.Module, state: dict[str, Any]) -> None:
@@ -163,8 +164,8 @@ def match_position_buffers(model: torch.nn.Module, state: dict[str, Any]) -> Non
         model: that will load `state`
         state: parameters by name, changed in place
     """
-    for name in [name for name in state if name.endswith("._float_tensor")]:
+    for name in [name for name in state if name.endswith(POSITION_MARKER)]:
         del state[name]
     for name, buffer in model.named_buffers():
-        if name.endswith("._float_tensor") and name in model.state_dict():
+        if name.endswith(POSITION_MARKER) and name in model.state_dict():
             state[name] = buffer

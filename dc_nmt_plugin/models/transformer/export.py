@@ -13,6 +13,7 @@ from fairseq.models.transformer import DEFAULT_MIN_PARAMS_TO_WRAP, base_architec
 from fairseq.tasks.translation import TranslationConfig as StockTranslationConfig
 
 from ...checkpoints.plain import plain
+from ...compat import POSITION_MARKER
 from ...errors import UserError
 from ..options import read_config
 from .config import TransformerConfig
@@ -109,7 +110,7 @@ def count_parameters(model: StateDict) -> int:
     matrices: list[Any] = []
     total = 0
     for name, tensor in model.items():
-        if name.endswith("._float_tensor"):
+        if name.endswith(POSITION_MARKER):
             continue
         if name.endswith(_MAY_BE_TIED):
             if any(torch.equal(tensor, other) for other in matrices):

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from ...compat import DEAD_PARAMETERS, POSITION_MARKER
+
 StateDict = dict[str, Any]
 
 _RENAMED = (
@@ -25,8 +27,8 @@ _STACKED = {  # our stacked projection ← fairseq's separate ones
 }
 # bookkeeping, and the parameters of fairseq 0.12.2's encoder layer that nothing uses
 _DROPPED = re.compile(
-    r"^(encoder|decoder)\.version$|_float_tensor$"
-    r"|^encoder\.layers\.\d+\.(in_proj|out_proj|fc1|fc2)_(weight|bias)$"
+    rf"^(encoder|decoder)\.version$|{re.escape(POSITION_MARKER)}$"
+    rf"|^encoder\.layers\.\d+\.({'|'.join(DEAD_PARAMETERS)})$"
 )
 
 
