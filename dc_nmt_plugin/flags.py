@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
+
+from .errors import UserError
 
 COMMAND = "command.txt"  # in a run's folder: its fairseq-train command
 
@@ -19,6 +22,18 @@ def flag_value(command: Sequence[str], flag: str) -> str | None:
         elif word.startswith(f"{flag}="):
             found = word.partition("=")[2]
     return found
+
+
+def whole_number(command: Sequence[str], flag: str) -> int | None:
+    """The same as a whole number.
+
+    Raises:
+        UserError: it is none
+    """
+    text = flag_value(command, flag)
+    if text is not None and not re.fullmatch(r"[+-]?\d+", text):
+        raise UserError(f"{flag}: {text!r} is no whole number")
+    return None if text is None else int(text)
 
 
 def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:

@@ -84,7 +84,8 @@ def corpus_batches(
         raise UserError(f"--data {folder}: {error}") from error
     dataset = task.dataset(subset)
     plan = dataset.batch_by_size(dataset.ordered_indices(), max_tokens=max_tokens)
-    spaced = [plan[i * len(plan) // batches] for i in range(min(batches, len(plan)))]
+    number = min(batches, len(plan))
+    spaced = [plan[i * len(plan) // number] for i in range(number)]
     return task, [dataset.collater([dataset[i] for i in rows]) for rows in spaced]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -175,11 +176,15 @@ def train_until(
         UserError: fairseq cannot start with these data and flags
     """
 
-    def learner(name: str) -> Callable[[None], Advance]:
-        made = Learner(name, like, data, flags, every=every, device=device, clock=clock)
-        return lambda _: made.advance()
-
     with ExitStack() as processes:
+        # fairseq continues from what it finds in a save folder: this one has nothing
+        empty = processes.enter_context(TemporaryDirectory())
+        own = [*flags, "--no-save", "--save-dir", empty, "--num-workers", "0"]
+
+        def learner(name: str) -> Callable[[None], Advance]:
+            made = Learner(name, like, data, own, every=every, device=device, clock=clock)
+            return lambda _: made.advance()
+
         running = {
             name: (
                 Subject(name),

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..models.options import defaults
 from ..models.presets import MODELS
-from . import MODES, STOCK
+from . import MODES, PYTORCH, STOCK
 from .comparison import make_step, memory_of, time_of
 from .data import random_batches, to_device
 from .subjects import Setting, subject
@@ -115,7 +115,7 @@ def scale(
             )
             samples = to_device(samples, setting.device)
             flags = found.flags(value, values[-1])
-            like = _with(archs[0], flags)
+            like = _with(archs[0], flags, length)
             make = {
                 name: partial(make_step, mode, _with(name, flags, length), like, task, here)
                 for name in names
@@ -143,7 +143,7 @@ def scale(
 
 def _with(name: str, flags: str, length: int = 1) -> str:
     """A subject with more flags, and positions for sentences of that many tokens."""
-    if name == STOCK:
+    if name in (STOCK, PYTORCH):  # as large as the first architecture
         return name
     known = defaults(MODELS[subject(name).model][1])
     most = 2 * length + 2  # random sentences are up to a fifth longer

@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
         )
     samples = to_device(samples, args.device)
     if args.count or args.profile:
-        look_inside(args, task, setting, samples[0])
+        look_inside(args, task, setting, samples[len(samples) // 2])  # --data: by length
         return 0
     clock, clock_name = make_clock(args.device, args.threads)
     results = []

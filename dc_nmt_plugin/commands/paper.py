@@ -215,7 +215,8 @@ def _table(args: argparse.Namespace) -> int:
     item = find_item(args.item)
     found = cells(item, args.rows, args.seeds, args.sample)
     if args.json:
-        print(json.dumps([asdict(cell) for cell in found], indent=2, ensure_ascii=False))
+        facts = [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in found]
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
     else:
         form = markdown_table if args.markdown else latex_table if args.latex else format_table
         comment = "% " if args.latex else ""

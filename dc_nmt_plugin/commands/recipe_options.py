@@ -136,7 +136,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--launcher", help="fairseq (one machine, the default), torchrun, or srun (the default in "
-        "a Slurm job of several tasks; see scripts/train.slurm)",
+        "a Slurm job of several nodes; see scripts/train.slurm)",
     )  # fmt: skip
     machines = parser.add_argument_group("several machines, with torchrun; call it on each")
     machines.add_argument("--nodes", type=number(1), metavar="N", help="how many")

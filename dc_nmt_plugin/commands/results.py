@@ -29,6 +29,9 @@ HEADINGS = {
     "zh-lc": ("lower-cased", "BLEU lc"),
     "chrf": ("chrF", "chrF"),
 }
+# flags that only the table knows, and those that a stored one cannot follow
+OF_TABLES = ("--baseline", "--name", "--over-seeds", "--speeds", "--save", "--update-readme")
+NEED_RUNS = (*OF_TABLES[:-1], "--metric", "--subset")
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
@@ -84,21 +87,21 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt results``."""
     args = parser().parse_args(argv)
+    _check(args)
     if args.why:
         print(format_why(args))
         return 0
     if args.examples is not None:
-        print(format_side_by_side(_finished(args.folders), args.examples))
+        print(format_side_by_side(_of_subset(args), args.examples))
         return 0
     stored = _stored(args.folders)
-    given = (args.baseline, args.metric, args.name, args.save, args.over_seeds, args.speeds)
-    if stored and not any(given):
+    if stored and not _given(args, *NEED_RUNS):
         table = RunTable.read(stored)
     else:
         if stored:
             raise UserError(
-                f"{args.folders[0]}: shows what {stored} holds; --baseline, --metric, --name, "
-                "--over-seeds, --speeds and --save need the folders of the runs"
+                f"{args.folders[0]}: shows what {stored} holds; for "
+                f"{' and '.join(_given(args, *NEED_RUNS))} name the folders of the runs"
             )
         table = _collect(args)
     if args.save:
@@ -119,10 +122,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _given(args: argparse.Namespace, *flags: str) -> list[str]:
+    """Those of these flags that say something else than their defaults."""
+    values = ((flag, flag[2:].replace("-", "_")) for flag in flags)
+    return [flag for flag, name in values if getattr(args, name) != parser().get_default(name)]
+
+
+def _check(args: argparse.Namespace) -> None:
+    """
+    Raises:
+        UserError: a flag would say nothing
+    """
+    if args.why:
+        form, unused = "--why", [*OF_TABLES, "--json", "--markdown", "--latex", "--examples"]
+    elif args.examples is not None:
+        form, unused = "--examples", [*OF_TABLES, "--metric"]
+    else:
+        return
+    given = _given(args, *unused)
+    if given:
+        raise UserError(f"{', '.join(given)}: of the table, which {form} does not print")
+
+
 def format_why(args: argparse.Namespace) -> str:
     """For each run, the nearest published numbers and in what they are of something else."""
-    found, _ = find_runs([_runs_of_task(folder) for folder in args.folders])
-    runs = [Run.read(path) for path in found]
+    runs = [Run.read(path) for path in _of_subset(args)]
     blocks = []
     for run in runs:
         metric = find_metrics("--metric", args.metric)[0].name if args.metric else None
@@ -146,20 +170,20 @@ def _collect(args: argparse.Namespace) -> RunTable:
             raise UserError(f"--name: '{text}' is not FOLDER=LABEL")
         names[folder] = label
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
-    finished = _finished(args.folders)
-    found = [path for path in finished if Run.read(path).subset == args.subset]
-    if not found:
-        there = sorted({Run.read(path).subset for path in finished})
-        raise UserError(f"--subset {args.subset}: no run has it; there is {', '.join(there)}")
+    found = _of_subset(args)
     speeds = Speeds.read(args.speeds) if args.speeds else None
     return collect(found, args.baseline, metric, names, args.over_seeds, speeds)
 
 
-def _finished(folders: Sequence[Path]) -> list[Path]:
-    """Result files of runs; those that have none are named."""
-    found, unfinished = find_runs([_runs_of_task(folder) for folder in folders])
+def _of_subset(args: argparse.Namespace) -> list[Path]:
+    """Result files of runs on what was asked for; runs that have none at all are named."""
+    finished, unfinished = find_runs([_runs_of_task(folder) for folder in args.folders])
     for folder in unfinished:
         print(f"not finished, left out: {folder}", file=sys.stderr)
+    found = [path for path in finished if Run.read(path).subset == args.subset]
+    if not found:
+        there = sorted({Run.read(path).subset for path in finished})
+        raise UserError(f"--subset {args.subset}: no run has it; there is {', '.join(there)}")
     return found
 
 

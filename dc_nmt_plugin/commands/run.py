@@ -69,13 +69,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     archs = [*args.archs, *(names("--arch", args.arch) if args.arch else [])]
     from ..recipes.recipe import load
 
-    archs = archs or load(args.task).task.archs
+    recipe = load(args.task)
+    archs = archs or recipe.task.archs
     if args.name and len(archs) > 1:
         raise UserError(f"--name {args.name!r} goes with one architecture")
     if args.threads:
         os.environ["OMP_NUM_THREADS"] = str(args.threads)
     from ..recipes.options import TextOptions
     from ..recipes.run_plan import plan_run, plan_training
+    from ..recipes.settings import settings_of
 
     args.arch = ""  # of each run its own
     options, training = options_of(args, flags)
@@ -84,13 +86,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     for run, experiment in zip(runs, experiments, strict=True):
         if not (experiment.binarised / ".stamp").is_file():
             plan_training(run, training)  # what cannot be run is said before all work
+    first = not training.machines.node_rank or args.dry_run  # of several machines, that evaluates
     pipeline = Pipeline(args.dry_run)
     with stoppable():
-        prepare(pipeline, values_of(TextOptions, args, archs=tuple(archs)))
+        cuts = (settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs)
+        prepare(pipeline, values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(cuts))))
         for run in runs:
-            train(pipeline, run, training)
+            code = train(pipeline, run, training)
+            if not first:
+                if code:
+                    return code
+                continue
             evaluate(pipeline, run)
-    if not args.dry_run:
+    if first and not args.dry_run:
         from . import report
 
         print()

@@ -18,7 +18,7 @@ SAMPLES = (
     *("iwslt15_en_vi:transformer_ms_aux", "iwslt15_fr_en:transformer_mlmha_iter_c_agg"),
     *("multi30k_en_de:transformer_standard", "un_en_zh:gru_selfattn_residual"),
     *("wmt13_es_en:gru_selfattn_residual_mean", "wmt14_en_de:transformer_ctxaware"),
-    "wmt17_zh_en:transformer_cross_agg",
+    *("wmt16_en_de:transformer_standard", "wmt17_zh_en:transformer_cross_agg"),
 )
 HEADER = ("task", "architecture", "prepare", "train", "evaluate", "the paper's line")
 

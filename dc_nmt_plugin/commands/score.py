@@ -109,6 +109,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.error("--truecased goes with --generated, or with --hypothesis and --tokenized")
     if args.comet_model and not args.source:
         options.error("--comet-model needs --source")
+    if args.generate_log and not args.generated:
+        options.error("--generate-log goes with --generated")
     if args.comet_download and not args.comet_model:
         options.error("--comet-download goes with --comet-model")
     with _standard_input(args):
@@ -162,7 +164,9 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         truecased=args.truecased,
     )
     texts = load_texts(files)
-    wanted = args.metrics if args.metrics is not None else "all" if args.comet_model else "default"
+    wanted = args.metrics if args.metrics is not None else "default"
+    if args.comet_model:
+        wanted = f"{wanted},comet"
     names = in_groups(
         wanted, args.target_lang, texts.tokenized is not None, comet=args.comet_model is not None
     )

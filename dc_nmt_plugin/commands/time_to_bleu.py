@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
         names,
         args.arch[0],
         args.data,
-        [*flags, "--no-save", "--num-workers", "0"],
+        flags,
         bleu=args.bleu,
         every=args.every,
         device=device,
@@ -103,6 +104,10 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
 
     problems = [architecture_problem(args.against, [STOCK, *architectures()], "--against")]
     for name in args.arch:
+        unknown = architecture_problem((shlex.split(name) or [name])[0], architectures())
+        if unknown:
+            problems.append(unknown)
+            continue
         try:
             subject(name)
         except UserError as error:

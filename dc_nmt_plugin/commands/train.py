@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..pipeline import Pipeline, start, stoppable
+from ..pipeline import Pipeline, start, stoppable, stopping
 from .recipe_options import RecipeParser, add_common, add_run, add_training, values_of
 
 if TYPE_CHECKING:
@@ -60,12 +60,14 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
     if not pipeline.dry_run and not (binarised / ".stamp").is_file():
         raise UserError(
             f"{binarised} is not there: prepare the text first, with dc-nmt prepare "
-            f"{run.task} {run.arch} and the same --out and --sample"
+            f"{run.task} --bpe {plan.settings.bpe} and the same --out and --sample"
         )
     print(f"{plan.recipe.name}: {plan.recipe.task.title}", plan.settings.source, sep="\n")
     pipeline.say(plan.batch)
     if plan.rank > 0 and not pipeline.dry_run:  # the first machine keeps the books
-        return start(training.command).wait()
+        process = start(training.command)
+        with stopping(process):
+            return process.wait()
     with pipeline.alone(training.folder, wait=False):
         pipeline.run(training)
     if not pipeline.dry_run:

@@ -80,7 +80,9 @@ def score_buckets(
     buckets = []
     for low, high in zip(bounds, highs, strict=True):
         chosen = [
-            i for i, length in enumerate(lengths) if length >= low and length <= (high or length)
+            i
+            for i, length in enumerate(lengths)
+            if low <= length and (high is None or length <= high)
         ]
         if not chosen:
             continue

@@ -16,7 +16,7 @@ import io
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,10 @@ class HalfSizeTest:
     right: str
     left_wins: float
     right_wins: float
+    p_value: float = field(init=False)
 
-    @property
-    def p_value(self) -> float:
-        return 1 - max(self.left_wins, self.right_wins)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p_value", 1 - max(self.left_wins, self.right_wins))
 
 
 def write_report(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ..flags import flag_value, read_command
 from .logs import read_decoder, read_search
-from .results import RESULT, Result, read_result
-from .systems import run_folder
+from .results import Result, read_result
+from .systems import decoding_of, run_folder
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class Run:
     @property
     def decoding(self) -> str:
         """What ``dc-nmt evaluate --as`` called it; "" for the recipe's own way."""
-        name = self.path.resolve().parent.name
-        return name.partition("-")[2] if name.startswith(f"{RESULT.parent}-") else ""
+        return decoding_of(self.path)
 
     @property
     def generate_log(self) -> Path:

@@ -57,24 +57,37 @@ def run_folder(path: Path) -> Path:
     return folder.parent if folder.name.startswith(str(RESULT.parent)) else folder
 
 
+def decoding_of(path: Path) -> str:
+    """What ``dc-nmt evaluate --as`` called a ``result.json``; "" for the recipe's own way."""
+    name = path.resolve().parent.name if path.name == RESULT.name else ""
+    return name.partition("-")[2] if name.startswith(f"{RESULT.parent}-") else ""
+
+
 def is_result(path: Path) -> bool:
     """A run's folder or JSON file, not plain text."""
     return path.is_dir() or path.suffix == ".json"
 
 
 def labels(paths: Sequence[Path]) -> list[str]:
-    """Names of runs' folders and text files, with as many folders as make them different."""
-    folders = [run_folder(path).resolve() for path in paths]
-    names = [folder.name for folder in folders]
+    """Names of runs' folders and text files, with as many folders as make them different.
+
+    Several results of one run are told apart by what the evaluation called them.
+    """
+    of = [run_folder(path).resolve() for path in paths]
+    names = {folder: folder.name for folder in of}
     depth = 2
-    while len(set(names)) < len(names) and depth < 20:
-        counts = Counter(names)
-        names = [
-            "/".join(folder.parts[-depth:]) if counts[name] > 1 else name
-            for name, folder in zip(names, folders, strict=True)
-        ]
+    while len(set(names.values())) < len(names) and depth < 20:
+        counts = Counter(names.values())
+        names = {
+            folder: "/".join(folder.parts[-depth:]) if counts[name] > 1 else name
+            for folder, name in names.items()
+        }
         depth += 1
-    return names
+    found = [names[folder] for folder in of]
+    return [
+        ", ".join(filter(None, (name, decoding_of(path)))) if found.count(name) > 1 else name
+        for name, path in zip(found, paths, strict=True)
+    ]
 
 
 def named_labels(paths: Sequence[Path], results: Sequence[Result | None]) -> list[str]:

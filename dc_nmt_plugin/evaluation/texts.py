@@ -114,11 +114,12 @@ class Texts:
 
 
 def locate(path: str | None, origin: Path) -> str | None:
-    """`path`, or where it is not there, the same below a folder above `origin`.
+    """`path` below the nearest folder above `origin` that has it, else as it is.
 
-    Results keep paths as they were given, mostly relative to the root of the checkout.
+    Results keep paths as they were given, mostly relative to the root of the checkout: the one
+    that they are in, which need not be the one that is worked in.
     """
-    if path is None or Path(path).is_absolute() or Path(path).is_file():
+    if path is None or Path(path).is_absolute():
         return path
     found = (folder / path for folder in origin.resolve().parents if (folder / path).is_file())
     return str(next(found, path))

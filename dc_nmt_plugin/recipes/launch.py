@@ -117,6 +117,11 @@ def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> B
     update_freq = -(-tokens // (workers * max_tokens))
     batch = Batch(workers, round(tokens / (workers * update_freq)), update_freq)
     if batch.max_tokens < max(1, longest):
+        if max_tokens < longest:
+            raise UserError(
+                f"--max-tokens {max_tokens}: the longest sentence has {longest} tokens and has to "
+                "fit into a batch"
+            )
         raise UserError(
             f"--gpus: {workers} processes would each get {batch.max_tokens} of an update's "
             f"{tokens:,} tokens, and the longest sentence has {longest}: use fewer"
@@ -131,7 +136,7 @@ def find_machines(options: MachineOptions) -> Machines:
         UserError: options that contradict each other
     """
     slurm = os.environ.get("SLURM_JOB_NUM_NODES")
-    launcher = options.launcher or ("srun" if slurm else "fairseq")
+    launcher = options.launcher or ("srun" if int(slurm or 1) > 1 else "fairseq")
     problem = choice_problem("--launcher", launcher, LAUNCHERS)
     if problem:
         raise UserError(problem)

@@ -96,8 +96,11 @@ class Preparation:
         return [folder / f"{split}.{lang}" for split in self.splits for lang in self.languages]
 
     def _indexes(self, folder: Path) -> list[Path]:
+        """As fairseq-preprocess calls them: test, test1, test2 … after the order of the tests."""
         pair = "-".join(self.languages)
-        return [folder / f"{s}.{pair}.{lang}.idx" for s in SPLITS for lang in self.languages]
+        further = [f"{SPLITS[2]}{n}" for n in range(1, len(self.splits) - len(SPLITS) + 1)]
+        names = [*SPLITS, *further]
+        return [folder / f"{name}.{pair}.{lang}.idx" for name in names for lang in self.languages]
 
     @cached_property
     def _text_digest(self) -> str:

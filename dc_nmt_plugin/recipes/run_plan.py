@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UserError
-from ..flags import flag_value, replaced
+from ..flags import flag_value, replaced, whole_number
 from ..stamps import digest
 from .cleaning import POSITIONS, check_positions, longest_pieces
 from .launch import Batch, find_machines, share_out
@@ -63,7 +63,7 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     machines = find_machines(train.machines)
     batch = _batch(settings, train, machines.workers, lengths)
     limits = {
-        language: int(flag_value((*settings.flags, *own), flag) or POSITIONS)
+        language: whole_number((*settings.flags, *own), flag) or POSITIONS
         for language, flag in (
             (recipe.source, "--max-source-positions"),
             (recipe.target, "--max-target-positions"),

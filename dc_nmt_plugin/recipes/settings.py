@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, architecture_problem, choice_problem
-from ..flags import flag_value, replaced
+from ..flags import replaced, whole_number
 from ..models.presets import FAMILIES, Architecture, architectures
 from ..models.presets.family import STOCK, Family
 from .recipe import Recipe
@@ -146,7 +146,7 @@ def with_updates(settings: RunSettings, updates: int) -> RunSettings:
     Raises:
         UserError: the learning rate would rise all the time, or too few checkpoints would come
     """
-    warmup = int(flag_value(settings.flags, "--warmup-updates") or 0)
+    warmup = whole_number(settings.flags, "--warmup-updates") or 0
     if warmup >= updates:
         raise UserError(
             f"--max-update {updates}: --warmup-updates {warmup} must be below it; give both"
@@ -158,7 +158,8 @@ def with_updates(settings: RunSettings, updates: int) -> RunSettings:
         raise UserError(
             f"--max-update {updates}: too few for the mean of {settings.average} checkpoints"
         )
-    return replace(settings, updates=updates, save_every=save)
+    flags = replaced(settings.flags, "--total-num-update", str(updates))  # polynomial decay's end
+    return replace(settings, updates=updates, save_every=save, flags=flags)
 
 
 def for_sample(settings: RunSettings) -> RunSettings:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ..errors import UserError
@@ -47,8 +49,23 @@ class Sources:
             UserError: it is nowhere, or it is not what it should be
         """
         if name not in self._found:
-            self._found[name] = self._get(self.recipe.task.files[name])
+            file = self.recipe.task.files[name]
+            fetched = self._here(file) is None and (file.urls or file.inside)
+            with self._fetching(name) if fetched else nullcontext():  # others may need it too
+                self._found[name] = self._get(file)
         return self._found[name]
+
+    @contextmanager
+    def _fetching(self, name: str) -> Iterator[None]:
+        """Hold a file's place in the downloads."""
+        self.downloads.mkdir(parents=True, exist_ok=True)
+        with open(self.downloads / f".{name}.lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.say(f"  {name}: waiting for another recipe that fetches it")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def plain(self, member: str) -> Path | None:
         """A member of an archive that is unpacked in ``--raw``, with or without its folders."""

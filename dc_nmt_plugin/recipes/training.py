@@ -12,12 +12,14 @@ from subprocess import PIPE, STDOUT
 from ..checkpoints.names import UPDATE, numbered
 from ..errors import UserError
 from ..evaluation.progress import ProgressLine
-from ..flags import COMMAND
+from ..flags import COMMAND, read_command, whole_number
 from ..pipeline import Command, Step, check_space, start, stopping
 from ..stamps import digest, read_stamp, write_stamp
 
 PLUGIN = Path(__file__).parents[1]
 LAST_WORDS = 20  # lines of a training's log that are shown when it stops early
+
+DATA_STAMP = "data.stamp"  # in a run's folder: that of the text it was trained on
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,12 @@ class Experiment:
             raise UserError(
                 f"{self.folder}/settings.stamp is missing: dc-nmt train did not make this folder"
             )
+        learnt, text = read_stamp(self.folder / DATA_STAMP), read_stamp(self.binarised / ".stamp")
+        if None not in (learnt, text) and learnt != text:
+            raise UserError(
+                f"{self.folder} was trained when {self.binarised} had other text: train anew with "
+                "another --name, or prepare that text again"
+            )
         if self.is_trained():
             return stamp
         return f"{stamp}-{digest(sorted(self.checkpoints.glob('*')))}"
@@ -114,15 +122,19 @@ class Experiment:
             which = ["--inputs", str(self.checkpoints / "checkpoint_best.pt")]
         elif self.is_trained():
             # fairseq gives an update that ends an epoch no checkpoint of its own
-            named = [path for _, path in numbered(self.checkpoints, UPDATE)]
+            named = numbered(self.checkpoints, UPDATE)
             if len(named) < self.average:
-                last = self.checkpoints / "checkpoint_last.pt"
+                paths = [path for _, path in named]
+                end = whole_number(read_command(self.folder), "--max-update")
+                if not named or named[-1][0] != end:
+                    paths.append(self.checkpoints / "checkpoint_last.pt")
                 print(
-                    f"{self.checkpoints}: {len(named)} of {self.average} update checkpoints "
-                    "(fairseq makes none at the end of an epoch): their mean with the last one's",
+                    f"{self.checkpoints}: {len(named)} of {self.average} update checkpoints (the "
+                    "training keeps no more than its own --average, and fairseq makes none at the "
+                    f"end of an epoch): the mean is of {', '.join(path.name for path in paths)}",
                     file=sys.stderr,
                 )
-                which = ["--inputs", *map(str, [*named, last])]
+                which = ["--inputs", *map(str, paths)]
         return [Command(["dc-nmt", "average", *which, "--output", str(to / "checkpoint.pt")])]
 
     def _translate(self, to: Path) -> list[Command]:
@@ -179,6 +191,7 @@ class Training(Step):
             )
         (folder / COMMAND).write_text(f"{Command(self.command[:-2])}\n", "utf-8")
         write_stamp(folder / "settings.stamp", stamp)
+        write_stamp(folder / DATA_STAMP, read_stamp(self.run.binarised / ".stamp") or "")
         log = folder / "train.log"
         if not (self.run.checkpoints / "checkpoint_last.pt").is_file():
             log.unlink(missing_ok=True)

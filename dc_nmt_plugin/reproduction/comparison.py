@@ -28,8 +28,8 @@ class Cell:
         row, column, measure: of the entry
         published, published_difference, published_p: as printed; None where they are not
         ours: a number a seed that is finished
-        difference: mean of ours minus mean of the baseline's; None without both
-        p: of the first seed, paired bootstrap against the baseline's
+        difference: mean of ours minus mean of the baseline's, over the seeds that both have
+        p: of the first of these seeds, paired bootstrap against the baseline's
         against: the baseline's row
     """
 
@@ -72,9 +72,10 @@ def cells(
             continue
         paths = _paths(entry, seeds, sample)
         base = baseline(item, entry)
-        others = _paths(base, seeds, sample) if base else []
-        ours = _numbers(paths, entry.measure)
-        theirs = _numbers(others, entry.measure)
+        others = _paths(base, seeds, sample) if base else {}
+        both = [seed for seed in paths if seed in others]
+        ours = _numbers([paths[seed] for seed in both], entry.measure)
+        theirs = _numbers([others[seed] for seed in both], entry.measure)
         masked = entry.value is None and entry.difference is not None
         found.append(
             Cell(
@@ -84,9 +85,9 @@ def cells(
                 None if entry.value is None else str(entry.value),
                 None if entry.difference is None else f"{entry.difference:+}",
                 None if entry.p is None else str(entry.p),
-                tuple(ours),
+                tuple(_numbers(list(paths.values()), entry.measure)),
                 statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
-                _p(others[:1], paths[:1], entry.measure) if test else None,
+                _p(others[both[0]], paths[both[0]], entry.measure) if test and both else None,
                 entry.row if masked else entry.against,
             )
         )
@@ -98,11 +99,11 @@ def cells(
     return found
 
 
-def _paths(entry: Entry, seeds: Sequence[int], sample: int | None) -> list[Path]:
-    """Results that are there, in the seeds' order."""
+def _paths(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, Path]:
+    """Seed → result, of those that are there, in the seeds' order."""
     way = decoding(entry)
-    found = [way.run(seed, None, sample).result for seed in seeds]
-    return [path for path in found if path.is_file()]
+    found = {seed: way.run(seed, None, sample).result for seed in seeds}
+    return {seed: path for seed, path in found.items() if path.is_file()}
 
 
 def _numbers(paths: Sequence[Path], measure: str) -> list[float]:
@@ -130,11 +131,11 @@ def _number(result: Result, path: Path, measure: str) -> float | None:
     return float(match[1]) if match else None
 
 
-def _p(base: Sequence[Path], ours: Sequence[Path], measure: str) -> float | None:
-    if measure not in SCORES or not base or not ours or base == ours:
+def _p(base: Path, ours: Path, measure: str) -> float | None:
+    if measure not in SCORES or base == ours:
         return None
     metric = METRICS[measure]
-    systems = load_systems([*base, *ours], PlainTextOptions(), ["baseline", "ours"])
+    systems = load_systems([base, ours], PlainTextOptions(), ["baseline", "ours"])
     sides = {system.label: system.texts.sides(metric) for system in systems}
     texts = {label: side.hypotheses for label, side in sides.items()}
     references, language = sides["baseline"].references, systems[0].target_lang

@@ -95,8 +95,10 @@ def _parameters(job: Job, before: Sequence[str], options: Mapping[str, str]) -> 
     if job.kind != "text":
         own["gpus_per_node"] = _gpus(job)
     given = {name.replace("-", "_"): value for name, value in options.items()}
-    known = {"time": int, "cpus_per_task": int, "gpus_per_node": int}
-    more = {name: known[name](given.pop(name)) for name in known if name in given}
+    more: dict[str, Any] = {}
+    for name in ("time", "cpus_per_task", "gpus_per_node"):
+        if text := given.pop(name, ""):  # Slurm's own forms too: 24:00:00, a100:2
+            more[name] = int(text) if text.isdigit() else text
     own.update({name: given.pop(name) for name in ("partition", "account", "mem") if name in given})
     if before:
         given["dependency"] = f"afterok:{':'.join(before)}"

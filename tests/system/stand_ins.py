@@ -38,8 +38,11 @@ PROGRAMS = {
         to=${given[destdir]} pair=${given[source-lang]}-${given[target-lang]}
         for lang in "${given[source-lang]}" "${given[target-lang]}"; do
           printf 'a\nb\n' >"$to/dict.$lang.txt"
-          for split in train valid test; do
-            lines=$(wc -l <"${given[${split}pref]}.$lang")
+          IFS=, read -ra tests <<<"${given[testpref]}"
+          declare -A texts=([train]=${given[trainpref]} [valid]=${given[validpref]})
+          for i in "${!tests[@]}"; do texts[test${i#0}]=${tests[i]}; done
+          for split in "${!texts[@]}"; do
+            lines=$(wc -l <"${texts[$split]}.$lang")
             count=$(printf "\\\\x%02x" "$lines")
             { head -c INDEX_COUNT /dev/zero; printf "$count"; head -c 7 /dev/zero
             } >"$to/$split.$pair.$lang.idx"

@@ -98,6 +98,8 @@ def test_batches_of_a_folder_of_fairseq_preprocess(corpus, capsys):
     assert len(samples) == 3
     for sample in samples:
         assert 0 < sample["net_input"]["src_tokens"].numel() <= 60
+    task, few = corpus_batches(str(corpus), subset="valid", max_tokens=60, batches=1000)
+    assert sum(sample["nsentences"] for sample in few) == len(task.dataset("valid"))
     arch = SINGLE_DECODER[0]
     assert main([arch, "--data", str(corpus), "--max-tokens", "60", "--count"]) == 0
     assert "stock" in capsys.readouterr().out

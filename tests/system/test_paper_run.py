@@ -124,3 +124,10 @@ def test_killed_in_the_middle_the_same_table_comes_out(small, monkeypatch):
 
     third, _ = finish(small, "broken", monkeypatch)
     assert third.count("done before") == 3 + 2 * 4
+
+    # seeds that only one of them has are not compared
+    monkeypatch.chdir(small.folder / "whole")
+    (small.folder / "whole" / KILLED).rename(KILLED.replace("-s1", "-s2"))
+    two = small.run("paper", "table", *ITEM, "--seeds", "1,2", "--json").good().output
+    alone = json.loads(two)[1]
+    assert alone["mean"] == ours["mean"] and alone["difference"] is alone["p"] is None

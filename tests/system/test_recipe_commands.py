@@ -9,6 +9,7 @@ from dc_nmt_plugin.commands import report
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.pipeline import Pipeline
 from dc_nmt_plugin.recipes import launch, text_plan
+from dc_nmt_plugin.recipes.recipe import load
 
 TASK = ("iwslt15_en_vi", "transformer_dc")
 DATA = "runs/iwslt15_en_vi/data"
@@ -22,7 +23,7 @@ def made_up(recipe, sources, work, to, sample, any_counts, say):
         raise UserError("x.en has 3 lines")
     for folder in (to, to / "tokenised"):
         folder.mkdir(exist_ok=True)
-        for split in ("train", "valid", "test"):
+        for split in recipe.splits:
             for language in recipe.pair:
                 (folder / f"{split}.{language}").write_text(f"{split} {language}\n")
 
@@ -151,6 +152,40 @@ def test_the_best_checkpoint_alone_and_codes_apart(recipes):
     assert "checkpoints/checkpoint_best.pt" in average
 
 
+def test_further_test_sets_are_prepared_and_counted(recipes):
+    prepared = recipes.run("prepare", "wmt16_en_de", "transformer_standard").good()
+    folder = "runs/wmt16_en_de/data/bpe"
+    tests = ",".join(f"{folder}/{name}" for name in load("wmt16_en_de").splits[2:])
+    assert f"--testpref {tests} " in prepared.call("fairseq-preprocess")
+    counted = recipes.run("prepare", "wmt16_en_de", "--dry-run").good().output
+    assert f"{folder}/newstest2016.de runs/wmt16_en_de/data/bin/test2.en-de.de.idx" in counted
+
+
+def test_another_paper_s_settings_have_their_own_text(recipes):
+    words = ["wmt14_en_de", "transformer_standard", "--like", "context-aware", "--gpus", 0]
+    done = recipes.run("run", *words, "--dry-run").good()
+    assert "data/bin-separate" in done.output and "data/bin --user-dir" not in done.output
+    early = recipes.run("train", *words).refused()
+    assert "dc-nmt prepare wmt14_en_de --bpe separate" in early
+    recipes.run("prepare", "wmt14_en_de", "--bpe", "separate").good()
+    assert "data/bin-separate " in recipes.run("train", *words).good().call("fairseq-train")
+
+
+def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(recipes):
+    recipes.run("prepare", TASK[0]).good()
+    recipes.run("train", *TASK).good()
+    stamp = recipes.folder / DATA / "bin/.stamp"
+    before = stamp.read_text()
+    stamp.write_text("9-9\n")
+    refused = recipes.run("evaluate", *TASK).refused()
+    assert f"{RUN} was trained when {DATA}/bin had other text" in refused
+    stamp.write_text(before)
+    recipes.run("evaluate", *TASK).good()
+    (recipes.folder / RUN / "data.stamp").unlink()  # a run of before
+    stamp.write_text("9-9\n")
+    recipes.run("evaluate", *TASK).good()
+
+
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_a_slurm_job_starts_one_torchrun_a_node(recipes, monkeypatch, nodes):
     recipes.run("prepare", TASK[0]).good()
@@ -172,6 +207,8 @@ def test_the_first_of_several_machines_keeps_the_books(recipes):
     second = recipes.run("train", *TASK, *machines, "--node-rank", 1).good()
     assert "--node-rank=1" in second.call("torchrun")
     assert not (recipes.folder / RUN / "settings.stamp").exists()
+    whole = recipes.run("run", *TASK, *machines, "--node-rank", 1).good()
+    assert whole.started() == ["torchrun", "fairseq-train"]  # it does not evaluate either
     recipes.run("train", *TASK, *machines, "--node-rank", 0).good()
     assert (recipes.folder / RUN / "training.stamp").exists()
 

@@ -50,6 +50,20 @@ def test_a_model_learns_as_in_a_training_of_its_own(corpus, flags, tmp_path):
         assert torch.equal(beside[name], parameter), name
 
 
+def test_a_save_folder_that_is_there_is_not_continued(corpus, tmp_path, monkeypatch, capsys):
+    flags = training(corpus, tmp_path, "--max-update", 2)[1:]
+    place = flags.index("--save-dir")
+    flags[place : place + 2] = []
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints/checkpoint_last.pt").write_text("of another training")
+    monkeypatch.chdir(tmp_path)
+    command = ["time-to-bleu", ARCH, "--data", corpus, "--bleu", 99, "--every", 2, "--json"]
+    assert main([str(word) for word in [*command, "--", *flags]]) == 0
+    output = capsys.readouterr().out
+    rows = json.loads(output[output.index("{\n") :])["results"]
+    assert [row["curve"][-1][0] for row in rows] == [2, 2]
+
+
 def test_every_validation_has_its_time_and_score(side_by_side):
     assert [subject.name for subject in side_by_side] == ["stock", ARCH]
     for subject in side_by_side:

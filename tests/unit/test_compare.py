@@ -91,6 +91,7 @@ def test_compare_mt_writes_its_report_and_its_own_test(folder, texts, capsys):
         assert section in page
     (test,) = found["half_size_tests"]
     assert (test["left"], test["right"], test["right_wins"]) == ("base", "good", 1.0)
+    assert test["p_value"] == 0.0
     # in vain into a folder with something else
     (folder / "mine.html").mkdir()
     (folder / "mine.html" / "thesis.tex").write_text("years of work")
@@ -155,6 +156,8 @@ def test_buckets_without_sentences_are_left_out(texts):
         systems, texts["ref.en"][:2], [10, 40], (10, 20, 40), METRICS["mteval-v13a"], "en"
     )
     assert [(b.label, b.sentences) for b in found] == [("10-19", 1), ("40+", 1)]
+    one = score_buckets(systems, texts["ref.en"][:2], [1, 5], (1, 5), METRICS["chrf"], "en")
+    assert [(b.label, b.sentences) for b in one] == [("1-4", 1), ("5+", 1)]  # and no 0-0
     assert parse_edges("--buckets", "5,10") == (5, 10)
 
 

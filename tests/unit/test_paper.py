@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 
@@ -157,7 +158,7 @@ def slurm(tmp_path, monkeypatch):
 
 def test_slurm_gets_a_job_file_a_job_with_dependencies(slurm, monkeypatch):
     found = jobs("context-aware, Table 1", "#5 encoder, deep-global context + deep context")
-    given = {"partition": "gpu", "time": "600", "constraint": "a100"}
+    given = {"partition": "gpu", "time": "600", "constraint": "a100", "cpus-per-task": "4"}
     numbers = [place for _, place in execute.submit(found, slurm / "jobs", "slurm", given)]
     assert numbers == [str(101 + place) for place in range(len(found))]
     files = [(slurm / f"job-{place}.sh").read_text() for place in numbers]
@@ -169,6 +170,12 @@ def test_slurm_gets_a_job_file_a_job_with_dependencies(slurm, monkeypatch):
         assert re.search(r"#SBATCH --time=600\n", text)
     trained = next(text for job, text in zip(found, files, strict=True) if job.kind == "training")
     assert "#SBATCH --gpus-per-node=8\n" in trained  # as the paper's eight
+    forms = {"time": "24:00:00", "gpus-per-node": "a100:2"}
+    ((_, number), *_) = execute.submit(
+        [replace(found[-1], after=())], slurm / "jobs", "slurm", forms
+    )
+    text = (slurm / f"job-{number}.sh").read_text()
+    assert "#SBATCH --time=24:00:00\n" in text and "#SBATCH --gpus-per-node=a100:2\n" in text
 
 
 @pytest.mark.thorough

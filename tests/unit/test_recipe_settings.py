@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from dc_nmt_plugin.commands import prepare, train
 from dc_nmt_plugin.commands.recipe_options import values_of
+from dc_nmt_plugin.commands.sample_recipes import SAMPLES
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value
@@ -209,6 +210,31 @@ def test_update_freq_is_computed_and_said():
     assert training(*arguments, "--gpus", 1).training.command[0] == "fairseq-train"
     with pytest.raises(UserError, match=r"--gpus: 64 processes .* 32 .* 40"):
         share_out(2048, 64, 4096, longest=40)
+    with pytest.raises(UserError, match=r"--max-tokens 30: the longest sentence has 40 tokens"):
+        share_out(2048, 1, 30, longest=40)
+
+
+def test_another_number_of_updates_ends_linear_decay_there():
+    words = ["iwslt14_de_en", "transformer_dc", "--like", "thesis-iwslt, linear decay"]
+    flags = flags_of(training(*words, "--max-update", 10000))
+    assert flag_value(flags, "--total-num-update") == "10000"
+    assert flag_value(flags_of(training(*words)), "--total-num-update") == "200000"
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--max-source-positions", "2k"], "--max-source-positions: '2k' is no whole number"),
+        (["--max-update", 9000, "--warmup-updates", "1e3"], "--warmup-updates: '1e3'"),
+    ],
+)
+def test_numbers_that_are_none_are_named(flags, named):
+    with pytest.raises(UserError, match=named):
+        training("multi30k_en_de", "transformer_dc", *flags)
+
+
+def test_a_sample_of_every_recipe():
+    assert sorted(sample.partition(":")[0] for sample in SAMPLES) == FOLDERS
 
 
 def launcher(plan):
@@ -229,6 +255,8 @@ def test_torchrun_and_slurm(monkeypatch):
     assert alone.command()[:4] == ["torchrun", "--nnodes=1", "--nproc-per-node=2", "--standalone"]
     with pytest.raises(UserError, match=r"--launcher srun: .*sbatch"):
         find_machines(MachineOptions("srun", 4, 2, None, "x:1"))
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
+    assert launcher(training(*task, "--gpus", 4)) == "fairseq-train"
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "2")
     monkeypatch.setenv("SLURM_JOB_ID", "77")
     slurm = training(*task, "--gpus", 4, "--rendezvous", "node1:2345")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import threading
 from functools import partial
@@ -92,6 +93,22 @@ def test_fetched_once_and_verified(sources, server, tmp_path):
     assert sources("good", checksum=f"md5: {md5}").path("x.tgz") == path
 
 
+def test_a_file_that_another_recipe_fetches_is_waited_for(sources, server, tmp_path):
+    found = sources("good", checksum=f"sha256: {SHA256}")
+    downloads = found.downloads
+    downloads.mkdir(exist_ok=True)
+    said, got = threading.Event(), []
+    found.say = lambda text: said.set() if "waiting for another recipe" in text else None
+    with open(downloads / ".x.tgz.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        thread = threading.Thread(target=lambda: got.append(found.path("x.tgz")))
+        thread.start()
+        assert said.wait(timeout=20)
+        (downloads / "x.tgz").write_bytes(DATA)
+    thread.join()
+    assert got == [downloads / "x.tgz"] and server.asked == []
+
+
 def test_a_download_that_is_cut_off_is_continued(sources, server, tmp_path):
     with pytest.raises(UserError, match=r"connection ended after \d+ of \d+ bytes") as error:
         sources("cut", checksum=f"sha256: {SHA256}").path("x.tgz")
@@ -115,7 +132,7 @@ def test_another_checksum_is_refused_and_the_next_home_tried(sources, server, tm
     wrong = "0" * 64
     with pytest.raises(UserError, match=f"its sha256 is {SHA256}, and {wrong} is the published"):
         sources("good", checksum=f"sha256: '{wrong}'").path("x.tgz")
-    assert [path.name for path in (tmp_path / "downloads").iterdir()] == []
+    assert [path.name for path in (tmp_path / "downloads").glob("x*")] == []
     found = sources("gone", "page", "good", checksum=f"sha256: {SHA256}").path("x.tgz")
     assert found.read_bytes() == DATA
     assert [path for path, _ in server.asked][1:] == [

@@ -72,3 +72,27 @@ def test_an_evaluation(tmp_path):
         (tmp_path / "checkpoints" / name).touch()
     there = digest(*(str(tmp_path / "checkpoints" / name) for name in ("a.pt", "b.pt")))
     assert next(run.evaluation()).stamp() == digest(f"9-9-{there}", "5")
+
+
+def averaged(run):
+    """What the mean is of, as the command names it."""
+    words = next(run.evaluation()).commands(run.folder / "average")[0].words
+    return [Path(word).name for word in words[2:-2]]
+
+
+def test_the_mean_counts_no_update_twice(tmp_path, capsys):
+    run = Experiment(
+        "arch", "task", "criterion", "en", "de", Path("raw"), Path("bin"), tmp_path, 3, (), (), ""
+    )
+    for name in ("settings.stamp", "training.stamp"):
+        (tmp_path / name).write_text("9-9\n")
+    (tmp_path / "command.txt").write_text("fairseq-train bin --max-update 40\n")
+    (tmp_path / "checkpoints").mkdir()
+    updates = ["checkpoint_1_20.pt", "checkpoint_2_30.pt"]
+    for name in [*updates, "checkpoint_last.pt"]:
+        (tmp_path / "checkpoints" / name).touch()
+    assert averaged(run) == ["--inputs", *updates, "checkpoint_last.pt"]
+    (tmp_path / "checkpoints/checkpoint_2_40.pt").touch()
+    assert averaged(run) == ["--dir", "checkpoints", "--last", "3", "--kind", "update"]
+    assert averaged(replace(run, average=4)) == ["--inputs", *updates, "checkpoint_2_40.pt"]
+    assert "3 of 4 update checkpoints" in capsys.readouterr().err

@@ -124,6 +124,34 @@ def test_the_baseline_metric_and_labels_are_chosen(task, capsys):
     assert "chrf: nrefs:1" in capsys.readouterr().out
 
 
+def test_a_flag_that_would_say_nothing_is_refused(task, capsys):
+    for words, named in (
+        (["--examples", 1, "--metric", "chrf", "--over-seeds"], "--over-seeds, --metric: of the"),
+        (["--why", "--json"], "--json: of the table, which --why does not print"),
+    ):
+        with pytest.raises(UserError, match=named):
+            results(task, *words)
+    stored = task.parent.parent / "examples" / task.name
+    stored.mkdir(parents=True)
+    results(task, "--save", stored / "results.json")
+    with pytest.raises(UserError, match="holds; for --subset name the folders of the runs"):
+        results(stored, "--subset", "valid")
+
+
+def test_runs_of_another_checkout_have_their_own_text(task, tmp_path, monkeypatch, capsys):
+    """Paths of a result are relative to the checkout that it is in."""
+    theirs = tmp_path / "other"
+    there = theirs / "runs" / task.name
+    for folder, lines in ((task, REFERENCE), (there, OTHER)):
+        finished(folder, "x", lines)
+        result = folder / "x" / "score" / "result.json"
+        values = json.loads(result.read_text())
+        values["hypotheses"] = f"runs/{task.name}/x/score.de"
+        result.write_text(json.dumps(values))
+    ours, other = rows(capsys, task / "x", there / "x")
+    assert ours["score"] == 100 and other["score"] < 100
+
+
 def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     (alone,) = rows(capsys, task / "a-dc")
     assert alone["label"] == "a-dc" and alone["p_value"] is None and alone["score"] < 100
@@ -146,6 +174,8 @@ def test_one_run_decoded_in_two_ways(task, capsys):
     (run / "score-aux2" / "result.json").write_text(
         json.dumps({**OLD, **files, **aux, "arch": "transformer_ms_aux", "texts": texts})
     )
+    results(run, "--examples", 1)
+    assert "d-aux, aux2" in capsys.readouterr().out
     main, auxiliary = rows(capsys, run)
     assert (main["label"], auxiliary["label"]) == ("d-aux", "d-aux, decoder aux:2")
 
@@ -227,7 +257,7 @@ def test_the_readmes_show_the_stored_numbers():
         ("runs/multi30k_en_de --update-readme", "--update-readme needs"),
         ("runs/multi30k_en_de --save s.json --update-readme", "README.md: needs the line"),
         ("runs/multi30k_en_de runs/other", "results on different tests: b-plain and x"),
-        ("stored --metric chrf", "need the folders of the runs"),
+        ("stored --metric chrf", "for --metric name the folders of the runs"),
         ("stored", "results.json: not written by dc-nmt results"),
     ],
 )
