@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import gc
 import importlib
 import warnings
 from collections import defaultdict
@@ -47,6 +48,7 @@ def apply() -> None:
     _keep_every_sentence()
     _restore_numpy_names()
     _mend_stock_encoder_layer()
+    _end_idle_workers()
 
 
 def allow_fairseq_checkpoints() -> None:
@@ -154,6 +156,26 @@ def _mend_stock_encoder_layer() -> None:
 
     layer.__init__ = init
     layer._load_from_state_dict = load
+
+
+def _end_idle_workers() -> None:
+    """fairseq drops each epoch's loader in a reference cycle, and its workers live on, each with a
+    copy of all memory that the training has overwritten since: end them before new ones start.
+
+    Python's own collector hardly ever comes by in a process with so many objects, and where it
+    does so in a worker, that prints tracebacks about the workers of others.
+    """
+    from fairseq.data.iterators import EpochBatchIterator
+
+    stock: Callable[..., Any] = EpochBatchIterator.next_epoch_itr
+
+    @functools.wraps(stock)
+    def next_epoch_itr(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.num_workers:
+            gc.collect()
+        return stock(self, *args, **kwargs)
+
+    EpochBatchIterator.next_epoch_itr = next_epoch_itr
 
 
 def match_position_buffers(model: torch.nn.Module, state: dict[str, Any]) -> None:
