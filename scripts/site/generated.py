@@ -109,7 +109,8 @@ def presets(family: str) -> str:
         name = "_".join(part for part in (family, variant) if part)
         rows.append((f"`{name}`", " ".join(f"`{flag}`" for flag in flags)))
     sizes = ", ".join(f"`_{size}`" for size in found.sizes if size)
-    return f"{markdown_table(('--arch', 'sets'), rows)}\n\nSizes: the published one, {sizes}."
+    named = f"Sizes: the published one, {sizes}." if sizes else "Size: the published one alone."
+    return f"{markdown_table(('--arch', 'sets'), rows)}\n\n{named}"
 
 
 def flags(architecture: str, prefix: str = "") -> str:
