@@ -106,6 +106,23 @@ def test_a_table(run, tasks, probe, tmp_path):
     assert f"{length['trained']['test']:.2f}" in output
 
 
+def test_the_other_paper_s_setting_and_small_letters(run, tasks, probe, tmp_path):
+    lines = [line.split("\t") for line in (tasks / FILES["SentLen"]).read_text().splitlines()]
+    shouted = "".join(f"{part}\t{label}\t{text.upper()}\n" for part, label, text in lines)
+    (tmp_path / FILES["SentLen"]).write_text(shouted)
+    cache = tmp_path / "vectors"
+    words = ["--tasks", tmp_path, "--only", "SentLen", "--limit", 20, "--json", "--cache", cache]
+    unknown = []
+    for more in ([], ["--lowercase", "--setting", "thesis"]):
+        code, output, errors = probe(run, *words, *more)
+        assert code == 0, errors
+        report = json.loads(output)
+        unknown.append(*(found["unknown"] for found in report["runs"].values()))
+    assert unknown[0] > 0.5 and unknown[1] == 0
+    assert (report["setting"]["name"], report["setting"]["lr"]) == ("thesis", 1e-3)
+    assert list(cache.glob("*.pt"))
+
+
 def test_bad_input_is_one_sentence(run, tasks, probe, tmp_path):
     text = tmp_path / "text"
     text.write_text("a b c\n")

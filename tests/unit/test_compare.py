@@ -70,6 +70,16 @@ def test_scores_differences_and_lengths(folder, texts, capsys):
     assert "10-19" in printed and "20+" in printed
 
 
+def test_the_tests_of_the_papers_and_latex(folder, capsys):
+    found, printed = compare(folder, f"{TEXT} --t-test --pairs 40", capsys)
+    (t_test,), (sampled,) = found["t_tests"], found["sampled_tests"]
+    assert t_test["name"] == "good" and t_test["t"] > 3 and t_test["p_value"] < 0.001
+    assert (sampled["right"], sampled["right_wins"], found["pairs"]) == ("good", 1.0, 40)
+    assert "one-tailed paired t-test" in printed and "samples of 40 pairs" in printed
+    _, latex = compare(folder, f"{TEXT} --t-test --pairs 40 --latex", capsys)
+    assert latex.count(r"\begin{tabular}") == 4 and "% over sentence BLEU" in latex
+
+
 @pytest.mark.parametrize("form", ["png", "pdf", "svg"])
 def test_the_figure_is_the_same_every_time(folder, form, capsys):
     starts = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}

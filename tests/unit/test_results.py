@@ -152,6 +152,18 @@ def test_runs_of_another_checkout_have_their_own_text(task, tmp_path, monkeypatc
     assert ours["score"] == 100 and other["score"] < 100
 
 
+def test_of_one_subset_and_as_latex(task, capsys):
+    (task / "b-plain" / "generate-x.log").write_text("INFO: {'dataset': {'gen_subset': 'valid'}}\n")
+    finished(task, "b-plain", OTHER, score="score-x", arch="transformer_standard")
+    (only,) = rows(capsys, task, "--subset", "valid")
+    assert only["label"].startswith("b-plain") and only["score"] < 100
+    with pytest.raises(UserError, match="--subset test2: no run has it; there is test, valid"):
+        results(task, "--subset", "test2")
+    results(task, "--latex")
+    printed = capsys.readouterr().out
+    assert r"\begin{tabular}" in printed and "% difference and p: against b-plain" in printed
+
+
 def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     (alone,) = rows(capsys, task / "a-dc")
     assert alone["label"] == "a-dc" and alone["p_value"] is None and alone["score"] < 100
