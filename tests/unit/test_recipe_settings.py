@@ -162,7 +162,7 @@ def test_the_multi30k_run_is_the_one_that_was_measured():
     assert " ".join(flags_of(plan)) == (
         "--encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 128 --decoder-embed-dim 128 "
         "--encoder-ffn-embed-dim 256 --decoder-ffn-embed-dim 256 --encoder-attention-heads 4 "
-        "--decoder-attention-heads 4 --share-all-embeddings --dropout 0.3 --label-smoothing 0.1 "
+        "--decoder-attention-heads 4 --share-all-embeddings --dropout 0.1 --label-smoothing 0.1 "
         "--clip-norm 1.0 --max-tokens 2048 --optimizer adam --adam-betas (0.9, 0.98) --lr 3e-3 "
         "--lr-scheduler cosine --warmup-updates 800 --seed 1"
     )
