@@ -81,7 +81,7 @@ if command -v flock >/dev/null 2>&1; then
   if ! flock -n 9; then
     say "waiting for another set-up of this environment"
     flock 9
-    exec "$0" "${arguments[@]+"${arguments[@]}"}"
+    exec "$ROOT/scripts/setup.sh" "${arguments[@]+"${arguments[@]}"}"
   fi
 fi
 printf '== %s: %s\n' "$(date '+%F %T')" "$python" >>"$log"

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import UserError
 from ..evaluation.logs import parse_statistics
 from ..evaluation.seeds import by_row
-from ..text.lines import read_lines
+from ..text.lines import read_log
 from .base import Report, Results, Table
 from .figure import finish_axes, styles
 
@@ -157,7 +157,12 @@ class Curves(Report):
         """A panel a number, a line a run; over seeds their mean, and their range behind it."""
         from matplotlib.ticker import LogFormatter
 
-        names = self.chosen(results)[:MOST]
+        names = self.chosen(results)
+        if self.args.numbers and len(names) > MOST:
+            raise UserError(
+                f"--numbers: a figure has room for {MOST} of them, not for {len(names)}"
+            )
+        names = names[:MOST]
         lines = by_row(results, self.args.over_seeds)
         columns = min(3, len(names))
         rows = -(-len(names) // columns)
@@ -202,7 +207,7 @@ def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
         path: output of ``fairseq-train --log-format json``
     """
     points: dict[str, dict[int, float]] = {}
-    for line in read_lines(path):
+    for line in read_log(path):
         parsed = parse_statistics(line)
         if parsed is None or parsed[0] == "train":
             continue

@@ -15,7 +15,7 @@ from .base import Analysis, Results, Table
 from .figure import finish_axes, grouped_bars, styles
 from .loop import forced_batch, samples
 from .sites import ATTENTIONS, attentions
-from .subject import Subject
+from .subject import Subject, check_index
 
 
 def divergence(p: Tensor, q: Tensor) -> Tensor:
@@ -81,6 +81,7 @@ class Dependency(Analysis):
     @torch.no_grad()
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
         """Translate greedily; force the translation with and without fusion."""
+        check_index(self.args.index, subject)
         numbers = subject.translation.numbers
         shown = self.args.index - 1 if self.args.index - 1 in numbers else numbers[0]
         sentences = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,9 +79,13 @@ class SubsetScore:
             raise UserError(
                 "--tokenizer: detokenised text needs a raw --reference to compare with."
             )
-        self._lang = language(translation.task.cfg.target_lang)
+        self._lang = str(translation.task.cfg.target_lang)
         self._tokenizer: str | None = None
         if references:
+            try:
+                self._lang = language(self._lang)
+            except argparse.ArgumentTypeError as error:
+                raise UserError(f"--reference: the data's target language {error}") from error
             self._tokenizer = tokenizer or "none"
             self._references = [_read(path, translation) for path in references]
             self.metric = METRICS["sacrebleu"]

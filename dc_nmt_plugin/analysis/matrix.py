@@ -14,7 +14,7 @@ from .figure import HEAT
 from .loop import Batch, forced_batch, with_target
 from .sentence import encoded_sentence
 from .sites import ATTENTIONS, attentions
-from .subject import Subject
+from .subject import Subject, check_index
 
 MOST = 120  # panels; more make a picture that no program opens
 
@@ -85,6 +85,8 @@ class Matrix(Analysis):
 
     def _batch(self, subject: Subject) -> Batch:
         if self.args.sentence is not None:
+            if self.args.index is not None:
+                raise UserError("--index: is of the subset; leave it out with --sentence.")
             sample = encoded_sentence(subject, self.args.sentence, self.args.target)
         else:
             sample = self._from_subset(subject)
@@ -96,11 +98,7 @@ class Matrix(Analysis):
 
     def _from_subset(self, subject: Subject) -> dict[str, Any]:
         index = self.args.index or 1
-        size = subject.translation.size
-        if not 1 <= index <= size:
-            raise UserError(
-                f"--index {index}: is not from 1 to {subject.subset}'s {size} sentences."
-            )
+        check_index(index, subject)
         if self.args.target is not None:
             raise UserError("--target: goes with --sentence.")
         dataset = subject.task.dataset(subject.subset)

@@ -117,16 +117,15 @@ def _options(kind: type[Report], given: argparse.Namespace) -> argparse.Namespac
 
 
 def write_page(
-    folder: Path, sections: Sequence[Section], runs: Sequence[str], about: str, flags: Sequence[str]
+    folder: Path, sections: Sequence[Section], about: str, command: Callable[[Section], str]
 ) -> Path:
     """Write ``index.html``, and for every analysis a PNG, an SVG and a JSON.
 
     Args:
         folder: created if need be
-        sections: from :func:`analyse_all`
-        runs: the runs as they were given
+        sections: from :func:`analyse_all`; one that cannot be shown is emptied
         about: what they were run on
-        flags: further words of the commands
+        command: tells the command line of one section
 
     Returns:
         the page
@@ -139,12 +138,18 @@ def write_page(
         if section.results:
             name = section.report.name
             figure = new_figure(section.report.size)
-            section.report.draw(figure, section.results)
+            try:
+                text = _section(section, command(section))
+                section.report.draw(figure, section.results)
+            except UserError as error:  # of runs that cannot be put side by side
+                section.left_out.append(str(error))
+                section.results = {}
+                continue
             save(figure, folder / name)
             with replacing(folder / f"{name}.json") as temporary:
                 facts = {"analysis": name, "runs": section.results}
                 temporary.write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
-            parts.append(_section(section, runs, flags))
+            parts.append(text)
     without = [
         f"<li>{escape(section.report.title)}: {escape(' '.join(section.left_out))}</li>"
         for section in sections
@@ -165,9 +170,8 @@ def write_page(
     return page
 
 
-def _section(section: Section, runs: Sequence[str], flags: Sequence[str]) -> str:
+def _section(section: Section, command: str) -> str:
     report = section.report
-    command = " ".join(["dc-nmt analyze", report.name, *runs, *flags])
     tables = "\n".join(_table(table) for table in report.tables(section.results))
     left_out = "".join(f"<p>{escape(why)}</p>" for why in section.left_out)
     title = report.title[0].upper() + report.title[1:]

@@ -141,14 +141,15 @@ class WordGates:
 
     def add(self, batch: Batch) -> None:
         """Take in one batch."""
-        for gate in GATES:
-            layers = [
-                tensors[gate]
-                for side, layer, tensors in layer_records(batch.records, "self_attn")
-                if side == self.side and gate in tensors and self.layer in (None, layer)
-            ]
-            if not layers and self.layer is not None and gate == GATES[0]:
-                raise UserError(f"--layer {self.layer}: has no gates in the {self.side}.")
+        here = [
+            tensors
+            for side, layer, tensors in layer_records(batch.records, "self_attn")
+            if side == self.side and self.layer in (None, layer)
+        ]
+        found = {gate: [each[gate] for each in here if gate in each] for gate in GATES}
+        if self.layer is not None and not any(found.values()):
+            raise UserError(f"--layer {self.layer}: has no gates in the {self.side}.")
+        for gate, layers in found.items():
             if layers:
                 mean = torch.stack(layers).double().mean(dim=0).squeeze(-1)  # (B, T)
                 self._add(gate, mean, batch)

@@ -176,6 +176,16 @@ def _folder_names(runs: Sequence[Path]) -> list[str]:
     return [str(run) for run in runs]  # several checkpoints of one folder
 
 
+def check_index(index: int, subject: Subject) -> None:
+    """
+    Raises:
+        UserError: the subset has no sentence of that number, from 1
+    """
+    size = subject.translation.size
+    if not 1 <= index <= size:
+        raise UserError(f"--index {index}: is not from 1 to {subject.subset}'s {size} sentences.")
+
+
 def _task_settings(checkpoint: Path) -> dict[str, Any]:
     state = load_checkpoint(str(checkpoint), mmap=True)
     cfg = state.get("cfg")

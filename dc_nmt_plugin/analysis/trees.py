@@ -14,7 +14,7 @@ from .brackets import Span, constituents, focus, parseval, right_branching, spli
 from .figure import finish_axes, grouped_bars
 from .loop import Batch
 from .previous_words import OfEarlierWords
-from .subject import Subject
+from .subject import Subject, check_index
 from .tagging import needs
 from .words import check_lines, piece_kind, word_spans, words_of
 
@@ -48,6 +48,8 @@ class Trees(OfEarlierWords):
 
     def collector(self, subject: Subject) -> SentenceTrees:
         """The tree of every sentence."""
+        if self.args.index is not None:
+            check_index(self.args.index, subject)
         return SentenceTrees(subject)
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def find_checkpoints(
 ) -> list[Path]:
     """Choose checkpoints of a save folder; exactly one of last, best and updates is given."""
     if not folder.is_dir():
-        raise UserError(f"--dir {folder}: no such folder")
+        raise UserError(f"{folder}: no such folder of checkpoints")
     if best is not None:
         found = numbered(folder, BEST)
         if found and _best_is_highest(found[-1][1]):
@@ -76,7 +76,7 @@ def find_checkpoints(
         first, final = updates
         chosen = [path for number, path in numbered(folder, UPDATE) if first <= number <= final]
         if not chosen:
-            raise UserError(f"--dir {folder}: no checkpoint_*_U.pt with U in {first}:{final}")
+            raise UserError(f"{folder}: no checkpoint_*_U.pt with U in {first}:{final}")
         return chosen
     if last is None:
         raise UserError("--dir needs one of --last, --best, --updates")
@@ -85,7 +85,7 @@ def find_checkpoints(
         present = [name for name, found in kinds.items() if found]
         if len(present) > 1:
             raise UserError(
-                f"--dir {folder} has checkpoints of epochs and of updates: "
+                f"{folder} has checkpoints of epochs and of updates: "
                 "choose --kind epoch or --kind update"
             )
         kind = present[0] if present else "epoch"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
     allow_fairseq_checkpoints()
     check_checkpoint_file(path)
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
+        # before 1.6 torch saved another format, which it reads whole
+        mapped = mmap and zipfile.is_zipfile(path)
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise unreadable(path, error) from error
     if not isinstance(state, dict) or "model" not in state:
@@ -74,6 +77,8 @@ def checkpoint_architecture(path: str) -> str | None:
 def newest_readable(path: str) -> str:
     """`path`, or where it cannot be read, the newest checkpoint beside it that can, with a warning.
 
+    A mean of checkpoints, or an exported one, has no optimizer's state and is no substitute.
+
     Raises:
         UserError: neither `path` nor any other checkpoint of its folder can be read
     """
@@ -84,8 +89,10 @@ def newest_readable(path: str) -> str:
         others = [str(other) for other in Path(path).parent.glob("checkpoint*.pt")]
         for other in sorted(others, key=os.path.getmtime, reverse=True):
             try:
-                load_checkpoint(other, mmap=True)
+                state = load_checkpoint(other, mmap=True)
             except UserError:
+                continue
+            if state.get("last_optimizer_state") is None:
                 continue
             logger.warning(f"{error} Continuing from {other}, the newest one that can be read.")
             return other

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +15,12 @@ from ..analysis.figure import FORMATS, check_name, new_figure, save
 from ..analysis.names import ABOUT
 from ..errors import UserError, choice_problem
 from ..table import format_table
+from ..text.tokenizers import TOKENIZERS
 from .parser import Parser
 
 if TYPE_CHECKING:
     from ..analysis.base import Analysis, Report, Results
+    from ..analysis.page import Section
     from ..analysis.subject import Subject
 
 ALL = "all"
@@ -193,12 +197,9 @@ def _all(argv: Sequence[str]) -> int:
     parser.add_argument("--html", type=Path, required=True, metavar="FOLDER", help="of the page")
     parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
     model_options(parser)
-    for option, about in (
-        ("--tags", "file for parts-of-speech"),
-        ("--trees", "file for trees"),
-        ("--tokenizer", "for source-layers and lengths"),
-    ):
-        parser.add_argument(option, metavar="…", type=Path if "file" in about else str, help=about)
+    parser.add_argument("--tags", type=Path, metavar="FILE", help="for parts-of-speech")
+    parser.add_argument("--trees", type=Path, metavar="FILE", help="for trees")
+    parser.add_argument("--tokenizer", choices=TOKENIZERS, help="for source-layers and lengths")
     parser.add_argument("--reference", nargs="+", type=Path, help="for source-layers and lengths")
     parser.add_argument("--index", type=int, metavar="N", help="sentence that is shown, from 1")
     args, flags = parser.parse_known_args(list(argv))
@@ -212,17 +213,36 @@ def _all(argv: Sequence[str]) -> int:
         raise UserError("all: no analysis applies to these runs.")
     sentences = f"{args.sentences:,}" if args.sentences else "all"
     about = f"{', '.join(place.label for place in places)}: {sentences} sentences of {args.subset}."
-    words = [str(run) for run in args.runs]
-    flags = ["--subset", args.subset, *flags]
-    if args.sentences:
-        flags += ["--sentences", str(args.sentences)]
-    page = write_page(args.html, sections, words, about, flags)
+    runs = {place.label: str(run) for place, run in zip(places, args.runs, strict=True)}
+    page = write_page(args.html, sections, about, partial(_command, args, runs, flags))
     done = [section.report.name for section in sections if section.results]
     print(f"{page}: {', '.join(done)}")
     for section in sections:
         if not section.results:
             print(f"left out: {section.report.name}: {section.left_out[0]}")
     return 0
+
+
+def _command(
+    args: argparse.Namespace, runs: Mapping[str, str], flags: Sequence[str], section: Section
+) -> str:
+    """The command line of a section of ``dc-nmt analyze all`` alone."""
+    from ..analysis.base import Analysis
+
+    report = section.report
+    words = ["dc-nmt", "analyze", report.name, *(runs[label] for label in section.results)]
+    if args.names:
+        words += ["--names", *section.results]
+    given = ["tags", "trees", "reference", "tokenizer", "index"]
+    of_model = isinstance(report, Analysis)
+    names = [name for name in given if hasattr(report.args, name)]
+    names += ["data", "subset", "sentences"] if of_model else []
+    for name in names:
+        value = getattr(args, name)
+        if value is not None:
+            values = value if isinstance(value, list) else [value]
+            words += [f"--{name}", *map(str, values)]
+    return shlex.join([*words, *(flags if of_model else ())])
 
 
 def _step(label: str, step: str) -> None:

@@ -30,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     files = args.files
     if len(files) % 2:
         parser.error(f"{len(files)} files given, but they are checked in pairs")
+    if args.counts and args.mend:
+        parser.error("--mend and --counts exclude each other: --counts changes nothing")
     if args.counts:
         for before, after in zip(files[::2], files[1::2], strict=True):
             check_same_count(before, after)

@@ -27,6 +27,9 @@ def main(argv: Sequence[str]) -> int:
         metavar="last:N|best:N|FILE,FILE…",
         help="average checkpoints of the save folder --input first, or these files of it",
     )
+    parser.add_argument(
+        "--kind", choices=("epoch", "update"), help="of last:N, where the folder has both"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--stock", action="store_true", help="write fairseq's own transformer")
     form.add_argument(
@@ -39,6 +42,8 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if args.ctranslate2 != (args.data is not None):
         parser.error("--ctranslate2 and --data go together")
+    if args.kind and not (args.average or "").startswith("last:"):
+        parser.error("--kind goes with --average last:N")
     if args.quantization and not args.ctranslate2:
         parser.error("--quantization goes with --ctranslate2")
 
@@ -47,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     from ..models.transformer.convert import to_ctranslate2
     from ..models.transformer.export import count_parameters, drop_auxiliary, to_stock
 
-    state = _load(args.input, args.average)
+    state = _load(args.input, args.average, args.kind)
     name = str(args.input)
     drop_auxiliary(state, name)
     parameters = count_parameters(state["model"])
@@ -66,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _load(path: Path, average: str | None) -> dict[str, Any]:
+def _load(path: Path, average: str | None, chosen: str | None) -> dict[str, Any]:
     from ..checkpoints.averaging import average_checkpoints, find_checkpoints
     from ..checkpoints.loading import load_checkpoint
 
@@ -77,7 +82,7 @@ def _load(path: Path, average: str | None) -> dict[str, Any]:
     kind, _, number = average.partition(":")
     if kind in ("last", "best") and number.isdigit() and int(number) > 0:
         last, best = (int(number), None) if kind == "last" else (None, int(number))
-        return average_checkpoints(find_checkpoints(path, last=last, best=best))
+        return average_checkpoints(find_checkpoints(path, last=last, best=best, kind=chosen))
     if ":" in average:
         raise UserError(f"--average {average!r}: is not last:N, best:N or a list of files")
     return average_checkpoints([path / name for name in average.split(",")])

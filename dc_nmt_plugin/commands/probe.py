@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
         encoder = SentenceEncoder(subject, args.layer, cache, lowercase=args.lowercase)
         results[place.label] = {
             "layer": encoder.layer,
-            "unknown": encoder.unknown(tasks[0].sentences),
+            "unknown": encoder.unknown([text for task in tasks for text in task.sentences]),
             "tasks": {task.name: _task(task, encoder, setting) for task in tasks},
         }
     title = (

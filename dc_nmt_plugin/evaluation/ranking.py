@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from ..errors import UserError
 from ..files import replacing
@@ -53,7 +54,7 @@ def write_sheets(
                 )
             path = folder / f"sheet-{len(paths) + 1}.csv"
             sides = []
-            with replacing(path) as temporary, open(temporary, "w", newline="") as out:
+            with replacing(path) as temporary, _csv(temporary, "w") as out:
                 writer = csv.writer(out)
                 writer.writerow(COLUMNS)
                 for number in sorted(dice.sample(different, sentences)):
@@ -67,6 +68,11 @@ def write_sheets(
     with replacing(folder / KEY) as temporary:
         temporary.write_text(json.dumps(key, indent=1) + "\n", "utf-8")
     return paths
+
+
+def _csv(path: Path, mode: str) -> IO[str]:
+    """With the mark by which spreadsheets know UTF-8; without it they guess."""
+    return open(path, mode, encoding="utf-8-sig", newline="")
 
 
 def tally(folder: Path) -> list[tuple[str, str, int, int, int]]:
@@ -83,8 +89,13 @@ def tally(folder: Path) -> list[tuple[str, str, int, int, int]]:
     for name, pair in key.items():
         path = folder / name
         try:
-            with open(path, newline="") as lines:
+            with _csv(path, "r") as lines:
                 rows = list(csv.DictReader(lines))
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{path}: is not UTF-8 (byte 0x{error.object[error.start]:02x}): save it from the "
+                "spreadsheet as CSV UTF-8"
+            ) from error
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
         if len(rows) != len(pair["first is"]):

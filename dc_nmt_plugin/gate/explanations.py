@@ -35,7 +35,7 @@ _SENTENCES: list[tuple[str, Told]] = [
         ),
     ),
     (
-        r"FloatingPointError: Minimum loss scale reached",
+        r"FloatingPointError: (?:AMP: )?Minimum loss scale reached",
         lambda _: (
             "half precision fails: the loss scale fell to its least value; lower --lr, or train "
             "with --amp or in float32"

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..errors import UserError
 
 DIVERGED = 1000.0  # bits a token; a vocabulary of a million has 20
@@ -43,7 +45,8 @@ def name_what_is_left_out() -> None:
     @functools.wraps(stock_filter)
     def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
         kept = stock_filter(self, indices, *args, **kwargs)
-        _left_out[:] = sorted(set(indices) - set(kept)) if len(kept) < len(indices) else []
+        # of every epoch of a training too: no sets of millions of numbers
+        _left_out[:] = np.setdiff1d(indices, kept).tolist() if len(kept) < len(indices) else []
         return kept
 
     @functools.wraps(stock_scorer)

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from ..errors import UserError
 from ..files import write_lines
@@ -127,8 +128,8 @@ def mend_file(path: str | os.PathLike[str]) -> int:
     """
     if Path(path).suffix == ".gz":
         raise UserError(f"{path}: is compressed: gunzip it first")
-    before = _decoded(path).removesuffix("\n").split("\n")
     after = read_lines(path, mend=True)
+    before = _decoded(path).split("\n")[: len(after)]
     changed = sum(one != other for one, other in zip(before, after, strict=True))
     if changed or _bytes(path).startswith(codecs.BOM_UTF8):
         write_lines(path, after)
@@ -150,7 +151,7 @@ def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[st
 
 def _count(path: str | os.PathLike[str]) -> int:
     """Lines of text; sentences of what fairseq-preprocess wrote, given its index."""
-    with open(path, "rb") as stream:
+    with open(path, "rb") as plain, _uncompressed(plain) as stream:
         if Path(path).suffix == ".idx":
             stream.seek(INDEX_COUNT)
             return int.from_bytes(stream.read(8), "little")
@@ -159,6 +160,13 @@ def _count(path: str | os.PathLike[str]) -> int:
         for block in blocks:
             count, last = count + block.count(b"\n"), block
     return count + (not last.endswith(b"\n"))
+
+
+def _uncompressed(stream: BinaryIO) -> BinaryIO:
+    """What gzip wrote as it was before, else the stream itself."""
+    compressed = stream.read(len(GZIP)) == GZIP
+    stream.seek(0)
+    return cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if compressed else stream
 
 
 def check_parallel(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:

@@ -1,13 +1,15 @@
 """Tokenisation, casing and cleaning of a whole corpus, as the papers' scripts do them."""
 
-import multiprocessing
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
 
+from ..errors import UserError
 from ..machine import usable_cpus
 from .tokenizers import moses_tokenizer
 
@@ -70,12 +72,18 @@ def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Ite
     if second is None:
         return
     processes = usable_cpus()
-    with multiprocessing.Pool(processes, _obey) as pool:
+    with ProcessPoolExecutor(processes, initializer=_obey) as pool:
         waiting = _chain(second, chunks)
-        # not imap, which would read a corpus of gigabytes into its queue
-        while batch := list(islice(waiting, 4 * processes)):
-            for done in pool.map(work, batch, chunksize=1):
-                yield from done
+        try:
+            # not all at once, which would read a corpus of gigabytes into the queue
+            while batch := list(islice(waiting, 4 * processes)):
+                for done in pool.map(work, batch):
+                    yield from done
+        except BrokenProcessPool as error:
+            raise UserError(
+                "a process that tokenised was killed, perhaps because memory ran out; run it again "
+                "with more memory, or on fewer processors (taskset -c 0)"
+            ) from error
 
 
 def _obey() -> None:

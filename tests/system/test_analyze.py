@@ -2,6 +2,8 @@
 
 import json
 import math
+import shlex
+from html import unescape
 
 import pytest
 import torch
@@ -265,7 +267,7 @@ def test_several_runs_side_by_side_and_the_ratio(models, analyze, tmp_path):
     assert cli.main(["analyze", "curves", *map(str, runs)]) == 0
 
 
-def test_the_page_has_all_that_applies(models, analyze, tmp_path):
+def test_the_page_has_all_that_applies(models, analyze, tmp_path, capsys):
     runs = [models("transformer_ctxaware"), models("transformer_ms_aux_aif")]
     code, _, errors = analyze("all", *runs, "--html", tmp_path / "page", "--subset", "test1")
     assert code == 0, errors
@@ -273,11 +275,14 @@ def test_the_page_has_all_that_applies(models, analyze, tmp_path):
     applied = ["attention", "gates", "dependency", "lengths", "matrix", "curves"]
     for name in applied:
         assert f'<h2 id="{name}">' in page and f"dc-nmt analyze {name} " in page
+        command = unescape(page.split(f"<code>dc-nmt analyze {name} ")[1].split("</code>")[0])
+        assert cli.main(["analyze", name, *shlex.split(command)]) == 0
         assert (tmp_path / "page" / f"{name}.svg").is_file()
         report = json.loads((tmp_path / "page" / f"{name}.json").read_text())
         assert report["runs"]
     assert len(list((tmp_path / "page").glob("*.png"))) == len(applied)
     assert "no tagger for" in page and "has no dual-context self-attention" in page
+    capsys.readouterr()
     # what the page has is what the command alone gives
     alone = json.loads(analyze("gates", runs[0], "--json", "--subset", "test1")[1])
     together = json.loads((tmp_path / "page" / "gates.json").read_text())
@@ -292,7 +297,7 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
     short.write_text("A\n")
     wrong.write_text("A\n" * len(lines))
     moved = dc / "checkpoints" / "checkpoint_last.pt"
-    ctx = models("transformer_ctxaware")
+    ctx, aif = models("transformer_ctxaware"), models("transformer_ms_aux_aif")
     for arguments, words in (
         (["nothing", dc], ["'nothing' is not one of", "attention"]),
         (["gates", dc], ["transformer_dc", "has no context-aware self-attention"]),
@@ -316,6 +321,9 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
         (["matrix", dc, "--of", "encoder.9.*"], ["encoder.9.*", "encoder.1.self.global"]),
         (["matrix", dc, "--heads", "7"], ["--heads: '7'", "1 to 2"]),
         (["matrix", dc, "--index", 99], ["--index 99", "50"]),
+        (["matrix", dc, "--index", 1, "--sentence", "x"], ["--index", "--sentence"]),
+        (["dependency", aif, "--index", 0], ["--index 0", "50"]),
+        (["trees", gru_run, "--index", 99], ["--index 99", "50"]),
         (["matrix", dc, "--sentence", " "], ["--sentence: is empty"]),
         (["parts-of-speech", ctx], ["no tagger for 'xx'"]),
         (["parts-of-speech", ctx, "--tags", short], ["--tags", "1 lines for 50 sentences"]),
@@ -331,6 +339,9 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
             assert word in errors, (arguments, errors)
     assert cli.main(["analyze", "curves", str(dc), str(tmp_path)]) == 1
     assert "has no train.log" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        analyze("all", dc, "--html", tmp_path / "p", "--tokenizer", "mosess")
+    assert "--tokenizer: 'mosess' is not one of moses" in capsys.readouterr().err
 
 
 def test_every_analysis_is_tried_here():

@@ -5,6 +5,7 @@ Every command runs in this process; files are made beside each other in a folder
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import pickle
@@ -220,8 +221,17 @@ def test_mending(folder, capsys):
     assert capsys.readouterr().out.count("3 pairs") == 3
     for name in ("u2028", "return", "form-feed"):
         assert (folder / name).read_text() == lines(*TEXT)
+    (folder / "cut").write_bytes(b"a\r\nb\r\n\r")  # Windows' lines, the last one cut in two
+    (folder / "two").write_text("a\nb\n")
+    assert cli.main(["check-text", "--mend", "cut", "two"]) == 0
+    assert (folder / "cut").read_text() == "a\nb\n"
     assert cli.main(["split-text", "--mend", "--out", "other", "next-line"]) == 0
     assert len((folder / "other/next-line").read_text().split("\n")) == 4
+
+
+def test_counts_of_what_is_compressed(folder):
+    (folder / "packed.gz").write_bytes(gzip.compress((folder / "good").read_bytes()))
+    assert cli.main(["check-text", "--counts", "packed.gz", "good"]) == 0
 
 
 @pytest.mark.parametrize("code", ["zh-CN", "ZH", "zh_Hans", "zho"])

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from dc_nmt_plugin.checkpoints.averaging import find_checkpoints
+from dc_nmt_plugin.checkpoints.loading import load_checkpoint, newest_readable
 from dc_nmt_plugin.commands.average import main
 from dc_nmt_plugin.errors import UserError
 
@@ -141,6 +142,19 @@ def test_truncated_and_foreign_files_are_refused(tmp_path):
     for name in ("short.pt", "foreign.pt"):
         with pytest.raises(UserError, match=name):
             average(tmp_path / "mean.pt", "--inputs", whole, tmp_path / name)
+
+
+def test_a_training_continues_from_what_can_be_continued(tmp_path, caplog):
+    """Not from a mean of checkpoints, which has no optimizer's state; torch's old format counts."""
+    state = {"model": {"w": torch.zeros(2)}, "last_optimizer_state": {"step": 3}, "args": None}
+    old = tmp_path / "checkpoint1.pt"
+    torch.save(state, old, _use_new_zipfile_serialization=False)
+    assert load_checkpoint(str(old), mmap=True)["last_optimizer_state"] == {"step": 3}
+    torch.save({**state, "last_optimizer_state": None}, tmp_path / "checkpoint_mean.pt")
+    last = tmp_path / "checkpoint_last.pt"
+    last.write_bytes(old.read_bytes()[:60])
+    assert newest_readable(str(last)) == str(old)
+    assert f"Continuing from {old}" in caplog.text
 
 
 def test_flags_that_contradict(tmp_path, capsys):

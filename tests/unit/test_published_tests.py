@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 
 import pytest
@@ -39,7 +40,8 @@ def test_samples_of_a_given_size():
 def test_sheets_are_blind_and_the_tally_undoes_the_draw(tmp_path):
     systems = {"base": BAD, "ours": WORSE}
     (sheet,) = write_sheets(tmp_path, systems, REFERENCES, None, sentences=10)
-    with open(sheet, newline="") as lines:
+    assert sheet.read_bytes().startswith(codecs.BOM_UTF8)  # by which spreadsheets know it
+    with open(sheet, newline="", encoding="utf-8-sig") as lines:
         rows = list(csv.DictReader(lines))
     assert len(rows) == 10 and "ours" not in sheet.read_text()
     sides = {row["A"] == WORSE[int(row["number"])] for row in rows}
@@ -60,6 +62,9 @@ def test_wrong_sheets_are_named(tmp_path):
         write_sheets(tmp_path, {"a": BAD, "b": WORSE}, REFERENCES, None, sentences=60)
     write_sheets(tmp_path, {"a": BAD, "b": WORSE}, REFERENCES, None, sentences=5)
     with pytest.raises(UserError, match=r"sheet-1.csv, line 2: '' is not one of A, B, ="):
+        tally(tmp_path)
+    (tmp_path / "sheet-1.csv").write_bytes("Straße\n".encode("cp1252"))
+    with pytest.raises(UserError, match=r"sheet-1.csv: is not UTF-8 \(byte 0xdf\)"):
         tally(tmp_path)
     with pytest.raises(UserError, match=r"key.json: cannot be read"):
         tally(tmp_path / "elsewhere")

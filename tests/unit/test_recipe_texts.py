@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -237,6 +238,20 @@ def test_processes_that_tokenise_end_when_they_are_told_to(monkeypatch):
     with stoppable():
         lines = list(tokenise(["x"] * 3 * preparation.CHUNK, "en", TextSettings()))
     assert set(lines[preparation.CHUNK :]) == {str(told)}
+
+
+def test_a_killed_process_is_told_of(monkeypatch):
+    monkeypatch.setattr(preparation, "_line_tokenizer", lambda *_: killed)
+    monkeypatch.setattr(preparation, "usable_cpus", lambda: 2)
+    lines = ["x"] * preparation.CHUNK + ["die"] * preparation.CHUNK
+    with pytest.raises(UserError, match="a process that tokenised was killed"):
+        list(tokenise(lines, "en", TextSettings()))
+
+
+def killed(line):
+    if line == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return line
 
 
 def handlers(_):

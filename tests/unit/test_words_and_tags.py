@@ -1,9 +1,13 @@
 """Pieces joined to words, and the parts of speech of words."""
 
+from types import SimpleNamespace
+
 import pytest
+import torch
 from fairseq.data import Dictionary
 
 from dc_nmt_plugin.analysis import tagging
+from dc_nmt_plugin.analysis.parts_of_speech import WordGates
 from dc_nmt_plugin.analysis.tagging import TAGS, tagger, universal
 from dc_nmt_plugin.analysis.words import check_lines, piece_kind, word_spans, words_of
 from dc_nmt_plugin.errors import UserError
@@ -56,6 +60,20 @@ def test_every_known_tag_is_universal():
     assert universal("VBZ", tagging._C5) == "VERB"
     assert universal("AVP", tagging._C5) == "PRT"  # the longest prefix
     assert universal("?", tagging._C5) == "X"
+
+
+def test_a_layer_may_have_gates_of_keys_alone():
+    gates = object.__new__(WordGates)
+    gates.side, gates.tags, gates.totals = "encoder", {0: ["NOUN"]}, {}
+    gates.spans = {0: [(0, 1)]}
+    records = {"encoder.stack.layers.1.self_attn": {"lambda_k": torch.full((1, 2, 1), 0.25)}}
+    batch = SimpleNamespace(records=records, numbers=[0], padding=lambda _: torch.zeros(1, 2) > 0)
+    gates.layer = 2
+    gates.add(batch)
+    assert gates.totals["NOUN"]["lambda_k"] == (0.25, 1)
+    gates.layer = 1
+    with pytest.raises(UserError, match="--layer 1: has no gates in the encoder"):
+        gates.add(batch)
 
 
 def test_what_is_missing_is_named(monkeypatch):
