@@ -45,7 +45,7 @@ def parser() -> RecipeParser:
         "--out", type=Path, default=Path("quickstart_out"), metavar="DIR",
         help="folder of everything that is made; a second call continues there",
     )  # fmt: skip
-    parser.add_argument("--updates", type=number(2), default=650, help="of each model")
+    parser.add_argument("--updates", type=number(2), default=700, help="of each model")
     parser.add_argument(
         "--seed", type=number(1), default=1, help="of the corpus and of the training"
     )

@@ -48,7 +48,7 @@ def test_a_killed_training_continues_and_the_data_are_not_made_again(quickstart)
     assert killed.code == 1 and f"the training of {PLAIN} stopped" in killed.errors
     assert "the last words" in killed.errors and killed.started() == ["fairseq-train"]
     again = quickstart.quickstart().good()
-    assert f"{PLAIN}: train 650 updates, from the last checkpoint on" in again.output
+    assert f"{PLAIN}: train 700 updates, from the last checkpoint on" in again.output
     assert again.started() == MODEL
     log = quickstart.folder / f"quickstart_out/en-de/{PLAIN}/train.log"
     assert log.read_text() == "the last words\n" * 2
