@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UserError
-from ..models.presets.family import STOCK
 from .run import Run
 from .seeds import system_of
 
@@ -59,6 +58,8 @@ class Speeds:
 
     def speed(self, mode: str, runs: Sequence[Run]) -> float | None:
         """Of a row's runs, the speed of whichever was measured; None where none was."""
+        from ..models.presets.family import STOCK  # imports torch, which --help does not
+
         names = [_STOCK_ROW if run.arch == STOCK.name else run.folder.name for run in runs]
         known = self.of[mode]
         return next((known[system_of(name)] for name in names if system_of(name) in known), None)
