@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .errors import UserError
 
@@ -27,6 +28,20 @@ def no_space(error: BaseException) -> str | None:
         context = error.__context__
         return (context and no_space(context)) or os.strerror(errno.ENOSPC)
     return None
+
+
+def take_lock(lock: IO[Any], busy: Callable[[], None]) -> None:
+    """Lock an open file until it is closed.
+
+    Args:
+        lock: the file
+        busy: called where another process has it, before that one is waited for; may raise
+    """
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        busy()
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ gets its name at the end, so that an interrupted one leaves nothing that looks f
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shlex
 import shutil
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import UserError
-from .files import FULL, MAKE_ROOM, no_space
+from .files import FULL, MAKE_ROOM, no_space, take_lock
 from .stamps import read_stamp, write_stamp
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
@@ -167,6 +166,12 @@ class Pipeline:
         Raises:
             UserError: the folder cannot be made, or another process works in it
         """
+
+        def busy() -> None:
+            if not wait:
+                raise UserError(f"another recipe is working in {folder}")
+            self.say(f"waiting for another preparation of {folder}")
+
         if self.dry_run:
             yield
             return
@@ -180,13 +185,7 @@ class Pipeline:
         with lock:
             # what this process starts holds the lock too, should this process be killed
             os.set_inheritable(lock.fileno(), True)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if not wait:
-                    raise UserError(f"another recipe is working in {folder}") from error
-                self.say(f"waiting for another preparation of {folder}")
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            take_lock(lock, busy)
             yield
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import urllib.error
 import urllib.request
@@ -11,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import digest, replacing, sha256
+from ..files import digest, replacing, sha256, take_lock
 from .archives import extract
 from .progress import bar
 from .recipe import Recipe
@@ -60,11 +59,8 @@ class Sources:
         """Hold a file's place in the downloads."""
         self.downloads.mkdir(parents=True, exist_ok=True)
         with open(self.downloads / f".{name}.lock", "w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self.say(f"  {name}: waiting for another recipe that fetches it")
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            waiting = f"  {name}: waiting for another recipe that fetches it"
+            take_lock(lock, lambda: self.say(waiting))
             yield
 
     def plain(self, member: str) -> Path | None:

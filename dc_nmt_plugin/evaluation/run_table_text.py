@@ -1,0 +1,116 @@
+"""A table of runs as text, for a terminal, a README or LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..table import format_table, latex_table, markdown_table, number_cell
+from .run_table import RunRow, RunTable
+from .significance import RESAMPLES
+
+# metric → its column's heading, and its name below the table
+HEADINGS = {
+    "mteval-v13a-lc": ("lower-cased", "BLEU lc"),
+    "zh-lc": ("lower-cased", "BLEU lc"),
+    "chrf": ("chrF", "chrF"),
+}
+
+
+def format_text(table: RunTable) -> str:
+    """The table for a terminal, signatures and baseline speeds below it."""
+    return f"{format_table(*_cells_of(table))}\n\n" + "\n".join(_notes(table))
+
+
+def format_latex(table: RunTable) -> str:
+    """The table for LaTeX."""
+    notes = "\n".join(f"% {note}" for note in _notes(table))
+    return f"{notes}\n{latex_table(*_cells_of(table))}"
+
+
+def format_markdown(table: RunTable) -> str:
+    """The table for a README."""
+    header, rows = _cells_of(table)
+    coded = [[f"`{row[0]}`", f"`{row[1]}`" if row[1] else "", *row[2:]] for row in rows]
+    signatures = {text: f"`{text}`" for text in table.signatures.values()}
+    notes = "\n".join(f"- {note}" for note in _notes(table, signatures))
+    return f"{markdown_table(header, coded)}\n\n{notes}"
+
+
+def _cells_of(table: RunTable) -> tuple[list[str], list[list[str]]]:
+    baseline = table.rows[0]
+    others = list(dict.fromkeys(name for row in table.rows for name in row.scores))
+    score = {"chrf": "chrF", "ter": "TER"}.get(table.metric, "BLEU")
+    header = [
+        "run",
+        "architecture",
+        "parameters",
+        "published parameters",
+        "updates",
+        "training speed",
+        "decoding speed",
+        score,
+        *(HEADINGS.get(name, (name, name))[0] for name in others),
+        "difference",
+        "p",
+        f"published {score}",
+        "to published",
+    ]
+    return header, [_cells(row, baseline, table.metric, others) for row in table.rows]
+
+
+def _cells(row: RunRow, baseline: RunRow, metric: str, others: Sequence[str]) -> list[str]:
+    own = row.published_metric in (None, metric)
+    other = "" if own else f" ({row.published_metric})"
+    return [
+        row.label + (f", {row.seeds} seeds" if row.seeds > 1 else ""),
+        row.arch or "",
+        number_cell(row.parameters, ",d"),
+        number_cell(row.published_parameters, ",d"),
+        number_cell(row.updates, ",d"),
+        _relative(row.train_tokens_per_second, baseline.train_tokens_per_second),
+        _relative(row.decode_sentences_per_second, baseline.decode_sentences_per_second),
+        f"{row.score:.2f}" + (f" ± {row.deviation:.2f}" if row.deviation is not None else ""),
+        *(number_cell(row.scores.get(name), ".2f") for name in others),
+        number_cell(row.difference, "+.2f"),
+        number_cell(row.p_value, ".3f"),
+        number_cell(row.published_score, "g") + other,
+        number_cell(row.to_published, "+.2f"),
+    ]
+
+
+def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
+    baseline = table.rows[0]
+    names = {name: below for name, (_, below) in HEADINGS.items() if name != table.metric}
+    notes = [
+        f"{names.get(name, name)}: {(code or {}).get(signature, signature)}"
+        for name, signature in table.signatures.items()
+    ]
+    notes.append(f"{table.sentences:,} test sentences")
+    several = any(row.seeds > 1 for row in table.rows)
+    of_means = ", of the means over seeds" if several else ""
+    if several:
+        notes.append("±: standard deviation over the seeds")
+    if len(table.rows) > 1:
+        notes.append(
+            f"difference and p: against {baseline.label}, paired bootstrap of sacreBLEU, "
+            f"{RESAMPLES:,} resamples{of_means}"
+        )
+    speeds = [
+        f"{value:,.0f} {what}"
+        for value, what in (
+            (baseline.train_tokens_per_second, "target tokens/s in training"),
+            (baseline.decode_sentences_per_second, "sentences/s in decoding"),
+        )
+        if value
+    ]
+    if speeds:
+        measured = f", by dc-nmt bench on {table.speeds}" if table.speeds else ""
+        notes.append(f"training and decoding speed: 1.00 is {' and '.join(speeds)}{measured}")
+    if any(row.published_metric not in (None, table.metric) for row in table.rows):
+        notes.append("to published: our score by the metric in brackets minus the published one")
+    places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)
+    return notes + [f"published: {place}" for place in places]
+
+
+def _relative(value: float | None, one: float | None) -> str:
+    return f"{value / one:.2f}" if value and one else ""
