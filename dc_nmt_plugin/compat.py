@@ -32,10 +32,25 @@ DEAD_PARAMETERS = (
     "fc2_weight",
     "fc2_bias",
 )
-# torch 2.15 says so of every function that fairseq scripts, at its import
-warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", FutureWarning)
-# and torch ≥ 2.0 of the masks that fairseq's own Transformer gives to its attention
-warnings.filterwarnings("ignore", "Support for mismatched key_padding_mask", UserWarning)
+# What a user of fairseq can do nothing about: category and beginning of each message.
+_NOISE = (
+    # torch 2.15, of every function that fairseq scripts, at its import
+    (FutureWarning, "`torch.jit.script` is deprecated"),
+    # torch ≥ 2.0, of the masks that fairseq's own Transformer gives to its attention
+    (UserWarning, "Support for mismatched key_padding_mask"),
+    # torch ≥ 2.4, of fairseq's training step
+    (FutureWarning, r"`torch\.cuda\.amp\.autocast"),
+    # torch, of fairseq's pinned memory on a machine without a GPU
+    (UserWarning, "'pin_memory' argument is set as true"),
+    # Hydra ≥ 1.1, of how fairseq calls it, at the start of every command
+    (UserWarning, r"hydra\.experimental\."),
+    (UserWarning, r"\s*The version_base parameter is not specified"),
+    (UserWarning, r"In 'config': Usage of deprecated keyword"),
+    (UserWarning, r"\s*'config' is validated against ConfigStore"),
+    (UserWarning, r"\s*The strict flag in the compose API is deprecated"),
+)
+for _category, _message in _NOISE:
+    warnings.filterwarnings("ignore", _message, _category)
 
 
 def apply() -> None:

@@ -6,9 +6,7 @@ import ast
 import copy
 import difflib
 import functools
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -71,8 +69,7 @@ class Translator:
         parser.error = functools.partial(_refuse, list(parser._option_string_actions))
         args = options.parse_args_and_arch(parser, ["--remove-bpe=subword_nmt", *flags])
         check_data(vars(args), {args.gen_subset: "--gen-subset"} if reads_subset else {})
-        with _without_warnings():
-            self._cfg = cfg = convert_namespace_to_omegaconf(args)
+        self._cfg = cfg = convert_namespace_to_omegaconf(args)
         if cfg.common_eval.path is None:
             raise UserError("--path: name the checkpoint to translate with.")
         utils.import_user_module(cfg.common)
@@ -114,9 +111,7 @@ class Translator:
             required_batch_size_multiple=data.required_batch_size_multiple,
         )
         for group in groups:
-            with _without_warnings():
-                sample = dataset.collater([dataset[number] for number in group])
-            yield self.to_device(sample)
+            yield self.to_device(dataset.collater([dataset[number] for number in group]))
 
     def to_device(self, sample: Any) -> Any:
         """A batch on the models' device."""
@@ -143,11 +138,3 @@ class Translator:
             tokens.int().cpu(), self._cfg.common_eval.post_process, escape_unk=escape
         )
         return text
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Without hydra's deprecations and torch's pinned memory: a user can do nothing about them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield

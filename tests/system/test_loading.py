@@ -153,8 +153,10 @@ def test_spawned_distributed_worker_with_spawned_data_worker(installed, corpus, 
 def test_a_training_finds_it_by_user_dir_alone(corpus, bare, tmp_path):
     flags = training(corpus, tmp_path, *family("transformer_dc"), "--max-update", 2)
     program = "from fairseq_cli.train import cli_main; cli_main()"
-    bare.run(program, *flags, "--user-dir", PACKAGE, folder=ROOT).good()
+    result = bare.run(program, *flags, "--user-dir", PACKAGE, folder=ROOT).good()
     assert (tmp_path / "checkpoint_last.pt").exists()
+    # Hydra's and torch's deprecations, of which there were eight at every start
+    assert "Warning" not in result.errors
 
 
 @pytest.mark.thorough
