@@ -37,7 +37,7 @@ setup(
     long_description_content_type="text/markdown",
     license="MIT",
     author="dc_nmt_plugin contributors",
-    python_requires=">=3.10",
+    python_requires=">=3.10,<3.13",
     packages=[*find_packages(include=["dc_nmt_plugin", "dc_nmt_plugin.*"]), "hydra_plugins"],
     package_data={
         "dc_nmt_plugin": ["py.typed"],

@@ -15,6 +15,8 @@ from . import __version__
 from .errors import choice_problem, debugging
 from .gate.explanations import explained
 
+INTERRUPTED = 130  # exit status of shells for Ctrl-C
+
 # command → what it does; each has main(argv) -> int in a file of its name in commands/
 COMMANDS = {
     "quickstart": "from nothing to trained, scored and compared models",
@@ -81,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: arguments without the program's name; default those of the process
 
     Returns:
-        exit status: 0, 1 for a failure that was explained, 2 for an unknown command
+        exit status: 0, 1 for a failure that was explained, 2 for an unknown command, 130 after
+        an interrupt
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if "_ARGCOMPLETE" in os.environ:
@@ -103,6 +106,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     try:
         return _run(name, rest)
+    except KeyboardInterrupt:
+        if debugging():
+            raise
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of a pipe (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

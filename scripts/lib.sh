@@ -4,6 +4,10 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 DEFAULT_PYTHONS="3.11 3.12 3.10"
+case ${DC_NMT_PYTHON:-} in
+  "" | /*) ;;
+  */*) export DC_NMT_PYTHON=$PWD/$DC_NMT_PYTHON ;; # the scripts go to other folders
+esac
 
 # say TEXT: one progress line, with the seconds since the script began.
 say() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
@@ -44,7 +48,7 @@ find_python() {
       [ -x "$asked" ] || die "--python '$asked' is not a program; give a version (3.10, 3.11, 3.12) or the path of a Python"
       python_is_usable "$asked" "" ||
         die "--python '$asked' cannot be used: it must be 3.10, 3.11 or 3.12 with the venv module and its C headers (on Debian: python3-venv, python3-dev)"
-      printf '%s\n' "$asked"
+      printf '%s\n' "$(cd "$(dirname "$asked")" && pwd)/$(basename "$asked")"
       return
       ;;
     "" | 3.10 | 3.11 | 3.12) ;;
@@ -60,7 +64,7 @@ find_python() {
       fi
     done
   done
-  die "no usable Python ${asked:-3.10, 3.11 or 3.12} found (it needs the venv module and its C headers): install one, for example with 'apt-get install python3-venv python3-dev' or 'pyenv install ${asked:-3.11}', or name one with --python PATH"
+  die "no usable Python ${asked:-3.10, 3.11 or 3.12} found (it needs the venv module and its C headers; python3 here is $(python3 --version 2>/dev/null || echo missing)): install one, without root by 'uv python install ${asked:-3.11}', 'pyenv install ${asked:-3.11}' or conda, on Debian by 'sudo apt-get install python${asked:-3}-venv python${asked:-3}-dev', or name one with --python PATH"
 }
 
 # environment_folder [VERSION|PATH]: .venv for the default, .venv-3.10 and so on otherwise.
@@ -104,7 +108,11 @@ dc_nmt() {
         shift
         ;;
       --python=*) setup=(--python "${1#*=}") ;;
-      -h | --help) PYTHONPATH=$ROOT exec python3 -m dc_nmt_plugin "${words[0]}" --help ;;
+      -h | --help)
+        local any=${DC_NMT_PYTHON:-$ROOT/.venv/bin/python} # the system's own may be too old
+        command -v "$any" >/dev/null 2>&1 || any=$(find_python 2>/dev/null) || any=python3
+        PYTHONPATH=$ROOT exec "$any" -m dc_nmt_plugin "${words[0]}" --help
+        ;;
       *) words+=("$1") ;;
     esac
     shift

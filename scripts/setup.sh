@@ -4,7 +4,8 @@
 # usage: scripts/setup.sh [--python 3.11|3.12|3.10|PATH] [--dev]
 #   --python   the Python to use: a version or a path. Default: the first of 3.11, 3.12, 3.10,
 #              in .venv; a named version gets a folder of its own, such as .venv-3.10.
-#   --dev      with DC_NMT_PYTHON: the tools of scripts/test.sh too (.venv always has them).
+#   --dev      the tools of scripts/test.sh have to be there too (into .venv they go anyway, but
+#              nothing fails where they cannot be installed).
 #
 # DC_NMT_PYTHON=/path/to/python uses that existing environment instead of one of our own: only
 # what it lacks is installed there, and its torch is never touched.
@@ -31,18 +32,21 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-cd "$ROOT"
 if [ -n "${DC_NMT_PYTHON:-}" ]; then
   [ -z "$asked" ] || die "--python '$asked' contradicts DC_NMT_PYTHON='$DC_NMT_PYTHON': unset one of them"
   python=$(command -v "$DC_NMT_PYTHON") || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' is not a program: give the path of a Python 3.10, 3.11 or 3.12"
   state=$ROOT/.setup/$(printf '%s' "$python" | cksum | cut -d' ' -f1)
 else
-  case $asked in */*) find_python "$asked" >/dev/null ;; esac
+  case $asked in
+    "" | 3.10 | 3.11 | 3.12) ;;
+    *) asked=$(find_python "$asked") ;;
+  esac
   state=$(environment_folder "$asked")
   python=$state/bin/python
-  dev=yes
+  [ "$dev" = yes ] || dev=try
 fi
-stamp=$state/setup.stamp log=$state/setup.log
+cd "$ROOT"
+stamp=$state/setup.stamp log=$state/setup.log own=$ROOT/.setup/$(basename "$state")
 
 # The tools of the tests, once installed, are kept up too.
 [ "$(head -n 1 "$stamp" 2>/dev/null)" != "$ROOT yes" ] || dev=yes
@@ -60,39 +64,53 @@ if [ -f "$stamp" ] && [ -x "$python" ] && [ "$(fingerprint)" = "$(cat "$stamp")"
   exit 0
 fi
 
+if [ -n "${DC_NMT_PYTHON:-}" ]; then
+  python_is_usable "$python" "" ||
+    die "DC_NMT_PYTHON='$DC_NMT_PYTHON' cannot be used: it must be Python 3.10, 3.11 or 3.12 with the venv module and its C headers"
+  "$python" -m pip --version >/dev/null 2>&1 || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' has no pip: run '$DC_NMT_PYTHON -m ensurepip'"
+elif [ -e "$state/pyvenv.cfg" ] && [ ! -e "$state/made_in" ] && [ ! -e "$own.making" ]; then
+  die "$state is an environment that this script did not make: use it with DC_NMT_PYTHON=$python, or move it away"
+fi
+# Two set-ups of one environment at a time would disturb each other.
+mkdir -p "$ROOT/.setup"
+if command -v flock >/dev/null 2>&1; then
+  exec 9>"$own.lock"
+  if ! flock -n 9; then
+    say "waiting for another set-up of this environment"
+    flock 9
+    cd "$OLDPWD"
+    exec "$ROOT/scripts/setup.sh" "${arguments[@]+"${arguments[@]}"}"
+  fi
+fi
+
 if [ -z "${DC_NMT_PYTHON:-}" ]; then
   # An environment knows its own path: one that was copied or moved with the project, or
   # whose making was interrupted, is made anew.
   if [ ! -f "$state/made_in" ] || [ "$(cat "$state/made_in")" != "$state" ] || ! "$python" -m pip --version >/dev/null 2>&1; then
     base=$(find_python "$asked")
     say "making the environment ${state#"$ROOT"/} with $("$base" --version)"
+    touch "$own.making"
     "$base" -m venv --clear "$state" || die "'$base -m venv' failed: install the package python3-venv, or name another Python with --python"
     printf '%s\n' "$state" >"$state/made_in"
+    rm -f "$own.making"
   fi
-else
-  python_is_usable "$python" "" ||
-    die "DC_NMT_PYTHON='$DC_NMT_PYTHON' cannot be used: it must be Python 3.10, 3.11 or 3.12 with the venv module and its C headers"
-  "$python" -m pip --version >/dev/null 2>&1 || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' has no pip: run '$DC_NMT_PYTHON -m ensurepip'"
 fi
 mkdir -p "$state"
-# Two set-ups of one environment at a time would disturb each other.
-if command -v flock >/dev/null 2>&1; then
-  exec 9>"$state/setup.lock"
-  if ! flock -n 9; then
-    say "waiting for another set-up of this environment"
-    flock 9
-    exec "$ROOT/scripts/setup.sh" "${arguments[@]+"${arguments[@]}"}"
-  fi
-fi
+earlier=$(wc -l 2>/dev/null <"$log" || echo 0)
 printf '== %s: %s\n' "$(date '+%F %T')" "$python" >>"$log"
 
+# remedy: what this call's part of the log says that a user can do.
 remedy() {
-  if grep -qiE 'no space left' "$log"; then
+  local said
+  said=$(tail -n "+$((earlier + 1))" "$log")
+  if grep -qiE 'no space left' <<<"$said"; then
     echo "The disk is full: free some space (a CUDA build of torch takes 7 GB), then run the same command again."
-  elif grep -qiE 'externally-managed' "$log"; then
+  elif grep -qiE 'externally-managed' <<<"$said"; then
     echo "DC_NMT_PYTHON is the system's own Python, which pip must not change: name the Python of a virtual environment."
-  elif grep -qiE 'could not find a version|connection|temporary failure|timed out|proxy' "$log"; then
+  elif grep -qiE 'connection|temporary failure|timed out|proxy' <<<"$said"; then
     echo "A package could not be fetched: check the network (or pip's index settings), then run the same command again."
+  elif grep -qiE 'could not find a version' <<<"$said"; then
+    echo "pip's index has no such package for this system and Python: check pip's index settings, or try --python 3.12."
   else
     echo "The whole log is $log; the same command continues where it stopped."
   fi
@@ -131,15 +149,29 @@ import fairseq, fairseq.data.data_utils_fast, fairseq.data.token_block_utils_fas
 assert importlib.util.find_spec("fairseq.libbleu")' >>"$log" 2>&1
 }
 
+# A compiler is asked for before gigabytes are fetched.
+if "$python" -c 'import importlib.util as u, sys; sys.exit(sys.version_info >= (3, 12) or u.find_spec("fairseq") is not None)'; then
+  need "${CXX:-c++}" "install a C++ compiler (Debian: 'sudo apt-get install g++'; macOS: 'xcode-select --install'; without root: conda's gxx), or use --python 3.12, for which fairseq is ready-made"
+fi
 torch_before=$(torch_version) || must_install "torch (the largest part: minutes where it is a CUDA build)" -r requirements/torch.txt
+[ -z "$(echo 'torch>=2.6' | "$python" scripts/missing.py /dev/stdin)" ] ||
+  die "torch $(torch_version) of '$python' is older than 2.6, which fairseq's checkpoints are loaded safely with: '$python -m pip install \"torch>=2.6\"', or unset DC_NMT_PYTHON"
 install_missing "what fairseq needs, and libraries" requirements/build.txt requirements/run.txt
-[ "$dev" = no ] || install_missing "the tools of the tests" requirements/dev.txt
+case $dev in
+  yes) install_missing "the tools of the tests" requirements/dev.txt ;;
+  try)
+    if (install_missing "the tools of the tests" requirements/dev.txt) 2>/dev/null; then
+      dev=yes
+    else
+      warn "the tools of the tests could not be installed, and nothing else needs them: scripts/setup.sh --dev tells why"
+    fi
+    ;;
+esac
 
 if ! fairseq_works; then
   if [ -n "${DC_NMT_PYTHON:-}" ] && "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("fairseq") is None)'; then
     die "the fairseq in DC_NMT_PYTHON='$DC_NMT_PYTHON' does not work and is left as it is: 'pip uninstall fairseq fairseq-fixed' there, then run the same command again; the log is $log"
   fi
-  "$python" -c 'import sys; sys.exit(sys.version_info >= (3, 12))' && need c++ "install a C++ compiler ('apt-get install g++'), or use --python 3.12, for which fairseq is ready-made"
   fairseq=(--no-deps --no-build-isolation --no-cache-dir --force-reinstall -r requirements/fairseq.txt)
   # The stand-in for torch leaves out what translation does not need: 30 s instead of minutes.
   # --no-cache-dir: a cached wheel may be built against another numpy, and this one is partial.

@@ -32,8 +32,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-cd "$ROOT"
 use_environment "${setup[@]}"
+cd "$ROOT"
 times="set-up $SECONDS s"
 
 # step NAME COMMAND…: one check, its time, and a sentence when it fails.

@@ -17,7 +17,11 @@ from .parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """``fairseq-train … --log-format json 2>&1 | dc-nmt progress …``."""
+    """``fairseq-train … --log-format json 2>&1 | dc-nmt progress …``.
+
+    Returns:
+        exit status: 0 for a training that was finished, 1 for one that stopped early
+    """
     parser = Parser(prog="dc-nmt progress", description=__doc__)
     parser.add_argument("--name", required=True, help="what is being trained")
     parser.add_argument("--updates", required=True, type=int, help="how many there will be")
@@ -38,4 +42,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     line.close()
     if not line.finished:
         line.last_words(tail)
+        return 1
     return 0

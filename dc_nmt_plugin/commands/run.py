@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from ..errors import UserError
@@ -67,8 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt run``."""
     args, flags = parser().parse_with_flags(argv or [])
     archs = [*args.archs, *(names("--arch", args.arch) if args.arch else [])]
+    from ..models.presets import architectures
     from ..recipes.recipe import load
 
+    if stray := _stray(flags, architectures()):
+        raise UserError(f"{stray!r}: put architectures directly behind TASK, or use --arch")
     recipe = load(args.task)
     archs = archs or recipe.task.archs
     if args.name and len(archs) > 1:
@@ -82,6 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.arch = ""  # of each run its own
     options, training = options_of(args, flags)
     runs = [replace(options, arch=arch) for arch in archs]
+    # an architecture with and without its default size is one run
+    runs = list({plan_run(run).folder: run for run in runs}.values())
     experiments = [plan_run(run) for run in runs]
     for run, experiment in zip(runs, experiments, strict=True):
         if not (experiment.binarised / ".stamp").is_file():
@@ -104,3 +110,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print()
         report.main([str(experiment.result) for experiment in experiments])
     return 0
+
+
+def _stray(flags: Sequence[str], known: Container[str]) -> str | None:
+    """An architecture, or another word that belongs to no flag, among fairseq's flags."""
+    for before, word in pairwise(("", *flags)):
+        if not before and not word.startswith("-"):
+            return word
+        if word in known and before not in ("--task", "--criterion"):
+            return word
+    return None

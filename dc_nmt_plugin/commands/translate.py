@@ -17,7 +17,6 @@ from .parser import Parser
 from .recipe_options import number
 
 BUFFER = 1000  # lines; translated shortest first, which wastes less padding
-INTERRUPTED = 130  # exit status of shells for Ctrl-C
 
 
 def parser() -> Parser:
@@ -51,14 +50,6 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt translate``."""
-    try:
-        _translate(argv)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return 0
-
-
-def _translate(argv: Sequence[str] | None) -> None:
     args, flags = parser().parse_known_args(argv)
     run, file, *others = [*args.words, "-"] if len(args.words) == 1 else args.words
     if others:
@@ -81,6 +72,7 @@ def _translate(argv: Sequence[str] | None) -> None:
             print(text if args.json else found.hypothesis)
         sys.stdout.flush()
         first += len(buffer)
+    return 0
 
 
 def _lines(file: str) -> Iterable[str]:

@@ -7,6 +7,7 @@ processes of their own: the report also comes where one of them is missing, brok
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -26,6 +27,7 @@ FAIRSEQ = (
     if sys.version_info >= (3, 11)
     else "fairseq==0.12.2 hydra-core==1.0.7 omegaconf==2.0.6 antlr4-python3-runtime==4.8"
 )
+MIN_TORCH = (2, 6)  # the first whose safe loader can be told of fairseq's classes in time
 MIN_DISK_GIB, MIN_MEMORY_GIB = 2.0, 2.0
 
 
@@ -72,6 +74,10 @@ def check_torch(probe: dict[str, Any]) -> Check:
     if "error" in probe:
         return Check("torch", probe["error"], False, pip(f"{install} --force-reinstall"))
     build = f"CUDA {probe['cuda']}" if probe["cuda"] else "CPU build"
+    found = tuple(int(part) for part in re.findall(r"\d+", probe["version"])[:2])
+    if found < MIN_TORCH:
+        value = f"{probe['version']} is older than {'.'.join(map(str, MIN_TORCH))}"
+        return Check("torch", value, False, pip(install))
     return Check("torch", f"{probe['version']}, {build}")
 
 
@@ -129,7 +135,9 @@ def check_compiler(fairseq_ok: bool) -> Check:
     if path is not None:
         return Check("C++ compiler", path, required=needed)
     value = f"'{name}' not found" + ("" if needed else " (only needed to install fairseq)")
-    return Check("C++ compiler", value, not needed, "apt-get install g++" if needed else "", needed)
+    macos = sys.platform == "darwin"
+    remedy = "xcode-select --install" if macos else "sudo apt-get install g++   # on Debian"
+    return Check("C++ compiler", value, not needed, remedy if needed else "", needed)
 
 
 def check_gpu(torch_probe: dict[str, Any]) -> Check:
@@ -138,15 +146,20 @@ def check_gpu(torch_probe: dict[str, Any]) -> Check:
         return Check("GPU", "; ".join(gpus), required=False)
     if shutil.which("nvidia-smi") is None or "error" in torch_probe:
         return Check("GPU", "none: training runs on the CPU", required=False)
-    remedy = pip(f"install --force-reinstall torch=={torch_probe['version'].split('+')[0]}")
-    value = f"this torch ({torch_probe['version']}) sees none, yet a driver is installed"
+    version, cuda = torch_probe["version"], torch_probe["cuda"]
+    remedy = pip(f"install --force-reinstall torch=={version.split('+')[0]}")
+    value = f"this torch ({version}) sees none, yet a driver is installed"
+    if cuda:  # the same build again would see none either
+        value += f": an older one than CUDA {cuda} needs?"
+        older = "https://download.pytorch.org/whl/cuXXX"
+        remedy += f" --index-url {older}   # with the CUDA that nvidia-smi shows, such as cu126"
     return Check("GPU", value, False, remedy, required=False)
 
 
 def check_disk(folder: Path) -> Check:
     free = machine.free_disk_gib(folder)
     ok = free >= MIN_DISK_GIB
-    remedy = "" if ok else f"du -xh --max-depth=1 {folder} | sort -h   # and make some room"
+    remedy = "" if ok else f"du -xh -d 1 {folder} | sort -h   # and make some room"
     return Check("free disk", f"{free:.1f} GiB in {folder}", ok, remedy)
 
 

@@ -70,6 +70,8 @@ class Machines:
 
     def flags(self) -> list[str]:
         """fairseq-train's flags for it."""
+        if self.gpus == 0:
+            return ["--cpu"]  # else fairseq takes every GPU there is
         if self.workers == 1 and self.gpus == 1 and self.launcher == "fairseq":
             return ["--distributed-world-size", "1"]
         return ["--distributed-world-size", str(self.workers)] if self.workers > 1 else []

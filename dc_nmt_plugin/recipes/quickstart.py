@@ -97,9 +97,13 @@ def plan_quickstart(
             score_stamp="",
         )
         save_every = -(-updates // CHECKPOINTS)
-        training = (*_settings(updates, seed), *flags)
+        settings = _settings(updates, seed)
+        # fairseq would train on all GPUs, with as many times the tokens per update
+        one_gpu = ["--distributed-world-size", "1"]
+        given = (*settings, *one_gpu, *flags)
+        identity = (*settings, *flags)
         models.append(
-            (run, training_step(run, updates, save_every, training, training, ["fairseq-train"]))
+            (run, training_step(run, updates, save_every, identity, given, ["fairseq-train"]))
         )
     return Quickstart(work, corpus, preparation, models)
 

@@ -67,7 +67,9 @@ class Sources:
         """A member of an archive that is unpacked in ``--raw``, with or without its folders."""
         if self.raw is None:
             return None
-        candidates = (*self.raw.glob(member), *self.raw.glob(Path(member).name))
+        parts = Path(member).parts  # --raw may be any of the member's folders
+        places = (Path(*parts[first:]) for first in range(len(parts)))
+        candidates = (path for place in places for path in self.raw.glob(str(place)))
         return next((path for path in candidates if path.is_file()), None)
 
     def missing(self) -> list[SourceFile]:

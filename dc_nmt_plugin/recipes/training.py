@@ -184,7 +184,8 @@ class Training(Step):
             UserError: the folder holds another training, or the training stopped early
         """
         folder, stamp = self.run.folder, self.stamp()
-        if read_stamp(folder / "settings.stamp") not in (None, stamp):
+        begun = any(self.run.checkpoints.glob("checkpoint*.pt"))  # else nothing can be lost
+        if begun and read_stamp(folder / "settings.stamp") not in (None, stamp):
             raise UserError(
                 f"{folder} holds a training with other data or settings (see its command.txt): "
                 "use another folder, or remove that one"

@@ -49,6 +49,7 @@ PROGRAMS = {
           done
         done""".replace("INDEX_COUNT", str(INDEX_COUNT)),
     "fairseq-train": r"""
+        case " $* " in *" --droput "*) echo "unrecognized arguments: --droput"; exit 2;; esac
         while [ "$1" != --save-dir ]; do shift; done
         mkdir -p "$2"; echo half >"$2/checkpoint_last.pt"; echo "the last words"
         [ ! -e "$STATE/kill" ] || { rm "$STATE/kill"; kill -9 $$; }

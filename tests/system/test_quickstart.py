@@ -98,10 +98,19 @@ def test_other_settings_do_not_overwrite_a_training(quickstart):
     assert "--max-update 9 " in other.call("fairseq-train")
 
 
+def test_a_flag_that_fairseq_refused_leaves_no_training_to_contradict(quickstart):
+    refused = quickstart.quickstart("--arch", PLAIN, "--", "--droput", "0.2")
+    assert refused.code == 1 and "unrecognized arguments: --droput" in refused.errors
+    again = quickstart.quickstart("--arch", PLAIN, "--", "--dropout", "0.2").good()
+    assert "--dropout 0.2 " in again.call("fairseq-train")
+
+
 def test_flags_after_the_dashes_reach_fairseq_last(quickstart):
     train = quickstart.quickstart("--", "--cpu", "--dropout", "0.2").good().call("fairseq-train")
     before, after = train.split("--dropout 0.1")
     assert "--cpu --dropout 0.2 --save-dir" in after and "--cpu" not in before
+    # whatever GPUs there are, the tokens of an update are those of the recipe
+    assert "--distributed-world-size 1 --cpu" in after
 
 
 def test_unusable_text_stops_before_anything_is_learnt(quickstart):

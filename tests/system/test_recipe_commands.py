@@ -221,16 +221,20 @@ def test_a_task_in_one_call(recipes, monkeypatch):
     assert done.call("fairseq-train").endswith(
         "--seed 1 --warmup-updates 300 --lr 1e-3 --encoder-embed-dim 256 --decoder-embed-dim 256 "
         "--encoder-ffn-embed-dim 1024 --decoder-ffn-embed-dim 1024 --dropout 0.2 --fp16 "
-        f"--save-dir {run}/checkpoints"
+        f"--cpu --save-dir {run}/checkpoints"
     )
     assert f"TABLE {run}/score/result.json" in done.output
-    two = recipes.run("run", TASK[0], "transformer_dc", "transformer_standard", "--gpus", 0).good()
+    archs = ["transformer_dc", "transformer_standard", "--arch", "transformer_dc"]  # one twice
+    two = recipes.run("run", TASK[0], *archs, "--gpus", 0).good()
     assert len(two.output.split("TABLE ")[1].split()) == 2
     for flags, named in (
         (["--size", "huge"], "--size huge"),
         (["--arch", "a b", "--name", "x"], "--name 'x'"),
         (["--updates", "0"], "--updates: '0'"),
         (["--arch", " "], "--arch"),
+        (["--seed", "2", "transformer_dc"], "'transformer_dc': put architectures directly behind"),
+        (["--seed", "2", "transformr_dc"], "'transformr_dc': put architectures directly behind"),
+        (["--fp16", "--seed", "2", "transformer_dc"], "'transformer_dc': put architectures"),
     ):
         refused = recipes.run("run", "multi30k_en_de", *flags)
         assert named in refused.refused() and refused.calls == []

@@ -32,6 +32,14 @@ def test_every_command_has_help(capsys):
         assert f"dc-nmt {name}" in capsys.readouterr().out
 
 
+def test_an_interrupt_ends_without_a_traceback(capsys, monkeypatch):
+    def interrupted(argv):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", interrupted)
+    assert run(capsys, "user-dir") == (130, "", "")
+
+
 def test_unknown_command(capsys):
     status, _, err = run(capsys, "parms")
     assert status == 2

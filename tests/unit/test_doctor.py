@@ -113,6 +113,13 @@ def test_torch_tells_its_build():
     assert checks.check_torch({**CPU_TORCH, "cuda": "13.0"}).value.endswith("CUDA 13.0")
 
 
+def test_a_torch_without_the_safe_loader():
+    check = checks.check_torch({**CPU_TORCH, "version": "1.13.1+cu117", "cuda": "11.7"})
+    assert check.required and check.value == "1.13.1+cu117 is older than 2.6"
+    assert_mended_by(check, "pip install torch==")
+    assert checks.check_torch({**CPU_TORCH, "version": "2.6.0"}).ok
+
+
 @pytest.mark.parametrize(
     ("distributions", "probe", "value", "remedy"),
     [
@@ -195,6 +202,10 @@ def test_gpu_that_torch_does_not_see(monkeypatch):
     check = checks.check_gpu(CPU_TORCH)
     assert not check.required
     assert_mended_by(check, "torch==2.13.0")
+    assert "--index-url" not in check.remedy
+    check = checks.check_gpu({**CPU_TORCH, "cuda": "13.0"})
+    assert "older one than CUDA 13.0" in check.value
+    assert_mended_by(check, "torch==2.13.0 --index-url")
     assert checks.check_gpu({**CPU_TORCH, "gpus": ["H200, 139 GiB"]}).value == "H200, 139 GiB"
 
 

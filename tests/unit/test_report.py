@@ -190,13 +190,13 @@ def test_two_runs_of_one_name_are_told_apart(scored, capsys):
 def test_progress_shows_one_line_and_keeps_the_log(tmp_path, capsys, monkeypatch):
     flags = f"--name dc --updates 25 --interval 0 --log {tmp_path}/train.log".split()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
-    progress.main(flags)
+    assert progress.main(flags) == 1
     printed = capsys.readouterr()
     assert (tmp_path / "train.log").read_text() == LOG
     assert "  dc: 15/25 updates  loss 4.2  valid loss 3.3  3,000 tokens/s  0:05 left" in printed.out
     assert "stopped early" in printed.err and LOG.splitlines()[-1] in printed.err
     end = io.BytesIO(b"k\xe9far\nINFO | done training in 3.0 seconds\n")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(end))
-    progress.main(flags)
+    assert progress.main(flags) == 0
     assert capsys.readouterr().err == ""
     assert (tmp_path / "train.log").read_bytes().startswith(LOG.encode() + b"k\xe9far\n")

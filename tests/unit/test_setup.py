@@ -215,6 +215,26 @@ def test_scripts_refuse_bad_input_in_one_sentence(script, arguments, existing, s
     assert sorted(ROOT.glob(".venv*")) + sorted(ROOT.glob(".setup/*")) == before
 
 
+def test_an_environment_of_the_users_own_is_not_cleared(tmp_path):
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    environment = {k: v for k, v in os.environ.items() if k != "DC_NMT_PYTHON"}
+    command = [tmp_path / "scripts" / "setup.sh"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+    assert f"use it with DC_NMT_PYTHON={tmp_path}/.venv/bin/python, or move it" in done.stderr
+    assert [path.name for path in tmp_path.glob(".venv/*")] == ["pyvenv.cfg"]
+
+
+def test_a_python_may_be_named_from_the_folder_that_the_script_is_called_in(tmp_path):
+    (tmp_path / "python").symlink_to("/bin/false")
+    environment = {**os.environ, "DC_NMT_PYTHON": "./python"}
+    command = [ROOT / "scripts" / "setup.sh"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert f"DC_NMT_PYTHON='{tmp_path}/./python' cannot be used" in done.stderr
+
+
 def test_help_of_the_scripts_is_their_header():
     for script in ("setup.sh", "test.sh"):
         command = [ROOT / "scripts" / script, "--help"]
