@@ -19,11 +19,10 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         header: names of the columns
         rows: cells, as many a row as the header has
     """
-    lines = [list(header), *[list(row) for row in rows]]
-    keep = [i for i in range(len(header)) if not rows or any(row[i] for row in rows)]
-    lines = [[line[i] for i in keep] for line in lines]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(keep))]
-    numbers = [all(_is_number(line[i]) for line in lines[1:]) for i in range(len(keep))]
+    names, body = filled_columns(header, rows)
+    lines = [names, *body]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    numbers = [all(_is_number(line[i]) for line in body) for i in range(len(names))]
     text = []
     for line in lines:
         cells = [

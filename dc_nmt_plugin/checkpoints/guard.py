@@ -15,7 +15,14 @@ import torch
 from ..errors import UserError
 from ..files import no_space
 from .literals import check_configuration, evaluate_plainly
-from .loading import LAST, check_checkpoint_file, newest_readable, unreadable
+from .loading import (
+    LAST,
+    architecture_of,
+    check_checkpoint_file,
+    checkpoint_architecture,
+    newest_readable,
+    unreadable,
+)
 
 _guarded = False
 
@@ -118,7 +125,10 @@ def _explain_failed_resumption() -> None:
     @functools.wraps(stock)
     def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         if os.path.basename(filename) == LAST and os.path.isfile(filename):
+            continues = os.path.join(self.cfg.checkpoint.save_dir, LAST) == filename
             filename = newest_readable(filename)
+            if continues and self.cfg.checkpoint.restore_file == LAST:
+                _check_architecture(self, filename)
         try:
             return stock(self, filename, *args, **kwargs)
         except UserError:
@@ -137,6 +147,31 @@ def _explain_failed_resumption() -> None:
             ) from error
 
     Trainer.load_checkpoint = load_checkpoint
+
+
+def _check_architecture(trainer: Any, path: str) -> None:
+    """Another architecture may have parameters of the same names and shapes, and would train on.
+
+    Only where a model or a task of this package is trained: others' names are their own.
+
+    Args:
+        trainer: fairseq's, with the model that is to continue
+        path: the checkpoint of its save folder
+
+    Raises:
+        UserError: the checkpoint's architecture has another name
+    """
+    package = __package__.partition(".")[0]
+    parts = (trainer.task, trainer.get_model())
+    if not any(type(part).__module__.partition(".")[0] == package for part in parts):
+        return
+    here, there = architecture_of(trainer.cfg.model), checkpoint_architecture(path)
+    if None not in (here, there) and here != there:
+        raise UserError(
+            f"--save-dir {trainer.cfg.checkpoint.save_dir}: holds checkpoints of {there!r}, not of "
+            f"{here!r}; give this run a folder of its own, or start from them with "
+            "--finetune-from-model."
+        )
 
 
 def _save_checkpoints_atomically() -> None:

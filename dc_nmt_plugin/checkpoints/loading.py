@@ -68,9 +68,15 @@ def checkpoint_architecture(path: str) -> str | None:
     state = load_checkpoint(path, mmap=True)
     if state.get("args") is not None:
         return getattr(state["args"], "arch", None)
-    model = (state.get("cfg") or {}).get("model")
-    if model is None:
-        return None
+    return architecture_of((state.get("cfg") or {}).get("model"))
+
+
+def architecture_of(model: Any) -> str | None:
+    """The architecture of a model's settings, as a namespace or by name; None if they do not say.
+
+    Args:
+        model: the part of fairseq's configuration
+    """
     return model.get("_name") if hasattr(model, "get") else getattr(model, "_name", None)
 
 

@@ -33,8 +33,11 @@ def decoding_problems(command: Command) -> Iterator[str]:
         yield f"--min-len: {least} is above --max-len-b {most}."
     if command.set("constraints") is not None and not command.interactive:
         yield "--constraints: are read from the input of fairseq-interactive only."
-    if command.set("replace_unk") is not None and command.set("dataset_impl") != "raw":
-        yield "--replace-unk: needs text that is not binarised (--dataset-impl raw)."
+    if command.set("replace_unk") is not None:
+        yield (
+            "--replace-unk: needs alignments of words, which this fairseq's decoding does not "
+            "give; leave it out (models of subwords have no <unk>)."
+        )
     for name in ITERATIVE:
         if command.set(name) and "translation_lev" not in str(command.set("task")):
             yield f"{flag(name)}: is for non-autoregressive models (--task translation_lev)."

@@ -10,7 +10,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import debugging
+import torch
+
+from ..errors import ConfigError, debugging
 from ..files import no_space
 from .command import Command
 from .data import check_data
@@ -72,6 +74,7 @@ def explain_under_hydra() -> None:
     @functools.wraps(stock)
     def train(cfg: Any, **kwargs: Any) -> Any:
         try:
+            _check_precision(cfg.common)
             return stock(cfg, **kwargs)
         except Exception as error:
             sentence = explained(error)
@@ -81,6 +84,26 @@ def explain_under_hydra() -> None:
             sys.exit(1)
 
     hydra_train._hydra_main = train
+
+
+def _check_precision(common: Any) -> None:
+    """Refuse what fairseq keeps on the GPU alone: its flat copy of the parameters for fp16.
+
+    Args:
+        common: that group of the configuration
+
+    Raises:
+        ConfigError: fp16 on a CPU
+    """
+    flat = not (common.get("fp16_no_flatten_grads") or common.get("memory_efficient_fp16"))
+    on_cpu = common.get("cpu") or not torch.cuda.is_available()
+    if on_cpu and common.get("fp16") and flat:
+        raise ConfigError(
+            [
+                "common.fp16: half precision needs a GPU, and this run is on the CPU; leave it out "
+                "(float32), or set common.amp=true."
+            ]
+        )
 
 
 def _check_command_lines() -> None:
@@ -103,6 +126,8 @@ def _check_command_lines() -> None:
         check_command(command)
         if input_args is None:  # a program, not a function of Python that wants a configuration
             check_data(command.flags, subsets(command))
+        if args.bf16 and torch.cuda.is_available():
+            args.tpu = False  # which fairseq sets with --bf16: GPUs have bfloat16 too
         if command.generating and not command.interactive and args.num_shards > 1:
             # fairseq-generate has the flags and reads others
             args.distributed_world_size, args.distributed_rank = args.num_shards, args.shard_id

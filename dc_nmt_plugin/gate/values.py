@@ -75,7 +75,8 @@ def limit_problems(command: Command) -> Iterator[str]:
         yield f"--distributed-rank: {rank} is not below --distributed-world-size {world}."
     if (command.set("num_batch_buckets") or 0) != 0 and int(np.__version__.split(".")[0]) >= 2:
         yield "--num-batch-buckets: fairseq's buckets do not work with numpy 2; leave it out."
-    if command.set("tpu") and not command.set("bf16"):
+    # fairseq sets it with --bf16
+    if command.set("tpu") and ("tpu" in command.given or not command.set("bf16")):
         yield "--tpu: this plugin runs on CPUs and GPUs; leave the flag out."
     if command.training and (command.set("model_parallel_size") or 1) > 1:
         yield "--model-parallel-size: needs Megatron's models; those of this plugin have none."

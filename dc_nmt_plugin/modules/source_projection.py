@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.attention import SourceAttention, split_heads
+from .core.attention import SourceAttention
 from .core.source import Source
 from .multi_layer_attention import MultiLayerAttention
 
@@ -58,8 +58,7 @@ def _arrange(
     module: SourceAttention | MultiLayerAttention, projected: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
     if isinstance(module, SourceAttention):
-        (only,) = projected
-        return tuple(split_heads(part, module.num_heads) for part in only.chunk(2, dim=-1))
+        return module.arrange_source(*projected)
     return module.arrange_source(projected, decoding=True)
 
 

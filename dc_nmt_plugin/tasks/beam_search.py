@@ -10,6 +10,8 @@ from fairseq.search import BeamSearch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
+from ..errors import UserError
+
 Hypotheses = list[list[dict[str, Tensor]]]
 
 
@@ -67,7 +69,11 @@ class BeamSearchGenerator(SequenceGenerator):
         return min(int(self.max_len_a * source.size(1) + self.max_len_b), self.max_len - 1)
 
     def _beam_search(self, net_input: dict[str, Any], bos_token: int | None) -> Hypotheses:
-        """Rows are hypotheses, the `beam` ones of a sentence side by side."""
+        """Rows are hypotheses, the `beam` ones of a sentence side by side.
+
+        Raises:
+            UserError: a sentence gets no hypothesis
+        """
         source, lengths = net_input["src_tokens"], net_input["src_lengths"]
         sentences, beam, longest = source.size(0), self.beam_size, self._longest(source)
         states: list[dict[str, Any]] = [{} for _ in range(self.model.models_size)]
@@ -130,6 +136,12 @@ class BeamSearchGenerator(SequenceGenerator):
             if done:
                 encoded = self.model.reorder_encoder_out(encoded, rows)
 
+        if not all(found):
+            raise UserError(
+                f"{found.count([])} of {sentences} sentences get no translation: the model's "
+                "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse "
+                "for it; decode without --fp16, or with an earlier checkpoint."
+            )
         return [sorted(rows, key=_score, reverse=True) for rows in found]
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:

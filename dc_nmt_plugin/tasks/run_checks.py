@@ -1,13 +1,11 @@
-"""What can be known to fail before a training starts."""
+"""What can be known, before a training starts, to fail or to change nothing."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
 
-from ..checkpoints.loading import LAST, checkpoint_architecture, newest_readable
 from ..errors import ConfigError
 
 # the memory-efficient ones first: fairseq switches on the plain ones with them
@@ -15,26 +13,44 @@ _HALF_PRECISION = ("memory_efficient_fp16", "memory_efficient_bf16", "fp16", "bf
 
 
 def check_training_run(args: Any) -> None:
-    """Check the command line of ``fairseq-train``, as far as it reaches the model.
+    """Check the settings of a training, as far as they reach the model.
 
     Args:
-        args: the model's flags; for architectures of this package all flags of the command
+        args: the model's flags; for architectures of this package all flags of ``fairseq-train``
 
     Raises:
-        ConfigError: half precision on a CPU; a save folder with another architecture's checkpoints
+        ConfigError: half precision on a CPU; flags that would change nothing
     """
-    flags = vars(args) if hasattr(args, "__dict__") else {}
-    problems = []
-    on_cpu = flags.get("cpu", False) or not torch.cuda.is_available()
-    half = [name for name in _HALF_PRECISION if flags.get(name)]
+    problems = _idle_flags(args)
+    on_cpu = getattr(args, "cpu", False) or not torch.cuda.is_available()
+    half = [name for name in _HALF_PRECISION if getattr(args, name, False)]
     if on_cpu and half:
         problems.append(
             f"--{half[0].replace('_', '-')}: half precision needs a GPU, and this run is on the "
             "CPU; leave the flag out (float32), or use --amp."
         )
-    problems += _save_folder_problems(flags)
     if problems:
         raise ConfigError(problems)
+
+
+def _idle_flags(args: Any) -> list[str]:
+    """Flags of our Transformers that change nothing without another; a checkpoint that was trained
+    with one is read as ever."""
+    problems = []
+    for side in ("encoder", "decoder"):
+        layers = getattr(args, f"{side}_self_attention_layers", None)
+        if layers is not None and getattr(args, f"{side}_self_attention", None) == "standard":
+            problems.append(
+                f"--{side}-self-attention-layers: {layers} are layers of another "
+                f"--{side}-self-attention than standard; give one, or leave this flag out."
+            )
+    weight = getattr(args, "aux_weight", 1.0)
+    if weight not in (None, 1.0) and not str(getattr(args, "aux_layers", None) or "").strip():
+        problems.append(
+            f"--aux-weight: {weight} is the weight of auxiliary decoders, and without --aux-layers "
+            "there are none; give layers such as 1,3, or leave this flag out."
+        )
+    return problems
 
 
 def refuse_in_training(**flags: object) -> None:
@@ -51,19 +67,3 @@ def refuse_in_training(**flags: object) -> None:
         raise ConfigError(
             [f"{flag}: is for decoding a trained model, not for training." for flag in given]
         )
-
-
-def _save_folder_problems(flags: dict[str, Any]) -> list[str]:
-    folder, arch = flags.get("save_dir"), flags.get("arch")
-    if not folder or not arch or flags.get("restore_file") != LAST:
-        return []
-    path = os.path.join(folder, LAST)
-    if not os.path.isfile(path):
-        return []
-    there = checkpoint_architecture(newest_readable(path))
-    if there in (None, arch):
-        return []
-    return [
-        f"--save-dir {folder}: holds checkpoints of {there!r}, not of {arch!r}; give this run a "
-        "folder of its own, or start from them with --finetune-from-model."
-    ]

@@ -91,11 +91,12 @@ class JointTranslationTask(FairseqTranslationTask):
         return task
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        """Build the model; before a training, check that it can run and be saved.
+        """Build the model, after a training as the flags for decoding want it; before a training,
+        check that it can run and be saved.
 
         Raises:
-            ConfigError: a training that cannot run; flags for decoding in training; a decoder of
-                ``--eval-bleu-decoders`` that this model does not have
+            ConfigError: a training that cannot run; flags for decoding in training; what a flag is
+                about, such as a decoder of ``--eval-bleu-decoders``, this model does not have
         """
         if not from_checkpoint:
             check_training_run(cfg)
@@ -105,10 +106,17 @@ class JointTranslationTask(FairseqTranslationTask):
                 no_aux_fusion=self.cfg.no_aux_fusion,
             )
         model = super().build_model(cfg, from_checkpoint)
+        if from_checkpoint:  # fairseq-validate builds no generator
+            self._change(model)
         self._bleu_layers = layers_for_bleu(
             model, self.cfg.eval_bleu_decoders, eval_bleu=self.cfg.eval_bleu
         )
         return model
+
+    def _change(self, model: Any) -> None:
+        """Switch off in a model what the flags for decoding say; without them, nothing any more."""
+        choose_fusion(model, without=self.cfg.no_aux_fusion)
+        mask_source_layers(model, self.cfg.mask_source_layers)
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
         """Never: an iterator kept from the first epoch repeats that epoch's batches.
@@ -119,7 +127,18 @@ class JointTranslationTask(FairseqTranslationTask):
         return False
 
     def valid_step(self, sample: Any, model: Any, criterion: Any) -> Any:
-        """fairseq's, with BLEU of the main decoder; then BLEU of each auxiliary one asked for."""
+        """fairseq's, with BLEU of the main decoder; then BLEU of each auxiliary one asked for.
+
+        Raises:
+            ConfigError: another decoder is asked for by ``--decode-with``
+        """
+        if self.cfg.decode_with != MAIN:
+            raise ConfigError(
+                [
+                    f"--decode-with: {self.cfg.decode_with!r} is for translating; a validation "
+                    "measures the loss of every decoder, and BLEU of --eval-bleu-decoders."
+                ]
+            )
         loss, sample_size, log = super().valid_step(sample, model, criterion)
         if self.cfg.eval_bleu:
             for layer in self._bleu_layers:
@@ -155,8 +174,7 @@ class JointTranslationTask(FairseqTranslationTask):
         """
         for model in models:
             choose_decoder(model, self.cfg.decode_with)
-            choose_fusion(model, without=self.cfg.no_aux_fusion)
-            mask_source_layers(model, self.cfg.mask_source_layers)
+            self._change(model)
         if seq_gen_cls is None and not getattr(args, "print_alignment", False):
             seq_gen_cls = BeamSearchGenerator
         generator = super().build_generator(

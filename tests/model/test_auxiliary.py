@@ -12,7 +12,7 @@ from helpers import TINY, build, perturb, sample, sentences, task
 from dc_nmt_plugin.commands.export import main as export
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.models.transformer.export import drop_auxiliary, to_stock
+from dc_nmt_plugin.models.transformer.export import count_parameters, drop_auxiliary, to_stock
 
 
 def batch():
@@ -27,7 +27,11 @@ def plain_like(model, **settings):
     """A plain Transformer with the main decoder's weights."""
     plain = build("transformer_standard", **settings)
     plain.load_state_dict(
-        {k: v for k, v in model.state_dict().items() if not k.startswith("decoder.auxiliary")}
+        {
+            k: v
+            for k, v in model.state_dict().items()
+            if not k.startswith(("decoder.auxiliary", "encoder.tap_norms"))
+        }
     )
     return plain
 
@@ -48,8 +52,10 @@ def test_the_joint_loss_is_the_weighted_sum():
         assert {"aux1_nll_loss", "aux1_n_correct", "aux2_n_correct"} <= set(log)
 
 
-def test_gamma_zero_trains_the_main_decoder_bit_for_bit_like_the_baseline():
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_gamma_zero_trains_the_main_decoder_bit_for_bit_like_the_baseline(pre_norm):
     settings = {"dropout": 0.2, "attention_dropout": 0.1, "share_all_embeddings": False}
+    settings |= {f"{side}_normalize_before": pre_norm for side in ("encoder", "decoder")}
     joint = build("transformer_ms_aux", aux_layers="1,2", aux_weight=0.0, **settings)
     plain = plain_like(joint, **settings)
     updated = []
@@ -167,6 +173,28 @@ def test_export_translates_alike_with_the_baselines_parameters(pre_norm):
     stock = TransformerModel.build_model(TransformerConfig.from_namespace(args), task()).eval()
     stock.load_state_dict(stock_state["model"])
     assert translations(stock) == translations(model)
+
+
+def test_what_the_main_decoder_reads_is_trained_at_gamma_zero():
+    settings = {"encoder_normalize_before": True, "aux_weight": 0.0, "aux_layers": "1"}
+    model = build("transformer_ms_aux", source_features="m-10", source_layers=2, **settings)
+    norms = model.encoder.tap_norms
+    trained = {name: norm.weight.requires_grad for name, norm in norms.items()}
+    assert trained == {"1": False, "2": True}
+
+
+def test_export_takes_plain_settings_as_hydra_saves_them():
+    _, state = checkpoint("transformer_ms_aux")
+    state["cfg"]["model"] = vars(state["cfg"]["model"])
+    exported = drop_auxiliary(state, "file")
+    assert exported["cfg"]["model"]._name == "transformer_standard"
+    assert to_stock(exported, "file")["cfg"]["model"]["arch"] == "transformer"
+
+
+def test_numbers_kept_as_buffers_are_no_parameters():
+    model = build("transformer_ctxaware")
+    assert any(tensor.dim() == 0 for tensor in model.state_dict().values())
+    assert count_parameters(model.state_dict()) == sum(p.numel() for p in model.parameters())
 
 
 @pytest.mark.parametrize("stock", [[], ["--stock"]])

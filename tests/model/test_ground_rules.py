@@ -9,6 +9,7 @@ from helpers import build, few, pad, perturb, sample, sentences, shifted, task
 from variants import MODULES, VARIANTS
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from dc_nmt_plugin.errors import ConfigError
 
 LENGTHS = [7, 3, 5]
 SOME = few(VARIANTS, *MODULES)
@@ -190,3 +191,10 @@ def test_alignment_weights_on_request(name):
     assert attn.shape == (3, 6, 7)
     assert torch.allclose(attn.sum(-1), torch.ones(3, 6), atol=1e-5)
     assert (attn[1, :, :4] == 0).all()  # padding on the left of the second sentence
+
+
+def test_dropout_outside_training_is_refused():
+    with pytest.raises(ConfigError, match=r"--retain-dropout: .* no dropout outside training"):
+        model("standard").make_generation_fast_(
+            need_attn=False, retain_dropout=True, retain_dropout_modules=["TransformerDecoder"]
+        )

@@ -7,6 +7,7 @@ from helpers import dictionary, pad, sample, sentences, shifted
 from recurrent import MODELS, SOURCE, TARGET, build, prefixes, run
 from torch import nn
 
+from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.recurrent.config import READOUTS
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.diagnostics.previous_words import (
@@ -109,6 +110,14 @@ def test_attention_to_the_source_on_request():
     weights = net(source, None, prefix)[1]["attn"][0]  # (B, T, M)
     torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
     assert bool(weights.masked_select(source.eq(1)[:, None]).eq(0).all())
+
+
+@pytest.mark.parametrize("kind", ["gru", "lm"])
+def test_dropout_outside_training_is_refused(kind):
+    with pytest.raises(ConfigError, match=r"--retain-dropout: .* no dropout outside training"):
+        build(kind, "content").make_generation_fast_(
+            need_attn=False, retain_dropout=True, retain_dropout_modules=None
+        )
 
 
 @pytest.mark.parametrize(("kind", "readout"), MODELS)

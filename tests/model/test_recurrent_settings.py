@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from fairseq.data import TruncatedDictionary
 from helpers import dictionary, pad, sentences, task
 from recurrent import SOURCE, build, prefixes, run
 
@@ -67,6 +68,18 @@ def test_unigram_output_bias_predicts_the_words_frequencies(model_class, tied):
     assert not model_class.build_model(
         argparse.Namespace(**sizes), words
     ).decoder.output_projection.bias.any()
+
+
+def test_unigram_output_bias_with_fewer_output_words():
+    """What is cut off is predicted as the unknown word."""
+    words = task(8)
+    words.target_dictionary.count = [1, 1, 1, 1, *range(16, 8, -1)]
+    words.target_dictionary = TruncatedDictionary(words.target_dictionary, 7)
+    args = argparse.Namespace(output_bias_init="unigram", embed_dim=8, hidden_dim=8)
+    net = LSTMLanguageModel.build_model(args, words)
+    bias = net.decoder.output_projection.bias.detach()
+    expected = [0.5, 0.5, 16, 13 + 12 + 11 + 10 + 9, 16, 15, 14]
+    torch.testing.assert_close(bias.exp() * sum(expected), torch.tensor(expected))
 
 
 @pytest.mark.parametrize("kind", ["gru", "lm"])

@@ -77,13 +77,15 @@ def test_a_criterion_that_ignores_auxiliary_decoders_is_refused(criterion, corpu
 FAILING = [
     ([], ["--optimizer", "optimizer=NAME"]),
     (["optimizer=adam", "model.aux_layers='9'"], ["--aux-layers", "9"]),
+    (["optimizer=adam", "model.encoder_self_attention_layers='1'"], ["standard", "layers: 1"]),
+    (["optimizer=adam", "common.fp16=true"], ["common.fp16", "GPU", "common.amp"]),
 ]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     few(FAILING, FAILING[0]),
-    ids=["no optimizer", "layers outside the model"],
+    ids=["no optimizer", "layers outside the model", "layers of nothing", "fp16 on a CPU"],
 )
 def test_what_fails_is_one_sentence(words, said, corpus, tmp_path):
     """Without Hydra's traceback and its advice to look at more of it."""
@@ -95,3 +97,23 @@ def test_what_fails_is_one_sentence(words, said, corpus, tmp_path):
     ]
     assert_explained(hydra(tmp_path, *given, *words), *said)
     assert not list(tmp_path.glob("save/*.pt"))
+
+
+@pytest.mark.parametrize("mine", [False, True])
+def test_only_its_own_checkpoints_are_continued(mine, corpus, tmp_path):
+    """Both architectures have parameters of the same names and shapes."""
+    arch = "gru_selfattn_residual"
+    chosen = arch if mine else f"{arch}_mean"
+    common = [
+        *(f"common.user_dir={ROOT / 'dc_nmt_plugin'}", "common.cpu=true", f"task.data={corpus}"),
+        *(f"task={arch}", f"criterion={arch}", "optimizer=adam", "lr_scheduler=fixed"),
+        *("dataset.max_tokens=80", "dataset.num_workers=0", "dataset.disable_validation=true"),
+        *("model.embed_dim=8", "model.hidden_dim=10", f"checkpoint.save_dir={tmp_path / 'save'}"),
+    ]
+    first = f"model={arch}" if mine else f"model={arch}_baseline"
+    hydra(tmp_path, *common, first, "optimization.max_update=1").good()
+    result = hydra(tmp_path, *common, f"model={chosen}", "optimization.max_update=2")
+    if mine:
+        assert "Loaded checkpoint" in result.good().output
+    else:
+        assert_explained(result, "--save-dir", f"{arch}_baseline'", f"{arch}_mean'")

@@ -8,6 +8,7 @@ from fairseq.models import FairseqIncrementalDecoder
 from fairseq.sequence_generator import SequenceGenerator
 from helpers import dictionary
 
+from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.tasks.beam_search import BeamSearchGenerator
 
 WORDS = 30
@@ -127,6 +128,13 @@ def test_ensembles(words, batch):
 def test_nan_ends_no_search(words, batch):
     found = searched(BeamSearchGenerator, [Model(words, 1.0, nan_after=3)], words, batch, {})
     assert all(len(rows) == 4 for rows in found)
+
+
+def test_a_sentence_without_a_translation_is_told(words, batch):
+    model = Model(words, 1.0)
+    model.decoder.table[:] = math.nan
+    with pytest.raises(UserError, match=r"9 of 9 sentences.*not numbers \(NaN\)"):
+        searched(BeamSearchGenerator, [model], words, batch, {})
 
 
 def test_our_own_loop_is_what_runs(words, batch, monkeypatch):

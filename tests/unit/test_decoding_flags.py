@@ -70,6 +70,22 @@ def test_what_a_model_does_not_have_is_named(generator_for, arch, flags, words):
     assert all(word in str(error.value) for word in words)
 
 
+def test_a_validation_measures_the_model_that_the_flags_want(monkeypatch):
+    model = build("transformer_ms_aux_aif", source_features="m-10")
+    monkeypatch.setattr(TranslationTask, "build_model", lambda task, cfg, from_checkpoint: model)
+    validating = object.__new__(JointTranslationTask)
+    validating.cfg = TranslationConfig(no_aux_fusion=True, mask_source_layers="1,3")
+    assert validating.build_model(None, from_checkpoint=True) is model
+    assert not model.decoder.fuse and model.encoder.masked_layers == {1, 3}
+
+
+def test_a_validation_measures_every_decoder():
+    validating = object.__new__(JointTranslationTask)
+    validating.cfg = TranslationConfig(decode_with="aux:1")
+    with pytest.raises(ConfigError, match="--decode-with: 'aux:1' is for translating"):
+        validating.valid_step({}, build("transformer_ms_aux"), None)
+
+
 def test_decoders_of_a_model():
     assert decoders(build("transformer_ms_aux", aux_layers="2,1")) == {
         "main": None,

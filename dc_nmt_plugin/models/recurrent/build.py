@@ -91,10 +91,13 @@ def unigram_logits(dictionary: Dictionary) -> Tensor:
     """Logarithms of the types' relative frequencies (V), by the dictionary's counts.
 
     A dictionary counts words only: the end of the sentence gets the most frequent word's count,
-    about one a sentence; types that never occur get one half.
+    about one a sentence; types that never occur get one half. Where ``--output-dictionary-size``
+    cuts words off, their counts are those of the unknown word, which is predicted in their place.
     """
-    counts = torch.tensor(dictionary.count, dtype=torch.float64)
+    all_counts = torch.tensor(dictionary.count, dtype=torch.float64)
+    counts, cut_off = all_counts[: len(dictionary)], all_counts[len(dictionary) :]
     counts[: dictionary.nspecial] = 0
     counts[dictionary.eos()] = counts.max()
+    counts[dictionary.unk()] = cut_off.sum()
     counts.clamp_(min=0.5)
     return (counts / counts.sum()).log().float()

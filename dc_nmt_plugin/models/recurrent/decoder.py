@@ -16,13 +16,14 @@ from ...modules.lstm import LanguageLSTM
 from ...modules.readout import Readout
 from ...modules.residual_context import ResidualContext
 from ...modules.state_attention import StateSummary
+from ..generation import Generating
 from ..projection import in_graph
 from .padding import LeftAligned, left_align
 
 DecoderOutput = tuple[Tensor, dict[str, Any]]
 
 
-class RecurrentDecoder(FairseqIncrementalDecoder):
+class RecurrentDecoder(Generating, FairseqIncrementalDecoder):
     """What both decoders share; subclasses say how words become features.
 
     Args:
@@ -51,7 +52,6 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         self.readout_dropout = readout_dropout
         self.padding_idx: int = dictionary.pad()
         self.max_target_positions = max_target_positions
-        self.need_attn = False
 
     def forward(
         self,
@@ -116,10 +116,6 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
 
     def max_positions(self) -> int:
         return self.max_target_positions
-
-    def make_generation_fast_(self, need_attn: bool = False, **unused: Any) -> None:
-        """fairseq's hook before generation; `need_attn` with ``--print-alignment``."""
-        self.need_attn = need_attn
 
 
 class GRUDecoder(RecurrentDecoder):

@@ -17,6 +17,7 @@ from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
 from ...modules.source_projection import project_all
+from ..generation import Generating
 from ..projection import in_graph
 from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding
@@ -30,7 +31,7 @@ AUXILIARY_IGNORED = (
 )
 
 
-class TransformerDecoder(FairseqIncrementalDecoder):
+class TransformerDecoder(Generating, FairseqIncrementalDecoder):
     """The main decoder and, for multi-level supervision (thesis ch. 4), auxiliary ones.
 
     All decoders share the embeddings and the output projection; their layers are their own.
@@ -71,7 +72,6 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         )
         self.fuse = self.can_fuse
         self.decode_with: int | None = None
-        self.need_attn = False
 
     @property
     def embed_tokens(self) -> nn.Embedding:
@@ -186,10 +186,6 @@ class TransformerDecoder(FairseqIncrementalDecoder):
 
     def max_positions(self) -> int:
         return self.max_target_positions
-
-    def make_generation_fast_(self, need_attn: bool = False, **unused: Any) -> None:
-        """fairseq's hook before generation; `need_attn` with ``--print-alignment``."""
-        self.need_attn = need_attn
 
 
 def mean_weights(weights: Tensor) -> Tensor:

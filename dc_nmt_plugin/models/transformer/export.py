@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -105,12 +107,13 @@ def count_parameters(model: StateDict) -> int:
     """Parameters of one of our Transformers, those of tied matrices once.
 
     A tied matrix is saved under each of its names; trained on a GPU or averaged, as copies.
-    fairseq 0.12.2 saves a marker with sinusoidal positions, which is none.
+    fairseq 0.12.2 saves a marker with sinusoidal positions, which is none, nor is a single number
+    (``SlowLinear.scale``).
     """
     matrices: list[Any] = []
     total = 0
     for name, tensor in model.items():
-        if name.endswith(POSITION_MARKER):
+        if name.endswith(POSITION_MARKER) or tensor.dim() == 0:
             continue
         if name.endswith(_MAY_BE_TIED):
             if any(torch.equal(tensor, other) for other in matrices):
@@ -121,7 +124,10 @@ def count_parameters(model: StateDict) -> int:
 
 
 def _model_flags(state: StateDict, name: str) -> Any:
+    """The model's settings as a namespace, which takes their place in the checkpoint."""
     flags = (state.get("cfg") or {}).get("model")
+    if isinstance(flags, Mapping):  # of fairseq-hydra-train
+        flags = state["cfg"]["model"] = Namespace(**plain(flags))
     if flags is None or not hasattr(flags, "encoder_self_attention"):
         raise UserError(f"{name}: is no checkpoint of a Transformer of this plugin.")
     return flags

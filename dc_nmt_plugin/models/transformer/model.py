@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -130,27 +130,34 @@ def build_encoder(
         read_layers=read_layers,
         aggregation=build_aggregation(cfg),
         auxiliary_layers=cfg.auxiliary_layers,
-        tap_norms=_tap_norms(cfg, {*read_layers, *cfg.auxiliary_layers}),
+        tap_norms=_tap_norms(cfg, set(read_layers)),
     )
 
 
-def _tap_norms(cfg: TransformerConfig, layers: set[int]) -> nn.ModuleDict | None:
+def _tap_norms(cfg: TransformerConfig, read_layers: set[int]) -> nn.ModuleDict | None:
     # pre-norm leaves the layers' outputs unnormalised, and only the top has the final norm: a
     # lower layer gets a norm of its own where a decoder reads it, as the top layer does
-    lower = sorted(layers - {cfg.encoder_layers})
+    lower = sorted({*read_layers, *cfg.auxiliary_layers} - {cfg.encoder_layers})
     if not cfg.encoder_normalize_before or not lower:
         return None
-    return nn.ModuleDict({str(layer): LayerNorm(cfg.encoder_embed_dim) for layer in lower})
+    norms = {str(layer): LayerNorm(cfg.encoder_embed_dim) for layer in lower}
+    _freeze_untrained(cfg, [norms[str(layer)] for layer in lower if layer not in read_layers])
+    return nn.ModuleDict(norms)
+
+
+def _freeze_untrained(cfg: TransformerConfig, of_auxiliary: Iterable[nn.Module]) -> None:
+    """Freeze what auxiliary decoders alone use, if nothing trains them."""
+    if cfg.aux_weight == 0 and not cfg.aux_fusion:
+        # without this, distributed training would wait for their gradients
+        for module in of_auxiliary:
+            module.requires_grad_(False)
 
 
 def build_decoder(
     cfg: TransformerConfig, dictionary: Dictionary, tokens: nn.Embedding
 ) -> TransformerDecoder:
     auxiliary = {layer: _decoder_stack(cfg, main=False) for layer in cfg.auxiliary_layers}
-    if cfg.aux_weight == 0 and not cfg.aux_fusion:
-        # nothing trains them: without this, distributed training would wait for their gradients
-        for stack in auxiliary.values():
-            stack.requires_grad_(False)
+    _freeze_untrained(cfg, auxiliary.values())
     return TransformerDecoder(
         dictionary,
         _embedding(cfg, "decoder", tokens, cfg.max_target_positions),

@@ -124,9 +124,11 @@ class SourceAttention(Recordable):
     def project_source(self, source: Source) -> tuple[Tensor, Tensor]:
         """Keys and values (sentences, H, M, K) of the source's only representation."""
         (features,) = source.features
-        key, value = (
-            split_heads(part, self.num_heads) for part in self.kv_proj(features).chunk(2, dim=-1)
-        )
+        return self.arrange_source(self.kv_proj(features))
+
+    def arrange_source(self, projected: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values (S, H, M, K) from both side by side (S, M, 2C)."""
+        key, value = (split_heads(part, self.num_heads) for part in projected.chunk(2, dim=-1))
         return key, value
 
     def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:

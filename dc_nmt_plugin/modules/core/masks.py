@@ -16,7 +16,8 @@ class SequenceMask:
     """The mask of one batch of sequences, built once a forward pass and used by every layer.
 
     Attributes:
-        padding: (B, T) bool, True at padding; None when the batch has none
+        padding: (B, T) bool, True at padding; None when the batch has none, and in decoders also
+            where all of it is on the right
         causal: position t sees positions ≤ t only
         rows: (N) indices of the real positions among the B * T, where leaving the others out of
             what is done position by position saves a part worth the copies; else None
@@ -40,7 +41,7 @@ class SequenceMask:
     ) -> SequenceMask:
         """
         Args:
-            padding: (B, T) bool, True at padding, or None
+            padding: (B, T) bool, True at padding; None for none, or for none that has to be masked
             causal: whether positions see only earlier ones and themselves
             rows: see :class:`SequenceMask`
 
