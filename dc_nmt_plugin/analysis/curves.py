@@ -103,9 +103,8 @@ class Curves(Report):
             UserError: a name that no run has, or updates after which no run logged it
         """
         if self.args.at:
-            names = self.chosen(results)
-            self._check_updates(names, results)
-            return [self._at(name, results) for name in names]
+            rows = self.values_at(results)
+            return [self._at(name, rows) for name in self.chosen(results)]
         table = Table(
             "curves at their ends", ["run", "number", "updates", "first", "last", "least", "most"]
         )
@@ -138,19 +137,44 @@ class Curves(Report):
                     f" (from {min(logged)} to {max(logged)})."
                 )
 
-    def _at(self, name: str, results: Results) -> Table:
-        """One number at the updates of --at, a row a run or a system."""
-        curves = {label: dict(found["curves"].get(name, [])) for label, found in results.items()}
+    def values_at(self, results: Results) -> list[dict[str, Any]]:
+        """Every number after the updates of --at, of each run or with --over-seeds each system.
+
+        Returns:
+            rows ``{"number", "run", "updates", "mean", "deviation", "logged", "of"}``: mean and
+            standard deviation (None of too few) over the runs that logged it there, how many these
+            are, and of how many
+
+        Raises:
+            UserError: a name that no run has, or updates after which no run logged it
+        """
+        names = self.chosen(results)
+        self._check_updates(names, results)
+        rows = []
+        for name in names:
+            curves = {run: dict(found["curves"].get(name, [])) for run, found in results.items()}
+            for system, runs in by_row(results, self.args.over_seeds).items():
+                for at in self.args.at:
+                    values = [curves[run][at] for run in runs if at in curves[run]]
+                    mean = statistics.fmean(values) if values else None
+                    deviation = statistics.stdev(values) if len(values) > 1 else None
+                    rows.append(
+                        {"number": name, "run": system, "updates": at, "mean": mean,
+                         "deviation": deviation, "logged": len(values), "of": len(runs)}
+                    )  # fmt: skip
+        return rows
+
+    def _at(self, name: str, rows: list[dict[str, Any]]) -> Table:
+        """One number of :meth:`values_at`, a row a run or a system."""
         table = Table(f"{name} by updates", ["run", *(f"{at:,}" for at in self.args.at)])
-        for system, labels in by_row(results, self.args.over_seeds).items():
-            row = [system]
-            for at in self.args.at:
-                values = [curves[label][at] for label in labels if at in curves[label]]
-                text = f"{statistics.fmean(values):.4g}" if values else ""
-                if len(values) > 1:
-                    text += f" ± {statistics.stdev(values):.2g}"
-                row.append(text if len(values) in (0, len(labels)) else f"{text} ({len(values)})")
-            table.rows.append(row)
+        cells: dict[str, list[str]] = {}
+        for row in rows:
+            if row["number"] == name:
+                text = "" if row["mean"] is None else f"{row['mean']:.4g}"
+                text += "" if row["deviation"] is None else f" ± {row['deviation']:.2g}"
+                text += f" ({row['logged']})" if 0 < row["logged"] < row["of"] else ""
+                cells.setdefault(row["run"], []).append(text)
+        table.rows.extend([run, *texts] for run, texts in cells.items())
         return table
 
     def draw(self, figure: Any, results: Results) -> None:

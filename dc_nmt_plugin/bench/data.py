@@ -22,7 +22,7 @@ def random_batches(
     """A task and batches of random sentences, lengths spread around `length`.
 
     Args:
-        vocabulary: types of the joint dictionary
+        vocabulary: types of the joint dictionary, ``LEAST_TYPES`` or more
         sentences: a batch
         length: mean tokens a sentence, on both sides
         batches: how many

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..models.options import defaults
 from ..models.presets import MODELS
-from . import MODES, PYTORCH, STOCK
+from . import LEAST_TYPES, MODES, PYTORCH, STOCK
 from .comparison import make_step, memory_of, time_of
 from .data import random_batches, to_device
 from .subjects import Setting, subject
@@ -28,12 +28,14 @@ class Axis:
         values: what is tried by default, rising
         modes: where it matters
         flags: of the model
+        least: of the values
     """
 
     label: str
     values: tuple[int, ...]
     modes: tuple[str, ...] = MODES
     flags: Flags = lambda value, greatest: ""
+    least: int = 1
 
 
 def _auxiliary(count: int, greatest: int) -> str:
@@ -56,7 +58,7 @@ AXES = {
     ),
     "decoders": Axis("auxiliary decoders", (1, 2, 3, 4), flags=_auxiliary),
     "beam": Axis("hypotheses a sentence", (1, 2, 4, 8, 16), modes=("decode",)),
-    "vocabulary": Axis("types", (1000, 4000, 16000, 64000)),
+    "vocabulary": Axis("types", (1000, 4000, 16000, 64000), least=LEAST_TYPES),
 }
 """Name → what grows; all else stays as ``dc-nmt bench`` has it."""
 

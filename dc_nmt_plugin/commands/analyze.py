@@ -53,7 +53,9 @@ def main(argv: Sequence[str]) -> int:
         about = f"; {args.subset}: {sentences:,} sentences"
         facts = {"subset": args.subset, "sentences": sentences}
     else:
-        results, about, facts = _curves(report, args, flags), "", {}
+        results, facts = _curves(report, args, flags)
+        about = ""
+    tables = report.tables(results)  # a wrong option is told before anything is written
     if args.plot:
         figure = new_figure(report.size)
         report.draw(figure, results)
@@ -64,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
         print(json.dumps({**facts, **({"timing": timings} if timings else {})}, indent=2))
         return 0
     print(f"{kind.title} ({kind.source}){about}")
-    for table in report.tables(results):
+    for table in tables:
         print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
     for seconds in timings:
         print(f"\n{timing_line(seconds)}")
@@ -89,7 +91,10 @@ def _measure(
     return results, sentences
 
 
-def _curves(report: Report, args: argparse.Namespace, flags: list[str]) -> Results:
+def _curves(
+    report: Report, args: argparse.Namespace, flags: list[str]
+) -> tuple[Results, dict[str, Any]]:
+    """The curves of every run, and what --at asks of them, for JSON."""
     from ..analysis.curves import Curves
     from ..analysis.subject import labels
 
@@ -97,7 +102,8 @@ def _curves(report: Report, args: argparse.Namespace, flags: list[str]) -> Resul
         raise UserError(f"{flags[0]}: {report.name} has no such option.")
     assert isinstance(report, Curves)
     names = labels(args.runs, args.names)
-    return {name: report.measure(run) for name, run in zip(names, args.runs, strict=True)}
+    results = {name: report.measure(run) for name, run in zip(names, args.runs, strict=True)}
+    return results, {"at": report.values_at(results)} if args.at else {}
 
 
 def overview() -> str:

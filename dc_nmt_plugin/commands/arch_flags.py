@@ -22,11 +22,12 @@ def main(argv: Sequence[str]) -> int:
     """Print the flags of one architecture, or list all architectures."""
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
     parser.add_argument("arch", nargs="?", help="an architecture; without it, all are listed")
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
         "--names", action="store_true",
         help="print --arch, --task and --criterion alone, to put into a command",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(argv)
     if args.names and not args.arch:
         parser.error("--names goes with an architecture")

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..bench import MODES, PYTORCH, STOCK
+from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK
 from ..errors import UserError, architecture_problem
 from ..table import format_table
 from .bench_inside import look_inside
@@ -135,14 +135,27 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--no-memory", action="store_true", help="leave peak memory out")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args, words = parser.parse_known_args(list(argv))
-    args.arch = [shlex.join([*_words(name), *words]) for name in args.arch]
+    args.arch = [shlex.join([*_words("ARCH|RUN", name), *words]) for name in args.arch]
+    args.against = shlex.join(_words("--against", args.against))
     _check(args)
     return args
 
 
-def _words(name: str) -> list[str]:
-    """A run's folder may have spaces; an architecture has flags behind them."""
-    return [name] if Path(name).is_dir() else shlex.split(name)
+def _words(flag: str, name: str) -> list[str]:
+    """A run's folder may have spaces; an architecture has flags behind them.
+
+    Raises:
+        UserError: nothing is named, or a quotation mark has no other
+    """
+    if name and Path(name).is_dir():
+        return [name]
+    try:
+        words = shlex.split(name)
+    except ValueError as error:
+        raise UserError(f"{flag}: {name!r}: {error}") from error
+    if not words or not words[0]:
+        raise UserError(f"{flag}: {name!r} names neither an architecture nor a run's folder")
+    return words
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -157,16 +170,17 @@ def _check(args: argparse.Namespace) -> None:
 
     args.rounds = args.rounds if args.rounds is not None else 3 if args.scaling else 15
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if args.against.split()[0] not in architectures() and not Path(args.against).is_dir():
+    first = shlex.split(args.against)[0]
+    if first not in architectures() and not Path(first).is_dir():
         problem = architecture_problem(args.against, [*BASELINES, *architectures()], "--against")
         if problem:
             raise UserError(problem)
     named = [name for name in [*args.arch, args.against] if name not in BASELINES]
     problems = [_language_model_problem(name) for name in named]
     for name in ("rounds", "threads", "max_tokens", "vocabulary", "length", "beam"):
-        value = getattr(args, name)
-        if value < 1:
-            problems.append(f"--{name.replace('_', '-')}: {value} is not at least 1.")
+        value, least = getattr(args, name), LEAST_TYPES if name == "vocabulary" else 1
+        if value < least:
+            problems.append(f"--{name.replace('_', '-')}: {value} is not at least {least}.")
     if args.device == "cuda" and not torch.cuda.is_available():
         problems.append("--device cuda: torch sees no GPU here; choose cpu.")
     problems += check_scaling(args)

@@ -53,9 +53,9 @@ def check_scaling(args: argparse.Namespace) -> list[str]:
         problems.append(f"--data {args.data}: --scaling times random text; leave it out.")
     axis = AXES[args.scaling]
     args.values = args.values or list(axis.values)
-    if args.values[0] < 1 or any(low >= high for low, high in pairwise(args.values)):
+    if args.values[0] < axis.least or any(low >= high for low, high in pairwise(args.values)):
         shown = " ".join(map(str, args.values))
-        problems.append(f"--values {shown}: are to rise, from 1 or more.")
+        problems.append(f"--values {shown}: are to rise, from {axis.least} or more.")
     if not set(args.mode) & set(axis.modes):
         problems.append(
             f"--mode {' '.join(args.mode)}: --scaling {args.scaling} is about "

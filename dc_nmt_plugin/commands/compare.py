@@ -19,11 +19,17 @@ from ..evaluation.buckets import (
     score_buckets,
     source_lengths,
 )
-from ..evaluation.comparemt import SEED, HalfSizeTest, write_report
+from ..evaluation.comparemt import (
+    SEED,
+    HalfSizeTest,
+    check_installed,
+    check_report,
+    write_report,
+)
 from ..evaluation.comparemt import TITLE as HALF_SIZE
 from ..evaluation.generated import read_pieces
 from ..evaluation.metrics import Metric, find_metrics
-from ..evaluation.published_tests import TTest, sampled_tests, t_tests
+from ..evaluation.published_tests import TTest, check_t_test, sampled_tests, t_tests
 from ..evaluation.results import RESULT
 from ..evaluation.run import Run
 from ..evaluation.significance import (
@@ -150,6 +156,7 @@ def compare(
     sides = {system.label: system.texts.sides(metric) for system in systems}
     texts = {label: side.hypotheses for label, side in sides.items()}
     first = sides[systems[0].label]
+    _check(args, metric, len(systems), len(first.references))
     language = systems[0].target_lang
     _, signature = metric.score(first.hypotheses, first.references, language)
     source = next((system.source for system in systems if system.source), None)
@@ -169,8 +176,6 @@ def compare(
     tests = _html(args.html, metric, texts, first.references, source, language)
     sampled = []
     if args.pairs is not None:
-        if args.pairs < 1 or metric.name in ("chrf", "ter"):
-            raise UserError(f"--pairs {args.pairs}: is a number of pairs from 1 on, and of BLEU")
         words, reference = _words(metric, texts, first.references, language)
         sampled = sampled_tests(words, reference, args.pairs, metric.lowercase)
     if args.plot:
@@ -188,6 +193,24 @@ def compare(
         pairs=args.pairs,
         t_tests=t_tests(texts, first.references, language, metric) if args.t_test else [],
     )
+
+
+def _check(args: argparse.Namespace, metric: Metric, systems: int, sentences: int) -> None:
+    """What else would be said after the minutes of the bootstrap, and beside half of the files.
+
+    Raises:
+        UserError: a test or a report is not of this metric, or not of so many systems or sentences
+    """
+    if args.html:
+        if not metric.is_bleu:
+            raise UserError(f"--html: compare-mt's report is of BLEU, not of {metric.name}")
+        check_report(args.html, systems)
+    if args.pairs is not None:
+        if args.pairs < 1 or not metric.is_bleu:
+            raise UserError(f"--pairs {args.pairs}: is a number of pairs from 1 on, and of BLEU")
+        check_installed()
+    if args.t_test:
+        check_t_test(metric, sentences)
 
 
 def _pieces(args: argparse.Namespace) -> list[str]:
@@ -216,8 +239,6 @@ def _html(
     """compare-mt's report on the words that the metric counts."""
     if folder is None:
         return []
-    if metric.name in ("chrf", "ter"):
-        raise UserError(f"--html: compare-mt's report is of BLEU, not of {metric.name}")
     words, reference = _words(metric, texts, references, language)
     return write_report(folder, words, reference, source, metric.lowercase, progress=_progress)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -69,16 +70,16 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
 
     run = plan_run(options)
     run = replace(run, decode=(*run.decode, *flags))
+    named = shlex.join([options.task, options.arch])
     if not pipeline.dry_run:
         if not (run.checkpoints / "checkpoint_last.pt").is_file():
             raise UserError(
                 f"{run.checkpoints} has no checkpoints: train first, with dc-nmt train "
-                f"{options.task} {options.arch} and the same --name, --seed, --out and --sample"
+                f"{named} and the same --name, --seed, --out and --sample"
             )
         if not (run.binarised / ".stamp").is_file():
             raise UserError(
-                f"{run.binarised} is not there: prepare the text again, with dc-nmt prepare "
-                f"{options.task} {options.arch}"
+                f"{run.binarised} is not there: prepare the text again, with dc-nmt prepare {named}"
             )
         if not run.is_trained():
             print(

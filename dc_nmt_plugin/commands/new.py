@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(format_table(("split", "pairs", "from"), rows))
     print("", *(f"- {sentence}" for sentence in made.why), sep="\n")
     print(f"\n{made.recipe.path} is yours to change. What comes next:\n")
-    print(f"  dc-nmt run {args.folder}        # prepare, train, evaluate: {', '.join(archs)}")
-    print(f"  dc-nmt results {args.folder}    # the scores in a table")
+    folder = shlex.quote(str(args.folder))
+    print(f"  dc-nmt run {folder}        # prepare, train, evaluate: {', '.join(archs)}")
+    print(f"  dc-nmt results {folder}    # the scores in a table")
     return 0

@@ -59,13 +59,15 @@ def main(argv: Sequence[str]) -> int:
 def _print_parts(archs: Mapping[str, Mapping[str, Any]], vocabulary: int, as_json: bool) -> int:
     from ..models.count import breakdown
 
-    parts = {arch: breakdown(arch, vocabulary, flags) for arch, flags in archs.items()}
+    parts = {}
+    for arch, flags in archs.items():
+        entries = breakdown(arch, vocabulary, flags)
+        parts[arch] = [*entries, ("total", sum(number for _, number in entries))]
     if as_json:
         print(json.dumps(parts, indent=2))
         return 0
     for arch, entries in parts.items():
-        total = sum(number for _, number in entries)
-        table = [[name, f"{number:,}"] for name, number in [*entries, ("total", total)]]
+        table = [[name, f"{number:,}"] for name, number in entries]
         print(format_table([arch, "parameters"], table))
     return 0
 

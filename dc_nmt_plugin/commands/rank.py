@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..errors import UserError
 from ..table import format_table
 from .recipe_options import Parser, number
 
@@ -15,7 +16,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     sheets = commands.add_parser("sheets", help="a CSV file for each pair of runs, and a key")
     sheets.add_argument("runs", nargs="+", type=Path, metavar="RUN")
-    sheets.add_argument("--to", required=True, type=Path, metavar="FOLDER")
+    sheets.add_argument(
+        "--to", required=True, type=Path, metavar="FOLDER", help="new, or without sheets"
+    )
     sheets.add_argument("--sentences", type=number(1), default=50, help="of a sheet (default: 50)")
     sheets.add_argument("--seed", type=number(0), default=1, help="of the draw (default: 1)")
     count = commands.add_parser("tally", help="per cent better, equal and worse")
@@ -24,8 +27,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ..evaluation import ranking
 
     if args.command == "sheets":
-        from ..evaluation.systems import PlainTextOptions, load_systems
+        from ..evaluation.systems import PlainTextOptions, is_result, load_systems
 
+        if not any(map(is_result, args.runs)):
+            raise UserError(
+                f"{args.runs[0]}: plain text has no reference: name a run's folder or a "
+                "result.json among them, such as dc-nmt score --json writes of plain text"
+            )
         systems = load_systems(args.runs, PlainTextOptions())
         texts = {system.label: system.texts.raw.hypotheses for system in systems}
         references, source = systems[0].texts.raw.references, systems[0].source

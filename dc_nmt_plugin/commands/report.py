@@ -16,8 +16,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="dc-nmt report", description="Compare results written by dc-nmt score --json."
     )
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULT.json")
-    parser.add_argument("--examples", type=int, default=3, metavar="N", help="0 for none")
-    parser.add_argument("--json", action="store_true", help="print one JSON array instead")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--examples", type=int, default=3, metavar="N", help="0 for none")
+    form.add_argument("--json", action="store_true", help="print one JSON array instead")
     args = parser.parse_args(argv)
     if args.json:
         print(json.dumps([result.to_json() for result in read_named(args.results)], indent=2))

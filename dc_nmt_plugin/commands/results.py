@@ -89,6 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     stored = _stored(args.folders)
     unfit = _given(args, *NEED_RUNS) if stored else []
+    readme = _readme(args, stored)
     if stored and not unfit:
         table = RunTable.read(stored)
     else:
@@ -100,11 +101,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         table = _collect(args)
     if args.save:
         table.save(args.save)
-    if args.update_readme:
-        home = stored or args.save
-        if home is None:
-            raise UserError("--update-readme needs examples/TASK with a results.json, or --save")
-        update_readme(home.parent / "README.md", table)
+    if readme:
+        update_readme(readme, table)
     if args.json:
         print(json.dumps(asdict(table), indent=2))
     elif args.markdown:
@@ -193,19 +191,40 @@ def _runs_of_task(folder: Path) -> Path:
     return runs
 
 
+def _readme(args: argparse.Namespace, stored: Path | None) -> Path | None:
+    """What ``--update-readme`` will write, looked at before minutes of bootstrapping.
+
+    Raises:
+        UserError: there is no place for the table
+    """
+    if not args.update_readme:
+        return None
+    home = stored or args.save
+    if home is None:
+        raise UserError("--update-readme needs examples/TASK with a results.json, or --save")
+    path: Path = home.parent / "README.md"
+    _around_marks(path)
+    return path
+
+
 def update_readme(path: Path, table: RunTable) -> None:
     """Put the Markdown table between the marks.
 
     Raises:
         UserError: the file or the marks are missing.
     """
+    before, after = _around_marks(path)
+    with replacing(path) as temporary:
+        temporary.write_text(f"{before}{readme_block(table)}{after}", "utf-8")
+
+
+def _around_marks(path: Path) -> tuple[str, str]:
+    """What stands before and after the marks; raises UserError where they are missing."""
     text = path.read_text("utf-8") if path.is_file() else ""
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise UserError(f"{path}: needs the line {BEGIN} and, after it, the line {END} once each")
     before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    with replacing(path) as temporary:
-        temporary.write_text(f"{before}{readme_block(table)}{after}", "utf-8")
+    return before, rest.partition(END)[2]
 
 
 def readme_block(table: RunTable) -> str:

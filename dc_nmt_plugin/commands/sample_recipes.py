@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UserError
+from ..files import replacing
 from ..pipeline import Command, Pipeline, stoppable
 from .recipe_options import RecipeParser, number
 
@@ -59,7 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             pipeline.say(f"{task}, {arch}")
             rows.append((task, arch, *_sample(task, arch, args.pairs, args.out.resolve() / task)))
     table = format_table(HEADER, rows)
-    (args.out / "table.txt").write_text(f"{table}\n", encoding="utf-8")
+    with replacing(args.out / "table.txt") as temporary:
+        temporary.write_text(f"{table}\n", encoding="utf-8")
     print(f"\n{table}")
     return 0
 
@@ -74,6 +76,7 @@ def _sample(task: str, arch: str, pairs: int, out: Path) -> list[str]:
 
     files = out / "files"
     write_files(load(task), files, 3 * pairs, max(20, 3 * pairs // 15), 8000)
+    own = os.environ.get("DC_NMT_RECIPES")
     os.environ["DC_NMT_RECIPES"] = str(unchecked_recipes(files / "recipes"))
     common = [task, arch, "--sample", str(pairs), "--out", str(out)]
     text = ["--raw", str(files), "--downloads", str(files / "downloads"), "--any-counts"]
@@ -87,6 +90,8 @@ def _sample(task: str, arch: str, pairs: int, out: Path) -> list[str]:
             cells.append(f"{time.monotonic() - began:.0f}s")
     finally:
         del os.environ["DC_NMT_RECIPES"]
+        if own is not None:
+            os.environ["DC_NMT_RECIPES"] = own
     result = read_result(plan_run(RunOptions(task, arch, out=out, sample=pairs)).result)
     score = result.score(result.paper_metric) if result.paper_metric else None
     return [*cells, f"{score.metric} {score.score:.2f}" if score else "none"]

@@ -164,6 +164,12 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         truecased=args.truecased,
     )
     texts = load_texts(files)
+    source = read_lines(args.source) if args.source else []
+    if args.source and len(source) != len(texts.raw.hypotheses):
+        raise UserError(
+            f"--source {args.source}: {len(source)} lines for {len(texts.raw.hypotheses)} "
+            "hypotheses"
+        )
     wanted = args.metrics if args.metrics is not None else "default"
     if args.comet_model:
         wanted = f"{wanted},comet"
@@ -182,7 +188,7 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
             score_comet(
                 texts.raw.hypotheses,
                 texts.raw.references,
-                read_lines(args.source),
+                source,
                 args.comet_model,
                 args.comet_download,
             )

@@ -51,6 +51,30 @@ class HalfSizeTest:
         object.__setattr__(self, "p_value", 1 - max(self.left_wins, self.right_wins))
 
 
+def check_report(folder: Path, systems: int) -> None:
+    """What can be said before the minutes that a report takes.
+
+    Raises:
+        UserError: the folder holds something else, there are too many systems, or compare-mt is
+            not installed.
+    """
+    if folder.exists() and not _is_report(folder):
+        raise UserError(f"{folder}: exists and is no report of compare-mt: choose another folder")
+    if systems > MOST_SYSTEMS:
+        raise UserError(f"compare-mt's report takes {MOST_SYSTEMS} systems, not {systems}")
+    check_installed()
+
+
+def check_installed() -> None:
+    """Raises UserError where compare-mt cannot be imported."""
+    try:
+        from compare_mt import compare_mt_main, reporters  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"compare-mt cannot be imported ({error}): pip install compare-mt six"
+        ) from error
+
+
 def write_report(
     folder: Path,
     systems: Mapping[str, Sequence[str]],
@@ -74,20 +98,12 @@ def write_report(
         progress: gets a sentence before each step that takes seconds
 
     Raises:
-        UserError: the folder holds something else, there are too many systems, or compare-mt is
-            not installed.
+        UserError: see :func:`check_report`
     """
-    if folder.exists() and not _is_report(folder):
-        raise UserError(f"{folder}: exists and is no report of compare-mt: choose another folder")
-    if len(systems) > MOST_SYSTEMS:
-        raise UserError(f"compare-mt's report takes {MOST_SYSTEMS} systems, not {len(systems)}")
-    try:
-        from compare_mt import compare_mt_main as main
-        from compare_mt import reporters
-    except ImportError as error:
-        raise UserError(
-            f"compare-mt cannot be imported ({error}): pip install compare-mt six"
-        ) from error
+    check_report(folder, len(systems))
+    from compare_mt import compare_mt_main as main
+    from compare_mt import reporters
+
     names = list(systems)
     # compare-mt writes words and names into the page as they are
     labels = [html.escape(name) for name in names]

@@ -59,6 +59,10 @@ class Metric:
         return self.name.endswith("-lc")
 
     @property
+    def is_bleu(self) -> bool:
+        return self.name not in ("chrf", "ter")
+
+    @property
     def higher_is_better(self) -> bool:
         return self.name != "ter"
 

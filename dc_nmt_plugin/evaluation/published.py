@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..papers.run import Run as Described
 
 NEAREST = 3
-# settings of a search that fairseq-generate writes into its log, under these names
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,17 @@ from .comparemt import RESAMPLES, SEED, HalfSizeTest, settings
 from .metrics import Metric
 
 
+def check_t_test(metric: Metric, sentences: int) -> None:
+    """
+    Raises:
+        UserError: fewer than two sentences, or a metric that is no BLEU
+    """
+    if not metric.is_bleu:
+        raise UserError(f"--t-test: is of sentence BLEU, not of {metric.name}")
+    if sentences < 2:
+        raise UserError(f"--t-test: {sentences} sentence is too few")
+
+
 @dataclass(frozen=True)
 class TTest:
     """A one-tailed paired t-test over sentences.
@@ -42,16 +53,13 @@ def t_tests(
         metric: BLEU of some kind
 
     Raises:
-        UserError: fewer than two sentences, or a metric that is no BLEU
+        UserError: see :func:`check_t_test`
     """
     from sacrebleu.metrics import BLEU
     from scipy.stats import ttest_rel
 
+    check_t_test(metric, len(references))
     tested = metric.make(target_lang)
-    if not isinstance(tested, BLEU):
-        raise UserError(f"--t-test: is of sentence BLEU, not of {metric.name}")
-    if len(references) < 2:
-        raise UserError(f"--t-test: {len(references)} sentence is too few")
     sentence = BLEU(smooth_method="add-k", smooth_value=1, effective_order=True)
     sentence.lowercase, sentence.tokenizer = tested.lowercase, tested.tokenizer
     prepared = metric.prepared(references)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from itertools import combinations
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ..errors import UserError
 from ..files import replacing
 
-COLUMNS = ("number", "source", "reference", "A", "B", "better (A, B or =)")
+NUMBER, ANSWER = "number", "better (A, B or =)"
+COLUMNS = (NUMBER, "source", "reference", "A", "B", ANSWER)
 KEY = "key.json"
 ANSWERS = {"a": "A", "b": "B", "=": "="}
+SEPARATORS = ",;\t"  # what spreadsheets of one country or the other put between cells
 
 
 def write_sheets(
@@ -25,7 +30,7 @@ def write_sheets(
     sentences: int = 50,
     seed: int = 1,
 ) -> list[Path]:
-    """A sheet (CSV) for each pair of systems, and the key that no ranker may see.
+    """A sheet (CSV) for each pair of systems, and the key that no ranker may see; all or none.
 
     Sentences are drawn at random among those that the two translate differently; which one is A is
     drawn for each sentence anew.
@@ -34,38 +39,48 @@ def write_sheets(
         the sheets
 
     Raises:
-        UserError: fewer than two systems, or fewer different translations than asked for
+        UserError: fewer than two systems, fewer different translations than asked for, or a sheet
+            or a key that is there already
     """
-    names = list(systems)
-    if len(names) < 2:
+    pairs = list(combinations(systems, 2))
+    if not pairs:
         raise UserError("a ranking needs two systems or more")
-    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"sheet-{number}.csv" for number in range(1, len(pairs) + 1)]
+    there = next((path for path in (folder / KEY, *paths) if path.exists()), None)
+    if there:
+        raise UserError(
+            f"{there}: is there, and sheets may be filled in already: choose another folder"
+        )
+    different = [
+        [n for n in range(len(references)) if systems[first][n] != systems[second][n]]
+        for first, second in pairs
+    ]
+    for (first, second), numbers in zip(pairs, different, strict=True):
+        if len(numbers) < sentences:
+            raise UserError(
+                f"{first} and {second} translate {len(numbers)} sentences differently; "
+                f"--sentences {sentences} is too many"
+            )
     dice = random.Random(seed)
     key: dict[str, object] = {}
-    paths: list[Path] = []
-    for place, first in enumerate(names):
-        for second in names[place + 1 :]:
+    with ExitStack() as stack:
+        for path, (first, second), candidates in zip(paths, pairs, different, strict=True):
             left, right = systems[first], systems[second]
-            different = [n for n in range(len(references)) if left[n] != right[n]]
-            if len(different) < sentences:
-                raise UserError(
-                    f"{first} and {second} translate {len(different)} sentences differently; "
-                    f"--sentences {sentences} is too many"
-                )
-            path = folder / f"sheet-{len(paths) + 1}.csv"
-            sides = []
-            with replacing(path) as temporary, _csv(temporary, "w") as out:
+            numbers, sides = sorted(dice.sample(candidates, sentences)), []
+            temporary = stack.enter_context(replacing(path))
+            with _csv(temporary, "w") as out:
                 writer = csv.writer(out)
                 writer.writerow(COLUMNS)
-                for number in sorted(dice.sample(different, sentences)):
+                for number in numbers:
                     swapped = dice.random() < 0.5
                     a, b = (right, left) if swapped else (left, right)
                     shown = source[number] if source else ""
                     writer.writerow([number, shown, references[number], a[number], b[number], ""])
                     sides.append("B" if swapped else "A")
-            key[path.name] = {"first": first, "second": second, "first is": sides}
-            paths.append(path)
-    with replacing(folder / KEY) as temporary:
+            key[path.name] = {
+                "first": first, "second": second, "numbers": numbers, "first is": sides,
+            }  # fmt: skip
+        temporary = stack.enter_context(replacing(folder / KEY))
         temporary.write_text(json.dumps(key, indent=1) + "\n", "utf-8")
     return paths
 
@@ -78,35 +93,86 @@ def _csv(path: Path, mode: str) -> IO[str]:
 def tally(folder: Path) -> list[tuple[str, str, int, int, int]]:
     """(second, first, better, equal, worse) of every pair: how often the second one won.
 
+    The rows of a sheet may stand in any order: the number tells which sentence one is of.
+
     Raises:
         UserError: no key, a sheet that is missing or changed, or an answer that is none
     """
-    try:
-        key = json.loads((folder / KEY).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{folder / KEY}: cannot be read: {error}") from error
     found = []
-    for name, pair in key.items():
+    for name, pair in _read_key(folder / KEY).items():
         path = folder / name
-        try:
-            with _csv(path, "r") as lines:
-                rows = list(csv.DictReader(lines))
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"{path}: is not UTF-8 (byte 0x{error.object[error.start]:02x}): save it from the "
-                "spreadsheet as CSV UTF-8"
-            ) from error
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+        rows = _read_sheet(path)
         if len(rows) != len(pair["first is"]):
             raise UserError(f"{path}: {len(rows)} rows, and {len(pair['first is'])} were given out")
+        # the first keys have no numbers; sentences were given out in rising order then, too
+        given = pair.get("numbers") or sorted(number for _, number, _ in rows)
+        sides = dict(zip(given, pair["first is"], strict=True))
+        seen = set()
         count = {"first": 0, "second": 0, "=": 0}
-        for line, (row, side) in enumerate(zip(rows, pair["first is"], strict=True), start=2):
-            answer = ANSWERS.get((row.get(COLUMNS[-1]) or "").strip().lower())
+        for line, number, text in rows:
+            if number not in sides or number in seen:
+                why = "is there twice" if number in seen else "was not given out"
+                raise UserError(f"{path}, line {line}: sentence {number} {why}")
+            seen.add(number)
+            answer = ANSWERS.get(text.strip().lower())
             if answer is None:
-                raise UserError(
-                    f"{path}, line {line}: {row.get(COLUMNS[-1])!r} is not one of A, B, ="
-                )
-            count["=" if answer == "=" else "first" if answer == side else "second"] += 1
+                raise UserError(f"{path}, line {line}: {text!r} is not one of A, B, =")
+            won = "first" if answer == sides[number] else "second"
+            count["=" if answer == "=" else won] += 1
         found.append((pair["second"], pair["first"], count["second"], count["="], count["first"]))
     return found
+
+
+def _read_key(path: Path) -> dict[str, dict[str, Any]]:
+    """Sheet → its two systems, which of A and B the first one is, and of which sentences.
+
+    Raises:
+        UserError: it is missing, or no key
+    """
+    try:
+        key = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from error
+    needed = {"first", "second", "first is"}
+    pairs = list(key.values()) if isinstance(key, dict) else [None]
+    if not all(isinstance(pair, dict) and needed <= pair.keys() for pair in pairs):
+        raise UserError(f"{path}: is not the key that dc-nmt rank sheets wrote")
+    return dict(key)
+
+
+def _read_sheet(path: Path) -> list[tuple[int, int, str]]:
+    """(line, number of the sentence, answer) of every row, whatever separates the cells.
+
+    Raises:
+        UserError: the file cannot be read, or is no sheet
+    """
+    try:
+        with _csv(path, "r") as lines:
+            text = lines.read()
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: is not UTF-8 (byte 0x{error.object[error.start]:02x}): save it from the "
+            "spreadsheet as CSV UTF-8"
+        ) from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    for separator in SEPARATORS:
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+        try:
+            if {NUMBER, ANSWER} <= set(reader.fieldnames or ()):
+                cells = [(reader.line_num, row[NUMBER], row[ANSWER]) for row in reader]
+                break
+        except csv.Error as error:
+            raise UserError(f"{path}, line {reader.line_num}: is no CSV: {error}") from error
+    else:
+        raise UserError(
+            f"{path}, line 1: has no columns {NUMBER!r} and {ANSWER!r}, separated by commas, "
+            "semicolons or tabs"
+        )
+    rows = []
+    for line, number, answer in cells:
+        try:
+            rows.append((line, int(number), answer or ""))
+        except ValueError:
+            raise UserError(f"{path}, line {line}: {number!r} is no number of a sentence") from None
+    return rows

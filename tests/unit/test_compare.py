@@ -174,6 +174,28 @@ def test_buckets_without_sentences_are_left_out(texts):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
+        ("--metric ter --t-test", "--t-test: is of sentence BLEU, not of ter"),
+        ("--pairs 0", "--pairs 0: is a number of pairs from 1 on"),
+        ("--pairs 5 --metric chrf", "--pairs 5: .* and of BLEU"),
+        ("--metric ter", "--html: compare-mt's report is of BLEU, not of ter"),
+        ("--html mine.html", "mine.html: exists and is no report of compare-mt"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_the_work(
+    folder, flags, message, capsys, monkeypatch
+):
+    (folder / "mine.html").mkdir()
+    (folder / "mine.html" / "thesis.tex").write_text("years of work")
+    monkeypatch.setattr(compare_command, "paired_bootstrap", lambda *_: pytest.fail("it began"))
+    html = "--html r.html" if flags in ("--pairs 0", "--metric ter") else ""
+    with pytest.raises(UserError, match=message):
+        compare(folder, f"{TEXT} --plot f.png {html} {flags}", capsys)
+    assert not (folder / "f.png").exists() and not (folder / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
         ("base --reference ref.en --target-lang en", "one system alone"),
         ("base good --reference ref.en", "plain text needs --target-lang"),
         ("base good --target-lang en", "plain text needs --reference"),

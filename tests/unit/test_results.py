@@ -240,6 +240,22 @@ def test_numbers_are_stored_without_text_and_made_into_a_readme(task, tmp_path, 
     assert (home / "README.md").read_text() == readme
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--save new/s.json --update-readme", "new/README.md: needs the line"),
+        ("--update-readme", "--update-readme needs examples/TASK"),
+    ],
+)
+def test_a_readme_that_cannot_be_updated_is_told_before_the_work(task, monkeypatch, flags, message):
+    monkeypatch.setattr(results_command, "collect", lambda *_: pytest.fail("it began"))
+    Path("new").mkdir()
+    Path("new/README.md").write_text("# Without marks\n")
+    with pytest.raises(UserError, match=message):
+        results(task, *flags.split())
+    assert not Path("new/s.json").exists()
+
+
 def test_a_task_without_stored_numbers_shows_its_runs(task, tmp_path, capsys):
     home = tmp_path / "examples" / "multi30k_en_de"
     home.mkdir(parents=True)

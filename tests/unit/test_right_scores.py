@@ -235,7 +235,7 @@ def test_comet_of_a_model_given_by_path(tmp_path, capsys, comet):
     assert list(score(tmp_path, f"{flags} --metrics comet", capsys)[0]) == ["comet"]
     assert list(score(tmp_path, f"{flags} --metrics chrf", capsys)[0]) == ["chrf", "comet"]
     write(tmp_path, src=["source"] * 5)
-    with pytest.raises(UserError, match="--source: 5 lines for 6 hypotheses"):
+    with pytest.raises(UserError, match=r"--source .*src: 5 lines for 6 hypotheses"):
         score(tmp_path, flags, capsys)
 
 

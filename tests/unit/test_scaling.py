@@ -88,6 +88,7 @@ def test_memory_grows_with_the_sentence(capsys):
         (["--values", "3"], ["--values", "--scaling"]),
         (["--plot", "x.png"], ["--plot", "--scaling"]),
         (["--scaling", "beam", "--values", "4", "2"], ["--values 4 2", "rise"]),
+        (["--scaling", "vocabulary", "--values", "4", "9"], ["--values 4 9", "from 5 or more"]),
         (["--scaling", "beam", "--mode", "train"], ["--mode train", "beam", "decode"]),
         (["--scaling", "length", "--data", "x"], ["--data x", "random"]),
         (["--scaling", "length", "--plot", "x.gif"], ["--plot", "x.gif"]),

@@ -253,6 +253,25 @@ def test_bad_input_is_refused_and_nothing_written(folder, texts, flags, message)
     assert not (folder.path / "out.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (None, "typo.txt: cannot be read"),
+        ("one\n", "--source .*typo.txt: 1 lines for 2 hypotheses"),
+    ],
+)
+def test_the_source_is_looked_at(folder, source, message):
+    path = folder.path / "typo.txt"
+    if source:
+        path.write_text(source)
+    with pytest.raises(UserError, match=message):
+        folder.score(f"--hypothesis raw --reference ref --source {path}")
+    assert not (folder.path / "out.json").exists()
+    path.write_text("one\ntwo\n")
+    _, _, result = folder.score(f"--hypothesis raw --reference ref --source {path}")
+    assert result["source"] == str(path)
+
+
 def test_tokenized_without_plain_text_is_refused(folder):
     with pytest.raises(SystemExit):
         folder.score("--generated generated --tokenized --reference ref")

@@ -1,0 +1,45 @@
+"""``dc-nmt bench``: how subjects are named, and what is no subject."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dc_nmt_plugin.bench import LEAST_TYPES
+from dc_nmt_plugin.commands.bench import main
+from dc_nmt_plugin.errors import UserError
+
+ARCH = "transformer_dc_micro"
+SMALL = ["--mode", "train", "--max-tokens", "20", "--length", "5", "--count", "--json"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([""], "ARCH|RUN: '' names neither an architecture nor a run's folder"),
+        ([ARCH, " "], "ARCH|RUN: ' ' names neither"),
+        ([f"{ARCH} 'x"], 'ARCH|RUN: "transformer_dc_micro \'x": No closing quotation'),
+        ([ARCH, "--against", ""], "--against: '' names neither"),
+        ([ARCH, "--against", "my run"], "--against: 'my run' is not one of"),
+        ([ARCH, "--vocabulary", "4"], "--vocabulary: 4 is not at least 5."),
+    ],
+)
+def test_bad_input_is_one_sentence(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as error:
+        main(words)
+    assert str(error.value).startswith(said)
+
+
+def test_a_run_whose_folder_has_a_space_is_a_baseline(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "my run"
+    run.mkdir()
+    (run / "command.txt").write_text("fairseq-train data --arch transformer_standard_micro\n")
+    types = ["--vocabulary", str(LEAST_TYPES)]
+    for against in ("my run", "'my run' --source-features m-10"):
+        assert main([ARCH, "my run", "--against", against, *types, *SMALL]) == 0
+        names = [row["name"] for row in json.loads(capsys.readouterr().out)]
+        baseline = "'my run'" if against == "my run" else against
+        assert names == list(dict.fromkeys([baseline, ARCH, "'my run'"]))
