@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from .recipe_options import Parser, add_text, number
 if TYPE_CHECKING:
     from ..papers.schema import Entry, Item
     from ..reproduction.comparison import Cell
+    from ..reproduction.plan import Job
 
 FOLDER = Path("runs/papers")
 
@@ -58,7 +61,8 @@ def parser() -> Parser:
     )  # fmt: skip
     run.add_argument(
         "--sbatch", action="append", default=[], metavar="NAME=VALUE",
-        help="an option of sbatch, such as partition=gpu or time=600 (minutes); again for more",
+        help="an option of sbatch, such as partition=gpu or time=600 (minutes), with --on slurm; "
+        "again for more",
     )  # fmt: skip
     add_text(run)
     return parser
@@ -130,14 +134,15 @@ def _show(args: argparse.Namespace) -> int:
     columns = item.columns or ("",)
     header = ["", *(name or "value" for name in columns)]
     rows = [[row, *(_printed(by_cell.get((row, c))) for c in columns)] for row in item.rows]
-    print(f"{item.document}, {item.name} ({item.place}): {item.title}")
+    comment = "% " if args.latex else ""
+    print(f"{comment}{item.document}, {item.name} ({item.place}): {item.title}")
     if rows:
         form = markdown_table if args.markdown else latex_table if args.latex else format_table
         print(f"\n{form(header, rows)}")
     notes = [item.note, *(f"{e.row}: {e.note}" for e in item.entries if e.note)]
     absent = {entry.absent for entry in item.entries if entry.absent and entry.value is None}
     notes += [f"no number where {reason}" for reason in sorted(absent)]
-    print("".join(f"\n{note}" for note in dict.fromkeys(filter(None, notes))))
+    print("".join(f"\n{comment}{note}" for note in dict.fromkeys(filter(None, notes))))
     return 0
 
 
@@ -159,11 +164,13 @@ def _as_json(item: Item) -> dict[str, Any]:
             "training": e.training.name if e.training else "", "measure": e.measure, "of": e.of,
             "value": None if e.value is None else str(e.value),
             "difference": None if e.difference is None else str(e.difference),
-            "p": None if e.p is None else str(e.p), "text": e.text, "note": e.note,
+            "p": None if e.p is None else str(e.p), "against": e.against, "text": e.text,
+            "absent": e.absent, "note": e.note,
         }
         for e in item.entries
     ]  # fmt: skip
-    return {"document": item.document, "item": item.name, "title": item.title, "cells": cells}
+    about = {name: getattr(item, name) for name in ("title", "place", "note")}
+    return {"document": item.document, "item": item.name, **about, "cells": cells}
 
 
 # -- run, table and plot -----------------------------------------------------------------------
@@ -175,6 +182,9 @@ def _run(args: argparse.Namespace) -> int:
     from ..reproduction import execute
     from ..reproduction.plan import Options, plan
 
+    if args.sbatch and args.on != "slurm":
+        raise UserError("--sbatch goes with --on slurm")
+    sbatch = execute.sbatch_options(args.sbatch)
     item = find_item(args.item)
     folder = FOLDER / _slug(item)
     text = ["--downloads", str(args.downloads)]
@@ -183,23 +193,34 @@ def _run(args: argparse.Namespace) -> int:
     options = Options(args.seeds, args.sample, args.max_update, tuple(text))
     jobs = plan(item, args.rows, options, folder)
     if args.dry_run:
-        print("\n".join(map(str, jobs)))
-        return 0
+        return _print_jobs([(job, "") for job in jobs], args)
     if args.on != "local":
-        given = {}
-        for pair in args.sbatch:
-            name, equals, value = pair.partition("=")
-            if not (name and equals):
-                raise UserError(f"--sbatch: {pair!r} is not NAME=VALUE")
-            given[name] = value
         cluster = args.on.removeprefix("submitit-")
-        for job, place in execute.submit(jobs, folder / "jobs", cluster, given):
-            print(f"{place}: {job}")
-        return 0
-    with stoppable():
-        execute.run_here(jobs)
-    print(f"\nanalyses and figures: {folder}\n" if any(j.output for j in jobs) else "")
-    return _table(args) if _has_numbers(item, args) else 0
+        return _print_jobs(execute.submit(jobs, folder / "jobs", cluster, sbatch), args)
+    with _progress(args):
+        with stoppable():
+            execute.run_here(jobs)
+        print(f"\nanalyses and figures: {folder}\n" if any(j.output for j in jobs) else "")
+    if _has_numbers(item, args):
+        return _table(args)
+    if args.json:
+        print("[]")
+    return 0
+
+
+def _print_jobs(jobs: Iterable[tuple[Job, str]], args: argparse.Namespace) -> int:
+    """Jobs, each with its number on the cluster, if it has one."""
+    if args.json:
+        facts = [{"job": place or None, "command": str(job)} for job, place in jobs]
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(f"{place}: {job}" if place else str(job) for job, place in jobs))
+    return 0
+
+
+def _progress(args: argparse.Namespace) -> contextlib.AbstractContextManager[object]:
+    """What is said inside leaves standard output to the JSON, where that is asked for."""
+    return contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext()
 
 
 def _has_numbers(item: Item, args: argparse.Namespace) -> bool:
@@ -224,8 +245,9 @@ def _table(args: argparse.Namespace) -> int:
         print(form(*_cells(found, args.sample is None)))
         print("".join(f"\n{comment}{note}" for note in _notes(found, args)))
     if args.command == "run" and item.name.startswith("Figure"):
-        for path in _draw(item, found, args, FOLDER / _slug(item) / "figure"):
-            print(f"written: {path}")
+        with _progress(args):
+            for path in _draw(item, found, args, FOLDER / _slug(item) / "figure"):
+                print(f"written: {path}")
     return 0
 
 
@@ -234,9 +256,7 @@ def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str
               "difference", "published p", "p"]  # fmt: skip
     rows = []
     for cell in found:
-        gap = None
-        if whole and cell.published is not None and cell.mean is not None:
-            gap = cell.mean - float(cell.published)
+        gap = cell.gap if whole else None
         rows.append([
             cell.row, cell.column, cell.measure, cell.published or "",
             number_cell(cell.mean, ".2f"), number_cell(cell.deviation, ".2f"),
@@ -248,7 +268,10 @@ def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str
 
 
 def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
-    notes = ["ours: mean over the seeds that are done; empty where none is"]
+    notes = [
+        "ours: mean over the seeds that are done, trained to their end and scored; empty where "
+        "none is"
+    ]
     if any(cell.difference is not None for cell in found):
         against = dict.fromkeys(c.against for c in found if c.difference is not None)
         notes.append(
@@ -259,17 +282,31 @@ def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
         notes.append(
             "a sample: small text, narrow models; nothing to compare with what is published"
         )
+    return notes + _setting_notes(found)
+
+
+def _setting_notes(found: Sequence[Cell]) -> list[str]:
+    """In which settings runs are not what is published, each of them once."""
+    ours = dict.fromkeys(text for cell in found for text in cell.other_settings)
+    theirs = dict.fromkeys(text for cell in found for text in cell.other_settings_against)
+    notes = [f"to published: nothing for runs of other settings: {text}" for text in ours]
+    alone = [text for text in theirs if text not in ours]
+    notes += [f"difference: to a run of other settings: {text}" for text in alone]
     return notes
 
 
 def _plot(args: argparse.Namespace) -> int:
+    from ..analysis.figure import check_name
     from ..papers.register import find_item
     from ..reproduction.comparison import cells
 
+    if args.to:
+        check_name("--to", args.to)
     item = find_item(args.item)
     found = cells(item, args.rows, args.seeds, args.sample, test=False)
     for path in _draw(item, found, args, args.to or FOLDER / _slug(item) / "figure"):
         print(f"written: {path}")
+    print("".join(f"{note}\n" for note in _setting_notes(found)), end="")
     return 0
 
 

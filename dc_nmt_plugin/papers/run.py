@@ -68,12 +68,8 @@ class Run:
         train: Sequence[str],
         generate: Sequence[str],
         subset: str = "test",
-        workers: int = 1,
     ) -> Run:
         """A run from the words of its ``fairseq-train`` and ``fairseq-generate``.
-
-        Args:
-            workers: processes that trained, where the command does not say it
 
         Raises:
             UserError: no or an unknown ``--arch``, or a value of another type
@@ -86,7 +82,7 @@ class Run:
             direction,
             arch,
             flags_of(arch, train),
-            training_of(train, workers),
+            training_of(train),
             subset,
             flag_value(generate, "--decode-with") or "main",
             decoding_of(generate),
@@ -152,7 +148,7 @@ def _parser(config: type) -> argparse.ArgumentParser:
     return parser
 
 
-def training_of(words: Sequence[str], workers: int = 1) -> dict[str, Any]:
+def training_of(words: Sequence[str]) -> dict[str, Any]:
     """The training settings of a ``fairseq-train`` command that a document can fix."""
     found: dict[str, Any] = dict(_TRAINING_DEFAULTS)
     for name, kind in TRAINING.items():
@@ -165,8 +161,8 @@ def training_of(words: Sequence[str], workers: int = 1) -> dict[str, Any]:
         if (text := flag_value(words, flag)) is not None:
             found[name] = int(_as(float, flag, text))
     if "tokens" in found:
-        processes = flag_value(words, "--distributed-world-size") or workers
-        found["tokens"] *= int(processes) * int(flag_value(words, "--update-freq") or 1)
+        processes = int(flag_value(words, "--distributed-world-size") or 1)
+        found["tokens"] *= processes * int(flag_value(words, "--update-freq") or 1)
     return found
 
 

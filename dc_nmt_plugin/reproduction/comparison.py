@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UserError
 from ..evaluation.metrics import METRICS
+from ..evaluation.published import describe
 from ..evaluation.results import Result, read_result
+from ..evaluation.run import Run
 from ..evaluation.significance import paired_bootstrap
 from ..evaluation.systems import PlainTextOptions, load_systems
+from ..flags import whole_number
+from ..papers.matching import differences
 from ..papers.schema import SCORES, Entry, Item
-from .plan import baseline, entries_of, of_runs
+from .plan import baseline, entries_of, is_masked, of_runs
 from .system import decoding
 
 TOKENS = re.compile(r"Translated .* sentences .* ([\d.]+) tokens/s")
+SPEEDS = ("train-steps", "decode-sentences", "decode-tokens")
+_WHOLE = 0.99  # share of a training's updates that its log has at least: not every one is logged
 
 
 @dataclass(frozen=True)
@@ -27,10 +33,12 @@ class Cell:
     Attributes:
         row, column, measure: of the entry
         published, published_difference, published_p: as printed; None where they are not
-        ours: a number a seed that is finished
+        ours: a number a seed that is trained to its end, and scored
         difference: mean of ours minus mean of the baseline's, over the seeds that both have
         p: of the first of these seeds, paired bootstrap against the baseline's
         against: the baseline's row
+        other_settings: in which ours are not what is published, a sentence each
+        other_settings_against: in which the baseline's are not
     """
 
     row: str
@@ -43,6 +51,20 @@ class Cell:
     difference: float | None
     p: float | None
     against: str
+    other_settings: tuple[str, ...] = ()
+    other_settings_against: tuple[str, ...] = ()
+
+    @property
+    def gap(self) -> float | None:
+        """Mean of ours minus the published number; None unless it is of the same thing.
+
+        Speeds are those of another machine, and never the same.
+        """
+        if self.published is None or self.mean is None:
+            return None
+        if self.other_settings or self.measure in SPEEDS:
+            return None
+        return self.mean - float(self.published)
 
     @property
     def mean(self) -> float | None:
@@ -71,12 +93,12 @@ def cells(
         if not of_runs(entry) or entry.of:
             continue
         paths = _paths(entry, seeds, sample)
-        base = baseline(item, entry)
+        base = baseline(entry)
         others = _paths(base, seeds, sample) if base else {}
         both = [seed for seed in paths if seed in others]
         ours = _numbers([paths[seed] for seed in both], entry.measure)
         theirs = _numbers([others[seed] for seed in both], entry.measure)
-        masked = entry.value is None and entry.difference is not None
+        small = sample is not None  # it differs in all settings, and the table says so
         found.append(
             Cell(
                 entry.row,
@@ -88,7 +110,9 @@ def cells(
                 tuple(_numbers(list(paths.values()), entry.measure)),
                 statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
                 _p(others[both[0]], paths[both[0]], entry.measure) if test and both else None,
-                entry.row if masked else entry.against,
+                entry.row if is_masked(entry) else entry.against,
+                () if small else _other_settings(entry, paths.values()),
+                () if small or not base else _other_settings(base, others.values()),
             )
         )
     if not found:
@@ -100,10 +124,34 @@ def cells(
 
 
 def _paths(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, Path]:
-    """Seed → result, of those that are there, in the seeds' order."""
+    """Seed → result, of trainings that came to their end and were scored then; seeds in order."""
     way = decoding(entry)
-    found = {seed: way.run(seed, None, sample).result for seed in seeds}
-    return {seed: path for seed, path in found.items() if path.is_file()}
+    runs = {seed: way.run(seed, None, sample) for seed in seeds}
+    return {
+        seed: run.result
+        for seed, run in runs.items()
+        if run.result.is_file() and run.is_trained() and _is_of_the_end(Run.read(run.result))
+    }
+
+
+def _is_of_the_end(run: Run) -> bool:
+    """Whether a run that is trained by now was so when it was scored."""
+    updates, whole = run.result.updates, whole_number(run.command, "--max-update")
+    return updates is None or whole is None or updates >= _WHOLE * whole
+
+
+def _other_settings(entry: Entry, paths: Iterable[Path]) -> tuple[str, ...]:
+    """In which settings runs are not what an entry was published for."""
+    found: dict[str, None] = {}
+    for path in paths:
+        run = Run.read(path)
+        described = describe(run)
+        if described is None:
+            found[f"{run.folder.name}: without its command.txt the settings are unknown"] = None
+            continue
+        why = differences(replace(described, of=entry.of), entry.measure, entry)
+        found.update((str(difference), None) for difference in why)
+    return tuple(found)
 
 
 def _numbers(paths: Sequence[Path], measure: str) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,13 +13,17 @@ from typing import Any
 
 from ..errors import UserError
 from ..files import replacing
+from ..recipes import launch
 from .plan import Job
 
 HOURS = 24
+CPUS = 8  # as scripts/train.slurm asks for
 
 
 def run_here(jobs: Sequence[Job]) -> None:
-    """Do a plan's jobs, one after the other; what is done is not done again.
+    """Do a plan's jobs, one after the other.
+
+    Texts, trainings and evaluations that are done are not done again; analyses are.
 
     Raises:
         UserError: a job failed
@@ -40,6 +45,24 @@ def run_here(jobs: Sequence[Job]) -> None:
             raise UserError(f"failed: {job}")
 
 
+def sbatch_options(pairs: Sequence[str]) -> dict[str, str]:
+    """Options of sbatch, from ``NAME=VALUE``.
+
+    Raises:
+        UserError: another form, or a number of GPUs that is none
+    """
+    given = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise UserError(f"--sbatch: {pair!r} is not NAME=VALUE")
+        given[name.replace("-", "_")] = value
+    text = given.get("gpus_per_node", "1")
+    if not _count(text).isdigit():
+        raise UserError(f"--sbatch: gpus-per-node={text} is no number of GPUs such as 4 or a100:4")
+    return given
+
+
 def submit(
     jobs: Sequence[Job], folder: Path, cluster: str, options: Mapping[str, str]
 ) -> list[tuple[Job, str]]:
@@ -49,17 +72,21 @@ def submit(
         jobs: the plan
         folder: of submitit's files and logs
         cluster: ``slurm``, or ``local``: processes of this machine that submitit starts
-        options: of sbatch, in place of the defaults, such as ``partition``
+        options: of sbatch, in place of the defaults, from :func:`sbatch_options`
 
     Returns:
         each job and its number on the cluster
 
     Raises:
-        UserError: submitit or Slurm is missing
+        UserError: submitit or Slurm is missing or refuses a job, or a job of this machine failed
     """
     try:
         import submitit
-        from submitit.helpers import CommandFunction
+        from submitit.core.utils import (
+            CommandFunction,
+            FailedSubmissionError,
+            UncompletedJobError,
+        )
     except ImportError as error:
         raise UserError("--on slurm needs submitit: pip install 'dc_nmt_plugin[slurm]'") from error
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,18 +98,35 @@ def submit(
     numbers: list[str] = []
     for job in jobs:
         before = [numbers[place] for place in job.after]
+        gpus = _gpus(job)
+        words = [sys.executable, "-m", "dc_nmt_plugin", *job.words]
         if cluster == "slurm":
+            if _is_training(job) and "gpus_per_node" in options:
+                gpus = int(_count(options["gpus_per_node"]))
             executor.update_parameters(**_parameters(job, before, options))
         else:
-            executor.update_parameters(timeout_min=60 * (job.hours or HOURS))
-        words = [sys.executable, "-m", "dc_nmt_plugin", *job.words]
-        words += ["--gpus", str(_gpus(job)), "--launcher", "fairseq"] if _is_training(job) else []
+            gpus = min(gpus, launch.visible_gpus())
+            # without a number submitit hides all GPUs; with one it shows the machine's first
+            executor.update_parameters(timeout_min=60 * (job.hours or HOURS), gpus_per_node=gpus)
+            if shown := os.environ.get("CUDA_VISIBLE_DEVICES"):
+                words = ["env", f"CUDA_VISIBLE_DEVICES={shown}", *words]
+        words += ["--gpus", str(gpus), "--launcher", "fairseq"] if _is_training(job) else []
         if job.output:
-            words = ["bash", "-c", f"{shlex.join(words)} > {shlex.quote(str(job.output))}"]
-        submitted = executor.submit(CommandFunction(words, verbose=True))
+            # only a whole file gets the name
+            part, to = (shlex.quote(f"{job.output}{end}") for end in (".part", ""))
+            words = ["bash", "-c", f"{shlex.join(words)} > {part} && mv {part} {to}"]
+        try:
+            submitted = executor.submit(CommandFunction(words, verbose=True))
+        except (UncompletedJobError, FailedSubmissionError) as error:
+            queued = f" (in the queue already: {', '.join(numbers)})" if numbers else ""
+            reason = " ".join(str(error).split())
+            raise UserError(f"--on {cluster}: {reason}: not submitted{queued}: {job}") from error
         numbers.append(str(submitted.job_id))
         if cluster != "slurm":
-            submitted.result()  # no queue of its own keeps the order
+            try:
+                submitted.result()  # no queue of its own keeps the order
+            except UncompletedJobError as error:
+                raise UserError(f"failed: {job}; its log is {submitted.paths.stderr}") from error
     return list(zip(jobs, numbers, strict=True))
 
 
@@ -94,7 +138,9 @@ def _parameters(job: Job, before: Sequence[str], options: Mapping[str, str]) -> 
     }
     if job.kind != "text":
         own["gpus_per_node"] = _gpus(job)
-    given = {name.replace("-", "_"): value for name, value in options.items()}
+    given = dict(options)
+    if "cpus_per_gpu" not in given:  # Slurm takes one of the two
+        own["cpus_per_task"] = CPUS
     more: dict[str, Any] = {}
     for name in ("time", "cpus_per_task", "gpus_per_node"):
         if text := given.pop(name, ""):  # Slurm's own forms too: 24:00:00, a100:2
@@ -102,11 +148,20 @@ def _parameters(job: Job, before: Sequence[str], options: Mapping[str, str]) -> 
     own.update({name: given.pop(name) for name in ("partition", "account", "mem") if name in given})
     if before:
         given["dependency"] = f"afterok:{':'.join(before)}"
-    return {**own, **more, "additional_parameters": given}
+    parameters = {**own, **more, "additional_parameters": given}
+    if cpus := parameters.get("cpus_per_task"):
+        # since Slurm 22.05 srun does not take it over from the job
+        parameters["srun_args"] = [f"--cpus-per-task={cpus}"]
+    return parameters
 
 
 def _gpus(job: Job) -> int:
-    return job.gpus or 1
+    return 0 if job.kind == "text" else job.gpus or 1
+
+
+def _count(text: str) -> str:
+    """The number in ``4`` or ``a100:4``."""
+    return text.rpartition(":")[2]
 
 
 def _is_training(job: Job) -> bool:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import UserError, choice_problem
-from ..papers.register import find_item
+from ..evaluation.metrics import METRICS
+from ..flags import flag_value
+from ..papers.register import find_item, read_document
 from ..papers.schema import MEASURES, SCORES, Entry, Item
 from ..recipes.recipe import load
 from ..recipes.settings import settings_of
+from ..recipes.training import Experiment
 from .state import COMMANDS, state_of
 from .system import Decoding, Training, decoding, has_recipe, layers_of
 
 # a figure without numbers of its own → the table that has them
 DRAWN_FROM = {"thesis, Figure 3.7": "thesis, Table 3.4"}
+# sentences are measured in words; every other item says subword tokens
+_IN_WORDS = ("context-aware, Figure 5",)
 _SAMPLE_LAYERS = 4  # of a sample's narrow model; layers that a row names have to be there
 _OF_RUNS = (*SCORES, "params", "train-steps", "decode-sentences", "decode-tokens")
 
@@ -29,14 +35,13 @@ class Options:
         seeds: a training for each
         sample: small, with about so many training pairs
         max_update: another number of updates
-        text, train: further words for ``dc-nmt prepare`` and ``dc-nmt train``
+        text: further words for ``dc-nmt prepare``
     """
 
     seeds: tuple[int, ...] = (1,)
     sample: int | None = None
     max_update: int | None = None
     text: tuple[str, ...] = ()
-    train: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
         UserError: no such row, or one that cannot be run
     """
     entries = entries_of(item, rows)
-    ways = list(dict.fromkeys(_ways(item, entries)))
+    ways = list(dict.fromkeys(_ways(entries)))
     found = _Plan()
     texts = _texts(found, ways, options)
     evaluations: dict[tuple[Decoding, int], int] = {}
@@ -139,26 +144,42 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
     return found.jobs
 
 
-def _ways(item: Item, entries: Iterable[Entry]) -> Iterable[Decoding]:
+def _ways(entries: Iterable[Entry]) -> Iterable[Decoding]:
     """The entries' translations, and those that they are compared with."""
     for entry in entries:
-        base = baseline(item, entry)
+        base = baseline(entry)
         if base is not None:
             yield decoding(base)
         yield decoding(entry)
 
 
-def baseline(item: Item, entry: Entry) -> Entry | None:
-    """What an entry is compared with, where it is one of ours."""
-    same = [
-        e
-        for e in item.entries
-        if e.row == entry.against and e.column == entry.column and not e.system.other
-    ]
-    if entry.decoding.get("mask_source_layers"):  # compared with the same model, nothing masked
+def baseline(entry: Entry) -> Entry | None:
+    """What an entry is compared with, where it is one of ours.
+
+    It is a row of its item, or a system that has numbers elsewhere in the document.
+    """
+    if is_masked(entry):
         whole = {k: v for k, v in entry.decoding.items() if k != "mask_source_layers"}
         return _changed(entry, decoding=whole)
-    return same[0] if same and same[0] is not entry else None
+    ours = [e for e in read_document(entry.document).entries if not e.system.other]
+    places = (entry.item, entry.against, entry.column)
+    found = [e for e in ours if (e.item, e.row, e.column) == places]
+    found = found or [e for e in ours if e.system.name == entry.against and _alike(e, entry)]
+    # a system's rows may have flags on top of its own
+    base = min(found, key=lambda e: len(e.system.flags), default=None)
+    return None if base is entry else base
+
+
+def is_masked(entry: Entry) -> bool:
+    """Whether encoder layers are masked; it is compared with the same model, nothing masked."""
+    return bool(entry.decoding.get("mask_source_layers"))
+
+
+def _alike(one: Entry, other: Entry) -> bool:
+    """Whether one is a score of a system that was trained, tested and searched like the other."""
+    names = ("task", "direction", "subset", "training", "decoding")
+    alike = all(getattr(one, name) == getattr(other, name) for name in names)
+    return alike and one.measure in SCORES and one.part == "main"
 
 
 def _changed(entry: Entry, **values: object) -> Entry:
@@ -185,7 +206,7 @@ def _training(
 ) -> int:
     recipe = load(training.task)
     settings = settings_of(recipe, training.arch, like=training.like)
-    words = ["train", *_run_words(training, seed, options), *options.train]
+    words = ["train", *_run_words(training, seed, options)]
     words += ["--max-update", str(options.max_update)] if options.max_update else []
     if options.sample and training.arch.startswith("transformer"):
         for side, number in zip(("encoder", "decoder"), layers_of(training), strict=True):
@@ -217,22 +238,46 @@ def _analyses(
 ) -> None:
     """An analysis of an item looks at the first seed's runs, all of them together."""
     ids = {id(entry) for entry in entries}
-    kinds: dict[str, dict[Decoding, None]] = {}
+    kinds: dict[str, dict[Decoding, str]] = {}  # translations, and what is measured of them
     for part in item.parts:
         command = COMMANDS.get(part.by, "")
         own = [entry for entry in part.entries if id(entry) in ids]
         if command.startswith("dc-nmt analyze ") and own:
             runs = kinds.setdefault(command.removeprefix("dc-nmt "), {})
-            runs.update((decoding(entry), None) for entry in own)
+            runs.update((decoding(entry), entry.measure) for entry in own)
     for command, ways in kinds.items():
-        folders = [way.run(options.seeds[0], None, options.sample).folder for way in ways]
+        runs_of = [way.run(options.seeds[0], None, options.sample) for way in ways]
         subset = next(iter(ways)).subset
         what = command.split()[1]
-        words = [*command.split(), *map(str, folders), "--subset", subset]
-        words += ["--unit", "pieces"] if what == "lengths" else []
+        words = [*command.split(), *(str(run.folder) for run in runs_of), "--subset", subset]
+        words += _lengths(item, runs_of[0], next(iter(ways.values()))) if what == "lengths" else []
         words += ["--plot", str(to / what)]
         after = tuple(evaluations[way, options.seeds[0]] for way in ways)
         found.add(Job("analysis", tuple(words), after, gpus=1, output=to / f"{what}.txt"))
+
+
+def _lengths(item: Item, run: Experiment, measure: str) -> list[str]:
+    """Options of ``analyze lengths``: the item's unit and groups, its metric, the run's search."""
+    words = [] if f"{item.document}, {item.name}" in _IN_WORDS else ["--unit", "pieces"]
+    edges = _edges(item.columns)
+    words += ["--edges", ",".join(map(str, edges))] if edges else []
+    if measure in SCORES and not METRICS[measure].tokenized:
+        words += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
+        words += ["--tokenizer", flag_value(run.score, "--tokenizer") or "none"]
+    return [*words, *run.decode]
+
+
+def _edges(columns: Sequence[str]) -> list[int]:
+    """Lengths at which a new group begins, of columns such as <10, 10-20, 20-30, >30.
+
+    Groups are equally wide, so that the open one begins where another one would. Nothing where
+    columns are no groups.
+    """
+    starts = [int(match[1]) for name in columns if (match := re.fullmatch(r"(\d+)-\d+", name))]
+    if len(starts) < 2:
+        return []
+    edges = [*starts, 2 * starts[-1] - starts[-2]]
+    return edges if columns[0].startswith("<") else edges[1:]
 
 
 def of_runs(entry: Entry) -> bool:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import stat
 from dataclasses import replace
 from math import nan
 from pathlib import Path
 
 import pytest
+import submitit
 from numpy.testing import assert_array_equal
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.papers.register import find_item, read_register
 from dc_nmt_plugin.papers.schema import SCORES
+from dc_nmt_plugin.recipes import launch
 from dc_nmt_plugin.reproduction import curve, execute
 from dc_nmt_plugin.reproduction.comparison import Cell
 from dc_nmt_plugin.reproduction.curve import draw, save, series
@@ -65,6 +68,19 @@ def test_items_in_words(capsys):
     cells = json.loads(printed(capsys, "show", "dual-context, Table 5", "--json"))["cells"]
     assert cells[7]["value"] == "28.57"
     assert cells[7]["flags"] == {"encoder_self_attention_layers": "4-6"}
+    facts = json.loads(printed(capsys, "show", "thesis, Figure 3.6", "--json"))
+    assert facts["place"] == "page 60" and facts["note"] == ""
+    assert facts["cells"][-1]["against"] == "Transformer"
+    assert facts["cells"][-1]["absent"] == "only the picture holds it"
+
+
+def test_an_item_in_latex_has_comments_around_its_table(capsys):
+    text = printed(capsys, "show", "thesis, Table 3.5", "--latex")
+    before, _, rest = text.partition("\\begin{tabular}")
+    _, _, after = rest.partition("\\end{tabular}")
+    lines = [line for line in (before + after).splitlines() if line]
+    assert any("Table 3.5" in line for line in lines) and any("caption" in line for line in lines)
+    assert all(line.startswith("% ") for line in lines)
 
 
 def test_a_plan_has_a_text_a_training_and_an_evaluation_once():
@@ -111,6 +127,54 @@ def test_an_analysis_follows_its_runs():
     assert [found[place].kind for place in last.after] == ["evaluation", "evaluation"]
 
 
+LENGTHS = {
+    "thesis, Figure 3.6": ("--unit pieces", "10,20,30,40,50", "wmt14_en_de", "de", "4", "0.6"),
+    "thesis, Figure 4.6": ("--unit pieces", "11,21,31,41", "iwslt15_en_vi", "vi", "6", "1.1"),
+    "thesis, Figure 5.5": ("--unit pieces", "10,20,30,40,50", "wmt14_en_de", "de", "4", "0.6"),
+    "dual-context, Figure 5": ("--unit pieces", "10,20,30,40,50", "wmt14_en_de", "de", "4", "0.6"),
+    # ten groups, of words, scored as multi-bleu.perl does
+    "context-aware, Figure 5": ("", None, "wmt14_en_de", None, "4", "0.6"),
+    "thesis, Figure 4.5": ("--unit pieces", None, "iwslt15_en_vi", None, "6", "1.1"),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_length_figures_have_the_papers_groups_search_and_metric(name):
+    unit, edges, task, language, beam, lenpen = LENGTHS[name]
+    words = jobs(name)[-1].words
+    text = f"{shlex.join(words)} "
+    assert text.startswith("analyze lengths ")
+    assert ("--unit pieces" in text) is bool(unit)
+    assert (f"--edges {edges} " in text) if edges else "--edges" not in text
+    cut = "moses-a" if task == "wmt14_en_de" else "moses"
+    scored = f"--reference runs/{task}/data/raw/test.{language} --tokenizer {cut} "
+    assert (scored in text) if language else "--reference" not in text
+    assert f"--beam {beam} --lenpen {lenpen} --length-penalty wu " in text
+
+
+def test_a_baseline_of_another_item_is_trained():
+    for name, task in (("a", "iwslt15_en_vi"), ("b", "iwslt14_es_en")):
+        found = [str(job) for job in jobs(f"thesis, Table 5.4{name}")]
+        assert f"dc-nmt train {task} transformer_standard_iwslt --seed 1" in found
+
+
+def test_json_is_alone_on_standard_output(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(execute, "run_here", lambda jobs: print("[1/2] dc-nmt prepare"))
+    assert paper.main(["run", "dual-context, Figure 4", "--json"]) == 0  # analyses only
+    said = capsys.readouterr()
+    assert said.out == "[]\n" and "[1/2] dc-nmt prepare" in said.err
+    assert paper.main(["run", "dual-context, Figure 3", "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)[0]["published"] == "29.26" and "written: " in said.err
+    assert paper.main(["run", "dual-context, Figure 3", "--json", "--dry-run"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed[0] == {
+        "job": None,
+        "command": "dc-nmt prepare wmt14_en_de --bpe default --downloads runs/downloads",
+    }
+
+
 WRONG = {
     ("run", "thesis, Table 3.44", "--dry-run"): r"thesis has no 'Table 3\.44'; .* Table 3\.4",
     ("run", "theses, Table 3.4", "--dry-run"): "document: 'theses' .* Did you mean 'thesis'",
@@ -121,6 +185,19 @@ WRONG = {
     ("plot", "thesis, Table 3.2"): "its rows are not values of a setting",
     ("run", "thesis, Table 3.2", "--seeds", "1,x"): "'1,x' is not numbers separated by commas",
     ("run", "thesis, Table 3.2", "--sbatch", "gpu", "--on", "slurm"): "'gpu' is not NAME=VALUE",
+    ("run", "thesis, Table 3.3", "--sbatch", "gpu", "--on", "slurm", "--dry-run"): "'gpu' is not",
+    ("run", "thesis, Table 3.2", "--sbatch", "mem=9"): "--sbatch goes with --on slurm",
+    ("run", "thesis, Table 3.2", "--sbatch", "mem=9", "--on", "submitit-local"): "--sbatch goes",
+    (
+        "run",
+        "thesis, Table 3.2",
+        "--sbatch",
+        "gpus-per-node=a100",
+        "--on",
+        "slurm",
+        "--dry-run",
+    ): "gpus-per-node=a100 is no number of GPUs such as 4 or a100:4",
+    ("plot", "dual-context, Figure 3", "--to", "fig.xyz"): r"--to: 'fig\.xyz' ends in none of",
 }
 
 
@@ -158,7 +235,7 @@ def slurm(tmp_path, monkeypatch):
 
 def test_slurm_gets_a_job_file_a_job_with_dependencies(slurm, monkeypatch):
     found = jobs("context-aware, Table 1", "#5 encoder, deep-global context + deep context")
-    given = {"partition": "gpu", "time": "600", "constraint": "a100", "cpus-per-task": "4"}
+    given = execute.sbatch_options(["partition=gpu", "time=600", "constraint=a100"])
     numbers = [place for _, place in execute.submit(found, slurm / "jobs", "slurm", given)]
     assert numbers == [str(101 + place) for place in range(len(found))]
     files = [(slurm / f"job-{place}.sh").read_text() for place in numbers]
@@ -168,14 +245,102 @@ def test_slurm_gets_a_job_file_a_job_with_dependencies(slurm, monkeypatch):
         assert f"#SBATCH --dependency=afterok:{before}\n" in text or not before
         assert "#SBATCH --partition=gpu\n" in text and "#SBATCH --constraint=a100\n" in text
         assert re.search(r"#SBATCH --time=600\n", text)
+        # what the job has srun has to be told again
+        assert "#SBATCH --cpus-per-task=8\n" in text and " --cpus-per-task=8 " in text
     trained = next(text for job, text in zip(found, files, strict=True) if job.kind == "training")
     assert "#SBATCH --gpus-per-node=8\n" in trained  # as the paper's eight
-    forms = {"time": "24:00:00", "gpus-per-node": "a100:2"}
+    assert words_of(slurm, "train")[-4:] == ["--gpus", "8", "--launcher", "fairseq"]
+    forms = execute.sbatch_options(["time=24:00:00", "gpus-per-node=a100:2", "cpus-per-gpu=9"])
     ((_, number), *_) = execute.submit(
         [replace(found[-1], after=())], slurm / "jobs", "slurm", forms
     )
     text = (slurm / f"job-{number}.sh").read_text()
     assert "#SBATCH --time=24:00:00\n" in text and "#SBATCH --gpus-per-node=a100:2\n" in text
+    assert "#SBATCH --cpus-per-gpu=9\n" in text and "cpus-per-task" not in text
+
+
+def submitted(slurm):
+    load = submitit.core.utils.DelayedSubmission.load
+    return [load(path).function for path in slurm.glob("jobs/*_submitted.pkl")]
+
+
+def words_of(slurm, command):
+    """Words of a job of a command that was submitted."""
+    return next(job.command for job in submitted(slurm) if command in job.command)
+
+
+@pytest.mark.parametrize(("given", "gpus"), [("4", "4"), ("a100:2", "2")])
+def test_a_training_uses_the_gpus_that_slurm_is_asked_for(slurm, given, gpus):
+    found = jobs("context-aware, Table 1", "#5 encoder, deep-global context + deep context")
+    options = execute.sbatch_options([f"gpus-per-node={given}", "cpus-per-task=4"])
+    training = replace(next(job for job in found if job.kind == "training"), after=())
+    ((_, number),) = execute.submit([training], slurm / "jobs", "slurm", options)
+    text = (slurm / f"job-{number}.sh").read_text()
+    assert f"#SBATCH --gpus-per-node={given}\n" in text and "--cpus-per-task=4\n" in text
+    assert words_of(slurm, "train")[-4:] == ["--gpus", gpus, "--launcher", "fairseq"]
+
+
+def test_what_slurm_refuses_is_one_sentence(slurm):
+    found = jobs("thesis, Table 5.4a")[:2]
+    execute.submit([found[0]], slurm / "jobs", "slurm", {})
+    refusing = slurm / "bin/sbatch"
+    refusing.write_text("#!/bin/bash\necho 'sbatch: error: invalid partition' >&2; exit 1\n")
+    with pytest.raises(UserError, match=r"error: invalid partition: not submitted") as error:
+        execute.submit(found, slurm / "jobs", "slurm", {})
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_of_an_analysis_is_whole_or_not_there(slurm):
+    last = replace(jobs("thesis, Figure 4.6")[-1], after=())
+    execute.submit([last], slurm / "jobs", "slurm", {})
+    *_, shell = next(iter(submitted(slurm))).command
+    assert shell.endswith(" > out/lengths.txt.part && mv out/lengths.txt.part out/lengths.txt")
+
+
+class Here:
+    """What submitit's executor of this machine is told."""
+
+    fails = False
+
+    def __init__(self, folder):
+        self.told, self.words = [], []
+        self.paths = submitit.core.utils.JobPaths(folder, "7")
+        self.job_id = 7
+
+    def update_parameters(self, **parameters):
+        self.told.append(parameters)
+
+    def submit(self, function):
+        self.words.append(function.command)
+        return self
+
+    def result(self):
+        if self.fails:
+            raise submitit.core.utils.FailedJobError("two\nlines")
+
+
+@pytest.mark.parametrize(("visible", "gpus"), [(0, 0), (2, 2), (16, 8)])
+def test_submitit_shows_jobs_of_this_machine_its_gpus(tmp_path, monkeypatch, visible, gpus):
+    executor = Here(tmp_path)
+    monkeypatch.setattr(submitit, "LocalExecutor", lambda folder: executor)
+    monkeypatch.setattr(launch, "visible_gpus", lambda: visible)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    found = jobs("context-aware, Table 1", "#5 encoder, deep-global context + deep context")
+    execute.submit(found, tmp_path, "local", {})
+    given = dict(zip((job.kind for job in found), executor.told, strict=True))
+    assert given["training"]["gpus_per_node"] == gpus
+    assert given["text"]["gpus_per_node"] == 0
+    assert given["evaluation"]["gpus_per_node"] == min(1, visible)
+    words = next(words for words in executor.words if "train" in words)
+    assert words[-4:] == ["--gpus", str(gpus), "--launcher", "fairseq"]
+    assert words[:2] == ["env", "CUDA_VISIBLE_DEVICES=4,5"]  # submitit has 0, 1, …
+
+
+def test_a_failed_job_of_this_machine_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(submitit, "LocalExecutor", Here)
+    monkeypatch.setattr(Here, "fails", True)
+    with pytest.raises(UserError, match=r"^failed: dc-nmt recipe .*; its log is .*7_0_log.err$"):
+        execute.submit([Job("analysis", ("recipe", "list"))], tmp_path, "local", {})
 
 
 @pytest.mark.thorough
@@ -212,3 +377,6 @@ def test_missing_points_are_missing_not_zero(tmp_path, monkeypatch):
     assert all(path.stat().st_size > 2000 for path in paths)
     assert cells[0].mean == 20.5 and cells[0].deviation == pytest.approx(0.7071, abs=1e-4)
     assert cells[1].mean is None and cells[2].deviation is None
+    other = [replace(cells[0], other_settings=("training.updates: 5",))]
+    draw(other, "title", tmp_path / "other.svg")
+    assert "ours, other settings" in figures[1].axes[0].get_legend_handles_labels()[1]

@@ -1,0 +1,153 @@
+"""Ours beside published: only what is of the same settings, of trainings that came to their end."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import fields, replace
+
+import pytest
+
+from dc_nmt_plugin.commands import paper
+from dc_nmt_plugin.evaluation.results import Result
+from dc_nmt_plugin.evaluation.scores import MetricScore
+from dc_nmt_plugin.flags import replaced
+from dc_nmt_plugin.papers.register import find_item
+from dc_nmt_plugin.recipes.options import TrainOptions
+from dc_nmt_plugin.recipes.run_plan import plan_training
+from dc_nmt_plugin.reproduction.comparison import Cell, cells
+from dc_nmt_plugin.reproduction.plan import baseline
+from dc_nmt_plugin.reproduction.system import ON_CPU, decoding
+
+TABLE = "thesis, Table 4.6b"
+OTHER = "to published: nothing for runs of other settings: "
+UPDATES = "training.updates: 5000, published with 200000"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def finished(row, score, name=TABLE, updates=None, logged=None, beam=6, **files):
+    """What recipes leave of the run of a row; `files` has other contents, None for none."""
+    way = decoding(next(entry for entry in find_item(name).entries if entry.row == row))
+    run = way.run(1, None, None)
+    train = TrainOptions(flags=way.training.flags, machines=ON_CPU)
+    words = plan_training(way.training.options(1, None, None), train).training.command
+    words = replaced(words, "--max-update", str(updates)) if updates else words
+    decode = dict(zip(run.decode[::2], run.decode[1::2], strict=True))
+    scores = tuple(MetricScore(name, score, "", "") for name in ("sacrebleu", "mteval-v13a"))
+    nothing = dict.fromkeys(field.name for field in fields(Result))
+    result = Result(**{**nothing, "name": row, "target_lang": "vi", "updates": logged})
+    result = replace(result, sentences=1, scores=scores)
+    texts = {
+        "command.txt": shlex.join(words),
+        "settings.stamp": "1-2\n",
+        "training.stamp": "1-2\n",
+        "generate.log": f"{{'beam': {beam}, 'lenpen': {decode['--lenpen']}, "
+        f"'length_penalty': '{decode['--length-penalty']}', 'gen_subset': 'test'}}\n",
+        "score/result.json": json.dumps(result.to_json()),
+        **{name.replace("_", "."): text for name, text in files.items()},
+    }
+    (run.folder / "score").mkdir(parents=True)
+    for name, text in texts.items():
+        if text is not None:
+            (run.folder / name).write_text(text)
+
+
+def table(capsys, *words):
+    assert paper.main(["table", TABLE, "--rows", "Baseline; MS-1", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_run_of_the_published_settings_has_its_gap(capsys, monkeypatch):
+    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._p", lambda *_: 0.5)
+    finished("Baseline", 30.00)
+    finished("MS-1", 31.00)
+    text = table(capsys)
+    assert "-0.58" in text and "-0.32" in text and "other settings" not in text
+
+
+OTHERS = {
+    "updates": ({"updates": 5000}, UPDATES),
+    "beam": ({"beam": 1}, "decoding.beam: 1, published with 6"),
+    "no command": (
+        {"command_txt": None},
+        "transformer_ms_aux_iwslt-s1: without its command.txt the settings are unknown",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_run_of_other_settings_is_shown_without_a_gap(what, capsys, monkeypatch):
+    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._p", lambda *_: 0.5)
+    other, note = OTHERS[what]
+    finished("Baseline", 30.00)
+    finished("MS-1", 31.00, **other)
+    text = table(capsys)
+    assert "31.00" in text and "-0.58" in text and "-0.32" not in text
+    assert text.count(f"{OTHER}{note}\n") == 1
+    (cell,) = cells(find_item(TABLE), ["MS-1"], [1], None)
+    assert cell.other_settings == (note,) and cell.gap is None
+
+
+def test_what_several_runs_differ_in_is_said_once(capsys, monkeypatch):
+    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._p", lambda *_: 0.5)
+    finished("Baseline", 30.00, updates=5000)
+    finished("MS-1", 31.00, updates=5000)
+    assert table(capsys).count(UPDATES) == 1
+    # the baseline's own row is not in this one
+    finished("MS-2", 31.00)
+    assert paper.main(["table", TABLE, "--rows", "MS-2"]) == 0
+    text = capsys.readouterr().out
+    assert f"difference: to a run of other settings: {UPDATES}\n" in text and "-0.13" in text
+
+
+@pytest.mark.parametrize(
+    "state", [{"training_stamp": None}, {"training_stamp": "1-1\n"}, {"logged": 20_000}]
+)
+def test_a_training_that_goes_on_is_not_done(state):
+    finished("MS-1", 31.00, **state)
+    (cell,) = cells(find_item(TABLE), ["MS-1"], [1], None)
+    assert cell.ours == () and cell.gap is None
+
+
+def test_a_curve_says_that_it_is_of_other_settings(capsys):
+    finished("f = 3", 25.00, name="dual-context, Figure 3", beam=4, updates=5000)
+    assert paper.main(["plot", "dual-context, Figure 3", "--to", "f.svg"]) == 0
+    text = capsys.readouterr().out
+    assert f"{OTHER}training.updates: 5000, published with 160000\n" in text
+
+
+def test_speeds_of_two_machines_have_no_gap():
+    one = Cell("B0", "", "sacrebleu", "30.58", None, None, (30.0,), None, None, "")
+    assert one.gap == pytest.approx(-0.58)
+    for measure in ("train-steps", "decode-sentences", "decode-tokens"):
+        assert replace(one, measure=measure).gap is None
+
+
+# -- baselines ---------------------------------------------------------------------------------
+
+
+def test_a_difference_is_to_the_row_it_is_printed_for():
+    found = cells(find_item("context-aware, Footnote 1"), (), [1], None)
+    assert found[-1].against == "encoder, deep-global + deep"
+    masked = cells(find_item("thesis, Table 3.5"), ["M-10"], [1], None)
+    assert {cell.against for cell in masked} == {"M-10"}
+
+
+def test_a_system_of_the_document_can_be_the_baseline():
+    for name, arch in (("a", "iwslt15_en_vi"), ("b", "iwslt14_es_en")):
+        for entry in find_item(f"thesis, Table 5.4{name}").entries:
+            base = baseline(entry)
+            if entry.system.other:
+                continue
+            assert base.system.arch == "transformer_standard_iwslt" and base.task == arch
+            assert base.system.flags == {} and base.measure == entry.measure
+
+
+def test_a_figure_s_differences_are_those_of_its_table():
+    figure = cells(find_item("thesis, Figure 3.7"), ["M-10, n = 5"], [1], None)
+    assert {cell.against for cell in figure} == {"B0"}
+    assert all(baseline(e) for e in find_item("thesis, Table 3.4").entries if e.row != "B0")
