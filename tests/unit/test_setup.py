@@ -104,7 +104,7 @@ def test_wheel_declares_the_command_and_the_version(wheel):
     assert "dc-nmt = dc_nmt_plugin.cli:main" in wheel_metadata(wheel, "entry_points.txt")
     declared = Parser().parsestr(wheel_metadata(wheel, "METADATA"))
     assert declared["Version"] == dc_nmt_plugin.__version__
-    assert declared["Requires-Python"] == ">=3.10"
+    assert declared["Requires-Python"] == ">=3.10,<3.13"
 
 
 @pytest.mark.parametrize(
