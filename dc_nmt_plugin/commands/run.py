@@ -85,11 +85,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     args.arch = ""  # of each run its own
     options, training = options_of(args, flags)
-    runs = [replace(options, arch=arch) for arch in archs]
     # an architecture with and without its default size is one run
-    runs = list({plan_run(run).folder: run for run in runs}.values())
-    experiments = [plan_run(run) for run in runs]
-    for run, experiment in zip(runs, experiments, strict=True):
+    planned = {}
+    for arch in archs:
+        run = replace(options, arch=arch)
+        experiment = plan_run(run)
+        planned[experiment.folder] = (run, experiment)
+    runs = [run for run, _ in planned.values()]
+    for run, experiment in planned.values():
         if not (experiment.binarised / ".stamp").is_file():
             plan_training(run, training)  # what cannot be run is said before all work
     first = not training.machines.node_rank or args.dry_run  # of several machines, that evaluates
@@ -108,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from . import report
 
         print()
-        report.main([str(experiment.result) for experiment in experiments])
+        report.main([str(experiment.result) for _, experiment in planned.values()])
     return 0
 
 

@@ -1,0 +1,104 @@
+"""``dc-nmt paper list`` and ``show``: the register of what is published."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..table import format_table, latex_table, markdown_table
+
+if TYPE_CHECKING:
+    from ..papers.schema import Entry, Item
+
+Form = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+
+
+def table_form(args: argparse.Namespace) -> tuple[Form, str]:
+    """What writes a table as ``--markdown``, ``--latex`` or text, and begins a line beside it."""
+    if args.latex:
+        return latex_table, "% "
+    return (markdown_table if args.markdown else format_table), ""
+
+
+def list_items(args: argparse.Namespace) -> int:
+    """``dc-nmt paper list``."""
+    from ..papers.register import DOCUMENTS, read_document
+    from ..reproduction.state import state_of, state_of_item
+
+    documents = [read_document(name) for name in ([args.document] if args.document else DOCUMENTS)]
+    if args.json:
+        rows = [
+            {
+                "document": document.name, "item": item.name, "row": part.name,
+                "shows": part.shows or item.title, "state": made.kind, "how": made.how,
+                "entries": len(part.entries),
+            }
+            for document in documents
+            for item in document.items
+            for part in item.parts
+            for made in [state_of(part)]
+        ]  # fmt: skip
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        return 0
+    for document in documents:
+        print(f"{document.name}: {document.title}\n")
+        lines = []
+        for item in document.items:
+            reasons = {m.how for part in item.parts if (m := state_of(part)).kind == "needs"}
+            state = state_of_item(item)
+            lines.append((item.name, str(len(item.parts) or ""), state, item.title))
+            lines += [("", "", "", f"  needs {reason}") for reason in sorted(reasons)]
+        print(format_table(("item", "rows", "state", "what it shows"), lines), end="\n\n")
+    return 0
+
+
+def show_item(args: argparse.Namespace) -> int:
+    """``dc-nmt paper show``."""
+    from ..papers.register import find_item
+
+    item = find_item(args.item)
+    if args.json:
+        print(json.dumps(_as_json(item), indent=2, ensure_ascii=False))
+        return 0
+    by_cell = {(entry.row, entry.column): entry for entry in item.entries}
+    columns = item.columns or ("",)
+    header = ["", *(name or "value" for name in columns)]
+    rows = [[row, *(_printed(by_cell.get((row, c))) for c in columns)] for row in item.rows]
+    form, comment = table_form(args)
+    print(f"{comment}{item.document}, {item.name} ({item.place}): {item.title}")
+    if rows:
+        print(f"\n{form(header, rows)}")
+    notes = [item.note, *(f"{e.row}: {e.note}" for e in item.entries if e.note)]
+    absent = {entry.absent for entry in item.entries if entry.absent and entry.value is None}
+    notes += [f"no number where {reason}" for reason in sorted(absent)]
+    print("".join(f"\n{comment}{note}" for note in dict.fromkeys(filter(None, notes))))
+    return 0
+
+
+def _printed(entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    text = entry.text if entry.value is None else str(entry.value)
+    if entry.difference is not None:
+        text = f"{text} ({entry.difference:+})" if text else f"{entry.difference:+}"
+    return f"{text}, p < {entry.p}" if entry.p is not None else text
+
+
+def _as_json(item: Item) -> dict[str, Any]:
+    cells = [
+        {
+            "row": e.row, "column": e.column, "system": e.system.name, "arch": e.system.arch,
+            "flags": dict(e.system.flags), "task": e.task, "direction": e.direction,
+            "subset": e.subset, "set": e.set, "part": e.part, "decoding": dict(e.decoding),
+            "training": e.training.name if e.training else "", "measure": e.measure, "of": e.of,
+            "value": None if e.value is None else str(e.value),
+            "difference": None if e.difference is None else str(e.difference),
+            "p": None if e.p is None else str(e.p), "against": e.against, "text": e.text,
+            "absent": e.absent, "note": e.note,
+        }
+        for e in item.entries
+    ]  # fmt: skip
+    about = {name: getattr(item, name) for name in ("title", "place", "note")}
+    return {"document": item.document, "item": item.name, **about, "cells": cells}
