@@ -37,8 +37,8 @@ def build_stock(**settings):
     return perturb(TransformerModel.build_model(args, task())).eval(), cfg
 
 
-def both(name):
-    settings = SETTINGS[name]
+def both(name, **more):
+    settings = {**SETTINGS[name], **more}
     stock, _ = build_stock(**settings)
     house = build("transformer_standard", **{"share_all_embeddings": False, **settings})
     house.load_state_dict(stock.state_dict())

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from paper_names import of_conditional_gru
 from reference.conditional_gru import conditional_gru
 from torch import nn
 
@@ -33,26 +34,6 @@ def build(memory=False):
     return module
 
 
-def paper_weights(module):
-    """The module's parameters under the reference's names."""
-    w = {"W_0": module.init_proj.weight, "b_0": module.init_proj.bias}
-    query, *recurrent = module.recurrent_proj2.weight.split([A, D, D, D])
-    query_bias, *recurrent_bias = module.recurrent_proj2.bias.split([A, D, D, D])
-    *values, w["W_c"] = module.value_proj.weight.split([D, D, D, X])
-    for i, gate in enumerate("rux"):
-        w[f"W_{gate}"] = module.word_proj.weight.chunk(3)[i]
-        w[f"b_{gate}"] = module.word_proj.bias.chunk(3)[i]
-        w[f"U_{gate}"] = module.recurrent_proj1.weight.chunk(3)[i]
-        w[f"Wc_{gate}"], w[f"Un_{gate}"] = values[i], recurrent[i]
-        w[f"bn_{gate}"] = recurrent_bias[i]
-    w["W_a"], w["b_a"] = query, query_bias
-    w["U_a"], w["v_a"] = module.key_proj.weight, module.score.weight[0]
-    if module.memory is not None:
-        w["W_m"], w["U_m"] = module.memory.key_proj.weight, module.memory.summary_proj.weight
-        w["v_m"] = module.memory.score.weight[0]
-    return w
-
-
 def batch(side, lengths=LENGTHS):
     """Annotations (S, M, C), garbage at padding, and the padding (S, M) or None."""
     torch.manual_seed(2)
@@ -76,7 +57,7 @@ def test_equals_the_equations_forward_and_backward(memory, side, lengths, beam):
     with recording(module) as records:
         states, context, alignment = module(words, Source([annotations], padding, beam=beam))
 
-    w = paper_weights(module)
+    w = of_conditional_gru(module)
     expected_states, expected_context = [], []
     for row in range(rows):
         sentence = row // beam

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from paper_names import of_attention, of_readout
 from reference import residual_context as reference
 from torch import nn
 
@@ -46,20 +47,6 @@ def run(module, words, states, state=None):
     return module(words, states, state=state)
 
 
-def paper_weights(module):
-    names = {
-        "score.weight": "v",
-        "word_proj.weight": "W_y",
-        "word_proj.bias": "b_y",
-        "state_proj.weight": "W_s",
-        "key_proj.weight": "W_k",
-        "query_proj.weight": "W_q",
-        "query_proj.bias": "b_q",
-    }
-    weights = {names[name]: parameter for name, parameter in module.named_parameters()}
-    return {name: x[0] if name == "v" else x for name, x in weights.items()}
-
-
 def sequences(rows=3, length=5, dtype=torch.float64, **kwargs):
     torch.manual_seed(2)
     words = torch.randn(rows, length, E, dtype=dtype, **kwargs)
@@ -76,7 +63,7 @@ def test_equals_the_equations_forward_and_backward(kind, chunk, length, monkeypa
     words, states = sequences(length=length, requires_grad=True)
     with recording(module) as records:
         found = run(module, words, states)
-    w = paper_weights(module)
+    w = of_attention(module)
     rows = []
     for row in range(words.size(0)):
         if kind == "self-attentive-rnn":
@@ -120,10 +107,7 @@ def test_readout_equals_the_equation(summary_dim, with_context):
     contexts = torch.randn(1, 5, E, dtype=torch.float64) if with_context else None
     summaries = None if summary_dim is None else states.flip(1)
     found = module(states, words, context=contexts, summary=summaries)
-    w = {"W_s": module.state_proj.weight, "b": module.state_proj.bias}
-    w["W_d"], w["W_c"] = module.word_proj.weight, torch.eye(E, dtype=torch.float64)
-    if summary_dim is not None:
-        w["W_m"] = module.summary_proj.weight
+    w = of_readout(module)
     for t in range(5):
         expected = reference.readout(
             w,
