@@ -159,7 +159,8 @@ def _wide(settings: dict[str, Any]) -> dict[str, Any]:
 )
 def test_another_self_attention_starts_no_louder(side: str, kind: str):
     other = loudness(lambda: self_attention_output(side, **{f"{side}_self_attention": kind}))
-    assert other < 1.05 * standard_self_attention(side)
+    quiet = 0.05 if kind == "dual_context" else 0.4  # yet no mechanism starts switched off
+    assert quiet < other / standard_self_attention(side) < 1.05
 
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
@@ -168,7 +169,7 @@ def test_dual_context_starts_a_tenth_as_loud(side: str):
     other = loudness(
         lambda: self_attention_output(side, **{f"{side}_self_attention": "dual_context"})
     )
-    assert other < 0.13 * standard_self_attention(side)
+    assert 0.05 < other / standard_self_attention(side) < 0.13
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_dual_context_starts_a_tenth_as_loud(side: str):
 )
 def test_reading_several_encoder_layers_starts_no_louder(features: str):
     other = loudness(lambda: source_attention_output(source_features=features))
-    assert other < 1.05 * standard_source_attention()
+    assert 0.05 < other / standard_source_attention() < 1.05
 
 
 def test_fused_states_start_well_below_the_residual_connection():
@@ -188,7 +189,7 @@ def test_fused_states_start_well_below_the_residual_connection():
             return model.decoder.stack.layers[0].fusion(x, [layer_input() for _ in range(3)])
 
     settings = {"aux_layers": "1,2,3", "aux_fusion": True}
-    assert loudness(fused) < loudness(layer_input) / 2
+    assert 0.05 < loudness(fused) / loudness(layer_input) < 0.5
 
 
 @pytest.mark.parametrize("arch", ["transformer_standard", "transformer_dc", "transformer_ms_aux"])

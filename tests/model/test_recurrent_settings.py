@@ -87,7 +87,7 @@ def test_dropout_where_it_is_asked_for(kind, monkeypatch):
     rates = []
 
     def dropout(x, p, training):
-        rates.append(p)
+        rates.append(p if training else 0.0)
         return x
 
     monkeypatch.setattr("torch.nn.functional.dropout", dropout)
@@ -100,6 +100,9 @@ def test_dropout_where_it_is_asked_for(kind, monkeypatch):
     run(net, pad(sentences(SOURCE), left=True), prefixes())
     assert [rate for rate in rates if rate] == [0.5]
     assert rates[-1] == 0.5
+    rates.clear()
+    run(net.eval(), pad(sentences(SOURCE), left=True), prefixes())
+    assert not any(rates)
 
 
 class Vocabulary:

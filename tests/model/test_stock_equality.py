@@ -5,6 +5,7 @@ import argparse
 import pytest
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from fairseq.logging import metrics
 from fairseq.models.transformer import TransformerConfig, TransformerModel, base_architecture
 from helpers import TINY, build, pad, perturb, sample, sentences, shifted, task
 
@@ -77,9 +78,9 @@ def test_gradients_equal(name):
         assert torch.allclose(ours[key], gradient, **CLOSE), key
 
 
-def stock_criterion():
+def stock_criterion(sentence_avg=False):
     return LabelSmoothedCrossEntropyCriterion(
-        argparse.Namespace(target_dictionary=task().target_dictionary), False, 0.1, 0, True
+        argparse.Namespace(target_dictionary=task().target_dictionary), sentence_avg, 0.1, 0, True
     )
 
 
@@ -109,6 +110,47 @@ def test_joint_loss_is_the_label_smoothed_cross_entropy(left_target, skip):
     assert float(loss_a) == pytest.approx(float(loss_b), rel=1e-6)
     assert log_a == pytest.approx(log_b, rel=1e-6)
     assert all(torch.allclose(a, b, **CLOSE) for a, b in zip(grad_a, grad_b, strict=True))
+
+
+def logged(criterion, logs):
+    """What a training prints of these batches."""
+    with metrics.aggregate(new_root=True) as numbers:
+        criterion.reduce_metrics(logs)
+    return numbers.get_smoothed_values()
+
+
+@pytest.mark.parametrize("sentence_avg", [False, True])
+def test_what_is_logged_is_what_fairseq_logs(sentence_avg):
+    """Base-2 logarithms, each number with its own denominator, over batches of several sizes."""
+    house = perturb(build("transformer_dc")).double()
+    batches = [batch(), sample(sentences([5, 2], seed=8), sentences([9, 3], seed=9))]
+    numbers, sizes = [], []
+    for criterion in (stock_criterion(sentence_avg), joint_criterion(sentence_avg=sentence_avg)):
+        logs = [criterion(house, inputs)[1:] for inputs in batches]
+        sizes.append([size for size, _ in logs])
+        numbers.append(logged(criterion, [log for _, log in logs]))
+    assert sizes[0] == sizes[1] == ([3, 2] if sentence_avg else [12, 12])
+    theirs, ours = numbers
+    assert {"loss", "nll_loss", "ppl", "accuracy"} <= set(theirs)
+    assert {key: ours[key] for key in theirs if key not in ("total", "n_correct")} == pytest.approx(
+        {key: theirs[key] for key in theirs if key not in ("total", "n_correct")}, rel=1e-6
+    )
+
+
+def test_what_is_logged_of_auxiliary_decoders():
+    """Each as if it were the only decoder."""
+    house = perturb(build("transformer_ms_aux", aux_layers="1,2", aux_weight=0.3)).double()
+    criterion = joint_criterion()
+    numbers = logged(criterion, [criterion(house, batch())[2]])
+    assert numbers["loss"] == pytest.approx(
+        numbers["main_loss"] + 0.3 * (numbers["aux1_loss"] + numbers["aux2_loss"]), abs=2e-3
+    )
+    for layer in (1, 2):
+        house.decoder.decode_with = layer
+        alone = stock_criterion()(house, batch())[2]
+        expected = logged(stock_criterion(), [alone])
+        for name in ("loss", "nll_loss", "ppl", "accuracy"):
+            assert numbers[f"aux{layer}_{name}"] == pytest.approx(expected[name], rel=1e-6), name
 
 
 def test_unreduced_loss_is_per_position():

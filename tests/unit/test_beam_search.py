@@ -73,6 +73,7 @@ SETTINGS = {
     "penalties": {"len_penalty": 0.6, "unk_penalty": 0.5},
     "temperature": {"temperature": 1.7},
     "by source length": {"max_len_a": 1.0, "max_len_b": 2},
+    "no longer than the model can": {"min_len": 40, "max_len_b": 100},
 }
 
 

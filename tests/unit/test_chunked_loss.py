@@ -82,16 +82,34 @@ def test_large_logits_stay_finite():
     assert math.isfinite(float(result.loss)) and torch.isfinite(features.grad).all()
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_features(inputs, dtype):
-    features, weight, _, target = inputs
-    exact = label_smoothed_loss(features, weight, target, epsilon=0.1)
-    half_features = features.detach().to(dtype).requires_grad_()
-    half = label_smoothed_loss(half_features, weight.to(dtype), target, epsilon=0.1)
-    half.loss.backward()
-    assert half.loss.dtype == torch.float32
-    assert float(half.loss) == pytest.approx(float(exact.loss), rel=2e-2)
-    assert half_features.grad.dtype == dtype
+@pytest.mark.parametrize("chunk_rows", [4, 100])
+@pytest.mark.parametrize(
+    ("dtype", "resolution"), [(torch.bfloat16, 2**-8), (torch.float16, 2**-11)]
+)
+def test_half_precision(inputs, dtype, resolution, chunk_rows):
+    """Softmax and sums in float32; each gradient adds up over all chunks."""
+    features, weight, bias, target = (x.detach() for x in inputs)
+    half = [x.to(dtype).requires_grad_() for x in (features, weight, bias)]
+    loss = label_smoothed_loss(
+        half[0], half[1], target, epsilon=0.1, bias=half[2], chunk_rows=chunk_rows
+    ).loss
+    assert loss.dtype == torch.float32
+    with torch.no_grad():  # of the logits as the half product rounds them
+        logits = torch.cat(
+            [part @ half[1].t() + half[2] for part in half[0].split(chunk_rows)]
+        ).double()
+    rounded = label_smoothed_loss(
+        logits, torch.eye(17, dtype=torch.float64), target, epsilon=0.1
+    ).loss
+    assert float(loss) == pytest.approx(float(rounded), rel=1e-6)
+
+    exact = [x.detach().double().requires_grad_() for x in half]
+    wanted = label_smoothed_loss(exact[0], exact[1], target, epsilon=0.1, bias=exact[2]).loss
+    found = torch.autograd.grad(3.0 * loss, half)
+    for ours, theirs in zip(found, torch.autograd.grad(3.0 * wanted, exact), strict=True):
+        assert ours.dtype == dtype
+        error = (ours.double() - theirs).norm() / theirs.norm()
+        assert float(error) < 2 * resolution
 
 
 def test_autocast_projects_in_its_precision(inputs):

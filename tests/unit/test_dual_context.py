@@ -3,7 +3,12 @@
 import pytest
 import torch
 from helpers import perturb
-from reference.dual_context import divergence, dual_context, feature_interaction
+from reference.dual_context import (
+    divergence,
+    dual_context,
+    feature_interaction,
+    local_context,
+)
 
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
@@ -85,18 +90,17 @@ def test_recorded_weights_are_the_two_attentions():
         recorded = attention(x, mask)
     assert torch.allclose(plain, recorded, atol=1e-12)
     p = dict(attention.named_parameters())
-    _, q, k, v = p["in_proj.weight"].chunk(4)
-    _, bq, bk, bv = p["in_proj.bias"].chunk(4)
-    _, alphas = feature_interaction(x[0], x[0], (q, k, v), (bq, bk, bv), HEADS, False)
+    local_q, *of_inputs = p["in_proj.weight"].chunk(4)
+    local_bq, *biases = p["in_proj.bias"].chunk(4)
+    _, alphas = feature_interaction(x[0], x[0], tuple(of_inputs), tuple(biases), HEADS, False)
     assert torch.allclose(records[""]["global_weights"][0], alphas, atol=1e-10)
-    assert records[""]["local_weights"].shape == (1, HEADS, 4, 4)
-    assert attention._records is None
-
-
-def test_nothing_is_computed_for_records_otherwise():
-    attention = module()
+    norm = p["local.layer_norm.weight"], p["local.layer_norm.bias"]
+    l_c = local_context(x[0], p["local.conv.weight"], p["local.conv.bias"], norm, 2, False)
+    of_local = (local_q, *p["local_proj.weight"].chunk(2))
+    local_biases = (local_bq, *p["local_proj.bias"].chunk(2))
+    _, alphas = feature_interaction(x[0], l_c, of_local, local_biases, HEADS, False)
+    assert torch.allclose(records[""]["local_weights"][0], alphas, atol=1e-10)
     assert not attention.wants("local_weights")
-    attention.record(weights=torch.zeros(1))  # ignored
 
 
 def test_divergence():
