@@ -12,7 +12,7 @@ from .base import Analysis, Results, Table
 from .figure import finish_axes, heat_map, styles
 from .loop import Batch
 from .sites import ATTENTIONS, Site, attentions
-from .subject import Subject
+from .subject import STOCK_RECORDS_NOTHING, Subject
 
 OF = {
     "encoder": "self-attention of the encoder",
@@ -38,6 +38,7 @@ def span_sums(
     Returns:
         Σ w·(i - j), Σ w, Σ -w log w, (H,) each in float64, and the number of rows
     """
+    weights = weights.to(torch.promote_types(weights.dtype, torch.float32))  # --fp16
     if keys == "lower":
         weights = weights.tril()
     queries = torch.arange(weights.size(2), device=weights.device)[:, None]
@@ -77,7 +78,9 @@ class AttentionSpans(Analysis):
         return self.args.of or ("source" if recurrent else "encoder")
 
     def missing(self, subject: Subject) -> str | None:
-        """A recurrent model has no self-attention."""
+        """fairseq's own model records nothing; a recurrent one has no self-attention."""
+        if not subject.records:
+            return STOCK_RECORDS_NOTHING
         if self._of(subject) == "source" or hasattr(subject.model.encoder, "stack"):
             return None
         return f"has no {OF[self._of(subject)]} (--of {self._of(subject)})."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ _BOOKKEEPING = frozenset(
     ("epoch", "num_updates", "wps", "wpb", "bsz", "ups", "lr", "gnorm", "clip", "train_wall",
      "gb_free", "wall", "update", "loss_scale", "uncertain", "oom")
 )  # fmt: skip
+_OF_DECODERS = re.compile(
+    f"(aux[0-9]+_)?({'|'.join(UNITS)}|accuracy)(_aux[0-9]+)?|best_(loss|bleu)"
+)
 MOST = 12  # panels
 
 
@@ -91,8 +95,8 @@ class Curves(Report):
         diagnostics = [
             name
             for name in there
-            if name.startswith("valid:") and not name[-1].isdigit() and name not in DEFAULT
-            and name.removeprefix("valid:") not in (*UNITS, "best_loss", "best_bleu", "accuracy")
+            if name.startswith("valid:") and name not in DEFAULT
+            and not _OF_DECODERS.fullmatch(name.removeprefix("valid:"))
         ]  # fmt: skip
         return [*(name for name in DEFAULT if name in there), *diagnostics]
 
@@ -211,11 +215,11 @@ class Curves(Report):
                         alpha=0.15,
                     )
             split, _, number = name.partition(":")
-            unit = UNITS.get(number)
+            unit = UNITS.get(re.sub("^aux[0-9]+_|_aux[0-9]+$", "", number))
             shown = f"{number} ({unit})" if unit and unit.lower() != number else number
             finish_axes(axes, "updates", f"{split}: {shown}", integers=True)
             axes.locator_params(axis="x", nbins=5)  # long numbers in narrow panels
-            if number == "ppl":  # from hundreds to single digits
+            if unit == UNITS["ppl"]:  # from hundreds to single digits
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
                 axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))

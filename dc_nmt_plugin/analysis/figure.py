@@ -69,7 +69,6 @@ def heat_map(
     y: str,
     colour: str,
     numbers: str | None = None,
-    limits: tuple[float, float] | None = None,
 ) -> None:
     """A matrix as shades.
 
@@ -79,10 +78,8 @@ def heat_map(
         x, y: names of the axes
         colour: name of what the shades mean, with its unit
         numbers: format of the number in each cell, or None for none
-        limits: values of the lightest and the darkest shade; default those of `values`
     """
-    low, high = limits or (None, None)
-    image = axes.imshow(values, cmap=HEAT, aspect="auto", vmin=low, vmax=high)
+    image = axes.imshow(values, cmap=HEAT, aspect="auto")
     figure.colorbar(image, ax=axes, label=colour)
     axes.set_xlabel(x)
     axes.set_ylabel(y)

@@ -31,7 +31,7 @@ class Gates(Analysis):
 
     def missing(self, subject: Subject) -> str | None:
         """It takes context-aware self-attention."""
-        return None if contexts(subject) else "has no context-aware self-attention."
+        return None if contexts(subject) else "has no gates of context-aware self-attention."
 
     def collector(self, subject: Subject) -> GateSums:
         """Sums of every layer's gates."""

@@ -67,16 +67,15 @@ class LengthGains(Analysis):
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
         """Translate, and score every group apart."""
+        if not self.args.edges and self.args.groups < 1:
+            raise UserError(f"--groups: {self.args.groups} is not at least 1.")
+        edges = list(parse_edges("--edges", self.args.edges)) if self.args.edges else None
         lengths = {number: self._length(subject, number) for number in subject.translation.numbers}
         score = SubsetScore(subject.translation, self.args.reference or [], self.args.tokenizer)
         hypotheses = subject.translation.translate()
         numbers = sorted(hypotheses)
         in_order = [lengths[number] for number in numbers]
-        if self.args.edges:
-            edges = list(parse_edges("--edges", self.args.edges))
-        elif self.args.groups < 1:
-            raise UserError(f"--groups: {self.args.groups} is not at least 1.")
-        else:
+        if edges is None:
             edges = quantile_edges(in_order, self.args.groups)
         rows = []
         bounds = [(low, high) for low, high in zip([0, *edges], [*edges, None], strict=True)]

@@ -14,6 +14,7 @@ from sacrebleu.metrics import BLEU
 from ..errors import UserError
 from ..evaluation.metrics import METRICS, Metric
 from ..files import write_figure
+from ..tasks.decoding import MAIN
 from ..tasks.translation import JointTranslationTask
 from ..text.languages import language
 from ..text.lines import read_lines
@@ -47,6 +48,11 @@ def read_layers(translation: SubsetTranslation) -> list[int]:
             f"--task: {translation.task.cfg._name!r} has no --mask-source-layers; use "
             "translation_dc_nmt, or leave the flag out."
         )
+    if translation.task.cfg.decode_with != MAIN:
+        raise UserError(
+            f"--decode-with {translation.task.cfg.decode_with}: an auxiliary decoder reads its own "
+            "encoder layer; layers are masked for the main decoder alone."
+        )
     layers: list[Any] = [getattr(m.encoder, "read_layers", None) for m in translation.models]
     if None in layers:
         raise UserError("--path: this model's decoder does not read layers of a Transformer here.")
@@ -67,6 +73,7 @@ class SubsetScore:
         tokenizer: what the text was tokenised with before BPE, to be undone; with references
 
     Attributes:
+        lang: target language
         text: what is scored, in words
         metric: what computes the score; with white space between words unless detokenised
         signature: sacreBLEU's; after the first score
@@ -79,11 +86,11 @@ class SubsetScore:
             raise UserError(
                 "--tokenizer: detokenised text needs a raw --reference to compare with."
             )
-        self._lang = str(translation.task.cfg.target_lang)
+        self.lang = str(translation.task.cfg.target_lang)
         self._tokenizer: str | None = None
         if references:
             try:
-                self._lang = language(self._lang)
+                self.lang = language(self.lang)
             except argparse.ArgumentTypeError as error:
                 raise UserError(f"--reference: the data's target language {error}") from error
             self._tokenizer = tokenizer or "none"
@@ -101,7 +108,7 @@ class SubsetScore:
                 "--reference): compare within this table only"
             )
 
-        self._bleu = self.metric.make(self._lang)
+        self._bleu = self.metric.make(self.lang)
 
     def __call__(self, hypotheses: dict[int, str]) -> float:
         found = self._bleu.corpus_score(self.lines(hypotheses), self.references(hypotheses))
@@ -110,7 +117,7 @@ class SubsetScore:
     def lines(self, hypotheses: dict[int, str]) -> list[str]:
         """Hypotheses as they are scored, by rising number of the sentence."""
         lines = [hypotheses[number] for number in sorted(hypotheses)]
-        return lines if self._tokenizer is None else detokenize(lines, self._tokenizer, self._lang)
+        return lines if self._tokenizer is None else detokenize(lines, self._tokenizer, self.lang)
 
     def references(self, hypotheses: Iterable[int]) -> list[list[str]]:
         """For each reference the lines of the same sentences."""

@@ -97,7 +97,7 @@ class Matrix(Analysis):
         return forced_batch(subject, sample, ATTENTIONS)
 
     def _from_subset(self, subject: Subject) -> dict[str, Any]:
-        index = self.args.index or 1
+        index = 1 if self.args.index is None else self.args.index
         check_index(index, subject)
         if self.args.target is not None:
             raise UserError("--target: goes with --sentence.")

@@ -52,7 +52,7 @@ class PartsOfSpeech(Analysis):
         """It takes context-aware self-attention on the side."""
         if self._side(subject) in contexts(subject):
             return None
-        return f"has no context-aware self-attention in the {self._side(subject)}."
+        return f"has no gates of context-aware self-attention in the {self._side(subject)}."
 
     def collector(self, subject: Subject) -> WordGates:
         """Words of the subset and their tags."""

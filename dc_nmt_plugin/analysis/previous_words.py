@@ -116,7 +116,8 @@ class PreviousWords(OfEarlierWords):
             ]
         else:
             counts = event if self.args.count == "event" else raw
-            shares = [100 * count / sum(counts) for count in counts]
+            total = sum(counts) or 1  # nothing to attend to where all translations are empty
+            shares = [100 * count / total for count in counts]
         return {**found, "count": self.args.count, "shares": shares}
 
     def tables(self, results: Results) -> list[Table]:

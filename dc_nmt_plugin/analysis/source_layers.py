@@ -40,7 +40,19 @@ class SourceLayers(Analysis):
         return None if count > 1 else "has a decoder that reads one encoder layer only."
 
     def collector(self, subject: Subject) -> ShareSums:
-        """Sums of every layer's shares."""
+        """Sums of every layer's shares.
+
+        Raises:
+            UserError: flags that do not go with masking
+        """
+        if len(self.args.reference or []) > 1:
+            raise UserError("--reference: significance is computed with one reference.")
+        given = getattr(subject.task.cfg, "mask_source_layers", None)
+        if given and not self.args.no_masking:
+            raise UserError(
+                f"--mask-source-layers {given}: this analysis masks every layer by itself; for "
+                "the shares alone add --no-masking."
+            )
         return ShareSums(subject.source_layers)
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
@@ -54,10 +66,8 @@ class SourceLayers(Analysis):
         for layer in subject.source_layers:
             with masked(translation, [layer]):
                 systems[str(layer)] = score.lines(translation.translate())
-        if len(score.references(whole)) != 1:
-            raise UserError("--reference: significance is computed with one reference.")
         (references,) = score.references(whole)
-        compared = paired_bootstrap(systems, references, subject.target_lang, score.metric)
+        compared = paired_bootstrap(systems, references, score.lang, score.metric)
         rows = [
             {
                 "layer": int(comparison.name),

@@ -10,12 +10,17 @@ from typing import Any
 from ..checkpoints.loading import load_checkpoint
 from ..errors import UserError
 from ..flags import flag_value, read_command
+from ..modules.core.recording import Recordable
 from .subset_translation import SubsetTranslation
 
 CHECKPOINTS = (
     "average/checkpoint.pt",  # as recipes leave it
     *("checkpoints/checkpoint_best.pt", "checkpoints/checkpoint_last.pt"),
     *("checkpoint_best.pt", "checkpoint_last.pt"),
+)
+STOCK_RECORDS_NOTHING = (
+    "is fairseq's own model, which does not tell what it computes; transformer_standard of the "
+    "same flags does."
 )
 _REFUSED = ("--path", "--gen-subset", "--task", "--user-dir", "--decode-with", "--no-aux-fusion")
 
@@ -89,6 +94,11 @@ class Subject:
     def source_layers(self) -> list[int]:
         """Numbers of the encoder layers that the main decoder reads; none of a recurrent model."""
         return list(getattr(self.model.encoder, "read_layers", []))
+
+    @property
+    def records(self) -> bool:
+        """Whether the model tells what it computes inside; fairseq's own does not."""
+        return any(isinstance(module, Recordable) for module in self.model.modules())
 
     def check_targets(self) -> None:
         """

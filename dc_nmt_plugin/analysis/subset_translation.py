@@ -41,20 +41,28 @@ class SubsetTranslation(Translator):
             self.task.load_dataset(self.subset)
         except FileNotFoundError as error:
             raise UserError(f"--gen-subset {self.subset}: {error}.") from error
-        self.numbers = draw(self.size, sentences)
-        self.batches = list(self.batches_of(self.task.dataset(self.subset), self._short_enough()))
+        self.numbers = self._short_enough(draw(self.size, sentences))
+        self.batches = list(self.batches_of(self.task.dataset(self.subset), self.numbers))
 
-    def _short_enough(self) -> Any:
-        """Numbers of the sentences that fit the models' positions."""
+    def _short_enough(self, numbers: Sequence[int]) -> list[int]:
+        """Those of the sentences that fit the models' positions.
+
+        Raises:
+            UserError: one does not and --skip-invalid-size-inputs-valid-test is not given, or none
+                does
+        """
         try:
-            return self.task.filter_indices_by_size(
-                np.array(self.numbers),
+            kept = self.task.filter_indices_by_size(
+                np.array(numbers),
                 self.task.dataset(self.subset),
                 self.positions,
                 self._cfg.dataset.skip_invalid_size_inputs_valid_test,
             )
         except Exception as error:  # fairseq's own sentence, which names the flag
             raise UserError(f"--gen-subset {self.subset}: {error}") from error
+        if not len(kept):
+            raise UserError(f"--gen-subset {self.subset}: every sentence is too long.")
+        return sorted(int(number) for number in kept)
 
     @property
     def size(self) -> int:

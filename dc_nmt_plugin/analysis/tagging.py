@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import warnings
 from collections.abc import Callable, Sequence
 
 from ..errors import UserError
+from ..text.languages import language
 
 # S. Petrov, D. Das, R. McDonald, "A Universal Part-of-Speech Tagset", LREC 2012, with the names of
 # context-aware, footnote 3; punctuation is in SYM there
@@ -13,7 +15,6 @@ TAGS = (
     *("NOUN", "VERB", "ADJ", "ADV"),  # content words
     *("PRON", "DET", "ADP", "NUM", "CONJ", "PRT", "SYM", "X"),
 )
-CONTENT = frozenset(TAGS[:4])
 
 # the longest prefix that is listed counts
 _C5 = {  # the British National Corpus's, HanTa's for English
@@ -55,9 +56,13 @@ def tagger(lang: str) -> Callable[[Sequence[str]], list[str]]:
     Raises:
         UserError: no tagger for the language, or it is not installed
     """
-    if lang in _HANTA:
-        return _hanta(*_HANTA[lang])
-    if lang == "zh":
+    try:
+        code = language(lang)  # of zh-CN and deu too
+    except argparse.ArgumentTypeError:
+        code = lang
+    if code in _HANTA:
+        return _hanta(*_HANTA[code])
+    if code == "zh":
         return _jieba()
     raise UserError(
         f"--tags: there is no tagger for {lang!r} here (en, de and zh have one); give a file with "

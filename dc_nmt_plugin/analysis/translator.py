@@ -20,8 +20,8 @@ from ..gate.data import check_data
 
 # not of use where hypotheses are scored or printed: refused rather than ignored
 _UNUSED = (
-    *("--bpe", "--constraints", "--lm-path", "--nbest", "--prefix-size", "--replace-unk"),
-    *("--results-path", "--sacrebleu", "--scoring"),
+    *("--bpe", "--constraints", "--lm-path", "--nbest", "--prefix-size", "--print-alignment"),
+    *("--replace-unk", "--results-path", "--sacrebleu", "--score-reference", "--scoring"),
 )
 TOKENS = 12000  # of a batch, fairseq-generate's own where no flag says it
 

@@ -50,7 +50,21 @@ class Trees(OfEarlierWords):
         """The tree of every sentence."""
         if self.args.index is not None:
             check_index(self.args.index, subject)
+        self._lines(subject)  # a wrong file is told before the forced decoding
         return SentenceTrees(subject)
+
+    def _lines(self, subject: Subject) -> list[str]:
+        """Of --trees; none where it is not given.
+
+        Raises:
+            UserError: another number of lines than the subset has; nltk is missing
+        """
+        if self.args.trees is None:
+            return []
+        tree_class()
+        lines = read_lines(self.args.trees)
+        check_lines("--trees", self.args.trees, lines, subject.translation.size, subject.subset)
+        return lines
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
         """With ParsEval, ours and that of right-branching trees."""
@@ -59,10 +73,9 @@ class Trees(OfEarlierWords):
             "words": sum(len(sentence["words"]) for sentence in sentences),
             "chunks": sum(len(sentence["chunks"]) for sentence in sentences),
         }
-        if self.args.trees is None:
+        lines = self._lines(subject)
+        if not lines:
             return {**whole, **found}
-        lines = read_lines(self.args.trees)
-        check_lines("--trees", self.args.trees, lines, subject.translation.size, subject.subset)
         given = [
             given_spans(lines[sentence["number"] - 1], sentence["words"], self.args.trees,
                         sentence["number"])
@@ -157,6 +170,19 @@ def bracketed(sentence: dict[str, Any]) -> str:
     return "".join(f"({part} " for part in parts).rstrip() + ")" * len(parts)
 
 
+def tree_class() -> Any:
+    """nltk's ``Tree``.
+
+    Raises:
+        UserError: nltk is missing
+    """
+    try:
+        from nltk import Tree
+    except ImportError as error:
+        raise needs("nltk", "reads bracketed trees") from error
+    return Tree
+
+
 def given_spans(line: str, words: list[str], path: object, number: int) -> set[Span]:
     """Spans of two words or more in a bracketed tree.
 
@@ -169,11 +195,7 @@ def given_spans(line: str, words: list[str], path: object, number: int) -> set[S
         UserError: no tree, or another number of words; nltk is missing
     """
     try:
-        from nltk import Tree
-    except ImportError as error:
-        raise needs("nltk", "reads bracketed trees") from error
-    try:
-        tree = Tree.fromstring(line)
+        tree = tree_class().fromstring(line)
     except ValueError as error:
         reason = str(error).splitlines()[0]
         raise UserError(f"--trees {path}, line {number}: is no bracketed tree: {reason}") from error

@@ -14,7 +14,14 @@ import torch
 from . import MODES
 from .apart import apart
 from .measure import Ratio, interleave, peak_memory, ratio, timed
-from .subjects import Sample, Setting, decoding_step, set_allocator, training_step
+from .subjects import (
+    Sample,
+    Setting,
+    decoding_step,
+    set_allocator,
+    training_step,
+    with_positions,
+)
 
 STEPS = dict(zip(MODES, (training_step, decoding_step), strict=True))
 CONTROL = "control"
@@ -48,11 +55,12 @@ def compare(
         with_memory: measure peak memory too
         progress: called with the number of a round and of all rounds
     """
-    like = archs[0]
+    like = with_positions(archs[0], setting.length)
     names = {against: against, CONTROL: against}
     names |= {name: name for name in archs if name != against}
     make = {
-        label: partial(make_step, mode, name, like, task, setting) for label, name in names.items()
+        label: partial(make_step, mode, with_positions(name, setting.length), like, task, setting)
+        for label, name in names.items()
     }
     memory = {
         label: memory_of(make[label], setting.device, samples[0])

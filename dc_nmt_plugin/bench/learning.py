@@ -141,7 +141,8 @@ class Learner:
                 found = task.inference_step(generator, [model], sample)
                 for hypothesis, target in zip(found, sample["target"], strict=True):
                     hypotheses.append(_words(task, hypothesis[0]["tokens"]))
-                    references.append(_words(task, target))
+                    # an unknown word of the reference is never matched
+                    references.append(_words(task, target, escape_unk=True))
         model.train(was_training)
         scorer = BLEU(tokenize="none", lowercase=True, force=True)
         return float(scorer.corpus_score(hypotheses, [references]).score)
@@ -273,9 +274,12 @@ class _Greedy:
     max_len_b = 10
 
 
-def _words(task: Any, tokens: Any) -> str:
+def _words(task: Any, tokens: Any, *, escape_unk: bool = False) -> str:
     dictionary = task.target_dictionary
     text: str = dictionary.string(
-        tokens.int().cpu(), "@@ ", extra_symbols_to_ignore=[dictionary.pad()]
+        tokens.int().cpu(),
+        "@@ ",
+        escape_unk=escape_unk,
+        extra_symbols_to_ignore=[dictionary.pad()],
     )
     return text

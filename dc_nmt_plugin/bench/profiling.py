@@ -91,7 +91,7 @@ class _Products(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sizes: Counter[Sizes] = Counter()
+        self.sizes: Counter[tuple[Sizes, torch.dtype]] = Counter()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -99,7 +99,7 @@ class _Products(TorchDispatchMode):
         name = func.name().split(".")[0].removeprefix("aten::")
         if name in KINDS["products"]:
             left, right = args[-2:] if name.startswith(("add", "badd")) else args[:2]
-            self.sizes[tuple(left.shape), tuple(right.shape)] += 1
+            self.sizes[(tuple(left.shape), tuple(right.shape)), left.dtype] += 1
         return func(*args, **(kwargs or {}))
 
 
@@ -109,8 +109,8 @@ class Floor:
 
     Attributes:
         products: by ``torch.mm`` and ``torch.bmm``
-        onednn: those of two matrices by oneDNN's linear layer instead; None on a GPU, and where
-            PyTorch has no oneDNN
+        onednn: those of two float32 matrices by oneDNN's linear layer instead; None on a GPU, and
+            where PyTorch has no oneDNN
     """
 
     products: float
@@ -127,14 +127,14 @@ def floor(step: Callable[[Any], None], sample: Any, device: str, *, repeats: int
         step(sample)
     with_onednn = device == "cpu" and torch.backends.mkldnn.is_available()
     total = onednn = 0.0
-    for (left_shape, right_shape), times in products.sizes.items():
-        left = torch.randn(left_shape, device=device)
-        right = torch.randn(right_shape, device=device)
+    for ((left_shape, right_shape), dtype), times in products.sizes.items():
+        left = torch.randn(left_shape, device=device, dtype=dtype)
+        right = torch.randn(right_shape, device=device, dtype=dtype)
         multiply = torch.mm if left.dim() == 2 else torch.bmm
         fastest = _fastest(partial(multiply, left, right), device, repeats)
         total += times * fastest
         if with_onednn:
-            if left.dim() == 2:
+            if left.dim() == 2 and dtype == torch.float32:
                 fastest = _fastest(_linear(left, right), device, repeats)
             onednn += times * fastest
     return Floor(total, onednn if with_onednn else None)

@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ..models.options import defaults
-from ..models.presets import MODELS
-from . import LEAST_TYPES, MODES, PYTORCH, STOCK
+from . import LEAST_TYPES, MODES
 from .comparison import make_step, memory_of, time_of
 from .data import random_batches, to_device
-from .subjects import Setting, subject
+from .subjects import Setting, with_positions
 
 Flags = Callable[[int, int], str]  # (value, greatest value) → flags of the model
 
@@ -117,9 +115,11 @@ def scale(
             )
             samples = to_device(samples, setting.device)
             flags = found.flags(value, values[-1])
-            like = _with(archs[0], flags, length)
+            like = with_positions(archs[0], length, flags)
             make = {
-                name: partial(make_step, mode, _with(name, flags, length), like, task, here)
+                name: partial(
+                    make_step, mode, with_positions(name, length, flags), like, task, here
+                )
                 for name in names
             }
             times = time_of(make, samples, device=setting.device, rounds=rounds, clock=clock)
@@ -141,18 +141,6 @@ def scale(
             for name, (seconds, memory) in costs.items()
         ]
     return rows
-
-
-def _with(name: str, flags: str, length: int = 1) -> str:
-    """A subject with more flags, and positions for sentences of that many tokens."""
-    if name in (STOCK, PYTORCH):  # as large as the first architecture
-        return name
-    known = defaults(MODELS[subject(name).model][1])
-    most = 2 * length + 2  # random sentences are up to a fifth longer
-    for flag in ("max_source_positions", "max_target_positions"):
-        if most > (known.get(flag) or math.inf):
-            flags = f"{flags} --{flag.replace('_', '-')} {most}"
-    return f"{name} {flags}"
 
 
 def exponent(values: Sequence[float], costs: Sequence[float]) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from .pytorch_gru import with_pytorch_cells
 _ADAM = argparse.Namespace(
     lr=[1e-5], adam_betas="(0.9, 0.98)", adam_eps=1e-8, weight_decay=0.0, fp16_adam_stats=False
 )
+_POSITIONS = ("max_source_positions", "max_target_positions")
 LABEL_SMOOTHING = 0.1
 CLIP_NORM = 1.0
 Sample = dict[str, Any]
@@ -107,7 +109,7 @@ def stock_settings(like: str) -> dict[str, Any]:
             f"--against stock: {like} is no Transformer, so fairseq's transformer has no same "
             "size; name an architecture to compare with, or, for a recurrent one, 'pytorch'."
         )
-    shared = set(defaults(TransformerConfig)) & {*vars(_stock_defaults())}
+    shared = set(defaults(TransformerConfig)) & {*vars(_stock_defaults()), *_POSITIONS}
     return {name: value for name, value in architecture.settings.items() if name in shared}
 
 
@@ -115,6 +117,18 @@ def _stock_defaults() -> argparse.Namespace:
     args = argparse.Namespace()
     base_architecture(args)
     return args
+
+
+def with_positions(name: str, length: int, flags: str = "") -> str:
+    """A subject with more flags, and positions for sentences of that many tokens."""
+    if name in (STOCK, PYTORCH):  # as large as the first architecture
+        return name
+    known = defaults(MODELS[subject(name).model][1])
+    most = 2 * length + 2  # random sentences are up to a fifth longer
+    for setting in _POSITIONS:
+        if most > (known.get(setting) or math.inf):
+            flags = f"{flags} --{setting.replace('_', '-')} {most}"
+    return f"{name} {flags}".strip()
 
 
 def build_model(name: str, like: str, task: Any) -> torch.nn.Module:

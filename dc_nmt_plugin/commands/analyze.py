@@ -56,20 +56,22 @@ def main(argv: Sequence[str]) -> int:
         results, facts = _curves(report, args, flags)
         about = ""
     tables = report.tables(results)  # a wrong option is told before anything is written
+    figure = new_figure(report.size)
     if args.plot:
-        figure = new_figure(report.size)
         report.draw(figure, results)
-        for path in save(figure, args.plot):
-            print(f"{path}: written", file=sys.stderr)
     if args.json:
         facts = {"analysis": what, **facts, "runs": results}
         print(json.dumps({**facts, **({"timing": timings} if timings else {})}, indent=2))
-        return 0
-    print(f"{kind.title} ({kind.source}){about}")
-    for table in tables:
-        print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
-    for seconds in timings:
-        print(f"\n{timing_line(seconds)}")
+    else:
+        print(f"{kind.title} ({kind.source}){about}")
+        for table in tables:
+            print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
+        for seconds in timings:
+            print(f"\n{timing_line(seconds)}")
+    if args.plot:  # after the table, which a folder that cannot be written to must not cost
+        sys.stdout.flush()
+        for path in save(figure, args.plot):
+            print(f"{path}: written", file=sys.stderr)
     return 0
 
 
@@ -85,6 +87,8 @@ def _measure(
     for place in find(args.runs, args.data, args.names):
         subject = Subject(place, args.subset, args.sentences, flags)
         sentences = len(subject.translation.numbers)
+        if args.timing and analysis.collector(subject) is None:
+            raise UserError(f"--timing: {analysis.name} is not one forced decoding.")
         results[place.label] = measure(analysis, subject, _progress(place.label))
         if args.timing:
             timings.append(timing(analysis, subject))
@@ -121,8 +125,6 @@ def timing(analysis: Analysis, subject: Subject) -> dict[str, Any]:
     """Seconds of the forced decoding, with and without recording."""
     from ..analysis.loop import seconds_with_recording, seconds_without_recording
 
-    if analysis.collector(subject) is None:
-        raise UserError(f"--timing: {analysis.name} is not one forced decoding.")
     plain = seconds_without_recording(subject, analysis.text)
     full = seconds_with_recording(
         subject, lambda: [c for c in [analysis.collector(subject)] if c], analysis.text
@@ -220,7 +222,8 @@ def _all(argv: Sequence[str]) -> int:
     sentences = f"{args.sentences:,}" if args.sentences else "all"
     about = f"{', '.join(place.label for place in places)}: {sentences} sentences of {args.subset}."
     runs = {place.label: str(run) for place, run in zip(places, args.runs, strict=True)}
-    page = write_page(args.html, sections, about, partial(_command, args, runs, flags))
+    folders = {place.label: str(place.folder) for place in places}
+    page = write_page(args.html, sections, about, partial(_command, args, runs, folders, flags))
     done = [section.report.name for section in sections if section.results]
     print(f"{page}: {', '.join(done)}")
     for section in sections:
@@ -230,17 +233,22 @@ def _all(argv: Sequence[str]) -> int:
 
 
 def _command(
-    args: argparse.Namespace, runs: Mapping[str, str], flags: Sequence[str], section: Section
+    args: argparse.Namespace,
+    runs: Mapping[str, str],
+    folders: Mapping[str, str],
+    flags: Sequence[str],
+    section: Section,
 ) -> str:
     """The command line of a section of ``dc-nmt analyze all`` alone."""
     from ..analysis.base import Analysis
 
     report = section.report
-    words = ["dc-nmt", "analyze", report.name, *(runs[label] for label in section.results)]
+    of_model = isinstance(report, Analysis)
+    read = runs if of_model else folders  # the others read a run's log
+    words = ["dc-nmt", "analyze", report.name, *(read[label] for label in section.results)]
     if args.names:
         words += ["--names", *section.results]
     given = ["tags", "trees", "reference", "tokenizer", "index"]
-    of_model = isinstance(report, Analysis)
     names = [name for name in given if hasattr(report.args, name)]
     names += ["data", "subset", "sentences"] if of_model else []
     for name in names:

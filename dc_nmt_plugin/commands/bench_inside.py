@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..table import format_table
@@ -11,15 +13,28 @@ from ..table import format_table
 
 def look_inside(args: argparse.Namespace, task: Any, setting: Any, sample: Any) -> None:
     """Print the table, or as JSON its rows."""
-    from ..bench.comparison import STEPS
+    from ..bench.apart import apart
+    from ..bench.subjects import with_positions
 
+    look = _count if args.count else _profile
+    like = with_positions(args.arch[0], setting.length)
     rows = []
     for mode in args.mode:
         for name in dict.fromkeys([args.against, *args.arch]):
-            step = STEPS[mode](name, args.arch[0], task, setting)
-            look = _count if args.count else _profile
-            rows.append({"mode": mode, "name": name, **look(step, sample, args.device)})
+            subject = with_positions(name, setting.length)
+            make = partial(_looker, look, mode, subject, like, task, setting)
+            with apart(make, args.device) as found:  # its memory as where it is timed
+                rows.append({"mode": mode, "name": name, **found(sample)})
     print(json.dumps(rows, indent=2) if args.json else _as_text(rows))
+
+
+def _looker(
+    look: Callable[..., dict[str, Any]], mode: str, name: str, like: str, task: Any, setting: Any
+) -> Callable[[Any], dict[str, Any]]:
+    from ..bench.comparison import make_step
+
+    step = make_step(mode, name, like, task, setting)
+    return lambda sample: look(step, sample, setting.device)
 
 
 def _count(step: Any, sample: Any, device: str) -> dict[str, Any]:

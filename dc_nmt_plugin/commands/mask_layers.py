@@ -48,9 +48,9 @@ def main(argv: Sequence[str]) -> int:
         "signature": score.signature,
         "rows": [asdict(row) for row in rows],
     }
-    if args.plot:
+    print(json.dumps(report, indent=2) if args.json else _as_text(report, rows), flush=True)
+    if args.plot:  # after the table, which a figure that cannot be written must not cost
         plot(rows, args.plot)
-    print(json.dumps(report, indent=2) if args.json else _as_text(report, rows))
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..bench import STOCK
 from ..errors import UserError, architecture_problem
+from ..flags import flag_value
 from ..table import format_table
 from .parser import Parser
 
@@ -109,7 +110,8 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
             problems.append(unknown)
             continue
         try:
-            subject(name)
+            if subject(name).family.task == "language_modeling":
+                problems.append(f"{name}: is a language model; BLEU is of translation models.")
         except UserError as error:
             problems.append(str(error))
     for name in ("every", "threads"):
@@ -117,6 +119,9 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
             problems.append(f"--{name}: {getattr(args, name)} is not at least 1.")
     if not 0 < args.bleu <= 100:
         problems.append(f"--bleu: {args.bleu} is not within 0-100.")
+    for flag in ("--arch", "-a", "--task", "--criterion"):
+        if flag_value(flags, flag) is not None:
+            problems.append(f"{flag}: every model has its own; leave it out behind --.")
     if not flags:
         problems.append("flags of fairseq-train are missing after --: give at least --max-update.")
     if any(problems):

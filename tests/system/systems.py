@@ -25,6 +25,7 @@ FAMILIES = {
     "transformer_mlmha": ("transformer_mlmha", "transformer_mlmha"),
     "transformer_ms_aux_aif": ("transformer_ms_aux", "transformer_ms_aux"),
 }
+STOCK = ("translation_dc_nmt", "label_smoothed_cross_entropy")
 RECURRENT = "gru_selfattn_residual"
 RECURRENT_NAMES = ["--task", RECURRENT, "--criterion", RECURRENT]
 # the recurrent model's published ones, at a rate at which a few updates change something
@@ -69,8 +70,8 @@ def binarise(folder: Path, splits: dict[str, int], **text: int) -> Path:
 
 
 def family(arch: str) -> list[str]:
-    """The flags that go with an architecture."""
-    task, criterion = FAMILIES[arch]
+    """The flags that go with an architecture, or with fairseq's own ``transformer``."""
+    task, criterion = FAMILIES.get(arch, STOCK)
     return ["--arch", arch, "--task", task, "--criterion", criterion]
 
 

@@ -298,14 +298,26 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
     wrong.write_text("A\n" * len(lines))
     moved = dc / "checkpoints" / "checkpoint_last.pt"
     ctx, aif = models("transformer_ctxaware"), models("transformer_ms_aux_aif")
+    several, stock = models("transformer_mlmha"), models("transformer")
     for arguments, words in (
         (["nothing", dc], ["'nothing' is not one of", "attention"]),
-        (["gates", dc], ["transformer_dc", "has no context-aware self-attention"]),
+        (["gates", dc], ["transformer_dc", "has no gates of context-aware self-attention"]),
         (["divergence", gru_run], ["has no dual-context self-attention"]),
         (["routing", dc], ["has no cross aggregation"]),
         (["dependency", dc], ["--aux-fusion"]),
         (["trees", dc], ["earlier target words"]),
         (["source-layers", dc], ["one encoder layer"]),
+        (["source-layers", several, "--mask-source-layers", 1], ["--mask-source-layers 1"]),
+        (["source-layers", several, "--reference", wrong, wrong], ["one reference"]),
+        (["attention", stock], ["is fairseq's own model", "transformer_standard"]),
+        (["attention", dc, "--print-alignment"], ["--print-alignment"]),
+        (["lengths", dc, "--score-reference"], ["--score-reference"]),
+        (["lengths", dc, "--groups", 0], ["--groups: 0"]),
+        (
+            ["lengths", dc, "--max-source-positions", 1, "--skip-invalid-size-inputs-valid-test"],
+            ["every sentence is too long"],
+        ),
+        (["matrix", dc, "--index", 0], ["--index 0"]),
         (["attention", gru_run, "--of", "encoder"], ["--of encoder"]),
         (["attention", tmp_path / "none"], ["none", "no such run"]),
         (["attention", tmp_path], ["has no checkpoint"]),

@@ -100,6 +100,7 @@ def test_bad_input_is_named(command, checkpoint, trained, tmp_path):
     short.write_text("ein Satz\n")
     two_layers = trained("transformer_mlmha") / "checkpoint_last.pt"
     both = f"{checkpoint}:{two_layers}"
+    fused = trained("transformer_ms_aux_aif") / "checkpoint_last.pt"
     for flags, words in (
         (["--reference", short], ["--reference", "1 lines", "50 sentences"]),
         (["--reference", tmp_path / "none"], ["none", "cannot be read"]),
@@ -111,6 +112,7 @@ def test_bad_input_is_named(command, checkpoint, trained, tmp_path):
         (["--task", "translation"], ["--task", "'translation'", "translation_dc_nmt"]),
         (["--path", tmp_path / "gone.pt"], ["gone.pt"]),
         (["--path", both], ["--path", "[1, 2, 3] and [1, 2]"]),
+        (["--path", fused, "--decode-with", "aux:1"], ["--decode-with aux:1", "main decoder"]),
     ):
         code, output, errors = command(*flags)
         assert code == 1 and not output

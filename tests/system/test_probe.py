@@ -11,6 +11,7 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.probing.encoding import SentenceEncoder, layer_output
 from dc_nmt_plugin.analysis.probing.tasks import FILES
 from dc_nmt_plugin.analysis.subject import Subject, find
+from dc_nmt_plugin.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
 FAST = ["--hidden", "100", "--dropout", "0", "--epochs", "40", "--cpu"]
@@ -77,6 +78,12 @@ def test_the_vectors(run, tmp_path):
     random_one = encoder.encode(lines, "random")
     assert not torch.allclose(random_one, found, atol=1e-2)
     assert torch.equal(random_one, encoder_of(run, tmp_path / "other").encode(lines, "random"))
+
+
+def test_fairseqs_own_model_is_refused(corpus, tmp_path):
+    train(corpus, tmp_path, "transformer", "--max-epoch", 1, "--no-epoch-checkpoints").good()
+    with pytest.raises(UserError, match="is fairseq's own model"):
+        encoder_of(tmp_path, tmp_path)
 
 
 def test_vectors_are_computed_once(run, tmp_path, monkeypatch):

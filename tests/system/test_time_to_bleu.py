@@ -109,6 +109,8 @@ def test_a_model_may_have_flags_of_its_own(corpus, flags):
             ["--against", "stok", "stock"],
         ),
         (["transformer_standart", "--bleu", "3", "--", "--lr", "1"], ["transformer_standart"]),
+        (["transformer_dc", "--bleu", "3", "--", "--arch", "transformer"], ["--arch", "its own"]),
+        (["lstm_lm_selfattn_residual", "--bleu", "3", "--", "--lr", "1"], ["language model"]),
         (
             ["transformer_dc", "--bleu", "3", "--every", "0", "--", "--lr", "1"],
             ["--every", "0"],

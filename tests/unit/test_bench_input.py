@@ -43,3 +43,9 @@ def test_a_run_whose_folder_has_a_space_is_a_baseline(tmp_path, monkeypatch, cap
         names = [row["name"] for row in json.loads(capsys.readouterr().out)]
         baseline = "'my run'" if against == "my run" else against
         assert names == list(dict.fromkeys([baseline, ARCH, "'my run'"]))
+
+
+def test_sentences_may_be_longer_than_the_models_positions(capsys):
+    words = ["--mode", "decode", "--max-tokens", "10", "--length", "1100", "--beam", "1"]
+    assert main([ARCH, *words, "--vocabulary", str(LEAST_TYPES), "--count", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2

@@ -58,3 +58,23 @@ def test_json_has_the_means_over_seeds(runs, capsys):
     assert [row["mean"] for row in rows if row["run"] == "a-s1"] == [10.0, 20.0]
     assert cli.main(["analyze", "curves", *runs, "--json"]) == 0
     assert "at" not in json.loads(capsys.readouterr().out)
+
+
+def test_the_diagnostics_of_layers_are_shown_and_what_decoders_score_is_not(tmp_path, capsys):
+    names = [
+        "loss",
+        "bleu_aux1",
+        "aux1_ppl",
+        "aux1_loss",
+        "accuracy",
+        "source_layer_1",
+        "dv_encoder",
+    ]
+    line = {"valid_num_updates": 5, **{f"valid_{name}": 1.0 for name in names}}
+    (tmp_path / "train.log").write_text(f"1 | INFO | valid | {json.dumps(line)}\n")
+    assert cli.main(["analyze", "curves", str(tmp_path), "--json"]) == 0
+    there = json.loads(capsys.readouterr().out)["runs"]
+    assert len(next(iter(there.values()))["curves"]) == len(names)
+    assert cli.main(["analyze", "curves", str(tmp_path)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "valid:" in line]
+    assert [row[1] for row in rows] == ["valid:loss", "valid:source_layer_1", "valid:dv_encoder"]

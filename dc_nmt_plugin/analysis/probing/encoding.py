@@ -13,7 +13,7 @@ from torch import Tensor
 from ...errors import UserError
 from ...files import replacing, sha256
 from ..sentence import cut
-from ..subject import Subject
+from ..subject import STOCK_RECORDS_NOTHING, Subject
 
 ENCODERS = {
     "trained": "the trained encoder",
@@ -33,7 +33,7 @@ class SentenceEncoder:
         lowercase: lower-case the sentences first
 
     Raises:
-        UserError: no such layer
+        UserError: no such layer; fairseq's own model
     """
 
     def __init__(
@@ -43,12 +43,15 @@ class SentenceEncoder:
         self.cache = cache
         self.lowercase = lowercase
         self.dictionary = subject.task.source_dictionary
+        if not subject.records:
+            raise UserError(f"{subject.label}: {STOCK_RECORDS_NOTHING}")
         stack = getattr(subject.model.encoder, "stack", None)
         layers = 1 if stack is None else len(stack.layers)
         self.layer = layers if layer is None else layer
         if not 1 <= self.layer <= layers:
             raise UserError(f"--layer {layer}: is not from 1 to {layers} ({subject.label}).")
-        self.device = next(subject.model.parameters()).device
+        first = next(subject.model.parameters())
+        self.device, self._half = first.device, first.dtype != torch.float32
         self._models: dict[str, Any] = {"trained": subject.model, "bag": subject.model}
         self._model_digest = sha256(subject.place.checkpoint)
 
@@ -74,6 +77,7 @@ class SentenceEncoder:
             encoder: a key of :data:`ENCODERS`
         """
         key = [self._model_digest, encoder, str(self.layer if encoder != "bag" else 0)]
+        key += ["half"] if self._half else []  # --fp16
         tokens = self.tokens(sentences)
         content = hashlib.sha256("\n".join(key).encode())
         for row in tokens:

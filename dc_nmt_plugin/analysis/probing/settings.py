@@ -17,7 +17,9 @@ class Setting:
         l2: λ, times the squared weights of the hidden layer
         hidden, dropout: the grid, of which validation chooses; the papers print neither, these
             are SentEval's
-        patience: epochs without a better validation accuracy after which training stops; SentEval's
+        patience: epochs without a better validation accuracy after which training stops; the
+            papers say that there is such a criterion, not which (SentEval validates every fourth
+            epoch and stops at the sixth time)
     """
 
     lr: float

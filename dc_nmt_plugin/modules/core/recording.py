@@ -36,6 +36,8 @@ class Recordable(nn.Module):
 def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterator[Records]:
     """Collect what every :class:`Recordable` inside `model` records.
 
+    Inside another recording of the same modules both get what they asked for.
+
     Args:
         model: the modules that record
         names: of the tensors to record; None for all
@@ -45,10 +47,17 @@ def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterato
     """
     modules = {name: m for name, m in model.named_modules() if isinstance(m, Recordable)}
     records: Records = {}
+    outer = {module: (module._records, module._names) for module in modules.values()}
     try:
         for name, module in modules.items():
-            module._records, module._names = records.setdefault(name, {}), names
+            if module._records is not None and names is not None and module._names is not None:
+                module._names = {*names, *module._names}
+            else:
+                module._names = names if module._records is None else None
+            module._records = records.setdefault(name, {})
         yield records
     finally:
-        for module in modules.values():
-            module._records = module._names = None
+        for module, (wanted_outside, names_outside) in outer.items():
+            recorded = module._records or {}
+            module._records, module._names = wanted_outside, names_outside
+            module.record(**recorded)
