@@ -22,7 +22,7 @@ ABOUT: dict[str, tuple[str, str]] = {
     ),
     "routing": (
         "routing: entropy of the head weights Λ by length, zero weights, parts Ω↕ and Ω↔",
-        "cross aggregation, eqs (8)-(14), section 4.2",
+        "cross aggregation, eqs (8)-(14), section 4.1",
     ),
     "source-layers": (
         "source layers: their shares, and BLEU with each of them masked",

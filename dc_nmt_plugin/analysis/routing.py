@@ -1,4 +1,4 @@
-"""What routing decides: cross aggregation, eqs (8)-(14) and section 3.2's zero weights."""
+"""What routing decides: cross aggregation, eqs (8)-(14) and section 4.1's zero weights."""
 
 from __future__ import annotations
 

@@ -101,13 +101,25 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         "'pytorch', the first architecture, a recurrent one, out of PyTorch's GRU cells; or an "
         "architecture or a run (default: stock)",
     )
-    parser.add_argument("--mode", nargs="+", choices=list(MODES), default=list(MODES))
+    parser.add_argument(
+        "--mode", nargs="+", choices=list(MODES), default=list(MODES), help="what is timed"
+    )
     parser.add_argument(
         "--rounds", type=int, default=None, help="timed rounds (default: 15; --scaling: 3 a value)"
     )
-    parser.add_argument("--device", choices=["cpu", "cuda"], default=None)
+    parser.add_argument(
+        "--device",
+        choices=["cpu", "cuda"],
+        default=None,
+        help="(default: cuda where it is)",
+    )
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
-    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument(
+        "--precision",
+        choices=["float32", "bfloat16"],
+        default="float32",
+        help="bfloat16 is that of autocast",
+    )
     parser.add_argument("--data", help="folder made by fairseq-preprocess (default: random text)")
     parser.add_argument("--subset", default="train", help="subset of --data (default: train)")
     parser.add_argument("--max-tokens", type=int, default=2048, help="padded tokens of a batch")

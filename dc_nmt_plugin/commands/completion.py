@@ -5,11 +5,10 @@ In ~/.bashrc: eval "$(dc-nmt completion bash)"; in ~/.zshrc, after compinit, the
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Callable, Iterable, Sequence
 
-from .parser import Parser
+from .parser import Parser, RawWithDefaults
 
 SHELLS = ("bash", "zsh")
 
@@ -19,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = Parser(
         prog="dc-nmt completion",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=RawWithDefaults,
     )
     parser.add_argument("shell", choices=SHELLS)
     args = parser.parse_args(argv)

@@ -20,11 +20,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     languages = ", ".join(LANGUAGES)
     parser.add_argument("--source-lang", required=True, metavar="LANG", help=f"one of {languages}")
     parser.add_argument("--target-lang", required=True, metavar="LANG", help=f"one of {languages}")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder of the text")
     parser.add_argument(
         "--pairs", type=int, default=21_000, help="for training, validation and test together"
     )
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the sentences that are drawn")
     args = parser.parse_args(argv)
     corpus = make_corpus(args.source_lang, args.target_lang, pairs=args.pairs, seed=args.seed)
     manifest = write_corpus(corpus, args.source_lang, args.target_lang, args.seed, args.out)

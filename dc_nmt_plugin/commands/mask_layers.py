@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UserError
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser
+from .parser import Parser, RawWithDefaults
 
 if TYPE_CHECKING:
     from ..analysis.mask_layers import MaskedLayer
@@ -59,7 +59,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         prog="dc-nmt mask-layers",
         usage="dc-nmt mask-layers DATA --path CHECKPOINT [options] [flags of fairseq-generate]",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=RawWithDefaults,
         epilog="All other flags are fairseq-generate's: --gen-subset, --beam, --lenpen …",
         allow_abbrev=False,
     )

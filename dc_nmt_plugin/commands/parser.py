@@ -12,12 +12,28 @@ from typing import Any, NoReturn
 from ..errors import choice_problem
 
 
+class WithDefaults(argparse.HelpFormatter):
+    """Help that tells every option's default where its text does not."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        default, text = action.default, action.help
+        if text is None or "default" in text or default in (None, False, "", [], argparse.SUPPRESS):
+            return text
+        shown = " ".join(map(str, default)) if isinstance(default, list) else str(default)
+        return f"{text} (default: {shown.replace('%', '%%')})"
+
+
+class RawWithDefaults(WithDefaults, argparse.RawDescriptionHelpFormatter):
+    """The same, with the description's own lines."""
+
+
 class Parser(argparse.ArgumentParser):
-    """argparse's, whose description may be a docstring."""
+    """argparse's, whose description may be a docstring and whose help tells the defaults."""
 
     _completing = False
 
     def __init__(self, *, description: str | None = None, **options: Any) -> None:
+        options.setdefault("formatter_class", WithDefaults)
         super().__init__(description=_without_markup(description), **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:

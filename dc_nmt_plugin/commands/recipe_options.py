@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import UserError
-from .parser import Parser
+from .parser import Parser, RawWithDefaults
 
 T = TypeVar("T")
 
@@ -20,9 +20,7 @@ class RecipeParser(Parser):
     """A parser whose complaints are one sentence, and that takes no abbreviations."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(
-            allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options
-        )
+        super().__init__(allow_abbrev=False, formatter_class=RawWithDefaults, **options)
 
     def error(self, message: str) -> NoReturn:
         raise UserError(message.removeprefix("argument "))

@@ -23,7 +23,7 @@ from ..table import format_table, latex_table
 from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser
+from .parser import Parser, RawWithDefaults
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="dc-nmt score",
         description="Score the output of fairseq-generate, or plain text, with sacreBLEU.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=RawWithDefaults,
         epilog=_epilog(),
     )
     what = parser.add_mutually_exclusive_group(required=True)

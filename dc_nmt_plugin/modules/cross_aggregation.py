@@ -195,7 +195,7 @@ class CrossAggregationSelfAttention(SelfAttention):
             across, horizontal = route_positions(
                 votes, self.iterations, padding, from_votes=self.init == "self"
             )
-        added = reduce(torch.add, [part for part in (up, across) if part is not None])  # Eq. (14)
+        added = reduce(torch.add, [part for part in (up, across) if part is not None])  # in Eq. (9)
         return Aggregation(
             logits + added,
             added_norm=self._norm("added_norm", added),
