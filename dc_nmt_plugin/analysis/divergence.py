@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..modules.diagnostics.divergence import attention_divergence
-from ..modules.diagnostics.records import layer_records
+from ..modules.diagnostics.records import layer_records, pool
 from .base import Analysis, Results, Table
 from .figure import finish_axes, grouped_bars, styles
 from .loop import Batch
@@ -94,8 +94,7 @@ class DivergenceSums:
                 total, count = attention_divergence(
                     tensors["global_weights"], tensors["local_weights"], batch.padding(side)
                 )
-                before, rows = self.totals.get((side, layer), (0.0, 0))
-                self.totals[side, layer] = (before + float(total), rows + int(count))
+                pool(self.totals, (side, layer), float(total), int(count))
 
     def result(self) -> dict[str, Any]:
         """A row a layer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..modules.diagnostics.gates import GATES, token_total
-from ..modules.diagnostics.records import layer_records
+from ..modules.diagnostics.records import layer_records, pool
 from .base import Analysis, Results, Table
 from .figure import finish_axes, styles
 from .loop import Batch
@@ -95,8 +95,7 @@ class GateSums:
             for gate in GATES:
                 if gate in tensors:
                     total, count = token_total(tensors[gate], batch.padding(side))
-                    before, tokens = self.totals.get((side, layer, gate), (0.0, 0))
-                    self.totals[side, layer, gate] = (before + total, tokens + count)
+                    pool(self.totals, (side, layer, gate), total, count)
 
     def result(self) -> dict[str, Any]:
         """A row a side, layer and gate."""

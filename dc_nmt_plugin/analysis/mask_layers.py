@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +143,25 @@ def masked(translation: SubsetTranslation, layers: Sequence[int]) -> Iterator[No
     finally:
         # "" masks nothing again, where None would leave the models as they are
         cfg.mask_source_layers = before or ""
+
+
+def masked_translations(
+    translation: SubsetTranslation,
+    layers: Sequence[int],
+    progress: Callable[[int | None], Callable[[int, int], None] | None] = lambda layer: None,
+) -> Iterator[tuple[int | None, dict[int, str]]]:
+    """Translations of the whole model, with None, then with each layer masked, with its number.
+
+    Args:
+        translation: of the subset
+        layers: encoder layers that the decoder reads
+        progress: makes what is told of each of the translations; see ``translate``
+    """
+    yield None, translation.translate(progress(None))
+    for layer in layers:
+        with masked(translation, [layer]):
+            found = translation.translate(progress(layer))
+        yield layer, found
 
 
 def _words_bleu(lang: str) -> BLEU:

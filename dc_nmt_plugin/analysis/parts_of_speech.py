@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..modules.diagnostics.gates import GATES
-from ..modules.diagnostics.records import layer_records
+from ..modules.diagnostics.records import layer_records, pool
 from ..text.lines import read_lines
 from .base import Analysis, Results, Table
 from .figure import finish_axes, grouped_bars
@@ -162,12 +162,7 @@ class WordGates:
             shift = 0 if self.side == "encoder" else 1
             for tag, (begin, end) in zip(self.tags[number], self.spans[number], strict=True):
                 pieces = tokens[begin + shift : end + shift]
-                self._count(tag, gate, sum(pieces) / len(pieces))
-
-    def _count(self, tag: str, gate: str, value: float) -> None:
-        gates = self.totals.setdefault(tag, {})
-        before, words = gates.get(gate, (0.0, 0))
-        gates[gate] = (before + value, words + 1)
+                pool(self.totals.setdefault(tag, {}), gate, sum(pieces) / len(pieces), 1)
 
     def result(self) -> dict[str, Any]:
         """Means by tag, content words first, and of all words."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..modules.diagnostics.gates import token_total
 from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
-from ..modules.diagnostics.records import layer_records
+from ..modules.diagnostics.records import layer_records, pool
 from .base import Analysis, Results, Table
 from .figure import finish_axes, grouped_bars, styles
 from .loop import Batch
@@ -138,11 +138,12 @@ class RoutingSums:
             for part in PARTS:
                 if part in tensors:
                     zero = zero_weights(tensors[part], padding, self.zero)
-                    self._add(layer, f"zero_{part}", zero)
+                    pool(self.means.setdefault(layer, {}), f"zero_{part}", *zero)
             for name in NORMS:
                 if name in tensors:
                     mean_of_heads = tensors[name].mean(dim=1)  # (B, T)
-                    self._add(layer, name, token_total(mean_of_heads, padding))
+                    total, count = token_total(mean_of_heads, padding)
+                    pool(self.means.setdefault(layer, {}), name, total, count)
             if "head_weights" in tensors:
                 self._add_head_weights(layer, tensors["head_weights"], (~padding).sum(dim=1))
 
@@ -154,13 +155,7 @@ class RoutingSums:
         groups = self.by_length.setdefault(layer, {})
         entropies = head_weight_entropy(weights).tolist()
         for length, entropy in zip(lengths.tolist(), entropies, strict=True):
-            total, number = groups.get(length, (0.0, 0))
-            groups[length] = (total + entropy, number + 1)
-
-    def _add(self, layer: int, name: str, total: tuple[float, int]) -> None:
-        values = self.means.setdefault(layer, {})
-        before, count = values.get(name, (0.0, 0))
-        values[name] = (before + total[0], count + total[1])
+            pool(groups, length, entropy, 1)
 
     def result(self) -> dict[str, Any]:
         """A row a layer; ``by_length``: source length → (sum of the entropy, sentences)."""

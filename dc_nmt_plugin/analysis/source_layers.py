@@ -13,7 +13,7 @@ from ..text.tokenizers import TOKENIZERS
 from .base import Analysis, Results, Table
 from .figure import finish_axes, grouped_bars
 from .loop import Batch
-from .mask_layers import SubsetScore, masked
+from .mask_layers import SubsetScore, masked_translations
 from .subject import Subject
 
 
@@ -61,12 +61,11 @@ class SourceLayers(Analysis):
             return found
         translation = subject.translation
         score = SubsetScore(translation, self.args.reference or [], self.args.tokenizer)
-        whole = translation.translate()
-        systems = {"whole": score.lines(whole)}
-        for layer in subject.source_layers:
-            with masked(translation, [layer]):
-                systems[str(layer)] = score.lines(translation.translate())
-        (references,) = score.references(whole)
+        translations = dict(masked_translations(translation, subject.source_layers))
+        systems = {
+            str(layer or "whole"): score.lines(found) for layer, found in translations.items()
+        }
+        (references,) = score.references(translations[None])
         compared = paired_bootstrap(systems, references, score.lang, score.metric)
         rows = [
             {

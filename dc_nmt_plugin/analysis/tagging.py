@@ -102,7 +102,7 @@ def _jieba() -> Callable[[Sequence[str]], list[str]]:
             by_character += [universal(own, _ICTCLAS)] * len(word)
         tags, place = [], 0
         for word in words:
-            tags.append(by_character[place])
+            tags.append(by_character[place] if place < len(by_character) else "X")
             place += len(word)
         return tags
 

@@ -28,17 +28,26 @@ def main(argv: Sequence[str]) -> int:
     """Translate, score and print."""
     args, flags = _parse(argv)
 
-    from ..analysis.mask_layers import MaskedLayer, SubsetScore, masked, plot, read_layers
+    from ..analysis.mask_layers import (
+        MaskedLayer,
+        SubsetScore,
+        masked_translations,
+        plot,
+        read_layers,
+    )
     from ..analysis.subset_translation import SubsetTranslation
 
     translation = SubsetTranslation(["--task", "translation_dc_nmt", *flags])
     layers = read_layers(translation)
     score = SubsetScore(translation, args.reference or [], args.tokenizer)
-    rows: list[MaskedLayer] = []
-    for number, layer in enumerate([None, *layers], start=1):
+    order = [None, *layers]
+
+    def progress(layer: int | None) -> Callable[[int, int], None]:
         label = "nothing masked" if layer is None else f"layer {layer} masked"
-        with masked(translation, [] if layer is None else [layer]):
-            found = translation.translate(_progress(f"{label} ({number} of {len(layers) + 1})"))
+        return _progress(f"{label} ({order.index(layer) + 1} of {len(order)})")
+
+    rows: list[MaskedLayer] = []
+    for layer, found in masked_translations(translation, layers, progress):
         bleu = score(found)
         rows.append(MaskedLayer(layer, bleu, bleu - rows[0].bleu if rows else 0.0))
     report = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -14,6 +14,7 @@ from ..core.recording import Records
 Totals = dict[str, tuple[Any, Any]]
 """name → (sum, count), to be added up over batches and workers and divided once, exactly."""
 
+Key = TypeVar("Key")
 _LAYER = re.compile(r"(encoder|decoder)\.stack\.layers\.(\d+)\.(\w+)$")
 
 
@@ -66,7 +67,7 @@ def layer_records(records: Records, sublayer: str) -> Iterator[tuple[str, int, d
             yield found[1], int(found[2]) + 1, tensors
 
 
-def pool(totals: Totals, name: str, total: Any, count: Any) -> None:
-    """Add a sum and a count to what `totals` has under `name`."""
-    so_far = totals.get(name, (0, 0))
-    totals[name] = (so_far[0] + total, so_far[1] + count)
+def pool(totals: dict[Key, tuple[Any, Any]], key: Key, total: Any, count: Any) -> None:
+    """Add a sum and a count to what `totals` has under `key`."""
+    so_far = totals.get(key, (0, 0))
+    totals[key] = (so_far[0] + total, so_far[1] + count)
