@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import metadata
 
 from . import __version__
-from .errors import choice_problem, debugging
+from .errors import Stopped, choice_problem, debugging
 from .gate.explanations import explained
 
 INTERRUPTED = 130  # exit status of shells for Ctrl-C
@@ -118,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sentence is None or debugging():
             raise
         print(f"dc-nmt {name}: error: {sentence}", file=sys.stderr)
-        return 1
+        return INTERRUPTED if isinstance(error, Stopped) else 1
     finally:
         logging.disable(logging.NOTSET)
 

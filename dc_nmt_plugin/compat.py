@@ -40,6 +40,7 @@ _NOISE = (
     (UserWarning, "Support for mismatched key_padding_mask"),
     # torch ≥ 2.4, of fairseq's training step
     (FutureWarning, r"`torch\.cuda\.amp\.autocast"),
+    (FutureWarning, r"`torch\.cuda\.amp\.GradScaler"),
     # torch, of fairseq's pinned memory on a machine without a GPU
     (UserWarning, "'pin_memory' argument is set as true"),
     # Hydra ≥ 1.1, of how fairseq calls it, at the start of every command
@@ -64,6 +65,11 @@ def apply() -> None:
     _restore_numpy_names()
     _mend_stock_encoder_layer()
     _end_idle_workers()
+    _clip_where_the_gradients_are()
+    _unscale_once()
+    # cuDNN's attention (half precision, H100 and later) makes a plan for every new shape, and the
+    # lengths of sentences are new shapes all the time
+    torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def allow_fairseq_checkpoints() -> None:
@@ -191,6 +197,68 @@ def _end_idle_workers() -> None:
         return stock(self, *args, **kwargs)
 
     EpochBatchIterator.next_epoch_itr = next_epoch_itr
+
+
+def _clip_where_the_gradients_are() -> None:
+    """Clip gradients on the CPU on a machine that has a GPU.
+
+    fairseq takes the norm to the GPU whenever there is one, where a training with ``--cpu`` fails.
+    On a GPU the norms of all parameters are one operation here.
+    """
+    from fairseq import utils
+
+    @torch.no_grad()
+    def clip_grad_norm_(
+        params: Any, max_norm: float, aggregate_norm_fn: Callable[..., Any] | None = None
+    ) -> torch.Tensor:
+        params = [params] if isinstance(params, torch.Tensor) else list(params)
+        there = [p for p in params if p is not None and p.grad is not None]
+        every = [p.grad.detach() for p in there]
+        grads = [p.grad.detach() for p in there if not hasattr(p, "expert")]
+        if not grads:
+            return params[0].new_tensor(0.0) if params else torch.tensor(0.0)
+        if grads[0].is_cuda:
+            norms = list(torch._foreach_norm(grads, 2, dtype=torch.float32))
+        else:
+            norms = [torch.norm(grad, p=2, dtype=torch.float32) for grad in grads]
+        total = norms[0] if len(norms) == 1 else torch.norm(torch.stack(norms))
+        if aggregate_norm_fn is not None:
+            total = aggregate_norm_fn(total)
+        if max_norm > 0:
+            torch._foreach_mul_(every, (float(max_norm) / (total + 1e-6)).clamp_(max=1))
+        return total
+
+    utils.clip_grad_norm_ = clip_grad_norm_
+
+
+def _unscale_once() -> None:
+    """Divide the gradients by ``--amp``'s loss scale once, and heed its flags.
+
+    fairseq unscales the optimizer inside its own and then steps its own, of which torch's scaler
+    knows nothing: it unscales the same gradients again. ``--amp-init-scale`` and
+    ``--amp-scale-window`` were read from each other's places.
+    """
+    from fairseq.optim.amp_optimizer import AMPOptimizer
+
+    init = AMPOptimizer.__init__
+
+    def new(self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any) -> None:
+        init(self, cfg, params, fp32_optimizer, **kwargs)
+        window = cfg.common.amp_scale_window
+        options = {} if window is None else {"growth_interval": window}
+        self._grad_scaler = torch.amp.GradScaler(
+            "cuda", init_scale=cfg.common.amp_init_scale, **options
+        )
+
+    def step(self: Any) -> None:
+        states = self.scaler._per_optimizer_states
+        if id(self.optimizer) in states:  # clipping has unscaled
+            states[id(self.fp32_optimizer)] = states[id(self.optimizer)]
+        self.scaler.step(self.fp32_optimizer)
+        self.scaler.update()
+
+    AMPOptimizer.__init__ = new
+    AMPOptimizer.step = step
 
 
 def match_position_buffers(model: torch.nn.Module, state: dict[str, Any]) -> None:

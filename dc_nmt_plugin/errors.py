@@ -16,6 +16,10 @@ class UserError(ValueError):
     """
 
 
+class Stopped(UserError):
+    """The user stopped it; the exit status is that of an interrupt."""
+
+
 class ConfigError(UserError):
     """Settings that contradict each other or the model; collects every problem at once.
 

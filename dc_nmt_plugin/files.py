@@ -42,6 +42,13 @@ def take_lock(lock: IO[Any], busy: Callable[[], None]) -> None:
     except BlockingIOError:
         busy()
         fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
+            raise
+        raise UserError(
+            f"{lock.name}: this file system cannot lock files ({error.strerror}); choose a folder "
+            "on another one (--out, --downloads)"
+        ) from error
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import UserError
+from .errors import Stopped, UserError
 from .files import FULL, MAKE_ROOM, no_space, take_lock
 from .stamps import read_stamp, write_stamp
 
@@ -194,7 +194,7 @@ def stoppable() -> Iterator[None]:
     """An interrupt and a request to end leave with one sentence, as an error of the user's.
 
     Raises:
-        UserError: it was stopped
+        Stopped: it was stopped
     """
 
     def interrupt(*_: object) -> None:
@@ -205,7 +205,7 @@ def stoppable() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         print(file=sys.stderr)
-        raise UserError(STOPPED) from None
+        raise Stopped(STOPPED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 

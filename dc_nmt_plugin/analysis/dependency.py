@@ -20,6 +20,8 @@ from .subject import Subject, check_index
 
 def divergence(p: Tensor, q: Tensor) -> Tensor:
     """D_KL(p ‖ q) over the last axis, in nats, with 0 log 0 = 0."""
+    precise = torch.promote_types(p.dtype, torch.float32)  # --fp16: a difference of large terms
+    p, q = p.to(precise), q.to(precise)
     tiny = torch.finfo(q.dtype).tiny  # a softmax that came out as 0 is not exactly 0
     return (torch.xlogy(p, p) - torch.xlogy(p, q.clamp(min=tiny))).sum(dim=-1)
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
+
 from ..errors import UserError
 
 Function = Callable[[Any], Any]
@@ -62,6 +64,7 @@ def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
 
 
 def _serve(make: Callable[[], Function], connection: Any) -> None:
+    torch.cuda.is_available = lambda: False  # a GPU cannot follow a fork
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers it, and ends this process
     parent = os.getppid()
     function = None

@@ -180,7 +180,8 @@ def train_until(
     with ExitStack() as processes:
         # fairseq continues from what it finds in a save folder: this one has nothing
         empty = processes.enter_context(TemporaryDirectory())
-        own = [*flags, "--no-save", "--save-dir", empty, "--num-workers", "0"]
+        own = [*flags, "--distributed-world-size", "1"]  # one process each, on one GPU
+        own += ["--no-save", "--save-dir", empty, "--num-workers", "0"]
 
         def learner(name: str) -> Callable[[None], Advance]:
             made = Learner(name, like, data, own, every=every, device=device, clock=clock)

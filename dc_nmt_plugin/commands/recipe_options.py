@@ -51,6 +51,13 @@ def folder_name(text: str) -> str:
     return text
 
 
+def folder(text: str) -> Path:
+    """A folder that fairseq can be given: it reads ``:`` and ``,`` as the ends of names."""
+    if set(text) & set(":,"):
+        raise argparse.ArgumentTypeError(f"{text!r} has a ':' or ',', at which fairseq cuts names")
+    return Path(text)
+
+
 def names(flag: str, text: str) -> list[str]:
     """Names separated by commas or spaces.
 
@@ -72,7 +79,7 @@ def values_of(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
 def add_common(parser: argparse.ArgumentParser) -> None:
     """What every command of a recipe has."""
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder of what is made; default runs/TASK"
+        "--out", type=folder, metavar="DIR", help="folder of what is made; default runs/TASK"
     )
     parser.add_argument(
         "--sample", type=number(20), metavar="N", help="small, with about N training pairs: the "

@@ -65,6 +65,9 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
     print(f"{plan.recipe.name}: {plan.recipe.task.title}", plan.settings.source, sep="\n")
     pipeline.say(plan.batch)
     if plan.rank > 0 and not pipeline.dry_run:  # the first machine keeps the books
+        if training.is_done():  # as that one finds too
+            pipeline.say(f"{training.name}: done before")
+            return 0
         process = start(training.command)
         with stopping(process):
             return process.wait()

@@ -161,7 +161,10 @@ def load_texts(files: TextFiles) -> Texts:
         check_whole_words(path, reference, files.tokenizer, is_tokenized)
         check_decoding(path, reference)
     raw_reference = references.get(files.reference or "")
-    spaced = files.target_lang not in UNSPACED
+    tokenized_reference = references.get(files.tokenized_reference or "")
+    # text that is used as it is, tokenised by somebody else: dc-nmt new --tokenized
+    as_it_is = files.tokenizer == "none" and raw_reference == tokenized_reference
+    spaced = files.target_lang not in UNSPACED and not as_it_is
     if raw_reference is not None and spaced:
         check_raw(
             files.reference, raw_reference, "give it as --tokenized-reference, without --reference"
@@ -173,8 +176,7 @@ def load_texts(files: TextFiles) -> Texts:
             "scores of detokenised text are wrong if they are; "
             "see --tokenizer, and --tokenized for plain text"
         )
-    tokenized_reference = references.get(files.tokenized_reference or "")
-    if tokenized_reference and (sign := untokenized_sign(tokenized_reference)):
+    if tokenized_reference and not as_it_is and (sign := untokenized_sign(tokenized_reference)):
         warnings.append(f"{files.tokenized_reference}: does not look tokenised ({sign})")
     raw = _raw_sides(hypotheses, raw_reference, tokenized_reference)
     tokenized = _tokenized_sides(hypotheses, raw_reference, tokenized_reference)

@@ -46,6 +46,8 @@ def extract(archive: Path, member: str, target: Path) -> None:
                 out.write(block)
     except (RuntimeError, NotImplementedError) as error:  # of zipfile
         raise UserError(f"{archive}: {member} cannot be unpacked ({error})") from error
+    except PermissionError as error:
+        raise UserError(f"{archive}: cannot be read ({error.strerror})") from error
     except _DAMAGE as error:
         raise UserError(
             f"{archive}: damaged or cut off ({error}); remove it and fetch it again"

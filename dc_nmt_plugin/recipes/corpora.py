@@ -57,18 +57,31 @@ class Corpora:
         Raises:
             UserError: a file is missing or unusable, or the corpus has not the lines it should have
         """
-        names = {name for name, _ in self._members(part)}
-        unpacked = all(m and self.sources.plain(m) for _, m in self._members(part))
-        if part.optional and not unpacked and not all(map(self.sources.available, names)):
+        if not self.here(part):
+            names = {name for name, _ in self._members(part)}
             self.say(f"{part.name}: left out, {', '.join(sorted(names))} is not here")
             return False
-        stamp = {
-            "part": self.recipe.written("parts", part.name),
-            "limit": self.limit,
-        }
+        stamp = self._read_stamp(part)
         self._once(part, "read", stamp, self._read)
         self._once(part, "tokenise", {**stamp, "text": self.recipe.written("text")}, self._tokenise)
         return True
+
+    def here(self, part: Part) -> bool:
+        """Whether a corpus is used: only an optional one may be missing.
+
+        One that was read before is here, wherever its files have gone.
+        """
+        if not part.optional:
+            return True
+        members = self._members(part)
+        return (
+            all(m and self.sources.plain(m) for _, m in members)
+            or all(self.sources.available(name) for name, _ in members)
+            or self._record(part, "read").get("stamp") == self._read_stamp(part)
+        )
+
+    def _read_stamp(self, part: Part) -> dict[str, Any]:
+        return {"part": self.recipe.written("parts", part.name), "limit": self.limit}
 
     def raw(self, part: Part) -> Iterator[Pair]:
         """A corpus untokenised: as it is published, or with its tokenisation undone."""
@@ -118,11 +131,8 @@ class Corpora:
     def _once(
         self, part: Part, what: str, stamp: dict[str, Any], work: Callable[[Part], int]
     ) -> None:
-        record = self.folder / f"{part.name}.{what}.json"
-        try:
-            before = json.loads(record.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            before = {}
+        record = self._record_path(part, what)
+        before = self._record(part, what)
         files = self._identities(part)
         # files that are gone since do not undo what was made of them
         same = not any(files) or before.get("files") == files
@@ -135,6 +145,19 @@ class Corpora:
         made = {"stamp": stamp, "files": self._identities(part), "pairs": pairs}
         with replacing(record) as temporary:
             temporary.write_text(json.dumps(made), encoding="utf-8")
+
+    def _record_path(self, part: Part, what: str) -> Path:
+        return self.folder / f"{part.name}.{what}.json"
+
+    def _record(self, part: Part, what: str) -> dict[str, Any]:
+        """What was written of a step when it was done; empty where it was not."""
+        try:
+            found: dict[str, Any] = json.loads(
+                self._record_path(part, what).read_text(encoding="utf-8")
+            )
+        except (OSError, ValueError):
+            return {}
+        return found
 
     def _read(self, part: Part) -> int:
         temporary = self.folder / f".{part.name}"

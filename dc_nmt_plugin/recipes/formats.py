@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+import zlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -58,7 +59,7 @@ def _lines(path: Path) -> Iterator[str]:
     with opened(path) as stream:
         try:
             yield from decoded(_bounded(stream, path), path)
-        except (EOFError, OSError) as error:  # of a .gz file
+        except (EOFError, OSError, zlib.error) as error:  # of a .gz file
             raise UserError(f"{path}: damaged or cut off ({error})") from error
 
 
@@ -160,7 +161,7 @@ def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]
                     yield texts[languages[0]], texts[languages[1]]
         except ElementTree.ParseError as error:
             raise UserError(f"{path}: not well-formed XML after {units} units: {error}") from error
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, zlib.error) as error:
             raise UserError(f"{path}: damaged or cut off ({error})") from error
     if not pairs:
         raise UserError(f"{path}: none of its {units} units has both {' and '.join(languages)}")

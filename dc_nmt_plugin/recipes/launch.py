@@ -71,7 +71,8 @@ class Machines:
     def flags(self) -> list[str]:
         """fairseq-train's flags for it."""
         if self.gpus == 0:
-            return ["--cpu"]  # else fairseq takes every GPU there is
+            # fairseq takes every GPU there is, and with --cpu starts a process for each
+            return ["--cpu", "--distributed-world-size", "1"]
         if self.workers == 1 and self.gpus == 1 and self.launcher == "fairseq":
             return ["--distributed-world-size", "1"]
         return ["--distributed-world-size", str(self.workers)] if self.workers > 1 else []

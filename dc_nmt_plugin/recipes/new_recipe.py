@@ -85,7 +85,7 @@ def make_recipe(options: NewOptions) -> NewRecipe:
         if paths is None:
             continue
         files[split] = paths
-        if given == (None, None) and languages_of(f"--{split}", paths) != pair:
+        if None in given and languages_of(f"--{split}", paths, given) != pair:
             raise UserError(
                 f"--{split}: {paths[0]} and {paths[1]} are not {' and '.join(pair)}, in this "
                 "order, as --train is"
@@ -129,7 +129,8 @@ def _write(
     missing = [split for split in SPLITS if split not in files]
     why = []
     if missing:
-        counts = train.divide(missing, options.seed, folder / TEXT)
+        given = {text for split in corpora.keys() - {"train"} for text in corpora[split].known()}
+        counts = train.divide(missing, options.seed, folder / TEXT, given)
         pairs |= counts
         for split in ("train", *missing):
             files[split] = [folder / TEXT / f"{split}.{code}" for code in pair]
@@ -139,8 +140,11 @@ def _write(
     if train.blank:
         why.append(f"{train.blank:,} training pairs with a blank side are left out")
     chosen = fit(train, pairs["train"], visible_gpus(), usable_cpus(), tokenised=options.tokenized)
-    if "test" in corpora and (repeated := train.shared(corpora["test"].known())):
-        why.append(f"{repeated:,} training pairs whose source is in the test set are left out")
+    for split, what in (("valid", "validation"), ("test", "test")):
+        if split in corpora and (repeated := train.shared(corpora[split].known())):
+            why.append(
+                f"{repeated:,} training pairs whose source is in the {what} set are left out"
+            )
     chosen_why = (*why, *chosen.why)
     content = _content(options, pair, files, pairs, chosen, train)
     path = folder / OWN
@@ -180,7 +184,11 @@ def _content(
         "pair_bytes": max(1, total // pairs["train"]),
         "files": named,
         "parts": parts,
-        "splits": {**{split: [split] for split in SPLITS}, "exclude_test": True},
+        "splits": {
+            **{split: [split] for split in SPLITS},
+            "exclude_test": True,
+            "exclude_valid": True,
+        },
         "text": {"tokenizer": chosen.tokenizer},
         "bpe": {
             "default": {

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import sha256, write_parallel
 from ..text.languages import language
+from ..text.preparation import bare
 from .formats import read_pairs
 
 LEAST = 200  # training pairs; below, nothing can be learnt or measured
@@ -121,10 +122,13 @@ class Corpus:
             )
         return self
 
-    def divide(self, sets: Sequence[str], seed: int, folder: Path) -> dict[str, int]:
+    def divide(
+        self, sets: Sequence[str], seed: int, folder: Path, apart: Collection[int] = ()
+    ) -> dict[str, int]:
         """Write ``folder/SET.LANG`` of every held-out set and of what is left, ``train``.
 
-        A pair that is held out is in the corpus once, so that nothing of it is left.
+        A pair that is held out is in the corpus once, so that nothing of it is left, and its
+        source is not among those of `apart`, another set's (:meth:`known`).
 
         Returns:
             set → pairs
@@ -133,7 +137,7 @@ class Corpus:
             UserError: too few pairs
         """
         size = min(HELD_OUT, self.pairs // 20)
-        places = self.unique()
+        places = [place for place in self.unique() if self._texts[0][place] not in apart]
         if len(places) < size * len(sets):
             raise UserError(
                 f"{self.flag}: only {len(places):,} of {self.pairs:,} pairs occur once, and "
@@ -193,8 +197,7 @@ def languages_of(
 
 
 def _bare(line: str) -> int:
-    """A line without its spaces and capitals, as a number."""
-    return hash("".join(line.lower().split()))
+    return hash(bare(line))
 
 
 def _places(texts: array[int], wanted: int) -> list[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UserError
+from ..models.presets.family import Family
 from ..pipeline import Command, Step
 from ..stamps import digest
 from ..text.corpus.codes import LANGUAGES
@@ -19,6 +20,15 @@ SEGMENTATION = Segmentation(operations=2000)
 AVERAGE = 3
 CHECKPOINTS = 20  # at most, of a training
 DECODE = ("--beam", "5", "--max-tokens", "4096", "--max-len-a", "2", "--max-len-b", "20")
+
+
+_TRANSFORMER = (
+    "--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --decoder-embed-dim 128 "
+    "--encoder-ffn-embed-dim 256 --decoder-ffn-embed-dim 256 "
+    "--encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings"
+)
+# with the published initial weights Adam, unlike the published Adadelta, saturates the states
+_GRU = "--embed-dim 128 --hidden-dim 256 --weight-init xavier --output-bias-init unigram"
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,10 @@ def plan_quickstart(
             f"--pair: {pair!r} is not SOURCE-TARGET with two different ones of "
             f"{', '.join(LANGUAGES)}"
         )
-    families = {arch: family_of(arch) for arch in archs}
+    families = {arch: family_of(arch) for arch in archs}  # each once
+    spoken = next((a for a, f in families.items() if f.task == "language_modeling"), None)
+    if spoken is not None:
+        raise UserError(f"--arch: {spoken!r} is a language model; this is translation")
     work = out / pair
     words = ["dc-nmt", "corpus", "--source-lang", source, "--target-lang", target]
     words += ["--seed", str(seed), "--out"]
@@ -97,7 +110,7 @@ def plan_quickstart(
             score_stamp="",
         )
         save_every = -(-updates // CHECKPOINTS)
-        settings = _settings(updates, seed)
+        settings = _settings(family, updates, seed)
         # fairseq would train on all GPUs, with as many times the tokens per update
         one_gpu = ["--distributed-world-size", "1"]
         given = (*settings, *one_gpu, *flags)
@@ -108,11 +121,8 @@ def plan_quickstart(
     return Quickstart(work, corpus, preparation, models)
 
 
-def _settings(updates: int, seed: int) -> list[str]:
-    text = (
-        "--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --decoder-embed-dim 128 "
-        "--encoder-ffn-embed-dim 256 --decoder-ffn-embed-dim 256 "
-        "--encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings "
+def _settings(family: Family, updates: int, seed: int) -> list[str]:
+    text = f"{_GRU if family.task == 'gru_selfattn_residual' else _TRANSFORMER} " + (
         "--dropout 0.1 --label-smoothing 0.1 --clip-norm 1.0 --max-tokens 2048 --optimizer adam"
     )
     rate = ["--adam-betas", "(0.9, 0.98)", "--lr", "2e-3", "--lr-scheduler", "cosine"]

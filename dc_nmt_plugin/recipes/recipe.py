@@ -48,6 +48,9 @@ class Recipe:
         first, second = pair.split("-")
         self.pair = (first, second)
         self.directions = self.task.directions or [pair]
+        for known in self.directions:
+            if known not in (pair, f"{second}-{first}"):
+                raise self.problem("directions", f"{known!r} is neither {pair} nor its reverse")
         self.direction = direction or self.directions[0]
         self.source, self.target = self.direction.split("-")
         self._check()

@@ -76,6 +76,8 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     # what only the number of GPUs decides does not make it another training
     identity = (*rest, "--seed", str(options.seed), *own)
     flags = [*replaced(identity, "--max-tokens", str(batch.max_tokens))]
+    if train.update_freq and batch.tokens != settings.tokens:
+        identity = (*identity, f"tokens={batch.tokens}")  # another training than the recipe's
     flags += ["--update-freq", str(batch.update_freq)] if batch.update_freq > 1 else []
     flags += machines.flags() + _valid_tokens(lengths, batch)
     training = training_step(
@@ -100,6 +102,11 @@ def _run(
         raise UserError(
             f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
             "_ and ."
+        )
+    if options.decoding in recipe.splits:
+        raise UserError(
+            f"--as: {options.decoding!r} is one of the recipe's sets of text, whose own folder has "
+            "that name; take another"
         )
     work = _work(recipe, options)
     like = options.like or ""

@@ -85,7 +85,8 @@ class Splits:
             ``random N`` or ``every N`` (the N-th, 2N-th, …)
         tests: further test sets: name → names of parts
         seed: of the random choice
-        exclude_test: leave training pairs out whose source is in the test set
+        exclude_test: leave training pairs out whose source is in a test set
+        exclude_valid: the same of the validation set
         train_lines, valid_lines, test_lines: published numbers of pairs; "~" where rounded
     """
 
@@ -95,6 +96,7 @@ class Splits:
     tests: dict[str, Any] = field(default_factory=dict)  # lists; omegaconf 2.0 has no type for them
     seed: int = 1
     exclude_test: bool = False
+    exclude_valid: bool = False
     train_lines: str = ""
     valid_lines: str = ""
     test_lines: str = ""

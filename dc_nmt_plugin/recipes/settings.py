@@ -112,20 +112,27 @@ def settings_of(
         criterion=family.criterion,
         source=" ".join((entry.source or "").split()),
         size=own_size,
-        size_flags=tuple(shlex.split((entry.sizes or {}).get(own_size, ""))),
+        size_flags=_flags((entry.sizes or {}).get(own_size, ""), f"{place}.sizes.{own_size}"),
         bpe=bpe,
         tokens=entry.tokens or 0,
         max_tokens=entry.max_tokens or entry.tokens or 0,
         updates=entry.updates or 0,
         save_every=entry.save_every or 0,
         average=5 if entry.average is None else entry.average,
-        flags=tuple(shlex.split(entry.flags or "")),
-        decode=tuple(shlex.split(entry.decode or "")),
+        flags=_flags(entry.flags or "", f"{place}.flags"),
+        decode=_flags(entry.decode or "", f"{place}.decode"),
         paper=entry.paper or "",
         metrics=entry.metrics or "",
         gpus=entry.gpus,
         hours=entry.hours,
     )
+
+
+def _flags(text: str, place: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:  # an unclosed quote
+        raise UserError(f"{place}: {error} in {text!r}") from error
 
 
 def family_of(arch: str) -> Family:
@@ -206,6 +213,12 @@ def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) ->
     own = list(entry.sizes or {})
     if size in own:
         return str(size), arch
+    if size is not None and "--encoder-embed-dim" in (entry.flags or "").split():
+        others = f"; it has the sizes {', '.join(own)}" if own else ""
+        raise UserError(
+            f"--size {size}: the recipe's own flags set the model's width{others}. For another, "
+            "change the recipe, or give --encoder-embed-dim and the others behind it with --name"
+        )
     wanted = (entry.size or "") if size is None else size.replace("base", "")
     sized = f"{arch}_{wanted}" if wanted and arch in _without_size(family) else arch
     if sized not in _known():
@@ -233,7 +246,10 @@ def _merged(
     if like is not None:
         # what this recipe says where it takes these settings, such as the paper's score
         own = next((entry for entry in entries.values() if entry.like == like), None)
-        values.update(_with_paper(recipe, own or SettingsEntry(like=like), "--like"))
+        said = _with_paper(recipe, own or SettingsEntry(like=like), "--like")
+        if said.get("bpe") not in recipe.task.bpe:
+            said.pop("bpe", None)  # the paper's cut, which this task's text has not: its own
+        values.update(said)
         paper = like
     if not values:
         raise UserError(f"{recipe.path}: settings: has nothing for {arch}")

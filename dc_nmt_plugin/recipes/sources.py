@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import urllib.error
 import urllib.request
@@ -115,6 +116,11 @@ class Sources:
             path = self._unpack(file, *file.inside)
         if path is None:
             path = self._fetch(file)
+        else:
+            try:
+                _check_kind(path, file.name)
+            except UserError as error:
+                raise UserError(f"{path}: {error}") from error
         self._verify(file, path)
         return path
 
@@ -141,7 +147,7 @@ class Sources:
             origin = f"the published one{f' ({file.listed})' if file.listed else ''}"
         elif record.is_file():
             kind, expected = "sha256", record.read_text(encoding="utf-8").split()[0]
-            origin = f"that of the first time, in {record}"
+            origin = f"that of the first time, in {record} (remove that if this is the right file)"
         else:
             with replacing(record) as temporary:
                 temporary.write_text(f"{sha256(path)}  {file.name}\n", encoding="utf-8")
@@ -175,7 +181,7 @@ class Sources:
                 fetch(url, part, self.say)
                 _check_kind(part, file.name)
                 self._verify(file, part)
-            except (OSError, UserError) as error:
+            except (OSError, http.client.HTTPException, ValueError) as error:
                 if isinstance(error, UserError):
                     part.unlink(missing_ok=True)  # not a cut-off file but a wrong one
                 failures.append(f"  {url}: {error}")
@@ -240,4 +246,4 @@ def _check_kind(path: Path, name: str) -> None:
     with open(path, "rb") as stream:
         head = stream.read(4)
     if start and not head.startswith(start):
-        raise UserError(f"did not send the file but something else (it begins with {head!r})")
+        raise UserError(f"is not the file but something else (it begins with {head!r})")

@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..files import replacing, write_parallel
 from ..machine import GIB, free_disk_gib
 from ..table import format_table
-from ..text.preparation import fits, learn_truecaser
+from ..text.preparation import bare, fits, learn_truecaser
 from .corpora import Corpora
 from .formats import Pair
 from .recipe import Recipe
@@ -83,8 +83,7 @@ def make_text(
     Raises:
         UserError: files that are missing, damaged or not what the paper had
     """
-    limit = None if sample is None else 4 * sample + 100
-    corpora = Corpora(recipe, sources, work, limit, any_counts, say)
+    corpora = _corpora(recipe, sources, work, sample, any_counts, say)
     parts = {split: recipe.split_parts(split) for split in recipe.splits}
     for split in recipe.splits:
         parts[split] = [part for part in parts[split] if corpora.ready(part)]
@@ -97,6 +96,20 @@ def make_text(
     _check_counts(recipe, counts, sample, any_counts, say)
     _manifest(recipe, sources, counts, to)
     return counts
+
+
+def optional_parts(recipe: Recipe, sources: Sources, work: Path, sample: int | None) -> list[str]:
+    """Names of the optional corpora that :func:`make_text` would use now."""
+    corpora = _corpora(recipe, sources, work, sample, True, lambda _: None)
+    parts = recipe.task.parts.values()
+    return sorted(part.name for part in parts if part.optional and corpora.here(part))
+
+
+def _corpora(
+    recipe: Recipe, sources: Sources, work: Path, sample: int | None, any_counts: bool, say: Say
+) -> Corpora:
+    limit = None if sample is None else 4 * sample + 100
+    return Corpora(recipe, sources, work, limit, any_counts, say)
 
 
 Choice = tuple[list[Part], Callable[[int], bool]]
@@ -131,21 +144,19 @@ def _clean(
 ) -> tuple[bytearray, list[int]]:
     """1 for every training line that is used, and the line after each corpus's last."""
     settings = recipe.task.text
-    tested: set[int] = set()
-    if recipe.task.splits.exclude_test:
-        for part in parts["test"]:
-            tested.update(hash(_bare(source)) for source, _ in corpora.tokens(part))
+    splits = recipe.task.splits
+    held = [*(recipe.splits[2:] if splits.exclude_test else ())]
+    held += ["valid"] if splits.exclude_valid else []
+    kept_apart: set[int] = set()
+    for part in (part for split in held for part in parts[split]):
+        kept_apart.update(hash(bare(source)) for source, _ in corpora.tokens(part))
     kept, ends = bytearray(), []
     for part in parts["train"]:
         for source, target in corpora.tokens(part):
             good = fits(source, target, settings.max_tokens, settings.ratio)
-            kept.append(good and not (tested and hash(_bare(source)) in tested))
+            kept.append(good and not (kept_apart and hash(bare(source)) in kept_apart))
         ends.append(len(kept))
     return kept, ends
-
-
-def _bare(text: str) -> str:
-    return "".join(text.lower().split())
 
 
 def _from_training(recipe: Recipe, total: int, held_out: int | None) -> set[int]:

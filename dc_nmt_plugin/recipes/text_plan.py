@@ -16,7 +16,7 @@ from .preparation import Preparation
 from .recipe import Recipe, load
 from .settings import settings_of
 from .sources import Sources
-from .text import make_text, say_disk
+from .text import make_text, optional_parts, say_disk
 
 SAMPLE_OPERATIONS = 2000  # of BPE at most
 
@@ -53,11 +53,10 @@ def plan_text(options: TextOptions) -> TextPlan:
         segmentations = [
             replace(cut, operations=min(cut.operations, SAMPLE_OPERATIONS)) for cut in segmentations
         ]
-    content = "\n".join([str(options.sample), *recipe.text_words()])
     text = Step(
         f"text of {recipe.folder}",
         work / "raw",
-        lambda: hashlib.sha256(content.encode()).hexdigest()[:16],
+        lambda: _stamp(recipe, options, work / "corpora"),
         lambda to: [_text_command(recipe, options, work / "corpora", to)],
     )
     preparation = Preparation(
@@ -72,6 +71,15 @@ def plan_text(options: TextOptions) -> TextPlan:
         splits=recipe.splits,
     )
     return TextPlan(recipe, text, preparation)
+
+
+def _stamp(recipe: Recipe, options: TextOptions, corpora: Path) -> str:
+    """Of all that the text depends on, such as an optional corpus that has come since."""
+    words = [str(options.sample), *recipe.text_words()]
+    if any(part.optional for part in recipe.task.parts.values()):
+        sources = Sources(recipe, options.raw, options.downloads)
+        words += optional_parts(recipe, sources, corpora, options.sample)
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
 
 def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) -> Command:

@@ -96,6 +96,11 @@ def _obey() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def bare(text: str) -> str:
+    """A sentence without its spaces and capitals: what tells whether two are the same."""
+    return "".join(text.lower().split())
+
+
 def fits(source: str, target: str, max_tokens: int, ratio: float) -> bool:
     """Whether clean-corpus-n.perl would keep a tokenised pair; 0 for no limit."""
     lengths = sorted((len(source.split()), len(target.split())))

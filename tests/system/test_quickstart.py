@@ -54,6 +54,16 @@ def test_a_killed_training_continues_and_the_data_are_not_made_again(quickstart)
     assert log.read_text() == "the last words\n" * 2
 
 
+def test_every_architecture_gets_its_own_flags_and_a_language_model_is_refused(quickstart):
+    once = quickstart.quickstart("--arch", f"gru_selfattn_residual,{PLAIN},{PLAIN}", "--dry-run")
+    commands = [line for line in once.good().output.splitlines() if "fairseq-train" in line]
+    assert len(commands) == 2
+    assert "--hidden-dim 256" in commands[0] and "--encoder-layers" not in commands[0]
+    assert "--encoder-layers 2" in commands[1]
+    spoken = quickstart.quickstart("--arch", "lstm_lm_selfattn_residual")
+    assert spoken.code == 1 and "is a language model" in spoken.errors
+
+
 def test_one_that_fails_stops_the_other_and_both_continue(quickstart):
     quickstart.quickstart("--arch", "transformer_ctxaware").good()  # for the text
     quickstart.make("slow")
@@ -84,7 +94,7 @@ def test_a_killed_data_step_is_made_anew(quickstart):
 def test_a_stopped_training_ends_what_it_started(quickstart):
     quickstart.make("stop")
     stopped = quickstart.quickstart()
-    assert stopped.code == 1 and "the same command continues" in stopped.errors
+    assert stopped.code == 130 and "the same command continues" in stopped.errors
     assert quickstart.quickstart().good().started()[0] == "fairseq-train"
 
 

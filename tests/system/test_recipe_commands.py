@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from stand_ins import stand_ins  # noqa: F401
 
@@ -117,6 +119,17 @@ def test_a_step_out_of_order_says_which_comes_first(recipes):
     assert not (recipes.folder / RUN).exists()
 
 
+def test_checkpoints_may_go_once_their_mean_is_made(recipes):
+    recipes.run("prepare", TASK[0]).good()
+    recipes.run("train", *TASK).good()
+    recipes.run("evaluate", *TASK).good()
+    shutil.rmtree(recipes.folder / RUN / "checkpoints")
+    assert recipes.run("evaluate", *TASK).good().output.count("done before") == 3
+    shutil.rmtree(recipes.folder / RUN / "average")
+    gone = recipes.run("evaluate", *TASK).refused()
+    assert "any more" in gone and f"remove {RUN}/training.stamp" in gone
+
+
 def test_a_training_that_has_not_finished_is_evaluated_anew_later(recipes):
     recipes.run("prepare", TASK[0]).good()
     recipes.make("kill")
@@ -221,7 +234,7 @@ def test_a_task_in_one_call(recipes, monkeypatch):
     assert done.call("fairseq-train").endswith(
         "--seed 1 --warmup-updates 300 --lr 1e-3 --encoder-embed-dim 256 --decoder-embed-dim 256 "
         "--encoder-ffn-embed-dim 1024 --decoder-ffn-embed-dim 1024 --dropout 0.2 --fp16 "
-        f"--cpu --save-dir {run}/checkpoints"
+        f"--cpu --distributed-world-size 1 --save-dir {run}/checkpoints"
     )
     assert f"TABLE {run}/score/result.json" in done.output
     archs = ["transformer_dc", "transformer_standard", "--arch", "transformer_dc"]  # one twice

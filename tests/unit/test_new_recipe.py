@@ -81,6 +81,22 @@ def test_given_sets_are_used_where_they_are(here, capsys):
     assert recipe.place("mine", None, None) == recipe.path.parent
 
 
+def test_given_and_held_out_sets_have_nothing_in_common(here, capsys):
+    """Not even where the given test set is a part of the training text."""
+    for code in ("de", "en"):
+        part = lines(here / f"a.{code}")[20:60]
+        (here / f"t.{code}").write_text("\n".join(part) + "\n", "utf-8")
+    assert cli.main(["new", "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en"]) == 0
+    assert not set(lines(here / "mine/text/valid.de")) & set(lines(here / "t.de"))
+    words = ["--train", "a.de", "a.en", "--valid", "t.de", "t.en", "--test", "v.de", "v.en"]
+    capsys.readouterr()
+    assert cli.main(["new", "other", *words]) == 0
+    said = capsys.readouterr().out
+    assert "40 training pairs whose source is in the validation set are left out" in said
+    recipe = load("other")
+    assert recipe.task.splits.exclude_valid and recipe.task.splits.exclude_test
+
+
 def test_the_recipe_is_a_recipe(here):
     """Every kind of architecture gets settings that fairseq's parser knows."""
     made = make_recipe(NewOptions(here / "mine", [here / "a.de", here / "a.en"]))

@@ -19,6 +19,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value
 from dc_nmt_plugin.papers.scores import published_tables
+from dc_nmt_plugin.pipeline import Pipeline
 from dc_nmt_plugin.recipes import launch, run_plan, text_plan
 from dc_nmt_plugin.recipes.cleaning import LENGTHS
 from dc_nmt_plugin.recipes.launch import MachineOptions, Machines, find_machines, share_out
@@ -164,7 +165,7 @@ def test_the_multi30k_run_is_the_one_that_was_measured():
         "--encoder-ffn-embed-dim 256 --decoder-ffn-embed-dim 256 --encoder-attention-heads 4 "
         "--decoder-attention-heads 4 --share-all-embeddings --dropout 0.1 --label-smoothing 0.1 "
         "--clip-norm 1.0 --max-tokens 2048 --optimizer adam --adam-betas (0.9, 0.98) --lr 3e-3 "
-        "--lr-scheduler cosine --warmup-updates 800 --seed 1 --cpu"
+        "--lr-scheduler cosine --warmup-updates 800 --seed 1 --cpu --distributed-world-size 1"
     )
     assert (plan.settings.updates, plan.settings.save_every, run.average) == (4800, 240, 5)
     assert " ".join(run.decode) == "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20"
@@ -208,11 +209,60 @@ def test_update_freq_is_computed_and_said():
     own = training(*arguments, "--update-freq", 2).batch
     assert own.endswith("= 1 x 4,096 (--max-tokens) x 2 (--update-freq); not the recipe's 32,768")
     assert training(*arguments, "--gpus", 1).training.command[0] == "fairseq-train"
-    assert flags_of(training(*arguments, "--gpus", 0))[-1] == "--cpu"
+    on_the_cpu = flags_of(training(*arguments, "--gpus", 0))
+    assert on_the_cpu[-3:] == ["--cpu", "--distributed-world-size", "1"]
+    # another number of tokens an update is another training; the recipe's, given by hand, is not
+    assert training(*arguments, "--update-freq", 2).training.stamp() != plain.training.stamp()
+    assert training(*arguments, "--update-freq", 8).training.stamp() == plain.training.stamp()
     with pytest.raises(UserError, match=r"--gpus: 64 processes .* 32 .* 40"):
         share_out(2048, 64, 4096, longest=40)
     with pytest.raises(UserError, match=r"--max-tokens 30: the longest sentence has 40 tokens"):
         share_out(2048, 1, 30, longest=40)
+
+
+def test_sizes_that_a_recipe_cannot_have_are_refused():
+    for size in ("base", "big"):
+        with pytest.raises(UserError, match=rf"--size {size}: .*it has the sizes tiny, iwslt"):
+            training("multi30k_en_de", "transformer_dc", "--size", size)
+    assert "256" in flags_of(training("multi30k_en_de", "transformer_dc", "--size", "iwslt"))
+
+
+@pytest.mark.parametrize("task", ["iwslt14_de_en", "multi30k_en_de"])
+def test_another_papers_settings_come_with_this_tasks_own_cut(task):
+    words = [task, "transformer_standard", "--like", "context-aware"]
+    assert training(*words).settings.bpe == "default"
+
+
+def test_no_recurrent_model_asks_for_another_papers_gpus():
+    for task in ("un_en_zh", "wmt13_es_en", "wmt16_en_de", "wmt17_zh_en"):
+        assert settings_of(load(task), "gru_selfattn_residual").gpus == 1
+        assert settings_of(load("wmt14_en_de"), "transformer_ctxaware").gpus == 8
+
+
+def test_a_way_to_decode_is_not_called_as_a_set_of_text():
+    with pytest.raises(UserError, match=r"--as: 'valid' is one of the recipe's sets"):
+        plan_run(RunOptions("multi30k_en_de", "transformer_dc", decoding="valid"))
+
+
+def test_a_folder_that_fairseq_would_cut_is_refused():
+    with pytest.raises(UserError, match=r"'a:b' has a ':' or ','"):
+        training("multi30k_en_de", "transformer_dc", "--out", "a:b")
+
+
+def test_a_finished_training_is_not_joined_by_further_machines(tmp_path, monkeypatch, capsys):
+    words = ["multi30k_en_de", "transformer_dc", "--out", str(tmp_path), "--gpus", "1"]
+    machines = ["--launcher", "torchrun", "--nodes", "2", "--node-rank", "1"]
+    args, flags = train.parser().parse_with_flags([*words, *machines, "--rendezvous", "x:1"])
+    plan = plan_training(*train.options_of(args, flags))
+    assert plan.rank == 1
+    binarised = plan.training.run.binarised
+    binarised.mkdir(parents=True)
+    (binarised / ".stamp").write_text("1\n")
+    plan.training.run.folder.mkdir(parents=True)
+    (plan.training.run.folder / "training.stamp").write_text(f"{plan.training.stamp()}\n")
+    monkeypatch.setattr(train, "start", None)  # cannot be called
+    assert train.train(Pipeline(False), *train.options_of(args, flags)) == 0
+    assert "done before" in capsys.readouterr().out
 
 
 def test_another_number_of_updates_ends_linear_decay_there():
@@ -321,7 +371,9 @@ def test_arguments_and_flags_of_fairseq_go_apart(tmp_path):
         "--seed", "--fp16", "-1"
     )  # fmt: skip
     own = "--seed 3 --aux-layers 2 --fp16 --dropout 0.2 --seed --fp16 -1"
-    assert " ".join(flags_of(plan)).endswith(f"--max-tokens 2048 {own} --cpu")
+    assert " ".join(flags_of(plan)).endswith(
+        f"--max-tokens 2048 {own} --cpu --distributed-world-size 1"
+    )
     run = plan.training.run
     assert run.folder == tmp_path / "mine" and plan.settings.updates == 100000
     assert plan.settings.save_every == 2000 and (run.source, run.target) == ("vi", "en")

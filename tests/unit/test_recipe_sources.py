@@ -150,6 +150,22 @@ def test_without_a_checksum_the_first_download_s_is_kept(sources, tmp_path):
     assert sources("good").path("x.tgz").read_bytes() == DATA
 
 
+def test_a_wrong_file_is_told_before_its_checksum_is_kept(sources, tmp_path):
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "x.tgz").write_bytes(b"<!DOCTYPE html><p>quota</p>")
+    with pytest.raises(UserError, match=r"x\.tgz: is not the file but something else"):
+        sources("gone", raw=raw).path("x.tgz")
+    assert not list(tmp_path.rglob("x.tgz.sha256"))
+    (raw / "x.tgz").write_bytes(DATA)
+    assert sources("gone", raw=raw).path("x.tgz") == raw / "x.tgz"
+
+
+def test_a_mirror_that_is_no_address_gives_way(sources, monkeypatch):
+    monkeypatch.setenv("DC_NMT_MIRROR", "mirror.example.org/data")
+    assert sources("good", checksum=f"sha256: {SHA256}").path("x.tgz").is_file()
+
+
 def test_a_mirror_of_ones_own_comes_first(sources, server, monkeypatch):
     monkeypatch.setenv("DC_NMT_MIRROR", f"http://127.0.0.1:{server.server_port}/mine/")
     sources("good").path("x.tgz")
@@ -176,7 +192,7 @@ def test_files_of_the_user_come_first_and_are_verified_too(sources, server, tmp_
     (raw / "mine.tgz").write_bytes(DATA)
     found = sources("good", raw=raw, more="also: [mine.tgz]", checksum=f"sha256: {SHA256}")
     assert found.path("x.tgz") == raw / "mine.tgz" and not server.asked
-    (raw / "x.tgz").write_bytes(b"x")
+    (raw / "x.tgz").write_bytes(DATA[:100])
     with pytest.raises(UserError, match=r"raw/x.tgz: its sha256 is"):
         sources("good", raw=raw, checksum=f"sha256: {SHA256}").path("x.tgz")
 

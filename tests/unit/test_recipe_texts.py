@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import signal
@@ -19,9 +20,11 @@ from dc_nmt_plugin.recipes import text as text_module
 from dc_nmt_plugin.recipes.cleaning import check_positions, clean_pieces, longest_pieces
 from dc_nmt_plugin.recipes.corpora import Corpora
 from dc_nmt_plugin.recipes.made_up import unchecked_recipes, write_files
+from dc_nmt_plugin.recipes.options import TextOptions
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import make_text, say_disk
+from dc_nmt_plugin.recipes.text_plan import plan_text
 from dc_nmt_plugin.text import preparation
 from dc_nmt_plugin.text.preparation import TextSettings, fits, tokenise
 
@@ -203,6 +206,9 @@ def test_a_missing_member_and_an_optional_corpus(tmp_path):
     (tmp_path / "raw/NEU_cn.txt").write_text("你好。\n" * 30)
     (tmp_path / "raw/NEU_en.txt").write_text("Good day .\n" * 30)
     assert prepared.make()["train"] == 150
+    for name in ("NEU_cn.txt", "NEU_en.txt"):  # what was read stays, wherever the files went
+        (tmp_path / "raw" / name).unlink()
+    assert prepared.make()["train"] == 150
     (tmp_path / "raw/UNPC-en-zh.txt.zip").unlink()
     (tmp_path / "work/un.read.json").unlink()
     prepared.recipe.task.files["UNPC-en-zh.txt.zip"].urls = ["http://127.0.0.1:9/none"]
@@ -300,3 +306,19 @@ def test_training_text_is_cleaned_after_bpe_and_long_sentences_are_found(tmp_pat
     with pytest.raises(UserError, match="no training pair has at most 0"):
         (tmp_path / "train.en").write_text("\n\n")
         clean_pieces(tmp_path, ("en", "de"), 0, 0)
+
+
+def test_an_optional_corpus_that_comes_later_is_another_text(tmp_path):
+    def stamp(**options):
+        options = TextOptions("wmt17_zh_en", out=tmp_path, downloads=tmp_path / "none", **options)
+        return plan_text(options).text.stamp()
+
+    without = stamp()
+    raw = tmp_path / "cwmt"
+    raw.mkdir()
+    for name in ("NEU_cn.txt", "NEU_en.txt"):
+        (raw / name).write_text("x\n")
+    assert stamp(raw=raw) != without
+    assert stamp() == without
+    content = "\n".join(["None", *load("wmt17_zh_en").text_words()])
+    assert without == hashlib.sha256(content.encode()).hexdigest()[:16]  # as it was before

@@ -280,3 +280,17 @@ def test_compare_names_systems_as_they_were_scored(tmp_path, capsys, monkeypatch
     found = json.loads((tmp_path / "found.json").read_text())["comparisons"]
     assert [c["name"] for c in found] == ["baseline", "oracle"]
     assert "paired bootstrap of 2 systems, 6 sentences" in printed.err
+
+
+def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):
+    """As a recipe of ``dc-nmt new --tokenized`` has it: both references are one text."""
+    write(tmp_path, hyp=moses(HYPOTHESES, True), ref=moses(REFERENCE, True))
+    words = ["--hypothesis", tmp_path / "hyp", "--tokenized", "--reference", tmp_path / "ref"]
+    words += ["--tokenized-reference", tmp_path / "ref", "--target-lang", "de"]
+    words += ["--tokenizer", "none", "--metrics", "multi-bleu"]
+    assert score_command.main([str(word) for word in words]) == 0
+    printed = capsys.readouterr()
+    assert "look tokenised" not in printed.err and "does not look tokenised" not in printed.err
+    with pytest.raises(UserError, match="looks tokenised"):
+        words[words.index("none")] = "moses"
+        score_command.main([str(word) for word in words])

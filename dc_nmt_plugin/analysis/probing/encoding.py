@@ -116,8 +116,8 @@ class SentenceEncoder:
             real = real & tokens.ne(self.dictionary.eos())
         else:
             states = layer_output(model.encoder, tokens, self.layer)
-        weights = real[:, :, None].to(states.dtype)
-        return ((states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)).float().cpu()
+        weights = real[:, :, None].float()  # sums in float32, with --fp16 too
+        return ((states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)).cpu()
 
     def _model(self, encoder: str) -> Any:
         if encoder not in self._models:
@@ -153,7 +153,7 @@ def untrained(subject: Subject) -> Any:
 
     state = checkpoint_utils.load_checkpoint_to_cpu(str(subject.place.checkpoint))
     settings = state["cfg"].model if state.get("cfg") is not None else state["args"]
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):  # models are built on the CPU
         torch.manual_seed(1)
         return subject.task.build_model(settings, from_checkpoint=True).eval()
 
