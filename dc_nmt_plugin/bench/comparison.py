@@ -139,7 +139,13 @@ def time_of(
             label: processes.enter_context(apart(partial(timed, each, samples, clock), device))
             for label, each in make.items()
         }
-        return interleave(runs, batches=len(samples), rounds=rounds, progress=progress)
+        return interleave(
+            runs,
+            batches=len(samples),
+            rounds=rounds,
+            progress=progress,
+            warm_up=len(samples) if device == "cuda" else 1,
+        )
 
 
 def memory_of(make: Callable[[], Step], device: str, sample: Sample) -> float:

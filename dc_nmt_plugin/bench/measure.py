@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import resource
 import statistics
 import time
@@ -30,6 +31,7 @@ def interleave(
     batches: int,
     rounds: int,
     progress: Callable[[int, int], None],
+    warm_up: int = 1,
 ) -> dict[str, list[float]]:
     """Time every subject on the same batch, one after the other, round by round.
 
@@ -38,21 +40,23 @@ def interleave(
     Args:
         runs: name → what runs the batch of a number and returns its seconds, see :func:`timed`
         batches: how many there are; they are used in turn
-        rounds: timed rounds; one more warms up
+        rounds: timed rounds
         progress: called with (round, rounds)
+        warm_up: batches that are run before the first round; on a GPU, which makes room and loads
+            programs for every new shape, all of them
 
     Returns:
         name → seconds, one a round
     """
     names = list(runs)
     times: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(-1, rounds):
+    for number in range(-warm_up, rounds):
         turn = number % len(names)
         for name in names[turn:] + names[:turn]:
-            seconds = runs[name](max(number, 0) % batches)
+            seconds = runs[name]((number if number >= 0 else number + warm_up) % batches)
             if number >= 0:
                 times[name].append(seconds)
-        progress(number + 1, rounds)
+        progress(max(0, number + 1), rounds)
     return times
 
 
@@ -112,6 +116,7 @@ def peak_memory(run: Callable[[], None], device: str) -> float:
     was used and freed already would not be seen.
     """
     if device == "cuda":
+        gc.collect()  # what the last subject left
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -142,7 +143,12 @@ class BeamSearchGenerator(SequenceGenerator):
                 "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse "
                 "for it; decode without --fp16, or with an earlier checkpoint."
             )
-        return [sorted(rows, key=_score, reverse=True) for rows in found]
+        # all scores in one transfer: each is waited for by itself otherwise
+        values = iter(torch.stack([each["score"] for rows in found for each in rows]).tolist())
+        by_score = [[(next(values), each) for each in rows] for rows in found]
+        return [
+            [each for _, each in sorted(rows, key=itemgetter(0), reverse=True)] for rows in by_score
+        ]
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
         """What may not be the next token: -inf in `lprobs` (rows, V)."""
@@ -176,7 +182,3 @@ class BeamSearchGenerator(SequenceGenerator):
         row = index.div(number, rounding_mode="floor")
         row += torch.arange(0, len(best) * beam, beam, device=row.device)[:, None]
         return _Candidates(best, words.view(len(best), -1).gather(1, index), row)
-
-
-def _score(hypothesis: dict[str, Tensor]) -> float:
-    return float(hypothesis["score"])

@@ -145,6 +145,10 @@ def test_interleaving_and_ratio():
     assert times == {"a": [2.0] * 3, "b": [1.0] * 3}
     assert [sample for _, sample in order] == list("xxxxyyxx")  # one warm-up round
     assert [name for name, _ in order[2:]] == ["a", "b", "b", "a", "a", "b"]
+    order.clear()
+    runs = {"a": run("a", 2.0)}
+    interleave(runs, batches=2, rounds=1, progress=lambda *_: None, warm_up=2)
+    assert [sample for _, sample in order] == list("xyx")
     measured = ratio(times["a"], times["b"])
     assert (measured.median, measured.low, measured.high) == (2.0, 2.0, 2.0)
     assert ratio([4.0, 2.0, 6.0], [1.0, 1.0, 1.0]).median == 4.0
