@@ -56,8 +56,8 @@ def main(argv: Sequence[str]) -> int:
         results, facts = _curves(report, args, flags)
         about = ""
     tables = report.tables(results)  # a wrong option is told before anything is written
-    figure = new_figure(report.size)
-    if args.plot:
+    figure = new_figure(report.size) if args.plot else None
+    if figure is not None:
         report.draw(figure, results)
     if args.json:
         facts = {"analysis": what, **facts, "runs": results}
@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
             print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
         for seconds in timings:
             print(f"\n{timing_line(seconds)}")
-    if args.plot:  # after the table, which a folder that cannot be written to must not cost
+    if figure is not None:  # after the table, which a folder that cannot be written to must not cost
         sys.stdout.flush()
         for path in save(figure, args.plot):
             print(f"{path}: written", file=sys.stderr)
