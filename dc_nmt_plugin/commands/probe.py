@@ -54,19 +54,20 @@ def main(argv: Sequence[str]) -> int:
         f"{' or '.join(sorted({str(found['layer']) for found in results.values()}))}, setting "
         f"{args.setting}; random: {ENCODERS['random']}; bag: {ENCODERS['bag']}"
     )
-    if args.plot:
+    if args.json:
+        facts = {"setting": {"name": args.setting, **asdict(setting)}, "runs": results}
+        print(json.dumps(facts, indent=2), flush=True)
+    else:
+        printed = table(results, title)
+        print(f"{printed.title}\n\n{format_table(printed.header, printed.rows)}")
+        for label, found in results.items():
+            unknown = f"{found['unknown']:.2f}% of the pieces are unknown to the model"
+            print(f"\n{label}: {unknown}", flush=True)
+    if args.plot:  # after the table, which a folder that cannot be written to must not cost
         figure = new_figure((2.5 + 0.8 * len(tasks) * (1 + 0.4 * len(results)), 4.2))
         draw(figure, results)
         for path in save(figure, args.plot):
             print(f"{path}: written", file=sys.stderr)
-    if args.json:
-        facts = {"setting": {"name": args.setting, **asdict(setting)}, "runs": results}
-        print(json.dumps(facts, indent=2))
-        return 0
-    printed = table(results, title)
-    print(f"{printed.title}\n\n{format_table(printed.header, printed.rows)}")
-    for label, found in results.items():
-        print(f"\n{label}: {found['unknown']:.2f}% of the pieces are unknown to the model")
     return 0
 
 
