@@ -68,10 +68,8 @@ def main(argv: Sequence[str]) -> int:
             print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
         for seconds in timings:
             print(f"\n{timing_line(seconds)}")
-    if (
-        figure is not None
-    ):  # after the table, which a folder that cannot be written to must not cost
-        sys.stdout.flush()
+    if figure is not None:
+        sys.stdout.flush()  # a folder that cannot be written to must not cost the table
         for path in save(figure, args.plot):
             print(f"{path}: written", file=sys.stderr)
     return 0
