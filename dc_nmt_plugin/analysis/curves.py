@@ -97,6 +97,8 @@ class Curves(Report):
             for name in there
             if name.startswith("valid:") and name not in DEFAULT
             and not _OF_DECODERS.fullmatch(name.removeprefix("valid:"))
+            # of a layer, where the layers' mean is there: the mean alone
+            and re.sub("_[0-9]+$", "", name) not in {*there} - {name}
         ]  # fmt: skip
         return [*(name for name in DEFAULT if name in there), *diagnostics]
 

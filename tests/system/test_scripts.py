@@ -92,7 +92,7 @@ def test_the_slurm_file_calls_train_with_the_job_s_machines(checkout):
     done = checkout.run("scripts/train.slurm", "wmt14_en_de", "transformer_dc", "--fp16", **slurm)
     assert done.returncode == 0, done.stderr
     added = ["--launcher", "srun", "--gpus", "4", "--rendezvous", "node7:24711"]
-    words = ["train", "wmt14_en_de", "transformer_dc", "--fp16", *added]
+    words = ["train", *added, "wmt14_en_de", "transformer_dc", "--fp16"]
     assert done.stdout.endswith("".join(f"<{word}>" for word in words))
 
 

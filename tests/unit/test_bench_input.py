@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from dc_nmt_plugin.bench import LEAST_TYPES
+from dc_nmt_plugin.bench import LEAST_TYPES, STOCK
+from dc_nmt_plugin.bench.subjects import stock_settings, subject, with_positions
 from dc_nmt_plugin.commands.bench import main
 from dc_nmt_plugin.errors import UserError
 
@@ -45,7 +46,9 @@ def test_a_run_whose_folder_has_a_space_is_a_baseline(tmp_path, monkeypatch, cap
         assert names == list(dict.fromkeys([baseline, ARCH, "'my run'"]))
 
 
-def test_sentences_may_be_longer_than_the_models_positions(capsys):
-    words = ["--mode", "decode", "--max-tokens", "10", "--length", "1100", "--beam", "1"]
-    assert main([ARCH, *words, "--vocabulary", str(LEAST_TYPES), "--count", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 2
+def test_sentences_may_be_longer_than_the_models_positions():
+    assert with_positions(ARCH, 20) == ARCH and with_positions(STOCK, 1100) == STOCK
+    longer = with_positions(ARCH, 1100)
+    positions = {"max_source_positions": 2202, "max_target_positions": 2202}
+    assert positions.items() <= subject(longer).settings.items()
+    assert positions.items() <= stock_settings(longer).items()
