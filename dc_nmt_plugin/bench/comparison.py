@@ -55,12 +55,11 @@ def compare(
         with_memory: measure peak memory too
         progress: called with the number of a round and of all rounds
     """
-    like = with_positions(archs[0], setting.length)
+    like = archs[0]
     names = {against: against, CONTROL: against}
     names |= {name: name for name in archs if name != against}
     make = {
-        label: partial(make_step, mode, with_positions(name, setting.length), like, task, setting)
-        for label, name in names.items()
+        label: partial(make_step, mode, name, like, task, setting) for label, name in names.items()
     }
     memory = {
         label: memory_of(make[label], setting.device, samples[0])
@@ -106,8 +105,12 @@ def processor(device: str) -> str:
 
 
 def make_step(mode: str, name: str, like: str, task: Any, setting: Setting) -> Step:
-    """One of :data:`STEPS`, in a process of its own: it sets the process's allocator."""
+    """One of :data:`STEPS`, in a process of its own: it sets the process's allocator.
+
+    Its model has positions for the setting's sentences.
+    """
     set_allocator(name, setting.device)
+    name, like = with_positions(name, setting.length), with_positions(like, setting.length)
     step: Step = STEPS[mode](name, like, task, setting)
     return step
 

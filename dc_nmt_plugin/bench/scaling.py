@@ -12,7 +12,7 @@ from typing import Any
 from . import LEAST_TYPES, MODES
 from .comparison import make_step, memory_of, time_of
 from .data import random_batches, to_device
-from .subjects import Setting, with_positions
+from .subjects import Setting, with_flags
 
 Flags = Callable[[int, int], str]  # (value, greatest value) → flags of the model
 
@@ -115,11 +115,9 @@ def scale(
             )
             samples = to_device(samples, setting.device)
             flags = found.flags(value, values[-1])
-            like = with_positions(archs[0], length, flags)
+            like = with_flags(archs[0], flags)
             make = {
-                name: partial(
-                    make_step, mode, with_positions(name, length, flags), like, task, here
-                )
+                name: partial(make_step, mode, with_flags(name, flags), like, task, here)
                 for name in names
             }
             times = time_of(make, samples, device=setting.device, rounds=rounds, clock=clock)

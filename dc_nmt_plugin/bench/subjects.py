@@ -86,6 +86,17 @@ def subject(name: str) -> Architecture:
     return replace(known[arch], settings=settings)
 
 
+def language_model_problem(name: str, told: str) -> str | None:
+    """A sentence where a subject is a language model, which ends as `told`; None where it is not.
+
+    Raises:
+        UserError: it is no subject
+    """
+    if subject(name).family.task != "language_modeling":
+        return None
+    return f"{name}: is a language model; {told}."
+
+
 def _model_of_run(folder: Path) -> tuple[str, dict[str, Any]]:
     """Architecture and settings that a run's command names."""
     command = read_command(folder)
@@ -119,16 +130,21 @@ def _stock_defaults() -> argparse.Namespace:
     return args
 
 
-def with_positions(name: str, length: int, flags: str = "") -> str:
-    """A subject with more flags, and positions for sentences of that many tokens."""
-    if name in (STOCK, PYTORCH):  # as large as the first architecture
+def with_flags(name: str, flags: str) -> str:
+    """A subject with more flags of the model."""
+    # the baselines are as large as the first architecture
+    return name if name in (STOCK, PYTORCH) else f"{name} {flags}".strip()
+
+
+def with_positions(name: str, length: int) -> str:
+    """A subject with positions for sentences of that many tokens."""
+    if name in (STOCK, PYTORCH):
         return name
     known = defaults(MODELS[subject(name).model][1])
     most = 2 * length + 2  # random sentences are up to a fifth longer
-    for setting in _POSITIONS:
-        if most > (known.get(setting) or math.inf):
-            flags = f"{flags} --{setting.replace('_', '-')} {most}"
-    return f"{name} {flags}".strip()
+    short = [setting for setting in _POSITIONS if most > (known.get(setting) or math.inf)]
+    flags = " ".join(f"--{setting.replace('_', '-')} {most}" for setting in short)
+    return with_flags(name, flags)
 
 
 def build_model(name: str, like: str, task: Any) -> torch.nn.Module:

@@ -79,16 +79,16 @@ def _measure(
     analysis: Analysis, args: argparse.Namespace, flags: list[str], timings: list[dict[str, Any]]
 ) -> tuple[Results, int]:
     """Results of every run, and the number of sentences; with --timing also the times."""
-    from ..analysis.base import measure
+    from ..analysis.base import Analysis, measure
     from ..analysis.subject import Subject, find
 
+    if args.timing and type(analysis).collector is Analysis.collector:
+        raise UserError(f"--timing: {analysis.name} is not one forced decoding.")
     results: Results = {}
     sentences = 0
     for place in find(args.runs, args.data, args.names):
         subject = Subject(place, args.subset, args.sentences, flags)
         sentences = len(subject.translation.numbers)
-        if args.timing and analysis.collector(subject) is None:
-            raise UserError(f"--timing: {analysis.name} is not one forced decoding.")
         results[place.label] = measure(analysis, subject, _progress(place.label))
         if args.timing:
             timings.append(timing(analysis, subject))

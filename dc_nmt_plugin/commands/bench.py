@@ -177,7 +177,7 @@ def _check(args: argparse.Namespace) -> None:
     """
     import torch
 
-    from ..bench.subjects import stock_settings
+    from ..bench.subjects import language_model_problem, stock_settings
     from ..models.presets import architectures
 
     args.rounds = args.rounds if args.rounds is not None else 3 if args.scaling else 15
@@ -188,7 +188,9 @@ def _check(args: argparse.Namespace) -> None:
         if problem:
             raise UserError(problem)
     named = [name for name in [*args.arch, args.against] if name not in BASELINES]
-    problems = [_language_model_problem(name) for name in named]
+    problems = [
+        language_model_problem(name, "bench times translation models only") for name in named
+    ]
     for name in ("rounds", "threads", "max_tokens", "vocabulary", "length", "beam"):
         value, least = getattr(args, name), LEAST_TYPES if name == "vocabulary" else 1
         if value < least:
@@ -200,14 +202,6 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
         stock_settings(args.arch[0])  # tells early that there is none of that size
-
-
-def _language_model_problem(name: str) -> str | None:
-    from ..bench.subjects import subject
-
-    if subject(name).family.task != "language_modeling":
-        return None
-    return f"{name}: is a language model; bench times translation models only."
 
 
 def _progress(mode: str, number: int, rounds: int) -> None:

@@ -14,15 +14,12 @@ from ..table import format_table
 def look_inside(args: argparse.Namespace, task: Any, setting: Any, sample: Any) -> None:
     """Print the table, or as JSON its rows."""
     from ..bench.apart import apart
-    from ..bench.subjects import with_positions
 
     look = _count if args.count else _profile
-    like = with_positions(args.arch[0], setting.length)
     rows = []
     for mode in args.mode:
         for name in dict.fromkeys([args.against, *args.arch]):
-            subject = with_positions(name, setting.length)
-            make = partial(_looker, look, mode, subject, like, task, setting)
+            make = partial(_looker, look, mode, name, args.arch[0], task, setting)
             with apart(make, args.device) as found:  # its memory as where it is timed
                 rows.append({"mode": mode, "name": name, **found(sample)})
     print(json.dumps(rows, indent=2) if args.json else _as_text(rows))

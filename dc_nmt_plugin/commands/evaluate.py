@@ -72,16 +72,16 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
     run = replace(run, decode=(*run.decode, *flags))
     named = shlex.join([options.task, options.arch])
     if not pipeline.dry_run:
-        averaged = run.is_trained() and next(run.evaluation()).is_done()
-        if not averaged and not (run.checkpoints / "checkpoint_last.pt").is_file():
-            if run.is_trained():
-                raise UserError(
-                    f"{run.checkpoints} has no checkpoints any more, and their mean was not made "
-                    f"before: remove {run.folder}/training.stamp, and train again"
-                )
+        no_checkpoints = not (run.checkpoints / "checkpoint_last.pt").is_file()
+        if no_checkpoints and not run.is_trained():
             raise UserError(
                 f"{run.checkpoints} has no checkpoints: train first, with dc-nmt train "
                 f"{named} and the same --name, --seed, --out and --sample"
+            )
+        if no_checkpoints and not next(run.evaluation()).is_done():
+            raise UserError(
+                f"{run.checkpoints} has no checkpoints any more, and their mean was not made "
+                f"before: remove {run.folder}/training.stamp, and train again"
             )
         if not (run.binarised / ".stamp").is_file():
             raise UserError(

@@ -17,7 +17,9 @@ class WithDefaults(argparse.HelpFormatter):
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         default, text = action.default, action.help
-        if text is None or "default" in text or default in (None, False, "", [], argparse.SUPPRESS):
+        if text is None or "default" in text or isinstance(default, bool):
+            return text
+        if default in (None, "", [], argparse.SUPPRESS):
             return text
         shown = " ".join(map(str, default)) if isinstance(default, list) else str(default)
         return f"{text} (default: {shown.replace('%', '%%')})"

@@ -100,7 +100,7 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
     Raises:
         UserError: listing what is wrong
     """
-    from ..bench.subjects import stock_settings, subject
+    from ..bench.subjects import language_model_problem, stock_settings
     from ..models.presets import architectures
 
     problems = [architecture_problem(args.against, [STOCK, *architectures()], "--against")]
@@ -110,8 +110,7 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
             problems.append(unknown)
             continue
         try:
-            if subject(name).family.task == "language_modeling":
-                problems.append(f"{name}: is a language model; BLEU is of translation models.")
+            problems.append(language_model_problem(name, "BLEU is of translation models"))
         except UserError as error:
             problems.append(str(error))
     for name in ("every", "threads"):

@@ -20,7 +20,7 @@ from .fitting import LONGEST, Fit, fit
 from .launch import visible_gpus
 from .own_text import LEAST, Corpus, LocalFile, languages_of
 from .recipe import OWN, SPLITS, Recipe, tasks
-from .settings import family_of
+from .settings import translation_family
 
 HEAD = "Made by dc-nmt new; yours to change. Why it is as it is:"
 TEXT = "text"  # folder of held-out text and what is left of the training text
@@ -76,8 +76,7 @@ def make_recipe(options: NewOptions) -> NewRecipe:
     folder = options.folder
     _check_folder(folder)
     for arch in options.archs:
-        if family_of(arch).task == "language_modeling":
-            raise UserError(f"--arch: {arch!r} is a language model; this is translation")
+        translation_family("--arch", arch)
     given = options.source_lang, options.target_lang
     pair = languages_of("--train", options.train, given)
     files: dict[str, Sequence[Path]] = {"train": options.train}

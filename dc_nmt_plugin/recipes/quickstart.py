@@ -13,7 +13,7 @@ from ..stamps import digest
 from ..text.corpus.codes import LANGUAGES
 from .preparation import Preparation
 from .schema import Segmentation
-from .settings import family_of
+from .settings import translation_family
 from .training import Experiment, Training, training_step
 
 SEGMENTATION = Segmentation(operations=2000)
@@ -70,10 +70,7 @@ def plan_quickstart(
             f"--pair: {pair!r} is not SOURCE-TARGET with two different ones of "
             f"{', '.join(LANGUAGES)}"
         )
-    families = {arch: family_of(arch) for arch in archs}  # each once
-    spoken = next((a for a, f in families.items() if f.task == "language_modeling"), None)
-    if spoken is not None:
-        raise UserError(f"--arch: {spoken!r} is a language model; this is translation")
+    families = {arch: translation_family("--arch", arch) for arch in archs}  # each once
     work = out / pair
     words = ["dc-nmt", "corpus", "--source-lang", source, "--target-lang", target]
     words += ["--seed", str(seed), "--out"]

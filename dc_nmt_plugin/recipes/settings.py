@@ -88,9 +88,7 @@ def settings_of(
     Raises:
         UserError: no such architecture, no such size of it, or no such settings
     """
-    family = family_of(arch)
-    if family.task == "language_modeling":
-        raise UserError(f"architecture: {arch!r} is a language model; this is translation")
+    family = translation_family("architecture", arch)
     name, entry = _merged(recipe, family, arch, like)
     own_size, sized = _sized(entry, family, arch, size)
     if sized != arch:  # what is different for this size
@@ -145,6 +143,22 @@ def family_of(arch: str) -> Family:
     if problem:
         raise UserError(problem)
     return _known()[arch].family
+
+
+def translation_family(place: str, arch: str) -> Family:
+    """The same, of a translation model.
+
+    Args:
+        place: where the name was given, for errors
+        arch: the name
+
+    Raises:
+        UserError: no such architecture, or a language model
+    """
+    family = family_of(arch)
+    if family.task == "language_modeling":
+        raise UserError(f"{place}: {arch!r} is a language model; this is translation")
+    return family
 
 
 def with_updates(settings: RunSettings, updates: int) -> RunSettings:

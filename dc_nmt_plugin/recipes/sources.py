@@ -115,12 +115,7 @@ class Sources:
         if path is None and file.inside:
             path = self._unpack(file, *file.inside)
         if path is None:
-            path = self._fetch(file)
-        else:
-            try:
-                _check_kind(path, file.name)
-            except UserError as error:
-                raise UserError(f"{path}: {error}") from error
+            return self._fetch(file)  # verified before it gets its name
         self._verify(file, path)
         return path
 
@@ -140,7 +135,12 @@ class Sources:
         return path
 
     def _verify(self, file: SourceFile, path: Path) -> None:
-        """Compare with the published checksum, or else with the one of the first time."""
+        """Compare with the published checksum, or else with the one of the first time.
+
+        Raises:
+            UserError: another checksum, or something else than the file's name says
+        """
+        _check_kind(path, file.name)
         record = self.downloads / f"{file.name}.sha256"
         if file.checksum:
             kind, expected = file.checksum
@@ -179,7 +179,6 @@ class Sources:
             part = target.with_name(f"{target.name}.part")
             try:
                 fetch(url, part, self.say)
-                _check_kind(part, file.name)
                 self._verify(file, part)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if isinstance(error, UserError):
@@ -246,4 +245,4 @@ def _check_kind(path: Path, name: str) -> None:
     with open(path, "rb") as stream:
         head = stream.read(4)
     if start and not head.startswith(start):
-        raise UserError(f"is not the file but something else (it begins with {head!r})")
+        raise UserError(f"{path}: is not the file but something else (it begins with {head!r})")

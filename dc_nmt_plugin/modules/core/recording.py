@@ -50,10 +50,10 @@ def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterato
     outer = {module: (module._records, module._names) for module in modules.values()}
     try:
         for name, module in modules.items():
-            if module._records is not None and names is not None and module._names is not None:
-                module._names = {*names, *module._names}
+            if module._records is not None:  # inside another recording
+                module._names = _both(names, module._names)
             else:
-                module._names = names if module._records is None else None
+                module._names = names
             module._records = records.setdefault(name, {})
         yield records
     finally:
@@ -61,3 +61,8 @@ def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterato
             recorded = module._records or {}
             module._records, module._names = wanted_outside, names_outside
             module.record(**recorded)
+
+
+def _both(one: Collection[str] | None, other: Collection[str] | None) -> Collection[str] | None:
+    """All names of both; None is all there are."""
+    return None if one is None or other is None else {*one, *other}
