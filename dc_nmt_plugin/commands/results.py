@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import UserError
+from ..evaluation.kept import keep
 from ..evaluation.metrics import find_metrics
 from ..evaluation.published import why_not
 from ..evaluation.run import Run
@@ -23,7 +24,10 @@ from .parser import Parser
 
 STORED = "results.json"
 # flags that only the table knows, and those that a stored one cannot follow
-OF_TABLES = ("--baseline", "--name", "--over-seeds", "--speeds", "--save", "--update-readme")
+OF_TABLES = (
+    *("--baseline", "--name", "--over-seeds", "--speeds", "--save", "--keep"),
+    "--update-readme",
+)
 NEED_RUNS = (*OF_TABLES[:-1], "--metric", "--subset")
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
@@ -58,6 +62,11 @@ def parser() -> argparse.ArgumentParser:
         help="speeds of dc-nmt bench RUN… --json, not the runs' own, which other programs slowed",
     )  # fmt: skip
     parser.add_argument("--save", type=Path, metavar="FILE", help="store the numbers, no text")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR",
+        help="copy the runs there without their models: what this table, dc-nmt compare and "
+        "dc-nmt analyze curves are made of, about 70 kB a run",
+    )  # fmt: skip
     parser.add_argument(
         "--update-readme", action="store_true",
         help=f"write the table into README.md beside the stored numbers, between {BEGIN} and {END}",
@@ -98,7 +107,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"{args.folders[0]}: shows what {stored} holds; for "
                 f"{' and '.join(unfit)} name the folders of the runs"
             )
-        table = _collect(args)
+        found = _of_subset(args)
+        table = _collect(args, found)
+        if args.keep:
+            for path in found:
+                print(f"kept: {keep(Run.read(path), args.keep)}", file=sys.stderr)
     if args.save:
         table.save(args.save)
     if readme:
@@ -155,7 +168,7 @@ def _stored(folders: Sequence[Path]) -> Path | None:
     return path if len(folders) == 1 and path.is_file() else None
 
 
-def _collect(args: argparse.Namespace) -> RunTable:
+def _collect(args: argparse.Namespace, found: Sequence[Path]) -> RunTable:
     names = {}
     for text in args.name:
         folder, equals, label = text.partition("=")
@@ -163,7 +176,6 @@ def _collect(args: argparse.Namespace) -> RunTable:
             raise UserError(f"--name: '{text}' is not FOLDER=LABEL")
         names[folder] = label
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
-    found = _of_subset(args)
     speeds = Speeds.read(args.speeds) if args.speeds else None
     return collect(found, args.baseline, metric, names, args.over_seeds, speeds)
 

@@ -11,6 +11,8 @@ from .logs import read_decoder, read_search
 from .results import Result, read_result
 from .systems import decoding_of, run_folder
 
+KEPT = "runs"  # below examples/TASK: runs that dc-nmt results --keep made small
+
 
 @dataclass(frozen=True)
 class Run:
@@ -41,8 +43,9 @@ class Run:
 
     @property
     def task(self) -> str:
-        """Recipes put runs below a folder of the task's name."""
-        return self.folder.parent.name
+        """Recipes put runs below a folder of the task's name; an example has kept ones in runs."""
+        home = self.folder.parent
+        return home.parent.name if home.name == KEPT else home.name
 
     @property
     def decoding(self) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from first_results import OLD, REFERENCE
 
+from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.commands.results import BEGIN, END, readme_block
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.logs import read_decoder, read_training_log
 from dc_nmt_plugin.evaluation.results import read_result
+from dc_nmt_plugin.evaluation.run import Run
 from dc_nmt_plugin.evaluation.run_table import RunTable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -83,6 +86,52 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
     assert RunTable.read(tmp_path / "kept.json").rows[0].seeds == 2
     with pytest.raises(UserError, match="plain-s1"):
         results(*runs, "--over-seeds", "--baseline", "plain-s1")
+
+
+def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
+    """Of results.json with text files, as recipes write it, and of one by name alone."""
+    generated = task / "c-dc-s1"
+    finished(task, generated.name, texts={
+        "hypotheses": "score/generate.txt", "kind": "generated", "target_lang": "de",
+        "tokenizer": "moses", "reference": str(task / "ref.de"),
+    })  # fmt: skip
+    pieces = ["Ein Ha@@ us steht am Bach .", "Die Katze schl&quot; .", "Wir gehen nach Hause ."]
+    lines = "".join(f"H-{n}\t-0.1\t{text}\n" for n, text in enumerate(pieces))
+    (generated / "score" / "generate.txt").write_text(lines)
+    valid = "| valid | {'valid_ppl': '7.5', 'valid_num_updates': '40'}".replace("'", '"')
+    (generated / "train.log").write_text(f"2026 | INFO | secret=/home/me\n2026 | INFO {valid}\n")
+    (generated / "generate.log").write_text("{'beam': 5, 'gen_subset': 'test', 'path': '/home'}\n")
+    home = Path("examples/multi30k_en_de/runs")
+    command = (task, "--metric", "multi-bleu", "--baseline", "c-dc-s1", "--json")
+    with pytest.raises(UserError, match="multi-bleu scores tokenised text"):
+        results(*command, "--keep", home)
+    assert not home.exists()
+    whole = rows(capsys, task, "--keep", home)
+    results(generated, "--metric", "multi-bleu", "--json")
+    tokenized = json.loads(capsys.readouterr().out)["rows"]
+    for run in task.iterdir():
+        if run.is_dir():
+            shutil.rmtree(run)
+
+    def without_place(found):
+        return [{**row, "run": None} for row in found]
+
+    again = rows(capsys, home)
+    assert without_place(again) == without_place(whole)
+    assert {row["run"] for row in again} == {str(home / n) for n in ("a-dc", "b-plain", "c-dc-s1")}
+    kept = home / generated.name
+    assert without_place(rows(capsys, kept, "--metric", "multi-bleu")) == without_place(tokenized)
+    assert Run.read(kept / "score" / "result.json").task == "multi30k_en_de"
+    assert read_curves(kept / "train.log") == {"valid:ppl": [(40, 7.5)]}
+    assert "/home" not in "".join(f.read_text() for f in kept.rglob("*") if f.is_file())
+
+
+def test_a_run_is_not_kept_over_a_run(task):
+    with pytest.raises(UserError, match="is a run itself"):
+        results(task, "--keep", task)
+    (task.parent / "other" / "a-dc" / "checkpoints").mkdir(parents=True)
+    with pytest.raises(UserError, match="a-dc is a run itself"):
+        results(task, "--keep", task.parent / "other")
 
 
 def test_speeds_of_a_benchmark_instead_of_the_runs_own(task, tmp_path, capsys):
