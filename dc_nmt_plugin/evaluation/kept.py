@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import UserError
 from ..files import replacing, write_lines
-from ..flags import COMMAND
+from ..flags import COMMAND, replaced
 from ..text.lines import read_log
 from .logs import parse_statistics, read_search
 from .results import RESULT
@@ -49,8 +50,8 @@ def keep(run: Run, home: Path) -> Path:
     translation.parent.mkdir(parents=True, exist_ok=True)
     write_lines(translation, side.hypotheses)
     if run.command:
-        with replacing(folder / COMMAND) as path:
-            path.write_bytes((run.folder / COMMAND).read_bytes())
+        command = replaced(run.command, "--user-dir", "dc_nmt_plugin")  # from a checkout's root
+        write_lines(folder / COMMAND, [shlex.join(command)])
     if search := read_search(run.generate_log):
         write_lines(folder / run.generate_log.name, [repr(search)])
     if (run.folder / LOG).is_file():

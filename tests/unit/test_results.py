@@ -100,11 +100,13 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     (generated / "score" / "generate.txt").write_text(lines)
     valid = "| valid | {'valid_ppl': '7.5', 'valid_num_updates': '40'}".replace("'", '"')
     (generated / "train.log").write_text(f"2026 | INFO | secret=/home/me\n2026 | INFO {valid}\n")
+    command = "fairseq-train data --user-dir /home/me --arch transformer_dc --adam-betas '(0.9, 1)'"
+    (generated / "command.txt").write_text(command)
     (generated / "generate.log").write_text("{'beam': 5, 'gen_subset': 'test', 'path': '/home'}\n")
     home = Path("examples/multi30k_en_de/runs")
-    command = (task, "--metric", "multi-bleu", "--baseline", "c-dc-s1", "--json")
+    of_all = (task, "--metric", "multi-bleu", "--baseline", "c-dc-s1", "--json")
     with pytest.raises(UserError, match="multi-bleu scores tokenised text"):
-        results(*command, "--keep", home)
+        results(*of_all, "--keep", home)
     assert not home.exists()
     whole = rows(capsys, task, "--keep", home)
     results(generated, "--metric", "multi-bleu", "--json")
@@ -121,7 +123,8 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     assert {row["run"] for row in again} == {str(home / n) for n in ("a-dc", "b-plain", "c-dc-s1")}
     kept = home / generated.name
     assert without_place(rows(capsys, kept, "--metric", "multi-bleu")) == without_place(tokenized)
-    assert Run.read(kept / "score" / "result.json").task == "multi30k_en_de"
+    run = Run.read(kept / "score" / "result.json")
+    assert run.task == "multi30k_en_de" and run.command[-1] == "(0.9, 1)"
     assert read_curves(kept / "train.log") == {"valid:ppl": [(40, 7.5)]}
     assert "/home" not in "".join(f.read_text() for f in kept.rglob("*") if f.is_file())
 
