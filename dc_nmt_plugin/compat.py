@@ -12,7 +12,7 @@ import gc
 import importlib
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -180,23 +180,45 @@ def _mend_stock_encoder_layer() -> None:
 
 
 def _end_idle_workers() -> None:
-    """fairseq drops each epoch's loader in a reference cycle, and its workers live on, each with a
-    copy of all memory that the training has overwritten since: end them before new ones start.
+    """fairseq leaves each epoch's loader with workers that live on, each with a copy of all memory
+    that the training has overwritten since: end them when the last batch is there.
 
-    Python's own collector hardly ever comes by in a process with so many objects, and where it
-    does so in a worker, that prints tracebacks about the workers of others.
+    Left to Python's collector they end late or never, and not by themselves: it closes the queue
+    that would tell them before the loader asks them to, which then waits for five seconds.
     """
-    from fairseq.data.iterators import EpochBatchIterator
+    from fairseq.data.iterators import BackgroundConsumer, EpochBatchIterator
 
+    make: Callable[..., Any] = BackgroundConsumer.__init__
     stock: Callable[..., Any] = EpochBatchIterator.next_epoch_itr
+
+    @functools.wraps(make)
+    def __init__(self: Any, queue: Any, source: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, queue, _EndingItsWorkers(source), *args, **kwargs)
 
     @functools.wraps(stock)
     def next_epoch_itr(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.num_workers:
+        if self.num_workers and not self.buffer_size:  # read without a consumer
             gc.collect()
         return stock(self, *args, **kwargs)
 
+    BackgroundConsumer.__init__ = __init__
     EpochBatchIterator.next_epoch_itr = next_epoch_itr
+
+
+class _EndingItsWorkers:
+    """A loader whose workers end when its iterator does: exhausted, dropped or failed."""
+
+    def __init__(self, loader: Iterable[Any]) -> None:
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[Any]:
+        batches = iter(self._loader)
+        try:
+            yield from batches
+        finally:
+            end = getattr(batches, "_shutdown_workers", None)  # without workers there is none
+            if end is not None:
+                end()
 
 
 def _clip_where_the_gradients_are() -> None:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import time
 
 import pytest
 from fairseq.data import ListDataset
 from fairseq.data.iterators import EpochBatchIterator
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Loaders kill workers that do not end, after a tenth of a second instead of five."""
+    monkeypatch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 0.1)
 
 
 @pytest.fixture
@@ -19,13 +26,37 @@ def no_collector():
     gc.collect()
 
 
-def test_workers_of_past_epochs_end(no_collector):
+@pytest.mark.parametrize("buffer_size", [0, 2])
+def test_workers_of_past_epochs_end(impatient, no_collector, buffer_size):
     before = len(multiprocessing.active_children())
     data = ListDataset(list(range(8)))
     for _ in range(4):  # fairseq makes both anew for an epoch
         epochs = EpochBatchIterator(
-            data, list, [[i] for i in range(8)], num_workers=1, buffer_size=2
+            data, list, [[i] for i in range(8)], num_workers=1, buffer_size=buffer_size
         )
         batches = epochs.next_epoch_itr(shuffle=False)
         assert [batch for (batch,) in batches] == list(range(8))
         assert len(multiprocessing.active_children()) - before <= 2
+
+
+def test_workers_end_by_themselves(no_collector, monkeypatch):
+    """Not after the five seconds that a loader waits for workers which nobody told."""
+    killed = []
+    monkeypatch.setattr(multiprocessing.Process, "terminate", killed.append)
+    for threads in (1, 2):
+        data = ListDataset(list(range(8)))
+        epochs = EpochBatchIterator(
+            data, list, [[i] for i in range(8)], num_workers=threads, buffer_size=2
+        )
+        started = time.monotonic()
+        workers = list(multiprocessing.active_children())
+        batches = epochs.next_epoch_itr(shuffle=False)
+        assert next(batches) == [0]
+        workers = [w for w in multiprocessing.active_children() if w not in workers]
+        assert len(workers) == threads
+        assert len(list(batches)) == 7
+        for worker in workers:
+            worker.join(timeout=10)
+        assert [worker.exitcode for worker in workers] == [0] * threads
+        assert time.monotonic() - started < 4
+    assert not killed
