@@ -65,6 +65,7 @@ def apply() -> None:
     _restore_numpy_names()
     _mend_stock_encoder_layer()
     _end_idle_workers()
+    _count_the_time_of_continued_trainings()
     _clip_where_the_gradients_are()
     _unscale_once()
     # cuDNN's attention (half precision, H100 and later) makes a plan for every new shape, and the
@@ -219,6 +220,25 @@ class _EndingItsWorkers:
             end = getattr(batches, "_shutdown_workers", None)  # without workers there is none
             if end is not None:
                 end()
+
+
+def _count_the_time_of_continued_trainings() -> None:
+    """A checkpoint's meters replace those that run, and fairseq's clock of the whole training (its
+    log's ``wall``) is then one that was never started: it says 0 to the end. Let it run on.
+    """
+    from fairseq.logging import metrics
+
+    stock: Callable[[Any], None] = metrics.load_state_dict
+
+    @functools.wraps(stock)
+    def load_state_dict(state: Any) -> None:
+        started = getattr(metrics.get_meter("default", "wall"), "start_time", None)
+        stock(state)
+        clock = metrics.get_meter("default", "wall")
+        if started is not None and clock is not None:
+            clock.start_time = started
+
+    metrics.load_state_dict = load_state_dict
 
 
 def _clip_where_the_gradients_are() -> None:

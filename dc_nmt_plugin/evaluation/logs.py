@@ -28,7 +28,7 @@ class TrainingLog:
     parameters: int
     updates: int
     tokens_per_second: float  # target tokens, median over the log's intervals
-    train_seconds: float  # with validation and saving; fairseq carries it over a resumption
+    train_seconds: float | None  # with validation and saving; None where the log does not tell
     arch: str | None = None
 
 
@@ -51,7 +51,7 @@ def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
         UserError: the file is no such log.
     """
     parameters, arch, updates, speeds = None, None, 0, []
-    seconds = 0.0
+    clock = []
     for line in read_log(path):
         if match := PARAMETERS.search(line):
             parameters = int(match[1].replace(",", ""))
@@ -63,12 +63,34 @@ def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
         values = parsed[1]
         updates = max(updates, int(values["num_updates"]))
         speeds.append(float(values["wps"]))
-        seconds = float(values["wall"])
+        clock.append((int(values["num_updates"]), float(values["wall"])))
     if parameters is None or not speeds:
         raise UserError(f"{path}: not a log of fairseq-train --log-format json")
     # The first interval includes warming up of caches and has few steps.
     speed = statistics.median(speeds[1:] or speeds)
-    return TrainingLog(parameters, updates, speed, seconds, arch)
+    return TrainingLog(parameters, updates, speed, _seconds(clock), arch)
+
+
+def _seconds(clock: list[tuple[int, float]]) -> float | None:
+    """Time of all updates, each counted once, where every process has a clock of its own.
+
+    Args:
+        clock: (updates, seconds since the process began), in the log's order
+    """
+    parts: list[list[tuple[int, float]]] = []
+    for point in clock:
+        if not parts or point[0] <= parts[-1][-1][0] or point[1] < parts[-1][-1][1]:
+            parts.append([])
+        parts[-1].append(point)
+    # what a process did after its last checkpoint the next one did again
+    ends = [part[0][0] for part in parts[1:]] + [clock[-1][0] + 1]
+    kept = [
+        [seconds for updates, seconds in part if updates < end]
+        for part, end in zip(parts, ends, strict=True)
+    ]
+    if any(part and part[-1] == 0 for part in kept):  # of before continued trainings were timed
+        return None
+    return sum(part[-1] for part in kept if part)
 
 
 def read_decoder(path: str | os.PathLike[str]) -> str | None:

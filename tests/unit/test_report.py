@@ -51,7 +51,7 @@ LOG = (
     "2026-11-21 | INFO | x | num. shared model params: 1,234,567 (num. trained: 1)\n"
     + inner(10, 1, 5) + inner(20, 1000, 9) + '2026 | INFO | train_inner | {"num_upda\n'
     + statistics("valid", valid_loss="3.3")
-    # killed and resumed: updates and clock go back to those of the last checkpoint
+    # killed and resumed: updates go back to those of the last checkpoint, the clock to 0
     + inner(15, 3000, 7) + inner(25, 2000, 12)
 )  # fmt: skip
 
@@ -99,7 +99,7 @@ def test_training_log_of_a_resumed_training(tmp_path):
     log = read_training_log(tmp_path / "train.log")
     assert (log.parameters, log.updates) == (1_234_567, 25)
     assert log.tokens_per_second == 2000  # median without the first interval
-    assert log.train_seconds == 12
+    assert log.train_seconds == 5 + 12
     (tmp_path / "other.log").write_text("hello\n")
     with pytest.raises(UserError, match="not a log of fairseq-train"):
         read_training_log(tmp_path / "other.log")
