@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,8 @@ from ..text.lines import read_lines
 from .metrics import METRICS, Metric
 from .results import RESULT, UNNAMED, Result, read_result
 from .texts import TextFiles, Texts, load_texts
+
+_PREPARED = re.compile(r"\bruns/([^/]+)/data/raw/")  # where recipes put a task's text
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ def load_systems(
         files = _files_of_run(path, result) if result else _files_of_text(path, given, known)
         source = given.source or (result.source if result else None)
         source = source or (known.source if known else None)
+        if result:
+            _check_test_set(path, files.reference, files.tokenized_reference, source)
         lines = read_lines(source) if source else None
         systems.append(System(label, load_texts(files), files.target_lang, lines, result))
         if lines is not None and len(lines) != len(systems[-1].texts.raw.hypotheses):
@@ -153,6 +158,20 @@ def _files_of_run(path: Path, result: Result) -> TextFiles:
     if files is None:
         raise UserError(f"{path}: has no hypotheses: score it with dc-nmt score --hypotheses FILE")
     return files
+
+
+def _check_test_set(run: Path, *files: str | None) -> None:
+    """
+    Raises:
+        UserError: a text that a recipe prepares is not here, as with runs that were kept alone.
+    """
+    for name in files:
+        made = _PREPARED.search(name or "")
+        if name and made and not Path(name).exists():
+            raise UserError(
+                f"{name}: what {run} is compared with is not here; 'dc-nmt prepare {made[1]}', "
+                "called where this command is, makes it"
+            )
 
 
 def _files_of_text(path: Path, given: PlainTextOptions, known: Result | None) -> TextFiles:

@@ -129,6 +129,19 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     assert "/home" not in "".join(f.read_text() for f in kept.rglob("*") if f.is_file())
 
 
+def test_kept_runs_say_where_the_references_come_from(task):
+    raw = Path("runs/multi30k_en_de/data/raw/test.de")
+    raw.parent.mkdir(parents=True)
+    (task / "ref.de").rename(raw)
+    for run in ("a-dc", "b-plain"):
+        path = task / run / "score" / "result.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "reference": str(raw)}))
+    results(task, "--keep", "examples/multi30k_en_de/runs")
+    raw.unlink()
+    with pytest.raises(UserError, match=r"test.de: what .* 'dc-nmt prepare multi30k_en_de'"):
+        results("examples/multi30k_en_de/runs")
+
+
 def test_a_run_is_not_kept_over_a_run(task):
     with pytest.raises(UserError, match="is a run itself"):
         results(task, "--keep", task)
