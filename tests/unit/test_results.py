@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import statistics
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from dc_nmt_plugin.evaluation.logs import read_decoder, read_training_log
 from dc_nmt_plugin.evaluation.results import read_result
 from dc_nmt_plugin.evaluation.run import Run
 from dc_nmt_plugin.evaluation.run_table import RunTable
+from dc_nmt_plugin.text.lines import read_lines
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OTHER = ["Ein Haus steht am Bach.", "Die Katze schläft.", "Wir gehen nach Hause."]
@@ -332,9 +334,23 @@ def test_a_task_without_stored_numbers_shows_its_runs(task, tmp_path, capsys):
 
 def test_the_readmes_show_the_stored_numbers():
     """`dc-nmt results examples/TASK --update-readme` makes them equal."""
-    for path in EXAMPLES.glob("*/results.json"):
+    for path in EXAMPLES.glob("**/results.json"):
         readme = (path.parent / "README.md").read_text(encoding="utf-8")
         assert readme_block(RunTable.read(path)) in readme, path.parent.name
+
+
+def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
+    tables = list(EXAMPLES.glob("*/runs/results.json"))
+    assert tables
+    for path in tables:
+        table = RunTable.read(path)
+        for row in table.rows:
+            kept = [read_result(run) for run in path.parent.glob(f"{row.label}-s*")]
+            assert len(kept) == row.seeds
+            scores = [result.score(table.metric).score for result in kept]
+            assert row.score == pytest.approx(statistics.fmean(scores), abs=1e-4), row.label
+            lines = [run / "score" / "hypotheses.de" for run in path.parent.glob(f"{row.label}-s*")]
+            assert {len(read_lines(file)) for file in lines} == {table.sentences}
 
 
 @pytest.mark.parametrize(
