@@ -25,7 +25,7 @@ def table_form(args: argparse.Namespace) -> tuple[Form, str]:
 def list_items(args: argparse.Namespace) -> int:
     """``dc-nmt paper list``."""
     from ..papers.register import DOCUMENTS, read_document
-    from ..reproduction.state import state_of, state_of_item
+    from ..reproduction.state import in_a_word, state_of
 
     documents = [read_document(name) for name in ([args.document] if args.document else DOCUMENTS)]
     if args.json:
@@ -46,9 +46,9 @@ def list_items(args: argparse.Namespace) -> int:
         print(f"{document.name}: {document.title}\n")
         lines = []
         for item in document.items:
-            reasons = {m.how for part in item.parts if (m := state_of(part)).kind == "needs"}
-            state = state_of_item(item)
-            lines.append((item.name, str(len(item.parts) or ""), state, item.title))
+            states = [state_of(part) for part in item.parts]
+            reasons = {made.how for made in states if made.kind == "needs"}
+            lines.append((item.name, str(len(states) or ""), in_a_word(states), item.title))
             lines += [("", "", "", f"  needs {reason}") for reason in sorted(reasons)]
         print(format_table(("item", "rows", "state", "what it shows"), lines), end="\n\n")
     return 0

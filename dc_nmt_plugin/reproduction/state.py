@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from ..analysis.registry import ANALYSES
+from ..analysis.names import ABOUT
 from ..errors import UserError
-from ..papers.schema import SCORES, Entry, Item, Part
+from ..papers.schema import SCORES, Entry, Part
 from .system import disagreements
 
 # what a part is made by → the command
@@ -64,18 +65,18 @@ def state_of(part: Part) -> Made:
         return Made("data", "dc-nmt paper show")
     command = COMMANDS[part.by]
     what = command.removeprefix("dc-nmt analyze ")
-    if what != command and what not in ANALYSES:
+    if what != command and what not in ABOUT:
         return Made("needs", f"analysis: {what}")
     entries = () if part.by in ("params", "bench") else part.entries  # they need no text
     problems = [problem for entry in entries for problem in _problems(entry)]
     return Made("needs", problems[0]) if problems else Made("run", command)
 
 
-def state_of_item(item: Item) -> str:
-    """In a word: ``run``, ``partly``, ``data``, ``needs`` or ``drawing``."""
-    if not item.parts:
+def in_a_word(states: Collection[Made]) -> str:
+    """Of an item's parts: ``run``, ``partly``, ``data``, ``needs`` or ``drawing``."""
+    if not states:
         return "drawing"
-    kinds = {state_of(part).kind for part in item.parts}
+    kinds = {made.kind for made in states}
     if "needs" not in kinds:
         return "run" if "run" in kinds else "data"
     return "needs" if kinds == {"needs"} else "partly"

@@ -89,16 +89,24 @@ def training_of(entry: Entry) -> Training:
     Raises:
         UserError: the task has no recipe
     """
-    task = recipe_name(entry)
-    arch, recipe = entry.system.arch, load(task)
     wanted = entry.training.name if entry.training else None
+    flags = tuple(entry.system.flags.items())
+    return _training(entry.task, entry.direction, entry.system.arch, flags, wanted)
+
+
+@cache  # most entries share one with others
+def _training(
+    text: str, direction: str, arch: str, own_flags: tuple[tuple[str, Any], ...], wanted: str | None
+) -> Training:
+    task = _recipe_name(text, direction)
+    recipe = load(task)
     own = settings_of(recipe, arch)
     like = None if wanted in (None, own.name) else wanted
     settings = settings_of(recipe, arch, like=like)
     given = flags_of(arch, settings.flags)
     flags = {
         name: value
-        for name, value in needed_flags(arch, entry.system.flags).items()
+        for name, value in needed_flags(arch, dict(own_flags)).items()
         if given.get(name) != value
     }
     return Training(task, settings.arch, like, tuple(_words(flags)))
@@ -113,16 +121,11 @@ def decoding(entry: Entry) -> Decoding:
     return Decoding(training_of(entry), entry.subset or "test", tuple(flags))
 
 
-def recipe_name(entry: Entry) -> str:
-    """The recipe of an entry's task and direction.
-
-    Raises:
-        UserError: there is none
-    """
-    for name, (path, direction) in tasks().items():
-        if (path.stem, direction) == (entry.task, entry.direction):
+def _recipe_name(text: str, direction: str) -> str:
+    for name, (path, known) in tasks().items():
+        if (path.stem, known) == (text, direction):
             return name
-    raise UserError(f"the text of {entry.task} has no recipe")
+    raise UserError(f"the text of {text} has no recipe")
 
 
 def has_recipe(entry: Entry) -> bool:
