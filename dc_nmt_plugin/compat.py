@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 _applied = False
+BUCKETS_WORK = int(np.__version__.split(".")[0]) < 2  # --num-batch-buckets
 # what fairseq 0.12.2 saves and nothing uses: names that end so, of sinusoidal positions
 POSITION_MARKER = "._float_tensor"
 # and these parameters of an encoder layer

@@ -6,17 +6,6 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-arguments=() setup=()
-while [ $# -gt 0 ]; do
-  case $1 in
-    --python)
-      [ $# -ge 2 ] || die "--python needs a value"
-      setup=(--python "$2")
-      shift
-      ;;
-    *) arguments+=("$1") ;;
-  esac
-  shift
-done
+take_python "$@"
 use_environment ${setup[@]+"${setup[@]}"}
-exec "$PYTHON" "$ROOT/scripts/chaos.py" ${arguments[@]+"${arguments[@]}"}
+exec "$PYTHON" "$ROOT/scripts/chaos.py" ${rest[@]+"${rest[@]}"}

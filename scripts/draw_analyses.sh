@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Draws the papers' analyses of trained models into docs/figures: those whose runs are there.
 #
-# usage: scripts/draw_analyses.sh FOLDER [SUFFIX]
+# usage: scripts/draw_analyses.sh FOLDER [SUFFIX] [--python VERSION]
 #   FOLDER   of runs, such as quickstart_out/en-de or runs/multi30k_en_de
 #   SUFFIX   of the runs' names behind the architecture's, such as -tiny-s1; without one, the quickstart's
 #            runs are meant, and the tutorial's figures are drawn
@@ -10,9 +10,10 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-[ $# -ge 1 ] && [ -d "$1" ] || die "name a folder of runs"
-runs=$1 suffix=${2:-}
-use_environment
+take_python "$@"
+runs=${rest[0]:-} suffix=${rest[1]:-}
+[ -d "$runs" ] || die "name a folder of runs"
+use_environment ${setup[@]+"${setup[@]}"}
 figures=$ROOT/docs/figures
 
 # draw NAME "COMMAND" "ARCH…" OPTIONS…: one figure of dc-nmt COMMAND, unless a run is missing.

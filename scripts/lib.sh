@@ -95,11 +95,10 @@ use_environment() {
   export PYTHON PATH
 }
 
-# dc_nmt COMMAND ARGUMENT…: become that command of dc-nmt, in the environment, which is set up
-# first. --python VERSION, before a "--", is for the set-up; help needs no environment.
-dc_nmt() {
-  local -a words=("$1") setup=()
-  shift
+# take_python ARGUMENT…: --python VERSION, before a "--", into the array `setup`, as use_environment
+# takes it, and everything else into `rest`.
+take_python() {
+  setup=() rest=()
   while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
       --python)
@@ -108,15 +107,29 @@ dc_nmt() {
         shift
         ;;
       --python=*) setup=(--python "${1#*=}") ;;
-      -h | --help)
-        local any=${DC_NMT_PYTHON:-$ROOT/.venv/bin/python} # the system's own may be too old
-        command -v "$any" >/dev/null 2>&1 || any=$(find_python 2>/dev/null) || any=python3
-        PYTHONPATH=$ROOT exec "$any" -m dc_nmt_plugin "${words[0]}" --help
-        ;;
-      *) words+=("$1") ;;
+      *) rest+=("$1") ;;
     esac
     shift
   done
+  rest+=("$@")
+}
+
+# dc_nmt COMMAND ARGUMENT…: become that command of dc-nmt, in the environment, which is set up
+# first. --python VERSION, before a "--", is for the set-up; help needs no environment.
+dc_nmt() {
+  local command=$1 word
+  local -a setup rest
+  take_python "${@:2}"
+  for word in ${rest[@]+"${rest[@]}"}; do
+    case $word in
+      --) break ;;
+      -h | --help)
+        local any=${DC_NMT_PYTHON:-$ROOT/.venv/bin/python} # the system's own may be too old
+        command -v "$any" >/dev/null 2>&1 || any=$(find_python 2>/dev/null) || any=python3
+        PYTHONPATH=$ROOT exec "$any" -m dc_nmt_plugin "$command" --help
+        ;;
+    esac
+  done
   use_environment ${setup[@]+"${setup[@]}"}
-  exec dc-nmt "${words[@]}" "$@"
+  exec dc-nmt "$command" ${rest[@]+"${rest[@]}"}
 }

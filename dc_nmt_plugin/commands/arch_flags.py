@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..table import format_table
+from .completion import completed, sized_names
 from .parser import Parser
 from .user_dir import user_dir
 
@@ -21,7 +22,10 @@ WIDTH = 100
 def main(argv: Sequence[str]) -> int:
     """Print the flags of one architecture, or list all architectures."""
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
-    parser.add_argument("arch", nargs="?", help="an architecture; without it, all are listed")
+    arch = parser.add_argument(
+        "arch", nargs="?", help="an architecture; without it, all are listed"
+    )
+    completed(arch, sized_names)
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--names", action="store_true",

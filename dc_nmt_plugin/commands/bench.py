@@ -16,6 +16,7 @@ from ..errors import UserError, architecture_problem
 from ..table import format_table
 from .bench_inside import look_inside
 from .bench_scaling import add_scaling, check_scaling, show_scaling
+from .completion import completed, sized_names
 from .parser import Parser
 
 BASELINES = (STOCK, PYTORCH)
@@ -88,12 +89,13 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         "them together: 'transformer_mlmha --source-layers 3'.",
         allow_abbrev=False,
     )
-    parser.add_argument(
+    archs = parser.add_argument(
         "arch",
         nargs="+",
         metavar="ARCH|RUN",
         help="architectures to measure, or runs' folders: their models, at their size",
     )
+    completed(archs, sized_names)
     parser.add_argument(
         "--against",
         default=STOCK,

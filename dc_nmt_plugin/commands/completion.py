@@ -1,12 +1,14 @@
-"""``dc-nmt completion``: lines for the shell, so that Tab completes commands, flags and choices.
+"""``dc-nmt completion``: lines for the shell, so that Tab completes commands, flags, tasks, names.
 
 In ~/.bashrc: eval "$(dc-nmt completion bash)"; in ~/.zshrc, after compinit, the same with zsh.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from .parser import Parser, RawWithDefaults
 
@@ -27,6 +29,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     print(argcomplete.shellcode(["dc-nmt"], shell=args.shell))
     return 0
+
+
+def completed(action: argparse.Action, values: Callable[..., Iterable[str]]) -> None:
+    """Let a shell complete an argument with what one of the functions below names."""
+    setattr(action, "completer", values)  # noqa: B010  argcomplete's name for it
+
+
+def task_names(prefix: str, **_: Any) -> list[str]:
+    """Every task, and folders: one may be a recipe of somebody's own."""
+    from argcomplete.completers import DirectoriesCompleter
+
+    from ..recipes.recipe import tasks
+
+    return [*tasks(), *DirectoriesCompleter()(prefix)]
+
+
+def architecture_names(**_: Any) -> list[str]:
+    """Every architecture of translation without its size; takes seconds, as fairseq is loaded."""
+    from ..recipes.settings import unsized_architectures
+
+    return unsized_architectures()
+
+
+def sized_names(**_: Any) -> list[str]:
+    """Every value of ``--arch``; takes seconds, as fairseq is loaded."""
+    from ..models.presets import architectures
+
+    return list(architectures())
 
 
 def complete(commands: Iterable[str], run: Callable[[str], object]) -> None:

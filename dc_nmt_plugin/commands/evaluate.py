@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..pipeline import Pipeline, stoppable
+from .completion import architecture_names, completed, task_names
 from .recipe_options import RecipeParser, add_common, add_run, values_of
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ def parser() -> RecipeParser:
         "score it:\nevery line that papers print, and which one is this paper's.",
         epilog="What follows -- goes to fairseq-generate, after the recipe's own flags.",
     )
-    parser.add_argument("task", metavar="TASK", help="as it was trained, and so the options")
-    parser.add_argument("arch", metavar="ARCH")
+    task = parser.add_argument("task", metavar="TASK", help="as it was trained, and so the options")
+    completed(task, task_names)
+    completed(parser.add_argument("arch", metavar="ARCH"), architecture_names)
     add_common(parser)
     add_run(parser)
     parser.add_argument(

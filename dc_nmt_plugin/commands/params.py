@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError, architecture_problem
 from ..table import format_table
+from .completion import completed, sized_names
 from .parser import Parser
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ def main(argv: Sequence[str]) -> int:
         epilog="All other flags are the model's, such as --source-layers 3, for every ARCH.",
         allow_abbrev=False,
     )
-    parser.add_argument("arch", nargs="*", help="architectures; without any: all, and the papers'")
+    archs = parser.add_argument(
+        "arch", nargs="*", help="architectures; without any: all, and the papers'"
+    )
+    completed(archs, sized_names)
     parser.add_argument("--vocabulary", type=int, default=32_000, help="types of the dictionary")
     parser.add_argument("--by-part", action="store_true", help="split one architecture's count")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..pipeline import Pipeline, stoppable
+from .completion import architecture_names, completed, task_names
 from .recipe_options import RecipeParser, add_common, add_text, values_of
 
 
@@ -16,14 +17,16 @@ def parser() -> RecipeParser:
         "and binarised.\nEvery step that is done is skipped the next time.",
         epilog="DC_NMT_MIRROR=ADDRESS is tried before a file's own homes, as ADDRESS/NAME.",
     )
-    parser.add_argument(
+    task = parser.add_argument(
         "task", metavar="TASK", help="'dc-nmt recipe list' shows all; the other direction of a "
         "task, such as iwslt15_vi_en, shares its data",
     )  # fmt: skip
-    parser.add_argument(
+    completed(task, task_names)
+    archs = parser.add_argument(
         "archs", nargs="*", metavar="ARCH",
         help="prepare what these architectures need; default: all that the task's papers need",
     )  # fmt: skip
+    completed(archs, architecture_names)
     parser.add_argument(
         "--bpe", nargs="+", default=(), metavar="NAME",
         help="ways to cut words, by their names in the recipe, to prepare as well",

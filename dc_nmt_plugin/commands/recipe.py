@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from .completion import architecture_names, completed, task_names
 from .recipe_options import RecipeParser, add_text, number
 
 
@@ -28,18 +29,19 @@ def _parser() -> RecipeParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("list", help="every task, with its published numbers")
     published = commands.add_parser("published", help="a task's published numbers, as Markdown")
-    published.add_argument("task")
+    completed(published.add_argument("task"), task_names)
     config = commands.add_parser("config", help="trainings as files of fairseq-hydra-train")
-    config.add_argument("task")
-    config.add_argument("archs", nargs="*", metavar="ARCH",
-                        help="default: the papers' on this task")  # fmt: skip
+    completed(config.add_argument("task"), task_names)
+    archs = config.add_argument("archs", nargs="*", metavar="ARCH",
+                                help="default: the papers' on this task")  # fmt: skip
+    completed(archs, architecture_names)
     config.add_argument(
         "--to", type=Path, metavar="DIR", help="write DIR/ARCH.yaml; default: print"
     )
     check = commands.add_parser("check", help="ask every address of a task's files for its size")
-    check.add_argument("task")
+    completed(check.add_argument("task"), task_names)
     text = commands.add_parser("text", help="fetch, verify, tokenise and split a task's text")
-    text.add_argument("task")
+    completed(text.add_argument("task"), task_names)
     text.add_argument("--to", required=True, type=Path, metavar="DIR", help="where it is written")
     text.add_argument("--work", required=True, type=Path, metavar="DIR", help="kept between runs")
     text.add_argument("--sample", type=number(20), metavar="N", help="about N training pairs only")

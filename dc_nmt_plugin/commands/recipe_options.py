@@ -79,11 +79,14 @@ def values_of(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
 def add_common(parser: argparse.ArgumentParser) -> None:
     """What every command of a recipe has."""
     parser.add_argument(
-        "--out", type=folder, metavar="DIR", help="folder of what is made; default runs/TASK"
+        "--out",
+        type=folder,
+        metavar="DIR",
+        help="folder of what is made; default runs/TASK, or the folder of a recipe of your own",
     )
     parser.add_argument(
         "--sample", type=number(20), metavar="N", help="small, with about N training pairs: the "
-        "text in runs/TASK-sampleN, a narrow model, 40 updates",
+        "text in runs/TASK-sampleN (FOLDER/sampleN of your own recipe), a narrow model, 40 updates",
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="print the commands, do nothing")
 
@@ -113,7 +116,11 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "its own baseline; default: the recipe's choice for ARCH",
     )  # fmt: skip
     parser.add_argument("--seed", type=number(0), default=1, help="default 1")
-    parser.add_argument("--name", type=folder_name, help="folder of the run; default ARCH-sSEED")
+    parser.add_argument(
+        "--name",
+        type=folder_name,
+        help="folder of the run; default ARCH-sSEED, a task's own size and --like between them",
+    )
     parser.add_argument(
         "--average", type=number(0), metavar="N",
         help="how many of the last checkpoints are kept and averaged; 0: the best one alone",

@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--keep", type=Path, metavar="DIR",
         help="copy the runs there without their models: what this table, dc-nmt compare and "
-        "dc-nmt analyze curves are made of, about 70 kB a run",
+        "dc-nmt analyze curves are made of, 80 to 90 kB a run",
     )  # fmt: skip
     parser.add_argument(
         "--update-readme", action="store_true",

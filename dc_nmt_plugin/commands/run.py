@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..pipeline import Pipeline, stoppable
+from .completion import architecture_names, completed, task_names
 from .evaluate import evaluate
 from .prepare import prepare
 from .recipe_options import (
@@ -42,9 +43,11 @@ def parser() -> RecipeParser:
         "dc-nmt train and\ndc-nmt evaluate for each architecture, then a table. All other flags go "
         "to fairseq-train.",
     )
-    parser.add_argument("task", metavar="TASK", help="'dc-nmt recipe list' shows all")
-    parser.add_argument("archs", nargs="*", metavar="ARCH", help="default: the recipe's, else "
-                        "transformer_standard")  # fmt: skip
+    task = parser.add_argument("task", metavar="TASK", help="'dc-nmt recipe list' shows all")
+    completed(task, task_names)
+    archs = parser.add_argument("archs", nargs="*", metavar="ARCH", help="default: the recipe's, "
+                                "else transformer_standard")  # fmt: skip
+    completed(archs, architecture_names)
     parser.add_argument("--arch", default="", metavar="NAMES", help="the same, separated by "
                         "spaces or commas")  # fmt: skip
     add_common(parser)

@@ -12,7 +12,7 @@ from ..files import replacing
 from ..pipeline import Command, Pipeline, stoppable
 from .recipe_options import RecipeParser, number
 
-# every recipe, each with another architecture
+# every recipe, with architectures of every kind
 SAMPLES = (
     *("iwslt14_de_en:transformer_ms_aux_aif", "iwslt14_de_en_fairseq:transformer_dc"),
     *("iwslt14_es_en:transformer_mlmha", "iwslt14_ro_en:transformer_mlmha_s_agg"),
@@ -34,7 +34,7 @@ def parser() -> RecipeParser:
     )
     parser.add_argument(
         "samples", nargs="*", metavar="TASK:ARCH",
-        help="these only; default: every recipe, each with another architecture",
+        help="these only; default: every recipe, with architectures of every kind",
     )  # fmt: skip
     parser.add_argument("--pairs", type=number(20), default=1000, metavar="N",
                         help="training pairs of each sample; the commands' --sample")  # fmt: skip

@@ -13,6 +13,7 @@ from ..bench import STOCK
 from ..errors import UserError, architecture_problem
 from ..flags import flag_value
 from ..table import format_table
+from .completion import completed, sized_names
 from .parser import Parser
 
 if TYPE_CHECKING:
@@ -67,12 +68,13 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         usage="dc-nmt time-to-bleu ARCH [ARCH ...] --data DATA --bleu BLEU [options] "
         "-- FAIRSEQ-TRAIN-FLAGS",
     )
-    parser.add_argument(
+    archs = parser.add_argument(
         "arch",
         nargs="+",
         help="architectures to train; one may have flags of the model behind its name, as in "
         "'transformer_standard --depth-scaled-init 1'",
     )
+    completed(archs, sized_names)
     parser.add_argument("--data", required=True, help="folder made by fairseq-preprocess")
     parser.add_argument("--bleu", type=float, required=True, help="where a model stops")
     parser.add_argument(

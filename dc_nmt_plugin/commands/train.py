@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..pipeline import Pipeline, start, stoppable, stopping
+from .completion import architecture_names, completed, task_names
 from .recipe_options import RecipeParser, add_common, add_run, add_training, values_of
 
 if TYPE_CHECKING:
@@ -22,11 +23,12 @@ def parser() -> RecipeParser:
         "All other flags go to fairseq-train, such as --fp16 --dropout 0.2.",
         epilog="An interrupted training continues from its last checkpoint.",
     )
-    parser.add_argument("task", metavar="TASK", help="as it was prepared")
-    parser.add_argument(
+    completed(parser.add_argument("task", metavar="TASK", help="as it was prepared"), task_names)
+    arch = parser.add_argument(
         "arch", metavar="ARCH", help="without a size it gets the paper's (transformer_dc: "
         "transformer_dc_iwslt_ff512 on IWSLT); 'dc-nmt arch-flags' lists all",
     )  # fmt: skip
+    completed(arch, architecture_names)
     add_common(parser)
     add_run(parser)
     add_training(parser)
