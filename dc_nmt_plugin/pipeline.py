@@ -95,13 +95,18 @@ class Step:
         return self.name
 
     def make(self) -> None:
-        """Fill ``FOLDER.part``, then give it its name; nothing is left of one that failed.
+        """Fill ``FOLDER.part``, then give it its name; of one that failed the log alone is left.
+
+        ``FOLDER.log`` is always that of the folder which is there: whoever reads the folder reads
+        there how it was made.
 
         Raises:
             UserError: a command failed
         """
         stamp = self.stamp()
-        part, log = (self.folder.with_name(self.folder.name + end) for end in (".part", ".log"))
+        part, log, made_log = (
+            self.folder.with_name(self.folder.name + end) for end in (".part", ".part.log", ".log")
+        )
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         try:
@@ -117,6 +122,7 @@ class Step:
                 raise _full(self.folder) from error
             raise
         shutil.rmtree(self.folder, ignore_errors=True)
+        log.replace(made_log)
         part.replace(self.folder)
 
 
@@ -161,16 +167,17 @@ class Pipeline:
 
         Args:
             folder: made if need be
-            wait: for another process that holds it; otherwise that is an error
+            wait: for another process that holds it; otherwise that is an error, but in a job of
+                Slurm, which nobody would start again
 
         Raises:
             UserError: the folder cannot be made, or another process works in it
         """
 
         def busy() -> None:
-            if not wait:
+            if not wait and "SLURM_JOB_ID" not in os.environ:
                 raise UserError(f"another recipe is working in {folder}")
-            self.say(f"waiting for another preparation of {folder}")
+            self.say(f"waiting for another recipe in {folder}")
 
         if self.dry_run:
             yield

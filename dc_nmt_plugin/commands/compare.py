@@ -39,7 +39,13 @@ from ..evaluation.significance import (
     comparison_rows,
     paired_bootstrap,
 )
-from ..evaluation.systems import PlainTextOptions, System, default_metric, load_systems
+from ..evaluation.systems import (
+    PlainTextOptions,
+    System,
+    default_metric,
+    load_systems,
+    sides_of,
+)
 from ..evaluation.text_checks import UNSPACED
 from ..files import replacing
 from ..table import format_table, latex_table
@@ -153,7 +159,7 @@ def compare(
     systems: Sequence[System], metric: Metric, edges: Sequence[int], args: argparse.Namespace
 ) -> Report:
     """Test, score by length, and write what was asked for."""
-    sides = {system.label: system.texts.sides(metric) for system in systems}
+    sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
     first = sides[systems[0].label]
     _check(args, metric, len(systems), len(first.references))

@@ -10,9 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import UserError
-from ..evaluation.kept import keep
+from ..evaluation.kept import keep_all
 from ..evaluation.metrics import find_metrics
 from ..evaluation.published import why_not
+from ..evaluation.results import RESULT
 from ..evaluation.run import Run
 from ..evaluation.run_table import RunTable
 from ..evaluation.run_table_text import format_latex, format_markdown, format_text
@@ -110,8 +111,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = _of_subset(args)
         table = _collect(args, found)
         if args.keep:
-            for path in found:
-                print(f"kept: {keep(Run.read(path), args.keep)}", file=sys.stderr)
+            for folder in keep_all([Run.read(path) for path in found], args.keep):
+                print(f"kept: {folder}", file=sys.stderr)
     if args.save:
         table.save(args.save)
     if readme:
@@ -164,8 +165,15 @@ def format_why(args: argparse.Namespace) -> str:
 
 
 def _stored(folders: Sequence[Path]) -> Path | None:
+    """The stored table of one folder, such as an example's; runs in it are newer than that."""
     path = folders[0] / STORED
-    return path if len(folders) == 1 and path.is_file() else None
+    if (
+        len(folders) > 1
+        or not path.is_file()
+        or any(folders[0].glob(f"*/{RESULT.parent}*/{RESULT.name}"))
+    ):
+        return None
+    return path
 
 
 def _collect(args: argparse.Namespace, found: Sequence[Path]) -> RunTable:

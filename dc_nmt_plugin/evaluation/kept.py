@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import UserError
 from ..files import replacing, write_lines
-from ..flags import COMMAND, replaced
+from ..flags import COMMAND, read_command, replaced
 from ..text.lines import read_log
 from .logs import parse_statistics, read_search
 from .results import RESULT
@@ -18,6 +20,22 @@ from .texts import load_texts
 
 LOG = "train.log"
 REAL = "checkpoints"  # in the folder of a run that is not a kept one
+_TEXT = re.compile(r"(?:.*/)?(runs/[^/]+/data/.*)")  # where recipes put a task's text
+
+
+def keep_all(runs: Sequence[Run], home: Path) -> list[Path]:
+    """Keep several runs, see :func:`keep`; or none, where one would get another's place.
+
+    Raises:
+        UserError: two of one name, or what :func:`keep` raises
+    """
+    folders: dict[str, Path] = {}
+    for run in runs:
+        other = folders.setdefault(run.folder.name, run.folder)
+        if other != run.folder:
+            raise UserError(f"--keep {home}: {other} and {run.folder} would get the same name")
+        _check(run, home / run.folder.name, home)
+    return [keep(run, home) for run in runs]
 
 
 def keep(run: Run, home: Path) -> Path:
@@ -35,37 +53,61 @@ def keep(run: Run, home: Path) -> Path:
         the kept run's folder
 
     Raises:
-        UserError: the run's text is missing, or ``home/NAME`` is a run with a model.
+        UserError: the run's text is missing, or ``home/NAME`` is a run with a model or of other
+            settings.
     """
     folder = home / run.folder.name
-    if folder.resolve() == run.folder or (folder / REAL).exists():
-        raise UserError(f"--keep {home}: {folder} is a run itself; name another folder")
+    _check(run, folder, home)
     files = run.result.text_files(run.path)
     if files is None:
         raise UserError(f"{run.path}: has no hypotheses: score it with dc-nmt score")
     texts = load_texts(files)
     # tokenised as it was translated: what is tokenised again need not be the same
     side = texts.raw if files.kind == "raw" else texts.tokenized or texts.raw
-    translation = folder / run.path.parent.name / f"hypotheses.{files.target_lang}"
+    place = run.path.parent.name
+    scored = folder / (place if place.startswith(str(RESULT.parent)) else RESULT.parent)
+    translation = scored / f"hypotheses.{files.target_lang}"
     translation.parent.mkdir(parents=True, exist_ok=True)
     write_lines(translation, side.hypotheses)
     if run.command:
-        command = replaced(run.command, "--user-dir", "dc_nmt_plugin")  # from a checkout's root
-        write_lines(folder / COMMAND, [shlex.join(command)])
+        write_lines(folder / COMMAND, [shlex.join(_portable(run.command))])
     if search := read_search(run.generate_log):
         write_lines(folder / run.generate_log.name, [repr(search)])
     if (run.folder / LOG).is_file():
         write_lines(folder / LOG, list(_validations(run.folder / LOG)))
     stored = json.loads(run.path.read_text("utf-8"))
+    stored.update({name: _from_root(stored.get(name)) for name in ("reference", "source")})
     stored["hypotheses"] = None
+    stored["task"] = run.task
     stored["texts"] = {
-        **(stored.get("texts") or files.to_json()),
+        **{k: _from_root(v) for k, v in (stored.get("texts") or files.to_json()).items()},
         "hypotheses": translation.name,
         "kind": "raw" if files.kind == "raw" else "tokenized",
     }
-    with replacing(folder / run.path.parent.name / RESULT.name) as path:
+    with replacing(scored / RESULT.name) as path:
         path.write_text(json.dumps(stored, indent=2, ensure_ascii=False) + "\n", "utf-8")
     return folder
+
+
+def _check(run: Run, folder: Path, home: Path) -> None:
+    if folder.resolve() == run.folder or (folder / REAL).exists():
+        raise UserError(f"--keep {home}: {folder} is a run itself; name another folder")
+    if run.command and read_command(folder) not in ([], _portable(run.command)):
+        raise UserError(
+            f"--keep {home}: {folder} is of a training with another command; name another folder, "
+            "or remove that one"
+        )
+
+
+def _portable(command: Sequence[str]) -> list[str]:
+    """A training's command as it would be given in a checkout's root."""
+    return [_from_root(word) for word in replaced(command, "--user-dir", "dc_nmt_plugin")]
+
+
+def _from_root(value: Any) -> Any:
+    """A path that recipes made, from the checkout's root; anything else as it is."""
+    found = _TEXT.fullmatch(value) if isinstance(value, str) else None
+    return found[1] if found else value
 
 
 def _validations(log: Path) -> Iterator[str]:

@@ -19,7 +19,7 @@ _NUMBERS = (
     *("sentences", "bleu", "bleu_lc", "chrf", "parameters", "updates"),
     *("train_tokens_per_second", "train_seconds", "decode_sentences_per_second"),
 )
-_TEXTS = ("name", "source_lang", "target_lang", "hypotheses", "reference", "source", "arch")
+_TEXTS = ("name", "source_lang", "target_lang", "hypotheses", "reference", "source", "arch", "task")
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Result:
     decode_with: str | None = None  # decoder of a model with auxiliary decoders, if not the main
     scores: tuple[MetricScore, ...] = field(default=())
     texts: TextFiles | None = None
+    task: str | None = None  # of a kept run, whose folder need not lie in the task's
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -11,6 +11,16 @@ from .logs import read_decoder, read_search
 from .results import Result, read_result
 from .systems import decoding_of, run_folder
 
+# flags that make no other training: its seed, folders, and what only the machine decides
+_NOT_SETTINGS = frozenset(
+    f"--{name}"
+    for name in (
+        *("seed", "save-dir", "user-dir", "restore-file", "tensorboard-logdir", "wandb-project"),
+        *("max-tokens", "max-tokens-valid", "update-freq", "num-workers", "ddp-backend", "cpu"),
+        *("distributed-world-size", "fp16", "bf16", "amp", "memory-efficient-fp16"),
+        *("log-format", "log-interval", "log-file", "no-progress-bar"),
+    )
+)
 KEPT = "runs"  # below examples/TASK: runs that dc-nmt results --keep made small
 
 
@@ -41,10 +51,23 @@ class Run:
     def arch(self) -> str | None:
         return self.result.arch or flag_value(self.command, "--arch")
 
+    def settings(self) -> dict[str, str]:
+        """What its training was told, and its updates: flag → value; the same for every seed."""
+        words, found, flag = self.command, {"updates": f"{self.result.updates or 'unknown'}"}, ""
+        for word in words[words.index("--user-dir") if "--user-dir" in words else 0 :]:
+            if word.startswith("--"):
+                flag, _, value = word.partition("=")
+                found[flag] = value
+            elif flag:
+                found[flag] = f"{found[flag]} {word}".strip()
+        return {name: value for name, value in found.items() if name not in _NOT_SETTINGS}
+
     @property
     def task(self) -> str:
-        """Recipes put runs below a folder of the task's name; an example has kept ones in runs."""
+        """Recipes put runs below a folder of the task's name; kept ones say it themselves."""
         home = self.folder.parent
+        if self.result.task:
+            return self.result.task
         return home.parent.name if home.name == KEPT else home.name
 
     @property

@@ -18,7 +18,7 @@ from .run_table import RunRow, RunTable
 from .seeds import by_row, pooled_bootstrap, system_of
 from .significance import Comparison, paired_bootstrap
 from .speeds import DECODING, TRAINING, Speeds
-from .systems import PlainTextOptions, System, default_metric, labels, load_systems
+from .systems import PlainTextOptions, System, default_metric, labels, load_systems, sides_of
 
 BASELINE_ARCH = "transformer_standard"
 
@@ -74,14 +74,16 @@ def collect(
         speeds: a benchmark of the runs' models, instead of the runs' own speeds
 
     Raises:
-        UserError: the runs are of different test sets, a name is unknown, or the benchmark is of
-            none of them.
+        UserError: the runs are of different test sets, a row would be of runs with different
+            settings, a name is unknown, or the benchmark is of none of the runs.
     """
     runs = [Run.read(path) for path in paths]
-    by_label = dict(zip(_labels(runs, names or {}), runs, strict=True))
+    by_label = dict(zip(_labels(runs, names or {}, over_seeds), runs, strict=True))
     if len(by_label) < len(runs):
         raise UserError("the same result twice: name it once")
     order = _baseline_first(by_label, baseline, over_seeds)
+    for row, seeds in by_row(order, over_seeds).items():
+        _check_one_system(row, {label: by_label[label] for label in seeds})
     systems = load_systems([by_label[label].path for label in order], PlainTextOptions(), order)
     metric = metric or default_metric(systems[0])
     runs_of = by_row(order, over_seeds)
@@ -110,7 +112,7 @@ def _compare(
     systems: Sequence[System], metric: Metric, rows: Mapping[str, Sequence[str]]
 ) -> tuple[str, list[Comparison]]:
     """Signature and scores of rows of systems, tested where there are several rows."""
-    sides = {system.label: system.texts.sides(metric) for system in systems}
+    sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
     baseline, language = systems[0].label, systems[0].target_lang
     references = sides[baseline].references
@@ -139,8 +141,10 @@ def _row(
         training = _mean(each.train_tokens_per_second for each in results)
         decoding = _mean(each.decode_sentences_per_second for each in results)
     paper, result = published(run, metric), run.result
-    if paper.metric == metric and paper.score is not None:  # results of the first recipes too
-        paper = replace(paper, difference=comparison.score - paper.score)
+    if paper.metric and paper.score is not None:
+        own = comparison.score  # by the table's metric: of the first recipes' results too
+        ours = own if paper.metric == metric else _mean_score(results, paper.metric)
+        paper = replace(paper, difference=None if ours is None else ours - paper.score)
     return RunRow(
         label=comparison.name,
         run=system_of(_relative(run.folder)) if len(runs) > 1 else _relative(run.folder),
@@ -183,12 +187,35 @@ def _results_of(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"{RESULT.parent}*/{RESULT.name}"))
 
 
-def _labels(runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
+def _check_one_system(row: str, runs: Mapping[str, Run]) -> None:
+    """
+    Raises:
+        UserError: runs whose labels differ in the seed alone were trained with other settings
+    """
+    settings = {label: run.settings() for label, run in runs.items()}
+    (first, ours), *others = settings.items()
+    for label, theirs in others:
+        for name in sorted({*ours, *theirs}):
+            one, other = (values.get(name, "not given") for values in (ours, theirs))
+            if one != other:
+                raise UserError(
+                    f"--over-seeds: {row} would be a mean of different trainings: {name} is {one} "
+                    f"in {first} and {other} in {label}; leave one out, or --name FOLDER=LABEL"
+                )
+
+
+def _labels(runs: Sequence[Run], names: Mapping[str, str], over_seeds: bool) -> list[str]:
     folders = list(dict.fromkeys(run.folder for run in runs))
     problems = [choice_problem("--name", name, [f.name for f in folders]) for name in names]
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     unique = dict(zip(folders, labels(folders), strict=True))
+    if over_seeds:  # where a seed is there twice, none of the system's may pass for a third system
+        depths: dict[str, int] = {}
+        for folder in folders:
+            system = system_of(folder.name)
+            depths[system] = max(depths.get(system, 0), unique[folder].count("/"))
+        unique = {f: "/".join(f.parts[-1 - depths[system_of(f.name)] :]) for f in folders}
     found = []
     for run in runs:
         ways = [f"decoder {run.decode_with}"] if run.decode_with else []

@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..text.lines import read_lines
 from .metrics import METRICS, Metric
 from .results import RESULT, UNNAMED, Result, read_result
-from .texts import TextFiles, Texts, load_texts
+from .texts import Sides, TextFiles, Texts, load_texts
 
 _PREPARED = re.compile(r"\bruns/([^/]+)/data/raw/")  # where recipes put a task's text
 
@@ -120,10 +120,12 @@ def load_systems(
     if len(set(found)) < len(found):
         twice = next(name for name, count in Counter(found).items() if count > 1)
         raise UserError(f"{twice}: given twice; every system needs a name of its own")
+    run = next((path for path, result in zip(paths, results, strict=True) if result), None)
     known = next((result for result in results if result), None)
+    of_run = _files_of_run(run, known) if run and known else None
     systems = []
     for label, path, result in zip(found, paths, results, strict=True):
-        files = _files_of_run(path, result) if result else _files_of_text(path, given, known)
+        files = _files_of_run(path, result) if result else _files_of_text(path, given, of_run)
         source = given.source or (result.source if result else None)
         source = source or (known.source if known else None)
         if result:
@@ -137,6 +139,25 @@ def load_systems(
             )
     _same_test(systems)
     return systems
+
+
+def sides_of(systems: Sequence[System], metric: Metric) -> dict[str, Sides]:
+    """What a metric scores of every system, by label; the reference is the same for all.
+
+    Raises:
+        UserError: a metric of tokenised text, of which a system has none, or of systems whose
+            reference was tokenised differently
+    """
+    sides = {system.label: system.texts.sides(metric) for system in systems}
+    first, reference = next((label, side.references) for label, side in sides.items())
+    for label, side in sides.items():
+        if side.references != reference:
+            raise UserError(
+                f"{metric.name} counts the words of tokenised text, and {first} and {label} were "
+                "tokenised or cased differently: compare them by --metric mteval-v13a or another "
+                "of detokenised text"
+            )
+    return sides
 
 
 def default_metric(baseline: System) -> Metric:
@@ -174,11 +195,11 @@ def _check_test_set(run: Path, *files: str | None) -> None:
             )
 
 
-def _files_of_text(path: Path, given: PlainTextOptions, known: Result | None) -> TextFiles:
-    language = given.target_lang or (known.target_lang if known else None)
+def _files_of_text(path: Path, given: PlainTextOptions, like: TextFiles | None) -> TextFiles:
+    """Plain text with what is given, and what is not as the first run has it."""
+    language = given.target_lang or (like.target_lang if like else None)
     if language is None:
         raise UserError(f"{path}: plain text needs --target-lang")
-    like = known.texts if known and known.texts else None
     files = TextFiles(
         str(path),
         "tokenized" if given.tokenized else "raw",
@@ -189,12 +210,10 @@ def _files_of_text(path: Path, given: PlainTextOptions, known: Result | None) ->
         truecased=given.truecased and given.tokenized,
     )
     if files.reference is None and files.tokenized_reference is None:
-        if known is None:
+        if like is None:
             raise UserError(f"{path}: plain text needs --reference or --tokenized-reference")
         files = replace(
-            files,
-            reference=known.reference,
-            tokenized_reference=like.tokenized_reference if like else None,
+            files, reference=like.reference, tokenized_reference=like.tokenized_reference
         )
     return files
 

@@ -225,6 +225,7 @@ def _settings(chosen: Fit) -> dict[str, Any]:
             "decode": "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20",
             "paper": chosen.metric,
         },
+        "transformer": {"size": ""},  # fairseq's own, whose sizes are flags
         # With the published initial weights Adam, unlike Adadelta, saturates the states.
         "gru_selfattn_residual": {
             "source": source,

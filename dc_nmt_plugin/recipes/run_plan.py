@@ -133,6 +133,8 @@ def _run(
         decoding=f"-{way}" if way else "",
         split=options.subset,
         subset=recipe.subset(options.subset),
+        # the run's own mean, with which it is translated by default, stays what it is
+        averaged=f"average-{options.average}" if way and options.average is not None else "average",
     )
 
 

@@ -33,6 +33,7 @@ class Experiment:
         binarised: folder that fairseq reads
         folder: of the run
         average: last checkpoints that are averaged; 0: the best one alone
+        averaged: folder of their mean, in the run's
         decode: flags of fairseq-generate
         score: flags of dc-nmt score
         score_stamp: what a score depends on beside the translation
@@ -57,6 +58,7 @@ class Experiment:
     decoding: str = ""
     split: str = "test"
     subset: str = "test"
+    averaged: str = "average"
 
     @property
     def checkpoints(self) -> Path:
@@ -86,7 +88,7 @@ class Experiment:
 
         yield Step(
             f"{self.arch}: average the last {self.average} checkpoints",
-            self.folder / "average",
+            self.folder / self.averaged,
             lambda: digest([self._trained_stamp(), self.average]),
             self._average,
         )
@@ -140,7 +142,8 @@ class Experiment:
     def _translate(self, to: Path) -> list[Command]:
         words = ["fairseq-generate", str(self.binarised), "--user-dir", str(PLUGIN)]
         words += ["--task", self.task, "--source-lang", self.source, "--target-lang", self.target]
-        words += ["--path", str(self.folder / "average/checkpoint.pt"), "--gen-subset", self.subset]
+        words += ["--path", str(self.folder / self.averaged / "checkpoint.pt")]
+        words += ["--gen-subset", self.subset]
         return [Command([*words, "--results-path", str(to), *self.decode])]
 
     def _score(self, to: Path) -> list[Command]:
@@ -184,7 +187,8 @@ class Training(Step):
             UserError: the folder holds another training, or the training stopped early
         """
         folder, stamp = self.run.folder, self.stamp()
-        begun = any(self.run.checkpoints.glob("checkpoint*.pt"))  # else nothing can be lost
+        # else nothing can be lost; of a finished one the checkpoints may have been removed
+        begun = self.run.is_trained() or any(self.run.checkpoints.glob("checkpoint*.pt"))
         if begun and read_stamp(folder / "settings.stamp") not in (None, stamp):
             raise UserError(
                 f"{folder} holds a training with other data or settings (see its command.txt): "

@@ -14,7 +14,7 @@ from ..evaluation.published import describe
 from ..evaluation.results import Result, read_result
 from ..evaluation.run import Run
 from ..evaluation.significance import paired_bootstrap
-from ..evaluation.systems import PlainTextOptions, load_systems
+from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
 from ..flags import whole_number
 from ..papers.matching import differences
 from ..papers.schema import SCORES, Entry, Item
@@ -184,7 +184,7 @@ def _p(base: Path, ours: Path, measure: str) -> float | None:
         return None
     metric = METRICS[measure]
     systems = load_systems([base, ours], PlainTextOptions(), ["baseline", "ours"])
-    sides = {system.label: system.texts.sides(metric) for system in systems}
+    sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
     references, language = sides["baseline"].references, systems[0].target_lang
     return paired_bootstrap(texts, references, language, metric)[1].p_value

@@ -135,7 +135,7 @@ def test_a_failed_command_shows_its_last_words(quickstart):
     failed = quickstart.quickstart()
     lines = failed.errors.splitlines()
     assert lines[:-1] == [f"line {number}" for number in range(6, 21)]
-    assert "'subword-nmt'" in lines[-1] and "quickstart_out/en-de/bpe.log" in lines[-1]
+    assert "'subword-nmt'" in lines[-1] and "quickstart_out/en-de/bpe.part.log" in lines[-1]
 
 
 @pytest.mark.parametrize(

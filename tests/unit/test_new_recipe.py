@@ -218,6 +218,7 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
     assert settings.arch == "transformer_dc_unshared"
     assert "--share-all-embeddings" not in settings.flags
     assert recipe.task.bpe["default"].dictionary == "separate"
+    assert settings_of(recipe, "transformer").arch == "transformer"  # fairseq's: sizes are flags
     chinese = corpus_of(
         tmp_path, "a house by the lake", "湖边的房子有很多窗户和门吗真的", ("en", "zh")
     )

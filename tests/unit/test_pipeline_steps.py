@@ -60,9 +60,11 @@ def test_a_step_that_fails_leaves_the_old_result(tmp_path):
     folder = tmp_path / "out"
     Pipeline().run(step(folder, "one"))
     fails = Command(["ls", "/no/such/file"])
-    with pytest.raises(UserError, match=r"'ls'.*out\.log"):
+    (tmp_path / "out.log").write_text("how the first was made\n")
+    with pytest.raises(UserError, match=r"'ls'.*out\.part\.log"):
         Pipeline().run(step(folder, "two", fails))
     assert (folder / ".stamp").read_text() == "one\n"
+    assert (tmp_path / "out.log").read_text() == "how the first was made\n"
     with pytest.raises(UserError, match="'no-such-program'"):
         Pipeline().run(step(folder, "two", Command(["no-such-program"])))
 

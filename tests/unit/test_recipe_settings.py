@@ -360,6 +360,14 @@ def test_an_evaluation_is_that_of_its_training():
     same = RunOptions(*task, seed=3, average=2, out=Path("x"), sample=90)
     assert plan_run(same) == training(*task, *words).training.run
     assert plan_run(RunOptions(*task, decoding="aux1")).result.parent.name == "score-aux1"
+    own = [step.folder.name for step in plan_run(same).evaluation()]
+    assert own == ["average", "generate", "score"]
+    way = plan_run(RunOptions(*task, average=2, decoding="x"))  # leaves the run's own mean alone
+    assert [step.folder.name for step in way.evaluation()] == [
+        "average-2", "generate-x", "score-x",
+    ]  # fmt: skip
+    translate = list(way.evaluation())[1].commands(way.folder)[0].words
+    assert str(way.folder / "average-2/checkpoint.pt") in translate
     with pytest.raises(UserError, match=r"--as: '\.\./x'"):
         plan_run(RunOptions(*task, decoding="../x"))
 

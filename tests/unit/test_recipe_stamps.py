@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.schema import Segmentation
-from dc_nmt_plugin.recipes.training import Experiment
+from dc_nmt_plugin.recipes.training import Experiment, training_step
 
 TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
 
@@ -72,6 +73,20 @@ def test_an_evaluation(tmp_path):
         (tmp_path / "checkpoints" / name).touch()
     there = digest(*(str(tmp_path / "checkpoints" / name) for name in ("a.pt", "b.pt")))
     assert next(run.evaluation()).stamp() == digest(f"9-9-{there}", "5")
+
+
+def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_path):
+    """Their mean, translation and scores are still there."""
+    run = Experiment(
+        "arch", "task", "criterion", "en", "de", Path("raw"), tmp_path / "bin", tmp_path, 5, (),
+        (), "",
+    )  # fmt: skip
+    for name in ("settings.stamp", "training.stamp"):
+        (tmp_path / name).write_text("9-9\n")
+    (tmp_path / "train.log").write_text("of ten hours\n")
+    with pytest.raises(UserError, match="holds a training with other data or settings"):
+        training_step(run, 10, 5, ("--dropout", "0.3"), (), ("true",)).make()
+    assert (tmp_path / "train.log").read_text() == "of ten hours\n"
 
 
 def averaged(run):

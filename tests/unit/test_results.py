@@ -14,10 +14,15 @@ from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.commands.results import BEGIN, END, readme_block
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.evaluation import runs
 from dc_nmt_plugin.evaluation.logs import read_decoder, read_training_log
+from dc_nmt_plugin.evaluation.metrics import METRICS
+from dc_nmt_plugin.evaluation.published import Published
 from dc_nmt_plugin.evaluation.results import read_result
 from dc_nmt_plugin.evaluation.run import Run
 from dc_nmt_plugin.evaluation.run_table import RunTable
+from dc_nmt_plugin.evaluation.systems import PlainTextOptions, System, load_systems, sides_of
+from dc_nmt_plugin.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.text.lines import read_lines
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -90,6 +95,73 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
         results(*runs, "--over-seeds", "--baseline", "plain-s1")
 
 
+def test_a_row_of_seeds_is_of_one_system(task, capsys):
+    for seed in (1, 2):
+        finished(task, f"plain-s{seed}", arch="transformer_standard")
+    other = finished(task, "plain-s3", arch="transformer_standard")
+    command = "fairseq-train data --arch transformer_standard --dropout {} --seed {}\n"
+    for seed, rate in ((1, 0.1), (2, 0.1), (3, 0.3)):
+        (task / f"plain-s{seed}" / "command.txt").write_text(command.format(rate, seed))
+    with pytest.raises(UserError, match=r"plain would .* --dropout is 0.1 in plain-s1 and 0.3 in"):
+        results(task, "--over-seeds")
+    (other / "command.txt").write_text(command.format("0.1 --max-tokens 99 --fp16", 3))
+    assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
+    result = other / "score" / "result.json"
+    result.write_text(json.dumps({**json.loads(result.read_text()), "updates": 99}))
+    with pytest.raises(UserError, match="updates is 2000 in plain-s1 and 99 in plain-s3"):
+        results(task, "--over-seeds")
+
+
+def test_runs_of_one_seed_in_two_folders_are_two_systems(task, capsys):
+    old = task.parent / "old"
+    for home, seeds in ((task, (1, 2, 3)), (old, (1, 4))):
+        for seed in seeds:
+            finished(home, f"x-s{seed}")
+    seeds = {row["label"]: row["seeds"] for row in rows(capsys, task, old, "--over-seeds")}
+    assert seeds == {"b-plain": 1, "a-dc": 1, "multi30k_en_de/x": 3, "old/x": 2}
+    shutil.rmtree(old / "x-s1")  # now further seeds of one system
+    assert {r["label"]: r["seeds"] for r in rows(capsys, task, old, "--over-seeds")}["x"] == 4
+
+
+def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
+    for seed, chrf in ((1, 40.0), (2, 44.0)):
+        finished(task, f"plain-s{seed}", arch="transformer_standard", chrf=chrf)
+    gap = Published(None, 50.0, "Table 1", "chrf", -10.0)  # of the first seed
+    monkeypatch.setattr(runs, "published", lambda run, metric: gap)
+    found = {row["label"]: row for row in rows(capsys, task, "--over-seeds")}
+    assert found["plain"]["to_published"] == pytest.approx(-8)
+    assert found["b-plain"]["to_published"] == pytest.approx(3.0 - 50)
+
+
+def test_text_beside_a_run_of_another_folder(task, tmp_path, monkeypatch):
+    """What a run was scored with is found from the run, for the plain text too."""
+    finished(task, "c", texts={
+        "hypotheses": "hypotheses.de", "kind": "raw", "target_lang": "de", "tokenizer": "moses",
+        "reference": "runs/multi30k_en_de/ref.de",
+    })  # fmt: skip
+    for path in (task / "c" / "score" / "hypotheses.de", tmp_path / "mine.de"):
+        path.write_text("\n".join(OTHER) + "\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    both = load_systems([task / "c", tmp_path / "mine.de"], PlainTextOptions())
+    assert both[1].texts.raw.references == REFERENCE
+
+
+def test_tokenised_text_is_compared_with_one_reference():
+    """A truecased reference is another text: every difference to it would count as the system's."""
+    raw = Sides(OTHER, REFERENCE, "raw")
+    lower = Sides(OTHER, [line.lower() for line in REFERENCE], "tokenised")
+    systems = [
+        System(label, Texts(raw, tokenized, []), "de", None, None)
+        for label, tokenized in (("one", raw), ("other", lower))
+    ]
+    assert set(sides_of(systems, METRICS["mteval-v13a"])) == {"one", "other"}
+    with pytest.raises(
+        UserError, match=r"multi-bleu .* one and other were tokenised or cased diff"
+    ):
+        sides_of(systems, METRICS["multi-bleu"])
+
+
 def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     """Of results.json with text files, as recipes write it, and of one by name alone."""
     generated = task / "c-dc-s1"
@@ -150,6 +222,48 @@ def test_a_run_is_not_kept_over_a_run(task):
     (task.parent / "other" / "a-dc" / "checkpoints").mkdir(parents=True)
     with pytest.raises(UserError, match="a-dc is a run itself"):
         results(task, "--keep", task.parent / "other")
+
+
+def test_no_kept_run_replaces_another(task, tmp_path):
+    other = finished(task.parent / "other", "a-dc")
+    home = tmp_path / "kept"
+    with pytest.raises(UserError, match="other/a-dc would get the same name"):
+        results(task, other, "--keep", home)
+    assert not home.exists()
+    results(other, "--keep", home)
+    results(other, "--keep", home)
+    with open(other / "command.txt", "a") as command:
+        command.write("--lr 1")
+    with pytest.raises(UserError, match="kept/a-dc is of a training with another command"):
+        results(other, "--keep", home)
+
+
+def test_a_kept_run_knows_its_task_and_no_place_of_the_machine(task, tmp_path):
+    text = task / "data" / "raw" / "test.de"
+    run = finished(task, "c", reference=str(text))
+    text.parent.mkdir(parents=True)
+    shutil.copy(task / "ref.de", text)
+    (run / "command.txt").write_text(f"fairseq-train {task}/data/bin --arch transformer_dc\n")
+    results(run, "--keep", tmp_path / "kept")
+    kept = Run.read(tmp_path / "kept" / "c" / "score" / "result.json")
+    assert kept.task == "multi30k_en_de"
+    assert kept.command[1] == "runs/multi30k_en_de/data/bin"
+    assert str(tmp_path) not in kept.path.read_text()
+
+
+def test_a_result_in_a_folder_of_another_name_is_kept_where_it_is_found(task, tmp_path, capsys):
+    run = finished(task, "c")
+    (run / "score").rename(run / "mine")  # dc-nmt score --json c/mine/result.json
+    results(run / "mine" / "result.json", "--keep", tmp_path / "kept")
+    capsys.readouterr()
+    assert [row["label"] for row in rows(capsys, tmp_path / "kept")] == ["mine"]
+
+
+def test_runs_are_newer_than_the_table_stored_beside_them(task, capsys):
+    results(task, "--save", task / "results.json")
+    capsys.readouterr()
+    finished(task, "c-new")
+    assert "c-new" in {row["label"] for row in rows(capsys, task, "--save", task / "results.json")}
 
 
 def test_speeds_of_a_benchmark_instead_of_the_runs_own(task, tmp_path, capsys):
