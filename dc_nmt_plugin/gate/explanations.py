@@ -121,10 +121,12 @@ def _of_text(text: str) -> str | None:
 
 def _of_spawned(text: str) -> str | None:
     last = text.strip().rpartition("\n\n")[2]
-    for line in reversed(text.strip().splitlines()):
+    lines = text.strip().splitlines()
+    for number, line in reversed(list(enumerate(lines))):
         if found := re.match(r"(?:[\w.]+\.)?(\w*(?:Error|Exception|Checkpoint)): (.*)", line):
-            ours = line.startswith("dc_nmt_plugin")
-            return found[2] if ours else _of_text(f"{found[1]}: {found[2]}")
+            if line.startswith("dc_nmt_plugin"):  # several problems have a line each
+                return "\n".join([found[2], *lines[number + 1 :]])
+            return _of_text(f"{found[1]}: {found[2]}")
     return _of_text(last)
 
 

@@ -31,7 +31,8 @@ class _Input:
         buffer: list[str] = []
         for number, raw in enumerate(_bytes_of(path), start=1):
             try:
-                buffer.append(raw.decode("utf-8").strip())
+                # some editors begin a file with a mark that is no character of its text
+                buffer.append(raw.decode("utf-8-sig" if number == 1 else "utf-8").strip())
             except UnicodeDecodeError as error:
                 if buffer:
                     yield from self._given(buffer)
@@ -54,6 +55,7 @@ class _Input:
 
     def batches(self, stock: Callable[..., Any], lines: list[str], *args: Any) -> Iterator[Any]:
         """fairseq's batches of the lines up to the first that is too long."""
+        given = list(lines)  # fairseq takes the constraints away from the lines it is given
         try:
             yield from stock(lines, *args)
         except Exception as error:
@@ -68,7 +70,7 @@ class _Input:
                 f"model {limit:,} positions: split it, or leave such lines out with "
                 "--skip-invalid-size-inputs-valid-test. The lines before it were translated."
             )
-            del lines[place:]
+            lines[:] = given[:place]
             if lines:
                 yield from stock(lines, *args)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 
@@ -12,8 +13,14 @@ from .ranges import METRICS, POST_PROCESS
 from .values import range_problems
 
 
+def _is_ours(kind: type) -> bool:
+    """Of this plugin, or made of one that is."""
+    return any(base.__module__.startswith("dc_nmt_plugin.") for base in kind.__mro__)
+
+
 def family_problems(command: Command) -> Iterator[str]:
-    """A language model's architecture belongs to its task, and a translation model's to its."""
+    """Which architectures, tasks and criterions go together."""
+    from fairseq.criterions import CRITERION_REGISTRY
     from fairseq.models import ARCH_MODEL_REGISTRY, FairseqLanguageModel
     from fairseq.tasks import TASK_REGISTRY
     from fairseq.tasks.language_modeling import LanguageModelingTask
@@ -22,6 +29,12 @@ def family_problems(command: Command) -> Iterator[str]:
     arch, task = command.set("arch"), command.set("task")
     if not command.training or arch not in ARCH_MODEL_REGISTRY or task not in TASK_REGISTRY:
         return
+    joint = CRITERION_REGISTRY.get(command.set("criterion") or "")
+    if joint and _is_ours(joint) and not _is_ours(ARCH_MODEL_REGISTRY[arch]):
+        yield (
+            f"--criterion {command.set('criterion')}: is for architectures of this plugin, and "
+            f"{arch} is not one; give --criterion label_smoothed_cross_entropy."
+        )
     is_language_model = issubclass(ARCH_MODEL_REGISTRY[arch], FairseqLanguageModel)
     if is_language_model and issubclass(TASK_REGISTRY[task], TranslationTask):
         yield f"--task {task}: {arch} is a language model; it needs --task language_modeling."
@@ -43,7 +56,9 @@ def text_problems(command: Command) -> Iterator[str]:
         yield f"--best-checkpoint-metric: {metric} is measured with --eval-bleu only."
     # what else is measured depends on the criterion; a slip of the pen is seen at once
     else:
-        problem = choice_problem("--best-checkpoint-metric", metric, METRICS) or ""
+        of_one_decoder = re.fullmatch(r"(?:main|aux\d+)_(.*)", metric)
+        name = of_one_decoder[1] if of_one_decoder else metric
+        problem = choice_problem("--best-checkpoint-metric", name, METRICS) or ""
         yield from [problem] if "Did you mean" in problem else []
     if not command.set("eval_bleu"):
         return

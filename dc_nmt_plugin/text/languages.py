@@ -6,14 +6,15 @@ import argparse
 import re
 
 _CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]+)*", re.I)
-_LONG = {"zho": "zh", "chi": "zh", "cmn": "zh", "jpn": "ja", "deu": "de", "ger": "de", "eng": "en"}
 
 
 def language(text: str) -> str:
     """The language of a code, without country or script: what tokenisers and metrics go by.
 
-    >>> language("zh-CN"), language("ZH"), language("en_GB")
-    ('zh', 'zh', 'en')
+    They know codes of two letters, where a language has one (ISO 639-1).
+
+    >>> language("zh-CN"), language("ZH"), language("en_GB"), language("fra_Latn")
+    ('zh', 'zh', 'en', 'fr')
 
     Raises:
         ArgumentTypeError: it is no code
@@ -22,4 +23,9 @@ def language(text: str) -> str:
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not the code of a language, such as de")
     code = match[1].lower()
-    return _LONG.get(code, code)
+    if len(code) == 2:
+        return code
+    from babel.core import get_global
+
+    short: str = get_global("language_aliases").get(code, code)
+    return short.partition("_")[0]

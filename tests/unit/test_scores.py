@@ -14,6 +14,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation import metrics
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_metrics
 from dc_nmt_plugin.evaluation.texts import TextFiles, load_texts
+from dc_nmt_plugin.text.languages import language
 from dc_nmt_plugin.text.tokenizers import MOSES, detokenize, tokenize
 
 WORDS = [
@@ -318,3 +319,16 @@ def test_raw_text_given_as_tokenised_is_said(folder):
     flags = "--hypothesis raw --tokenized --tokenized-reference raw --tokenizer moses"
     _, err, _ = folder.score(flags)
     assert "does not look tokenised (12 of 12 lines" in err
+
+
+@pytest.mark.parametrize(
+    ("code", "two"),
+    [("fra", "fr"), ("fre", "fr"), ("ita_Latn", "it"), ("ces", "cs"), ("zho", "zh")],
+)
+def test_codes_of_three_letters_are_the_same_languages(code, two):
+    """sacremoses knows codes of two: with "fra" l'homme came back as l 'homme."""
+    assert language(code) == two
+    text = "L'homme n'est pas l'ami d'Anne."
+    assert detokenize(tokenize([text], "moses", language("fra")), "moses", language("fra")) == [
+        text
+    ]

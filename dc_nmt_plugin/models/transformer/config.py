@@ -125,8 +125,7 @@ class TransformerConfig(CheckedConfig):
     @property
     def auxiliary_layers(self) -> list[int]:
         """Encoder layers with an auxiliary decoder, ascending; call :meth:`check` first."""
-        text = (self.aux_layers or "").strip()
-        return sorted(int(part) for part in text.split(",")) if text else []
+        return sorted(map(int, self._auxiliary()))
 
     def kind_of(self, side: str, layer: int) -> str:
         """The self-attention kind of layer `layer` (1-based) on `side`; :meth:`check` first."""
@@ -228,8 +227,13 @@ class TransformerConfig(CheckedConfig):
             ]
         return []
 
+    def _auxiliary(self) -> list[str]:
+        """The parts of the list; Hydra makes a number of a single one."""
+        text = "" if self.aux_layers is None else str(self.aux_layers).strip()
+        return [part.strip() for part in text.split(",")] if text else []
+
     def _of_auxiliary(self) -> list[str]:
-        parts = [part.strip() for part in (self.aux_layers or "").split(",") if part.strip()]
+        parts = self._auxiliary()
         highest = self.encoder_layers - 1
         problems = []
         if any(not (part.isdigit() and 1 <= int(part) <= highest) for part in parts):
