@@ -8,6 +8,8 @@ from pathlib import Path
 
 from .files import replacing
 
+DATA = "data.stamp"  # in a run's folder: that of the text it was trained on
+
 
 def read_stamp(path: Path) -> str | None:
     """The stamp in a file; None where there is none."""

@@ -11,6 +11,7 @@ from ..checkpoints.loading import load_checkpoint
 from ..errors import UserError
 from ..flags import flag_value, read_command
 from ..modules.core.recording import Recordable
+from ..stamps import DATA, read_stamp
 from .subset_translation import SubsetTranslation
 
 CHECKPOINTS = (
@@ -218,15 +219,29 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
     if task.get("data"):
         named.append(Path(str(task["data"]).split(":")[0]))
     for path in named:
-        # seen from where the command is called, or was; recipes have it beside the runs or in
-        # data there, also in a folder that was moved
+        # seen from where the training was called; recipes have it beside the runs or in data
+        # there, also in a folder that was moved; what is here may be another run's
         above = folder.resolve().parents
         near = (above[0] / path.name, above[0] / "data" / path.name)
-        for place in (path, *(parent / path for parent in above), *near):
+        for place in (*(parent / path for parent in above), *near, path):
             if _is_data(place):
+                _check_text(folder, place)
                 return place
     tried = f" ({named[0]} has no dictionaries)" if named else ""
     raise UserError(f"{given}: where is its data?{tried} Name the folder with --data.")
+
+
+def _check_text(folder: Path, data: Path) -> None:
+    """
+    Raises:
+        UserError: the text was prepared anew since the run was trained on it
+    """
+    learnt, text = read_stamp(folder / DATA), read_stamp(data / ".stamp")
+    if learnt and text and learnt != text:
+        raise UserError(
+            f"{folder} was trained when {data} had other text: prepare that text again, or name "
+            "the folder that has it with --data."
+        )
 
 
 def _is_data(folder: Path) -> bool:

@@ -56,9 +56,11 @@ def extract(archive: Path, member: str, target: Path) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file's bytes, unpacked where its name ends in ``.gz``."""
+    """A file's bytes, unpacked where they are gzip's, whatever a link to it is called."""
     with open(path, "rb") as stream:
-        yield gzip.GzipFile(fileobj=stream) if path.suffix == ".gz" else stream  # type: ignore[misc]
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        yield gzip.GzipFile(fileobj=stream) if packed else stream  # type: ignore[misc]
 
 
 @contextmanager

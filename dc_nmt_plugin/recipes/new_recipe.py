@@ -14,8 +14,16 @@ from typing import Any
 import yaml
 
 from ..errors import UserError
+from ..evaluation.text_checks import (
+    UNSPACED,
+    check_decoding,
+    check_raw,
+    check_references,
+    check_whole_words,
+)
 from ..files import replacing
 from ..machine import usable_cpus
+from ..text.lines import read_lines
 from .fitting import LONGEST, Fit, fit
 from .launch import visible_gpus
 from .own_text import LEAST, Corpus, LocalFile, languages_of
@@ -136,6 +144,10 @@ def _write(
         origins |= dict.fromkeys(missing, f"held out of --train (seed {options.seed})")
         sizes = " and ".join(f"{counts[split]:,} pairs for {split}" for split in missing)
         why.append(f"{sizes} held out at random, among those that occur once")
+    for split in ("valid", "test"):
+        _check_target(
+            f"--{split if split in corpora else 'train'}", files[split][1], pair[1], options
+        )
     if train.blank:
         why.append(f"{train.blank:,} training pairs with a blank side are left out")
     chosen = fit(train, pairs["train"], visible_gpus(), usable_cpus(), tokenised=options.tokenized)
@@ -152,6 +164,20 @@ def _write(
     return NewRecipe(Recipe(path), {split: pairs[split] for split in SPLITS}, origins, chosen_why)
 
 
+def _check_target(flag: str, path: Path, language: str, options: NewOptions) -> None:
+    """What references must not have: said now rather than after the training.
+
+    Raises:
+        UserError: text that ``dc-nmt score`` would refuse
+    """
+    lines, place = read_lines(path), f"{flag}: {path}"
+    check_references(place, lines)
+    check_whole_words(place, lines, "none", options.tokenized)
+    check_decoding(place, lines)
+    if not options.tokenized and language not in UNSPACED:
+        check_raw(place, lines, "give --tokenized, or turn entities such as &amp; into characters")
+
+
 def _content(
     options: NewOptions,
     pair: tuple[str, str],
@@ -163,11 +189,9 @@ def _content(
     """The recipe, key by key as ``recipes/schema.py`` has it."""
     named: dict[str, Any] = {}
     parts: dict[str, Any] = {}
-    total = 0
     for split in SPLITS:
         for code, path in zip(pair, files[split], strict=True):
             local = LocalFile.of(path)
-            total += local.bytes if split == "train" else 0
             named[f"{split}.{code}{'.gz' if path.suffix == '.gz' else ''}"] = {
                 "path": _seen_from(options.folder, path),
                 "sha256": local.sha256,
@@ -180,7 +204,7 @@ def _content(
         "title": f"{options.folder.resolve().name}, text of one's own",
         "pair": "-".join(pair),
         "archs": list(options.archs),
-        "pair_bytes": max(1, total // pairs["train"]),
+        "pair_bytes": max(1, sum(side.bytes for side in train.sides) // train.pairs),
         "files": named,
         "parts": parts,
         "splits": {

@@ -9,18 +9,26 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ..errors import UserError
 from ..files import sha256, write_parallel
 from ..text.languages import language
 from ..text.preparation import bare
-from .formats import read_pairs
+from .formats import Pair, read_pairs
 
 LEAST = 200  # training pairs; below, nothing can be learnt or measured
 KINDS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")  # endings, no languages
 HELD_OUT = 1000  # pairs at most, and a twentieth of the text
 LETTERS_PER_WORD = 15  # more on average: text that is written without spaces
+# in scripts that do so, whose words are short: Thai, Lao, Tibetan, Burmese, Khmer, Kana, Han
+SPACELESS = ((0x0E00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x9FFF))
+SPACELESS_PER_WORD = 5
+SAMPLED = 1000  # pairs that are looked at closely
 
 
 @dataclass
@@ -31,21 +39,27 @@ class Side:
         words: separated by spaces, in all
         letters: character → how often
         longest: words of the longest line
+        bytes: in UTF-8, with the ends of lines
     """
 
     words: int = 0
+    bytes: int = 0
     letters: Counter[str] = field(default_factory=Counter)
     longest: int = 0
 
     def add(self, line: str) -> None:
         words = line.split()
         self.words += len(words)
+        self.bytes += len(line.encode()) + 1
         self.longest = max(self.longest, len(words))
         self.letters.update(character for character in line if character.isalpha())
 
     def has_no_spaces(self) -> bool:
         """Whether words are not separated."""
-        return self.letters.total() > LETTERS_PER_WORD * max(1, self.words)
+        letters = self.letters.total()
+        spaceless = sum(n for letter, n in self.letters.items() if _is_spaceless(letter))
+        most = SPACELESS_PER_WORD if 2 * spaceless > letters else LETTERS_PER_WORD
+        return letters > most * max(1, self.words)
 
 
 class Corpus:
@@ -88,6 +102,10 @@ class Corpus:
                 f"{paths[1]}: these are not two languages"
             )
 
+    def first(self, pairs: int) -> list[Pair]:
+        """So many pairs, from the beginning."""
+        return list(islice(read_pairs("plain", self.paths, self.languages), pairs))
+
     def known(self) -> set[int]:
         """Its sources, in a form that :meth:`shared` compares."""
         return set(self._texts[0])
@@ -96,16 +114,17 @@ class Corpus:
         """Pairs whose source is among them."""
         return sum(text in sources for text in self._texts[0])
 
-    def unique(self) -> list[int]:
-        """Places of pairs whose source and target occur once."""
-        counts = [Counter(texts) for texts in self._texts]
-        nothing = _bare("")
-        return [
-            place
-            for place, pair in enumerate(zip(*self._texts, strict=True))
-            if all(count[text] == 1 for count, text in zip(counts, pair, strict=True))
-            and nothing not in pair
-        ]
+    def unique(self, apart: Collection[int] = ()) -> Any:
+        """Places of pairs whose source and target occur once, and the source not in `apart`."""
+        fit = np.ones(self.pairs, dtype=bool)
+        for texts in self._texts:
+            hashes = np.frombuffer(texts, dtype=np.int64)
+            ordered = np.sort(hashes)
+            repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+            fit &= ~np.isin(hashes, repeated) & (hashes != _bare(""))
+        sources = np.frombuffer(self._texts[0], dtype=np.int64)
+        fit &= ~np.isin(sources, np.array(list(apart), dtype=np.int64))
+        return np.flatnonzero(fit)
 
     def without_blanks(self) -> Corpus:
         """Itself.
@@ -137,14 +156,14 @@ class Corpus:
             UserError: too few pairs
         """
         size = min(HELD_OUT, self.pairs // 20)
-        places = [place for place in self.unique() if self._texts[0][place] not in apart]
+        places = self.unique(apart)
         if len(places) < size * len(sets):
             raise UserError(
                 f"{self.flag}: only {len(places):,} of {self.pairs:,} pairs occur once, and "
                 f"{size * len(sets):,} are to be held out: give --valid and --test"
             )
-        drawn = random.Random(seed).sample(places, size * len(sets))
-        home = {place: sets[number // size] for number, place in enumerate(drawn)}
+        drawn = random.Random(seed).sample(range(len(places)), size * len(sets))
+        home = {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
         counts = {}
         for name in ("train", *sets):
             pairs = enumerate(read_pairs("plain", self.paths, self.languages))
@@ -194,6 +213,10 @@ def languages_of(
     if found[0] == found[1]:
         raise UserError(f"{flag}: {paths[0]} and {paths[1]} are both {found[0]}")
     return found[0], found[1]
+
+
+def _is_spaceless(letter: str) -> bool:
+    return any(first <= ord(letter) <= last for first, last in SPACELESS)
 
 
 def _bare(line: str) -> int:

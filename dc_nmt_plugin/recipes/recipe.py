@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, choice_problem
+from ..files import sha256
+from ..text.languages import known_as
 from .schema import Part, SourceFile, Task
 from .yaml_files import read_plain, read_yaml
 
@@ -142,16 +144,24 @@ class Recipe:
         sections |= {name: self.written(name) for name in ("splits", "text")}
         local = {name: file for name, file in self.task.files.items() if file.path}
         sections |= {f"file:{name}": self._identity(file) for name, file in local.items()}
-        words = []
+        # text that was tokenised when codes of three letters were not known is another
+        words = [f"{code}={known_as(code)}" for code in self.pair if known_as(code) != code]
         for name, values in sections.items():
             words += [name, *(f"{key}={value}" for key, value in values.items())]
         return words
 
     def _identity(self, file: SourceFile) -> dict[str, str]:
-        """Of a file on this machine: its checksum, and its size where that is another by now."""
+        """Of a file on this machine: its checksum, and what is another by now."""
         path, identity = self.local(file), {"sha256": file.sha256 or ""}
-        if path is not None and path.is_file() and path.stat().st_size != file.bytes:
-            identity["bytes"] = str(path.stat().st_size)
+        if path is None or not path.is_file():
+            return identity
+        state = path.stat()
+        if state.st_size != file.bytes:
+            identity["bytes"] = str(state.st_size)
+        elif state.st_mtime > self.path.stat().st_mtime:  # else it need not be read
+            found = _checksum(path, state.st_mtime_ns)
+            if found != file.sha256:
+                identity["now"] = found
         return identity
 
     def _check(self) -> None:
@@ -244,6 +254,11 @@ def load(name: str, folder: Path | None = None) -> Recipe:
         raise UserError(f"{problem} Nor is it a folder with a {OWN}, as dc-nmt new makes it.")
     path, direction = known[task]
     return _load(path, direction, path.stat().st_mtime_ns)
+
+
+@cache
+def _checksum(path: Path, _changed: int) -> str:
+    return sha256(path)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..analysis.sentence import byte_pairs, codes_of
@@ -15,7 +15,7 @@ from ..evaluation.results import RESULT, read_result
 from ..flags import flag_value, read_command
 from ..text.lines import mended
 from ..text.pieces import remove_bpe
-from ..text.preparation import load_truecaser, tokenise
+from ..text.preparation import TextSettings, load_truecaser, tokenise
 from ..text.tokenizers import tokenize, untokenize
 from .recipe import OWN, Recipe, load
 from .settings import settings_of
@@ -66,11 +66,11 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
             f"{place.data}: its text is in pieces of words (BPE), and the codes are not beside it "
             "(bpe/codes), where dc-nmt prepare leaves them"
         )
-    recipe = None if tokenizer else recipe_of(place.data)
+    recipe = recipe_of(place.data)
     if recipe is None:
         name = tokenizer or _scored_as(place)
         return RunText(lambda lines: tokenize(lines, name, source), codes, name, False, target)
-    settings = recipe.task.text
+    settings = _settings_of(place.data, recipe)
     truecased = settings.casing == "truecase"
     learnt = place.data.resolve().parent / f"raw/truecase.{source}"
     if truecased and not learnt.is_file():
@@ -78,9 +78,21 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
     truecase = load_truecaser(learnt) if truecased else str
 
     def tokens(lines: Sequence[str]) -> list[str]:
-        return list(map(truecase, tokenise(lines, source, settings)))
+        if tokenizer is None:
+            return list(map(truecase, tokenise(lines, source, settings)))
+        # normalised, then tokenised as is wanted, then cased as the model knows it
+        plain = replace(settings, tokenizer="none", hyphens=False, casing="keep")
+        words = tokenize(list(tokenise(lines, source, plain)), tokenizer, source)
+        return [truecase(line.lower() if settings.casing == "lower" else line) for line in words]
 
-    return RunText(tokens, codes, settings.scored_as, truecased, target)
+    return RunText(tokens, codes, tokenizer or settings.scored_as, truecased, target)
+
+
+def _settings_of(data: Path, recipe: Recipe) -> TextSettings:
+    """How data was prepared: as was written down then; the recipe may have been changed since."""
+    manifest = json.loads((data.resolve().parent / "raw/manifest.json").read_text("utf-8"))
+    text = manifest.get("text")
+    return TextSettings(**text) if text else recipe.task.text
 
 
 def _scored_as(place: Place) -> str:

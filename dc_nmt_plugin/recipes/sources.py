@@ -65,13 +65,23 @@ class Sources:
             yield
 
     def plain(self, member: str) -> Path | None:
-        """A member of an archive that is unpacked in ``--raw``, with or without its folders."""
+        """A member of an archive that is unpacked in ``--raw``, with or without its folders.
+
+        Raises:
+            UserError: the member is a pattern, and several corpora fit it
+        """
         if self.raw is None:
             return None
         parts = Path(member).parts  # --raw may be any of the member's folders
         places = (Path(*parts[first:]) for first in range(len(parts)))
         candidates = (path for place in places for path in self.raw.glob(str(place)))
-        return next((path for path in candidates if path.is_file()), None)
+        found = [path for path in candidates if path.is_file()]
+        if len(names := sorted({path.name for path in found})) > 1:
+            raise UserError(
+                f"--raw: {' and '.join(names)} in {self.raw} are of several corpora, and each fits "
+                f"{member!r}: give their archives as they are, or unpack one and give the others"
+            )
+        return found[0] if found else None
 
     def missing(self) -> list[SourceFile]:
         """Files that would have to be fetched."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ..errors import UserError
 from ..files import replacing, write_parallel
 from ..machine import GIB, free_disk_gib
 from ..table import format_table
-from ..text.preparation import bare, fits, learn_truecaser
+from ..text.preparation import TextSettings, bare, fits, learn_truecaser
 from .corpora import Corpora
 from .formats import Pair
 from .recipe import Recipe
@@ -128,6 +129,8 @@ def _choose(
     places = iter(range(total))
     # line → its place among the kept ones, -1 for a dropped one
     place = [next(places) if keep else -1 for keep in kept] if valid or sample else None
+    if valid and place is not None and recipe.task.splits.exclude_valid:
+        _leave_out_others(corpora, parts["train"], kept, [number in valid for number in place])
     trained = _spread(kept, ends, valid, place, sample)
     result: dict[str, Choice] = {"train": (parts["train"], trained)}
     if valid and place is not None:
@@ -157,6 +160,20 @@ def _clean(
             kept.append(good and not (kept_apart and hash(bare(source)) in kept_apart))
         ends.append(len(kept))
     return kept, ends
+
+
+def _leave_out_others(
+    corpora: Corpora, parts: list[Part], kept: bytearray, held_out: list[bool]
+) -> None:
+    """Leave training lines out whose source is also that of a line which is held out."""
+
+    def sources() -> Iterator[int]:
+        return (hash(bare(source)) for part in parts for source, _ in corpora.tokens(part))
+
+    known = {source for source, held in zip(sources(), held_out, strict=True) if held}
+    for line, source in enumerate(sources()):
+        if source in known and not held_out[line]:
+            kept[line] = 0
 
 
 def _from_training(recipe: Recipe, total: int, held_out: int | None) -> set[int]:
@@ -258,6 +275,13 @@ def _check_counts(
 
 
 def _manifest(recipe: Recipe, sources: Sources, counts: dict[str, int], to: Path) -> None:
-    content = {"task": recipe.name, "pairs": counts, "files": sources.checksums()}
+    content = {
+        "task": recipe.name,
+        "pairs": counts,
+        "files": sources.checksums(),
+        "text": {
+            field.name: getattr(recipe.task.text, field.name) for field in fields(TextSettings)
+        },
+    }
     with replacing(to / "manifest.json") as temporary:
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -14,12 +14,10 @@ from ..errors import UserError
 from ..evaluation.progress import ProgressLine
 from ..flags import COMMAND, read_command, whole_number
 from ..pipeline import Command, Step, check_space, start, stopping
-from ..stamps import digest, read_stamp, write_stamp
+from ..stamps import DATA, digest, read_stamp, write_stamp
 
 PLUGIN = Path(__file__).parents[1]
 LAST_WORDS = 20  # lines of a training's log that are shown when it stops early
-
-DATA_STAMP = "data.stamp"  # in a run's folder: that of the text it was trained on
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class Experiment:
             raise UserError(
                 f"{self.folder}/settings.stamp is missing: dc-nmt train did not make this folder"
             )
-        learnt, text = read_stamp(self.folder / DATA_STAMP), read_stamp(self.binarised / ".stamp")
+        learnt, text = read_stamp(self.folder / DATA), read_stamp(self.binarised / ".stamp")
         if None not in (learnt, text) and learnt != text:
             raise UserError(
                 f"{self.folder} was trained when {self.binarised} had other text: train anew with "
@@ -196,7 +194,7 @@ class Training(Step):
             )
         (folder / COMMAND).write_text(f"{Command(self.command[:-2])}\n", "utf-8")
         write_stamp(folder / "settings.stamp", stamp)
-        write_stamp(folder / DATA_STAMP, read_stamp(self.run.binarised / ".stamp") or "")
+        write_stamp(folder / DATA, read_stamp(self.run.binarised / ".stamp") or "")
         log = folder / "train.log"
         if not (self.run.checkpoints / "checkpoint_last.pt").is_file():
             log.unlink(missing_ok=True)

@@ -8,6 +8,14 @@ import re
 _CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]+)*", re.I)
 
 
+def known_as(code: str) -> str:
+    """The same for tokenisers, which have rules for any other code too."""
+    try:
+        return language(code)
+    except argparse.ArgumentTypeError:
+        return code
+
+
 def language(text: str) -> str:
     """The language of a code, without country or script: what tokenisers and metrics go by.
 

@@ -1,6 +1,7 @@
 """Tokenisation, casing and cleaning of a whole corpus, as the papers' scripts do them."""
 
 import signal
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..machine import usable_cpus
+from .languages import known_as
+from .reversible import split_line
 from .tokenizers import moses_tokenizer
 
 CHUNK = 2000  # lines given to a process at a time
@@ -23,7 +26,8 @@ class TextSettings:
     Its annotations are types, not strings, because omegaconf reads them.
 
     Attributes:
-        tokenizer: ``moses`` (tokenizer.perl; Chinese is cut by jieba) or ``none``
+        tokenizer: ``moses`` (tokenizer.perl; Chinese is cut by jieba), ``split`` (at punctuation
+            and digits, so that it can be undone exactly) or ``none``
         hyphens: split them into ``@-@`` (tokenizer.perl -a)
         casing: ``keep``, ``lower`` (lowercase.perl) or ``truecase`` (truecase.perl, learnt on the
             training text)
@@ -34,13 +38,13 @@ class TextSettings:
         undo: what ``dc-nmt score`` undoes in the output; "" for the tokenizer
     """
 
-    tokenizer: str = field(default="moses", metadata={"choices": ("moses", "none")})
+    tokenizer: str = field(default="moses", metadata={"choices": ("moses", "split", "none")})
     hyphens: bool = False
     casing: str = field(default="keep", metadata={"choices": ("keep", "lower", "truecase")})
     punctuation: bool = False
     max_tokens: int = 0
     ratio: float = 0
-    undo: str = field(default="", metadata={"choices": ("", "moses", "none")})
+    undo: str = field(default="", metadata={"choices": ("", "moses", "split", "none")})
 
     @property
     def undone(self) -> str:
@@ -113,7 +117,11 @@ def learn_truecaser(lines: Iterable[str], path: Path) -> Callable[[str], str]:
     """A truecaser learnt on tokenised text, saved to ``path``."""
     from sacremoses import MosesTruecaser
 
-    MosesTruecaser().train((line.split() for line in lines), save_to=str(path))
+    moses, casing = MosesTruecaser(), defaultdict[str, Counter[str]](Counter)
+    for line in lines:  # its own train() holds every token of the corpus
+        for lower, form, weight in moses.learn_truecase_weights(line.split()):
+            casing[lower][form] += weight
+    moses._save_model_from_casing(casing, str(path))
     return load_truecaser(path)
 
 
@@ -121,7 +129,10 @@ def load_truecaser(path: Path) -> Callable[[str], str]:
     """One that :func:`learn_truecaser` saved, for a tokenised line."""
     from sacremoses import MosesTruecaser
 
-    learnt = MosesTruecaser(str(path))
+    class Unlimited(MosesTruecaser):
+        MAX_MODEL_ENTRIES = 1 << 62  # against models of strangers; this one was learnt here
+
+    learnt = Unlimited(str(path))
     return lambda line: learnt.truecase(line, return_str=True) if line else line
 
 
@@ -141,10 +152,12 @@ def _line_tokenizer(language: str, settings: TextSettings) -> Callable[[str], st
     if settings.punctuation:
         from sacremoses import MosesPunctNormalizer
 
-        normaliser = MosesPunctNormalizer(lang=language, post_remove_control_chars=True)
+        normaliser = MosesPunctNormalizer(lang=known_as(language), post_remove_control_chars=True)
         steps.append(normaliser.normalize)
     if settings.tokenizer == "moses":
         steps.append(moses_tokenizer("moses-a" if settings.hyphens else "moses", language))
+    elif settings.tokenizer == "split":
+        steps.append(split_line)
     else:
         steps.append(lambda line: " ".join(line.split()))
     if settings.casing == "lower":

@@ -8,10 +8,11 @@ in SentencePiece, and then every change between letters, digits and punctuation 
 
 from __future__ import annotations
 
-import re
+import regex
 
 MARK = "▁"
-PIECE = re.compile(rf"{MARK}?(?:\d+|[^\W\d]+|[^\w\s])")
+# regex's \w has the signs of vowels too, which Indic and Thai letters carry; re's has not
+PIECE = regex.compile(rf"{MARK}?(?:\d+|[^\W\d]+|[^\w\s])")
 
 
 def split_line(line: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .languages import known_as
 from .reversible import join_line, split_line
 
 # As in the recipes, Chinese that is to be tokenised is cut by jieba.
@@ -62,7 +63,7 @@ _SPLIT: dict[str, Callable[[str], str]] = {"split": split_line, "none": str}
 def _moses_detokenizer(lang: str) -> Callable[[str], str]:
     from sacremoses import MosesDetokenizer
 
-    moses = MosesDetokenizer(lang=lang)
+    moses = MosesDetokenizer(lang=known_as(lang))
     return lambda line: moses.detokenize(line.split(), unescape=True)
 
 
@@ -73,6 +74,7 @@ def moses_tokenizer(name: str, lang: str) -> Callable[[str], str]:
         name: one of MOSES
         lang: two letters
     """
+    lang = known_as(lang)
     if lang == "zh":
         from rjieba import cut
 

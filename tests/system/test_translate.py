@@ -177,6 +177,28 @@ def test_without_a_recipe_the_tokenizer_can_be_named(here, translate, tmp_path, 
     assert [line[0].upper() + line[1:] for line in found] == expected and found != expected
 
 
+def test_another_tokenizer_leaves_the_recipe_s_casing(here, translate):
+    """The one that the recipe has, named, changes nothing."""
+    expected = lines(here / RUN / "hypotheses.fr")
+    assert translate(RUN, "test.en", "--tokenizer", "moses-a") == expected
+
+
+def test_a_run_s_text_is_that_of_its_training(here, translate, tmp_path, monkeypatch, capfdbinary):
+    """Neither an edited recipe's, nor that of another folder of the same name, nor newer text."""
+    expected = lines(here / RUN / "hypotheses.fr")
+    for name in ("one", "other"):
+        shutil.copytree(here / "mine", tmp_path / name / "mine")
+    path = tmp_path / "one/mine/recipe.yaml"
+    recipe = yaml.safe_load(path.read_text("utf-8"))
+    recipe["text"] = {"casing": "lower"}
+    path.write_text(yaml.safe_dump(recipe), "utf-8")
+    (tmp_path / "other/mine/data/bin/.stamp").write_text("1-1\n")
+    monkeypatch.chdir(tmp_path / "other")
+    assert translate(tmp_path / "one" / RUN, here / "test.en") == expected
+    assert cli.main(["translate", RUN, str(here / "test.en")]) == 1
+    assert b"was trained when" in capfdbinary.readouterr().err
+
+
 # what is done to a copy of the run → what the sentence has
 BROKEN = {
     "no run": (lambda run: shutil.rmtree(run), ["transformer_ms_aux_unshared-s1: no such run"]),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import random
 
 import pytest
 
@@ -15,6 +17,8 @@ from dc_nmt_plugin.recipes.own_text import Corpus
 from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.recipes.settings import settings_of
 from dc_nmt_plugin.text.corpus.generate import make_corpus
+from dc_nmt_plugin.text.preparation import tokenise
+from dc_nmt_plugin.text.tokenizers import detokenize
 
 PAIRS = 400
 
@@ -223,3 +227,91 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
         tmp_path, "a house by the lake", "湖边的房子有很多窗户和门吗真的", ("en", "zh")
     )
     assert fit(chinese, 300, 0, 2, tokenised=False).metric == "zh"
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [("hi", "घर में कई दरवाज़े हैं।"), ("fa", "او به خانه می‌رود، نه؟"), ("th", "ข้าว อร่อย มาก!")],
+)
+def test_text_that_moses_cannot_give_back(tmp_path, code, sentence):
+    """Its detokeniser leaves signs apart: a perfect translation would have a BLEU of 8 to 65."""
+    corpus = corpus_of(tmp_path, "a house by the lake", sentence, ("en", code))
+    chosen = fit(corpus, 300, 0, 2, tokenised=False)
+    assert chosen.tokenizer == "split" and any("Moses" in why for why in chosen.why)
+    paths = [tmp_path / "text.en", tmp_path / f"text.{code}"]
+    text = make_recipe(NewOptions(tmp_path / "mine", paths)).recipe.task.text
+    (tokens,) = tokenise([sentence], code, text)
+    assert tokens != sentence and detokenize([tokens], text.scored_as, code) == [sentence]
+    # the signs of vowels stay with their letters
+    assert len(tokens.split()) <= len(sentence.split()) + 2
+
+
+def test_text_that_moses_gives_back(tmp_path):
+    german = corpus_of(tmp_path, "a house", 'Das Haus, das am See steht, ist "alt".', ("en", "de"))
+    assert fit(german, 300, 0, 2, tokenised=False).tokenizer == "moses"
+
+
+@pytest.mark.parametrize("sentence", ["私は学生です。", "ข้าวอร่อยมาก", "ខ្ញុំទៅផ្ទះឥឡូវនេះ"])
+def test_short_lines_without_spaces(tmp_path, sentence):
+    """Vowel signs are no letters of Python's, so that words are short by its count."""
+    for code, line in (("en", "a house by the lake"), ("ja", sentence)):
+        (tmp_path / f"s.{code}").write_text(f"{line}\n" * 300, "utf-8")
+    corpus = Corpus("--train", [tmp_path / "s.en", tmp_path / "s.ja"], ("en", "ja"))
+    with pytest.raises(UserError, match="no spaces between its words"):
+        fit(corpus, 300, 0, 2, tokenised=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("fish &amp; chips", "give --tokenized, or turn entities"), ("a <unk> word", "<unk>"),
+     ("CafÃ© au lait", "Latin-1")],
+)  # fmt: skip
+def test_references_that_cannot_be_scored_with(here, capsys, line, said):
+    """Not after the training, when dc-nmt score would refuse them."""
+    path = here / "t.en"
+    path.write_text("\n".join([line, *lines(path)[1:]]) + "\n", "utf-8")
+    told = refused(capsys, "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en")
+    assert "--test: t.en: " in told and said in told and not (here / "mine").exists()
+
+
+def test_pairs_that_are_held_out_occur_once(tmp_path):
+    """As a loop over all pairs finds them."""
+    choice = random.Random(3)
+    words = [[f"{side}{choice.randrange(120)}" for side in "ab"] for _ in range(60)] + [["x", ""]]
+    for place, code in enumerate(("de", "en")):
+        (tmp_path / f"c.{code}").write_text("".join(f"{pair[place]}\n" for pair in words))
+    corpus = Corpus("--train", [tmp_path / "c.de", tmp_path / "c.en"], ("de", "en"))
+    sides = list(zip(*words, strict=True))
+    once = [
+        n for n, pair in enumerate(words)
+        if all(text and side.count(text) == 1 for text, side in zip(pair, sides, strict=True))
+    ]  # fmt: skip
+    assert 0 < len(once) < 60 and list(corpus.unique()) == once
+    apart = {hash(words[once[0]][0])}
+    assert list(corpus.unique(apart)) == once[1:]
+
+
+def test_the_size_of_packed_text_is_that_of_the_text(here):
+    for code in ("de", "en"):
+        (here / f"z.{code}.gz").write_bytes(gzip.compress((here / f"a.{code}").read_bytes()))
+    paths = [here / "v.de", here / "v.en"]
+    size = {
+        name: make_recipe(
+            NewOptions(here / name, [here / f"{file}" for file in files], paths, paths)
+        ).recipe.task.pair_bytes
+        for name, files in (("one", ("a.de", "a.en")), ("two", ("z.de.gz", "z.en.gz")))
+    }
+    assert size["one"] == size["two"] > 20
+
+
+def test_a_file_changed_without_its_size_is_noticed(here):
+    paths = [[here / f"{name}.{code}" for code in ("de", "en")] for name in ("a", "v", "t")]
+    make_recipe(NewOptions(here / "mine", *paths))
+    before = load("mine").text_words()
+    (here / "a.de").write_text("\n".join(reversed(lines(here / "a.de"))) + "\n", "utf-8")
+    later = (here / "mine/recipe.yaml").stat().st_mtime + 10
+    os.utime(here / "a.de", (later, later))
+    changed = load("mine").text_words()
+    assert changed != before
+    os.utime(here / "v.de", (later, later))  # touched, and the same
+    assert load("mine").text_words() == changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gzip
 import hashlib
 import threading
 from functools import partial
@@ -13,6 +14,7 @@ import pytest
 import sacrebleu
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes.archives import opened
 from dc_nmt_plugin.recipes.made_up import pack
 from dc_nmt_plugin.recipes.recipe import Recipe, tasks
 from dc_nmt_plugin.recipes.sources import Sources
@@ -205,6 +207,23 @@ def test_unpacked_files_are_found_from_any_of_their_folders(sources, tmp_path, p
     path.touch()
     assert sources("good", raw=raw).plain("set/news/a.txt") == path
     assert sources("good", raw=raw).plain("set/news/b.txt") is None
+
+
+def test_unpacked_files_of_several_corpora_are_not_mixed(sources, tmp_path):
+    """OPUS's are told apart by their beginnings, which a recipe's pattern leaves open."""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "UN.en-zh.en").touch()
+    assert sources("good", raw=raw).plain("*.en-zh.en") == raw / "UN.en-zh.en"
+    (raw / "UNPC.en-zh.en").touch()
+    with pytest.raises(UserError, match=r"--raw: UN.en-zh.en and UNPC.en-zh.en in .* of several"):
+        sources("good", raw=raw).plain("*.en-zh.en")
+
+
+def test_a_link_to_packed_text_may_have_any_name(tmp_path):
+    (tmp_path / "blob").write_bytes(gzip.compress(b"one\n"))
+    with opened(tmp_path / "blob") as stream:
+        assert stream.read() == b"one\n"
 
 
 def test_a_file_inside_another(sources, tmp_path):

@@ -9,8 +9,10 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.machine import GIB
@@ -23,10 +25,10 @@ from dc_nmt_plugin.recipes.made_up import unchecked_recipes, write_files
 from dc_nmt_plugin.recipes.options import TextOptions
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
-from dc_nmt_plugin.recipes.text import make_text, say_disk
+from dc_nmt_plugin.recipes.text import _leave_out_others, make_text, say_disk
 from dc_nmt_plugin.recipes.text_plan import plan_text
 from dc_nmt_plugin.text import preparation
-from dc_nmt_plugin.text.preparation import TextSettings, fits, tokenise
+from dc_nmt_plugin.text.preparation import TextSettings, fits, learn_truecaser, tokenise
 
 RECIPES = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
 
@@ -136,6 +138,14 @@ def test_random_validation_is_the_same_every_time_and_apart(tmp_path):
     assert again.text("valid.de") != valid
 
 
+def test_validation_text_is_in_no_other_training_pair_where_that_is_asked_for():
+    texts = ["one", "two", "One", "three", "TWO", "one"]
+    corpora = SimpleNamespace(tokens=lambda part: [(text, text) for text in part])
+    kept, held_out = bytearray([1] * 6), [True, False, False, False, False, False]
+    _leave_out_others(corpora, [texts[:3], texts[3:]], kept, held_out)
+    assert list(kept) == [1, 1, 0, 1, 1, 0]
+
+
 def test_fairseq_s_split_takes_every_23rd_and_has_tedx(tmp_path):
     prepared = Prepared(tmp_path, "iwslt14_de_en_fairseq")
     counts = prepared.make()
@@ -235,6 +245,14 @@ def test_tokens_of_many_lines_come_from_several_processes_in_order(monkeypatch):
     monkeypatch.setattr("dc_nmt_plugin.text.preparation.usable_cpus", lambda: 2)
     tokens = list(tokenise(lines, "en", SETTINGS))
     assert tokens == [f"It &apos;s line {n} , isn &apos;t it ?" for n in range(9000)]
+
+
+def test_a_truecaser_is_the_library_s_and_learnt_line_by_line(tmp_path):
+    lines = ["I see the House .", "the cat sees the house !", "Bob 's house", "IBM and iPhone"]
+    MosesTruecaser().train([line.split() for line in lines], save_to=str(tmp_path / "theirs"))
+    truecase = learn_truecaser(iter(lines), tmp_path / "ours")
+    assert (tmp_path / "ours").read_text() == (tmp_path / "theirs").read_text()
+    assert truecase("The House !") == "the house !"
 
 
 def test_processes_that_tokenise_end_when_they_are_told_to(monkeypatch):
