@@ -14,7 +14,11 @@ ARG TORCH=2.13.0
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN pip install --no-cache-dir "torch==$TORCH" --index-url "$TORCH_INDEX"
 
-# what changes seldom comes first; on Python 3.12 fairseq is ready-made, nothing is compiled
+# on Python 3.12 fairseq is ready-made for x86_64; elsewhere it is compiled
+RUN [ "$(uname -m)" = x86_64 ] \
+    || (apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*)
+
+# what changes seldom comes first
 WORKDIR /opt/dc_nmt_plugin
 COPY requirements requirements
 RUN pip install --no-cache-dir -r requirements/build.txt -r requirements/run.txt -c requirements/constraints.txt \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import logging
 import os
 import platform
@@ -87,6 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         an interrupt
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is escaped
+            stream.reconfigure(errors="backslashreplace")
     if "_ARGCOMPLETE" in os.environ:
         from .commands.completion import complete
 

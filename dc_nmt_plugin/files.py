@@ -6,6 +6,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -55,26 +56,36 @@ def take_lock(lock: IO[Any], busy: Callable[[], None]) -> None:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside ``path``; rename it to ``path`` if the block succeeds.
 
+    A link stays one, and what it names is replaced; a file that is there keeps its permissions;
+    what is no file, such as /dev/stdout, is written to.
+
     Raises:
         UserError: the folder cannot be created or written, or its disk is full.
     """
     target = Path(path)
     if target.is_dir():
         raise UserError(f"cannot write {target}: it is a folder")
+    if target.is_absolute() and target.parts[1:2] in (("dev",), ("proc",)):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder, "made")
+            with open(Path(folder, "made"), "rb") as made, open(target, "ab") as out:
+                shutil.copyfileobj(made, out)
+        return
+    target = Path(os.path.realpath(target))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
-        raise UserError(f"cannot write {target}: {error.strerror}") from error
+        raise UserError(f"cannot write {path}: {error.strerror}") from error
     os.close(handle)
-    os.chmod(name, 0o666 & ~_umask())
+    os.chmod(name, target.stat().st_mode & 0o777 if target.is_file() else 0o666 & ~_umask())
     try:
         yield Path(name)
         os.replace(name, target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if reason := no_space(error):
-            raise UserError(f"cannot write {target}: {reason}: {MAKE_ROOM}") from error
+            raise UserError(f"cannot write {path}: {reason}: {MAKE_ROOM}") from error
         raise
 
 

@@ -30,12 +30,13 @@ need() {
 # ours where VERSION is empty), and, unless a ready fairseq wheel exists, has it C headers?
 python_is_usable() {
   "$1" - "$2" >/dev/null 2>&1 <<'EOF'
-import ensurepip, os, sys, sysconfig, venv
+import ensurepip, os, platform, sys, sysconfig, venv
 version = "%d.%d" % sys.version_info[:2]
 asked = sys.argv[1]
 headers = os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))
 right = version == asked if asked else version in ("3.10", "3.11", "3.12")
-sys.exit(not (right and (headers or version == "3.12")))
+ready = version == "3.12" and (sys.platform, platform.machine()) == ("linux", "x86_64")
+sys.exit(not (right and (headers or ready)))
 EOF
 }
 

@@ -56,9 +56,14 @@ fingerprint() {
   printf '%s %s\n' "$ROOT" "$dev"
   find setup.py pyproject.toml requirements scripts/setup.sh scripts/lib.sh scripts/missing.py scripts/build_stub \
     -type f ! -name '*.pyc' -exec cksum {} + | sort
+  # where it is shared, another checkout may have installed itself since, by the same names
   "$python" -c '
 import os, sys, sysconfig
-print(sys.version, sys.prefix, *sorted(os.listdir(sysconfig.get_path("purelib"))), sep="\n")' 2>&1 | cksum
+from importlib import metadata
+folder = sysconfig.get_path("purelib")
+print(sys.version, sys.prefix, *sorted(os.listdir(folder)), sep="\n")
+for found in metadata.distributions(name="dc_nmt_plugin", path=[folder]):
+    print(found.read_text("direct_url.json"))' 2>&1 | cksum
 }
 if [ -f "$stamp" ] && [ -x "$python" ] && [ "$(fingerprint)" = "$(cat "$stamp")" ]; then
   exit 0
@@ -150,8 +155,8 @@ assert importlib.util.find_spec("fairseq.libbleu")' >>"$log" 2>&1
 }
 
 # A compiler is asked for before gigabytes are fetched.
-if "$python" -c 'import importlib.util as u, sys; sys.exit(sys.version_info >= (3, 12) or u.find_spec("fairseq") is not None)'; then
-  need "${CXX:-c++}" "install a C++ compiler (Debian: 'sudo apt-get install g++'; macOS: 'xcode-select --install'; without root: conda's gxx), or use --python 3.12, for which fairseq is ready-made"
+if "$python" -c 'import importlib.util as u, sys; import platform; sys.exit((sys.version_info >= (3, 12) and (sys.platform, platform.machine()) == ("linux", "x86_64")) or u.find_spec("fairseq") is not None)'; then
+  need "${CXX:-c++}" "install a C++ compiler (Debian: 'sudo apt-get install g++'; macOS: 'xcode-select --install'; without root: conda's gxx), or on Linux and x86_64 use --python 3.12, for which fairseq is ready-made there"
 fi
 torch_before=$(torch_version) || must_install "torch (the largest part: minutes where it is a CUDA build)" -r requirements/torch.txt
 [ -z "$(echo 'torch>=2.6' | "$python" scripts/missing.py /dev/stdin)" ] ||

@@ -151,10 +151,10 @@ def time_of(
         )
 
 
-def memory_of(make: Callable[[], Step], device: str, sample: Sample) -> float:
-    """Peak memory in MiB of making a subject's step and taking it, in a process of its own."""
+def memory_of(make: Callable[[], Step], device: str, sample: Sample) -> float | None:
+    """:func:`peak_memory` of making a subject's step and taking it, in a process of its own."""
 
-    def measure(_: None) -> float:
+    def measure(_: None) -> float | None:
         return peak_memory(lambda: make()(sample), device)
 
     with apart(lambda: measure, device) as run:

@@ -24,6 +24,7 @@ from fairseq.trainer import Trainer
 from sacrebleu.metrics import BLEU
 
 from ..errors import UserError
+from ..gate.data import check_data
 from ..models.presets import architectures
 from . import STOCK
 from .apart import apart
@@ -228,6 +229,7 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
         args = options.parse_args_and_arch(parser, [data, *arch, *flags, *own])
     except SystemExit as error:  # argparse has said why
         raise UserError(f"{name}: fairseq-train does not take these flags") from error
+    check_data(vars(args), dict.fromkeys(args.valid_subset.split(","), "--valid-subset"))
     cfg = convert_namespace_to_omegaconf(args)
     if cfg.optimization.max_update < 1:
         raise UserError("--max-update is missing among the flags of fairseq-train.")

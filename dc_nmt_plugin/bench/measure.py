@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import resource
 import statistics
 import time
@@ -109,11 +110,11 @@ def make_clock(device: str, threads: int) -> tuple[Callable[[], float], str]:
     return time.perf_counter, "wall clock"
 
 
-def peak_memory(run: Callable[[], None], device: str) -> float:
+def peak_memory(run: Callable[[], None], device: str) -> float | None:
     """Peak memory in MiB of `run`: allocated on the GPU, or what it adds to this process's.
 
     On the CPU the process should have run nothing before, see :func:`.apart.apart`: memory that
-    was used and freed already would not be seen.
+    was used and freed already would not be seen. None where the system does not tell (macOS).
     """
     if device == "cuda":
         gc.collect()  # what the last subject left
@@ -121,6 +122,8 @@ def peak_memory(run: Callable[[], None], device: str) -> float:
         torch.cuda.reset_peak_memory_stats()
         run()
         return torch.cuda.max_memory_allocated() / 2**20
+    if not os.path.exists("/proc/self/statm"):
+        return None
     return_freed_memory()
     with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # a fork's peak begins with its parent's

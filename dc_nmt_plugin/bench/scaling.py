@@ -123,8 +123,8 @@ def scale(
             times = time_of(make, samples, device=setting.device, rounds=rounds, clock=clock)
             for name, (seconds, memory) in costs.items():
                 seconds.append(min(times[name]))
-                if with_memory:
-                    memory.append(memory_of(make[name], setting.device, samples[0]))
+                peak = memory_of(make[name], setting.device, samples[0]) if with_memory else None
+                memory += [] if peak is None else [peak]
         progress(mode, len(values), len(values))
         rows += [
             {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator
@@ -101,8 +102,16 @@ def _unpack_inside() -> None:
 
     @functools.wraps(stock)
     def load_archive_file(archive_file: str) -> Any:
+        inside = getattr(tarfile, "data_filter", None)
+        if inside is None:  # Python 3.11.3, 3.10.11 and older
+            if os.path.isdir(archive_file):
+                return stock(archive_file)
+            raise UserError(
+                f"{archive_file}: this Python ({platform.python_version()}) cannot unpack archives "
+                "safely: unpack it yourself and name the folder, or take a newer Python"
+            )
         before = tarfile.TarFile.__dict__.get("extraction_filter")
-        tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
+        tarfile.TarFile.extraction_filter = staticmethod(inside)
         try:
             return stock(archive_file)
         except tarfile.TarError as error:

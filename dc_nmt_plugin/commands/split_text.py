@@ -22,7 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt split-text``."""
     parser = Parser(prog="dc-nmt split-text", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="same file names")
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="DIR", help="same file names, unpacked"
+    )
     parser.add_argument(
         "--mend", action="store_true",
         help="read spaces for characters that some tools take for the end of a line",
@@ -34,19 +36,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         for number, line in enumerate(lines, start=1):
             if MARK in line:
                 raise UserError(f"{path}, line {number}: has {MARK!r}, the mark for a space")
-        write_lines(args.out / path.name, [split_line(line) for line in lines])
+        write_lines(args.out / _name(path), [split_line(line) for line in lines])
     return 0
+
+
+def _name(path: Path) -> str:
+    """What is written is not packed."""
+    return path.name.removesuffix(".gz")
 
 
 def _check_names(files: Sequence[Path], out: Path) -> None:
     """No file is written over another, nor over one that is read."""
     seen: dict[str, Path] = {}
     for path in files:
-        if path.name in seen:
+        name = _name(path)
+        if name in seen:
             raise UserError(
-                f"{seen[path.name]} and {path} would both become {out / path.name}: split them "
-                "into two folders"
+                f"{seen[name]} and {path} would both become {out / name}: split them into two "
+                "folders"
             )
-        seen[path.name] = path
-        if (out / path.name).resolve() == path.resolve():
+        seen[name] = path
+        if (out / name).resolve() == path.resolve():
             raise UserError(f"--out {out}: {path} would be written over; choose another folder")

@@ -107,7 +107,12 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
 
     problems = [architecture_problem(args.against, [STOCK, *architectures()], "--against")]
     for name in args.arch:
-        unknown = architecture_problem((shlex.split(name) or [name])[0], architectures())
+        try:
+            words = shlex.split(name)
+        except ValueError as error:
+            problems.append(f"ARCH: {name!r}: {error}")
+            continue
+        unknown = architecture_problem((words or [name])[0], architectures())
         if unknown:
             problems.append(unknown)
             continue

@@ -7,7 +7,9 @@ processes of their own: the report also comes where one of them is missing, brok
 from __future__ import annotations
 
 import os
+import platform
 import re
+import shlex
 import shutil
 import sys
 import sysconfig
@@ -58,7 +60,7 @@ def version_of(distribution: str) -> str | None:
 
 
 def pip(arguments: str) -> str:
-    return f"{sys.executable} -m pip {arguments}"
+    return f"{shlex.quote(sys.executable)} -m pip {arguments}"
 
 
 def check_python() -> Check:
@@ -85,7 +87,7 @@ def install_fairseq() -> str:
     """The line that installs fairseq and what only it needs."""
     setup = PACKAGE.parent / "scripts" / "setup.sh"
     if setup.exists():
-        return f"DC_NMT_PYTHON={sys.executable} {setup}"
+        return f"DC_NMT_PYTHON={shlex.quote(sys.executable)} {shlex.quote(str(setup))}"
     build = pip("install 'setuptools<81' wheel cython")
     options = "--no-build-isolation --no-cache-dir --no-deps"
     return f"{build} && {pip(f'install {options} {FAIRSEQ}')}"
@@ -131,7 +133,9 @@ def check_library(name: str, required: bool, also: str | None = None) -> Check:
 def check_compiler(fairseq_ok: bool) -> Check:
     name = os.environ.get("CXX", "c++")
     path = shutil.which(name)
-    needed = not fairseq_ok and sys.version_info < (3, 12)
+    system = (sys.platform, platform.machine())
+    ready_made = sys.version_info >= (3, 12) and system == ("linux", "x86_64")
+    needed = not fairseq_ok and not ready_made
     if path is not None:
         return Check("C++ compiler", path, required=needed)
     value = f"'{name}' not found" + ("" if needed else " (only needed to install fairseq)")
@@ -159,7 +163,9 @@ def check_gpu(torch_probe: dict[str, Any]) -> Check:
 def check_disk(folder: Path) -> Check:
     free = machine.free_disk_gib(folder)
     ok = free >= MIN_DISK_GIB
-    remedy = "" if ok else f"du -xh -d 1 {folder} | sort -h   # and make some room"
+    remedy = (
+        "" if ok else f"du -xh -d 1 {shlex.quote(str(folder))} | sort -h   # and make some room"
+    )
     return Check("free disk", f"{free:.1f} GiB in {folder}", ok, remedy)
 
 
@@ -204,17 +210,19 @@ def check_plugin(installed: dict[str, Any], fairseq_probe: dict[str, Any]) -> Ch
     listed = " and ".join(str(place) for place in places)
     if fairseq_probe.get("plugin_error"):
         value = f"{PACKAGE} does not load: {fairseq_probe['plugin_error']}"
-        return Check("plugin", value, False, f"git -C {PACKAGE.parent} status")
+        return Check("plugin", value, False, f"git -C {shlex.quote(str(PACKAGE.parent))} status")
     if len(places) > 1:
         checkout = next((p.parent for p in places if (p.parent / "setup.py").exists()), None)
         remedy = pip(
             "uninstall -y dc_nmt_plugin"
             if checkout is None
-            else f"install --no-deps --no-build-isolation -e {checkout}"
+            else f"install --no-deps --no-build-isolation -e {shlex.quote(str(checkout))}"
         )
         return Check("plugin", f"found twice: {listed}", False, remedy, required=False)
     if origin is None:
-        remedy = pip(f"install --no-deps --no-build-isolation -e {PACKAGE.parent}")
+        remedy = pip(
+            f"install --no-deps --no-build-isolation -e {shlex.quote(str(PACKAGE.parent))}"
+        )
         value = f"{listed or PACKAGE}, not installed: only --user-dir with its path works"
         return Check("plugin", value, False, remedy, required=False)
     version = version_of("dc_nmt_plugin") or "version unknown"

@@ -45,9 +45,13 @@ print(json.dumps(dict(origin=spec and spec.origin)))
 """
 
 
+# whatever lies in the folder that a probe is started in is not imported
+_NOT_FROM_HERE = "import sys\nsys.path[:] = [path for path in sys.path if path]\n"
+
+
 def start(code: str, *arguments: str) -> subprocess.Popen[str]:
     """Start ``code`` under this Python, away from the current folder."""
-    command = [sys.executable, "-c", code, *arguments]
+    command = [sys.executable, "-c", f"{_NOT_FROM_HERE}{code}", *arguments]
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -35,11 +35,15 @@ class Published:
 
 
 def describe(run: Run) -> Described | None:
-    """A run in the register's words; None where its task or command is unknown."""
+    """A run in the register's words; None where its task, command or architecture is unknown."""
     task = task_named(run.task)
     if task is None or not run.command or run.arch is None:
         return None
-    from ..papers.run import Run as Described  # needs fairseq
+    from ..models.presets import architectures  # need fairseq
+    from ..papers.run import Run as Described
+
+    if run.arch not in architectures():  # fairseq's own, which no paper's number is of
+        return None
 
     search = read_search(run.generate_log)
     words = [
@@ -87,8 +91,8 @@ def why_not(run: Run, metric: str) -> list[str]:
     described = describe(run)
     if described is None:
         return [
-            f"{run.folder}: its parent folder is not named like a task of the papers, or it has no "
-            "command.txt: nothing to compare"
+            f"{run.folder}: its parent folder is not named like a task of the papers, it has no "
+            "command.txt, or its architecture is none of theirs: nothing to compare"
         ]
     from ..papers.matching import nearest
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UserError
-from ..flags import flag_value
+from ..flags import flag_value, whole_number
 from .settings import DECODING, TRAINING, betas, config_of, flag_types, model_settings
 
 # fairseq's, where a command does not give the flag
@@ -161,8 +161,11 @@ def training_of(words: Sequence[str]) -> dict[str, Any]:
         if (text := flag_value(words, flag)) is not None:
             found[name] = int(_as(float, flag, text))
     if "tokens" in found:
-        processes = int(flag_value(words, "--distributed-world-size") or 1)
-        found["tokens"] *= processes * int(flag_value(words, "--update-freq") or 1)
+        processes = whole_number(words, "--distributed-world-size") or 1
+        frequency = flag_value(words, "--update-freq") or "1"
+        found["tokens"] *= processes * int(frequency) if frequency.isdigit() else 0
+        if not found["tokens"]:  # others in each epoch: no paper's
+            del found["tokens"]
     return found
 
 

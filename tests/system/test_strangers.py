@@ -166,6 +166,17 @@ def test_an_archive_stays_in_its_folder(tmp_path):
     assert archive.exists()
 
 
+def test_a_python_that_cannot_unpack_safely_still_reads_folders(tmp_path, monkeypatch):
+    """Debian 12's 3.11.2, for one: its tarfile has no filter."""
+    from fairseq.file_utils import load_archive_file
+
+    monkeypatch.delattr(tarfile, "data_filter")
+    assert load_archive_file(str(tmp_path)) == str(tmp_path)
+    (tmp_path / "model.tar").touch()
+    with pytest.raises(UserError, match="cannot unpack archives safely"):
+        load_archive_file(str(tmp_path / "model.tar"))
+
+
 # -- nothing of fairseq evaluates ------------------------------------------------------------
 
 FOLDER = Path(fairseq.__file__).parent

@@ -108,6 +108,10 @@ def test_a_model_may_have_flags_of_its_own(corpus, flags):
             ["transformer_dc", "--against", "stok", "--bleu", "3", "--", "--lr", "1"],
             ["--against", "stok", "stock"],
         ),
+        (
+            ["transformer_dc 'x", "--bleu", "3", "--", "--lr", "1"],
+            ["transformer_dc 'x", "quotation"],
+        ),
         (["transformer_standart", "--bleu", "3", "--", "--lr", "1"], ["transformer_standart"]),
         (["transformer_dc", "--bleu", "3", "--", "--arch", "transformer"], ["--arch", "its own"]),
         (["lstm_lm_selfattn_residual", "--bleu", "3", "--", "--lr", "1"], ["language model"]),

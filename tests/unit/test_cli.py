@@ -154,6 +154,11 @@ def test_interleaving_and_ratio():
     assert ratio([4.0, 2.0, 6.0], [1.0, 1.0, 1.0]).median == 4.0
 
 
+def test_memory_is_left_out_where_the_system_does_not_tell(monkeypatch):
+    monkeypatch.setattr("os.path.exists", lambda path: False)
+    assert peak_memory(lambda: None, "cpu") is None
+
+
 def test_peak_memory_sees_an_allocation():
     def allocate():
         bytearray(64 * 2**20)

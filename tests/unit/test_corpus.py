@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import unicodedata
@@ -171,3 +172,9 @@ def test_split_text_command(tmp_path):
     with pytest.raises(UserError, match=r"b\.en, line 2: has '▁'"):
         split_text([str(tmp_path / "b.en"), "--out", str(tmp_path / "out")])
     assert not (tmp_path / "out/b.en").exists()
+
+
+def test_packed_text_is_split_into_plain_text(tmp_path):
+    (tmp_path / "a.en.gz").write_bytes(gzip.compress(b"Hello, world!\n"))
+    assert split_text([str(tmp_path / "a.en.gz"), "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out/a.en").read_text("utf-8") == "▁Hello , ▁world !\n"

@@ -156,3 +156,10 @@ def test_completion(capsys, tmp_path):
         assert "dc-nmt" in script
         if shell == "bash":
             subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def test_help_in_a_locale_that_lacks_a_character():
+    environment = {**os.environ, "PYTHONPATH": ROOT, "PYTHONIOENCODING": "latin-1"}
+    command = [sys.executable, "-m", "dc_nmt_plugin", "--help"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert b"cross aggregation's \\u039b" in done.stdout

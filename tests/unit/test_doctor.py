@@ -249,3 +249,10 @@ def test_plugin_not_installed_or_not_loading():
     check = checks.check_plugin({"origin": None}, probe)
     assert check.required and "SyntaxError" in check.value
     assert not check.ok and check.remedy
+
+
+def test_a_probe_imports_nothing_from_the_folder_it_is_started_in(tmp_path, monkeypatch):
+    """It is the folder for temporary files, which others may write into."""
+    (tmp_path / "json.py").write_text("raise RuntimeError('planted')")
+    monkeypatch.setattr(probes.tempfile, "gettempdir", lambda: str(tmp_path))
+    assert "error" not in probes.finish(probes.start(probes.INSTALLED))

@@ -119,6 +119,20 @@ def test_x3_metrics_are_not_mixed(runs, capsys):
     assert "28.26 (multi-bleu)" in capsys.readouterr().out
 
 
+def test_fairseq_s_own_model_has_no_published_numbers(runs, capsys):
+    runs("wmt14_en_de", "transformer", WMT, BEAM_4)
+    found = rows(capsys, runs("wmt14_en_de", "transformer_dc", WMT, BEAM_4).parent)
+    assert {row["arch"] for row in found} == {"transformer", "transformer_dc"}
+    (stock,) = [row for row in found if row["arch"] == "transformer"]
+    assert stock["published_score"] is None and stock["published_parameters"] is None
+
+
+def test_a_training_whose_updates_grow_is_no_paper_s(runs, capsys):
+    run = runs("wmt14_en_de", "transformer_mlmha", f"{WMT} --update-freq 4,2", BEAM_4)
+    (row,) = rows(capsys, run)
+    assert row["published_score"] is None
+
+
 def test_x4_two_masks_of_one_run_are_two_rows(runs, capsys):
     ways = ("", "mask1:mask_source_layers=1", "mask2:mask_source_layers=2")
     run = runs("wmt14_en_de", "transformer_mlmha", WMT, BEAM_4, ways=ways)
