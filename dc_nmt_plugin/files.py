@@ -6,6 +6,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,8 @@ from typing import IO, Any
 
 from .errors import UserError
 
+# may be redirected to a file, whose place must not be taken
+_OPEN = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
 MAKE_ROOM = "make room, then give the same command again"
 # a full disk, a spent quota, a limit on the size of files
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -57,7 +60,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside ``path``; rename it to ``path`` if the block succeeds.
 
     A link stays one, and what it names is replaced; a file that is there keeps its permissions;
-    what is no file, such as /dev/stdout, is written to.
+    a pipe, a device or what this process has open (/dev/stdout) is written to.
 
     Raises:
         UserError: the folder cannot be created or written, or its disk is full.
@@ -65,7 +68,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     if target.is_dir():
         raise UserError(f"cannot write {target}: it is a folder")
-    if target.is_absolute() and target.parts[1:2] in (("dev",), ("proc",)):
+    if (target.exists() and not target.is_file()) or _OPEN.fullmatch(os.path.abspath(target)):
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder, "made")
             with open(Path(folder, "made"), "rb") as made, open(target, "ab") as out:
@@ -78,9 +81,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from error
     os.close(handle)
-    os.chmod(name, target.stat().st_mode & 0o777 if target.is_file() else 0o666 & ~_umask())
+    mode = target.stat().st_mode & 0o777 if target.is_file() else 0o666 & ~_umask()
     try:
         yield Path(name)
+        os.chmod(name, mode)
         os.replace(name, target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)

@@ -167,15 +167,14 @@ class Pipeline:
 
         Args:
             folder: made if need be
-            wait: for another process that holds it; otherwise that is an error, but in a job of
-                Slurm, which nobody would start again
+            wait: for another process that holds it; otherwise that is an error
 
         Raises:
             UserError: the folder cannot be made, or another process works in it
         """
 
         def busy() -> None:
-            if not wait and "SLURM_JOB_ID" not in os.environ:
+            if not wait:
                 raise UserError(f"another recipe is working in {folder}")
             self.say(f"waiting for another recipe in {folder}")
 

@@ -88,6 +88,8 @@ use_environment() {
   done
   if [ -n "${DC_NMT_PYTHON:-}" ]; then
     PYTHON=$(command -v "$DC_NMT_PYTHON")
+    # another checkout that shares it may have installed itself since
+    export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
     PATH=$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("scripts"))'):$PATH
   else
     PYTHON=$(environment_folder "$asked")/bin/python

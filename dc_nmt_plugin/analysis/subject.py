@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,7 +161,7 @@ def _checkpoint(path: Path) -> Path:
 
 def _run_of(checkpoint: Path) -> Path:
     folder = checkpoint.parent
-    return folder.parent if folder.name in ("average", "checkpoints") else folder
+    return folder.parent if re.fullmatch(r"checkpoints|average(-\d+)?", folder.name) else folder
 
 
 def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
@@ -209,7 +210,8 @@ def _task_settings(checkpoint: Path) -> dict[str, Any]:
 
 def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
     """The data of a run: as its command names it, or beside it."""
-    named = []
+    named: list[Path] = []
+    others: list[Path] = []
     words = read_command(folder)
     starts = [
         i for i, word in enumerate(words) if word.endswith(("fairseq-train", "fairseq_cli.train"))
@@ -224,24 +226,22 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
         above = folder.resolve().parents
         near = (above[0] / path.name, above[0] / "data" / path.name)
         for place in (*(parent / path for parent in above), *near, path):
-            if _is_data(place):
-                _check_text(folder, place)
+            if _is_data(place) and _has_its_text(folder, place):
                 return place
+            others += [place] if _is_data(place) else []
+    if others:
+        raise UserError(
+            f"{folder} was trained when {others[0]} had other text: prepare that text again, or "
+            "name the folder that has it with --data."
+        )
     tried = f" ({named[0]} has no dictionaries)" if named else ""
     raise UserError(f"{given}: where is its data?{tried} Name the folder with --data.")
 
 
-def _check_text(folder: Path, data: Path) -> None:
-    """
-    Raises:
-        UserError: the text was prepared anew since the run was trained on it
-    """
+def _has_its_text(folder: Path, data: Path) -> bool:
+    """Whether data is what a run was trained on, and was not prepared anew since."""
     learnt, text = read_stamp(folder / DATA), read_stamp(data / ".stamp")
-    if learnt and text and learnt != text:
-        raise UserError(
-            f"{folder} was trained when {data} had other text: prepare that text again, or name "
-            "the folder that has it with --data."
-        )
+    return not learnt or not text or learnt == text
 
 
 def _is_data(folder: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -94,7 +95,8 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
                 f"the training in {run.folder} has not finished; what is there is evaluated",
                 file=sys.stderr,
             )
-    with pipeline.alone(run.folder, wait=False):
+    # a plan's evaluations of one run are jobs that may start together
+    with pipeline.alone(run.folder, wait="SLURM_JOB_ID" in os.environ):
         pipeline.run(*run.evaluation())
     if not pipeline.dry_run:
         print(run.score_log.read_text("utf-8"), end="")

@@ -18,6 +18,7 @@ from ..evaluation.run import Run
 from ..evaluation.run_table import RunTable
 from ..evaluation.run_table_text import format_latex, format_markdown, format_text
 from ..evaluation.runs import collect, find_runs
+from ..evaluation.seeds import system_of
 from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.speeds import Speeds
 from ..files import replacing
@@ -111,7 +112,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = _of_subset(args)
         table = _collect(args, found)
         if args.keep:
-            for folder in keep_all([Run.read(path) for path in found], args.keep):
+            from ..recipes.recipe import tasks
+
+            prepared = {path.stem for path, _ in tasks().values()}
+            for folder in keep_all([Run.read(path) for path in found], args.keep, prepared):
                 print(f"kept: {folder}", file=sys.stderr)
     if args.save:
         table.save(args.save)
@@ -165,15 +169,13 @@ def format_why(args: argparse.Namespace) -> str:
 
 
 def _stored(folders: Sequence[Path]) -> Path | None:
-    """The stored table of one folder, such as an example's; runs in it are newer than that."""
+    """The stored table of one folder, such as an example's, unless there are runs it lacks."""
     path = folders[0] / STORED
-    if (
-        len(folders) > 1
-        or not path.is_file()
-        or any(folders[0].glob(f"*/{RESULT.parent}*/{RESULT.name}"))
-    ):
+    if len(folders) > 1 or not path.is_file():
         return None
-    return path
+    runs = {found.parents[1].name for found in folders[0].glob(f"*/{RESULT.parent}*/{RESULT.name}")}
+    known = {Path(row.run).name for row in RunTable.read(path).rows} if runs else set()
+    return path if all(known & {name, system_of(name)} for name in runs) else None
 
 
 def _collect(args: argparse.Namespace, found: Sequence[Path]) -> RunTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,14 @@ from .texts import load_texts
 
 LOG = "train.log"
 REAL = "checkpoints"  # in the folder of a run that is not a kept one
-_TEXT = re.compile(r"(?:.*/)?(runs/[^/]+/data/.*)")  # where recipes put a task's text
+_TEXT = re.compile(r"(?:.*/)?(runs/([^/]+)/data/.*)")  # where recipes put a task's text
 
 
-def keep_all(runs: Sequence[Run], home: Path) -> list[Path]:
+def keep_all(runs: Sequence[Run], home: Path, tasks: Collection[str]) -> list[Path]:
     """Keep several runs, see :func:`keep`; or none, where one would get another's place.
+
+    Args:
+        tasks: recipes, whose text is named from a checkout's root
 
     Raises:
         UserError: two of one name, or what :func:`keep` raises
@@ -34,11 +37,11 @@ def keep_all(runs: Sequence[Run], home: Path) -> list[Path]:
         other = folders.setdefault(run.folder.name, run.folder)
         if other != run.folder:
             raise UserError(f"--keep {home}: {other} and {run.folder} would get the same name")
-        _check(run, home / run.folder.name, home)
-    return [keep(run, home) for run in runs]
+        _check(run, home / run.folder.name, home, tasks)
+    return [keep(run, home, tasks) for run in runs]
 
 
-def keep(run: Run, home: Path) -> Path:
+def keep(run: Run, home: Path, tasks: Collection[str] = ()) -> Path:
     """Write a run's settings, scores, translation and validations into ``home/NAME``.
 
     The folder is read as the run's own is: ``dc-nmt results``, ``compare`` and ``analyze curves``
@@ -48,6 +51,7 @@ def keep(run: Run, home: Path) -> Path:
     Args:
         run: with its scores
         home: made where it is missing; what it has of this run is replaced
+        tasks: as for :func:`keep_all`
 
     Returns:
         the kept run's folder
@@ -57,7 +61,7 @@ def keep(run: Run, home: Path) -> Path:
             settings.
     """
     folder = home / run.folder.name
-    _check(run, folder, home)
+    _check(run, folder, home, tasks)
     files = run.result.text_files(run.path)
     if files is None:
         raise UserError(f"{run.path}: has no hypotheses: score it with dc-nmt score")
@@ -70,17 +74,17 @@ def keep(run: Run, home: Path) -> Path:
     translation.parent.mkdir(parents=True, exist_ok=True)
     write_lines(translation, side.hypotheses)
     if run.command:
-        write_lines(folder / COMMAND, [shlex.join(_portable(run.command))])
+        write_lines(folder / COMMAND, [shlex.join(_portable(run.command, tasks))])
     if search := read_search(run.generate_log):
         write_lines(folder / run.generate_log.name, [repr(search)])
     if (run.folder / LOG).is_file():
         write_lines(folder / LOG, list(_validations(run.folder / LOG)))
     stored = json.loads(run.path.read_text("utf-8"))
-    stored.update({name: _from_root(stored.get(name)) for name in ("reference", "source")})
+    stored.update({name: _from_root(stored.get(name), tasks) for name in ("reference", "source")})
     stored["hypotheses"] = None
     stored["task"] = run.task
     stored["texts"] = {
-        **{k: _from_root(v) for k, v in (stored.get("texts") or files.to_json()).items()},
+        **{k: _from_root(v, tasks) for k, v in (stored.get("texts") or files.to_json()).items()},
         "hypotheses": translation.name,
         "kind": "raw" if files.kind == "raw" else "tokenized",
     }
@@ -89,25 +93,25 @@ def keep(run: Run, home: Path) -> Path:
     return folder
 
 
-def _check(run: Run, folder: Path, home: Path) -> None:
+def _check(run: Run, folder: Path, home: Path, tasks: Collection[str]) -> None:
     if folder.resolve() == run.folder or (folder / REAL).exists():
         raise UserError(f"--keep {home}: {folder} is a run itself; name another folder")
-    if run.command and read_command(folder) not in ([], _portable(run.command)):
+    if run.command and read_command(folder) not in ([], _portable(run.command, tasks)):
         raise UserError(
             f"--keep {home}: {folder} is of a training with another command; name another folder, "
             "or remove that one"
         )
 
 
-def _portable(command: Sequence[str]) -> list[str]:
+def _portable(command: Sequence[str], tasks: Collection[str]) -> list[str]:
     """A training's command as it would be given in a checkout's root."""
-    return [_from_root(word) for word in replaced(command, "--user-dir", "dc_nmt_plugin")]
+    return [_from_root(word, tasks) for word in replaced(command, "--user-dir", "dc_nmt_plugin")]
 
 
-def _from_root(value: Any) -> Any:
-    """A path that recipes made, from the checkout's root; anything else as it is."""
+def _from_root(value: Any, tasks: Collection[str]) -> Any:
+    """A path to a task's text from the checkout's root; anything else as it is."""
     found = _TEXT.fullmatch(value) if isinstance(value, str) else None
-    return found[1] if found else value
+    return found[1] if found and found[2] in tasks else value
 
 
 def _validations(log: Path) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +12,19 @@ from .logs import read_decoder, read_search
 from .results import Result, read_result
 from .systems import decoding_of, run_folder
 
-# flags that make no other training: its seed, folders, and what only the machine decides
+# flags that make no other training: its seed, folders, and what the machine decides; the tokens of
+# an update are compared as their product
 _NOT_SETTINGS = frozenset(
     f"--{name}"
     for name in (
-        *("seed", "save-dir", "user-dir", "restore-file", "tensorboard-logdir", "wandb-project"),
+        *("seed", "save-dir", "user-dir", "tensorboard-logdir", "wandb-project"),
         *("max-tokens", "max-tokens-valid", "update-freq", "num-workers", "ddp-backend", "cpu"),
         *("distributed-world-size", "fp16", "bf16", "amp", "memory-efficient-fp16"),
         *("log-format", "log-interval", "log-file", "no-progress-bar"),
     )
 )
+_OPEN_END = {"--patience", "--max-epoch", "--stop-time-hours", "--stop-min-lr"}
+TOKENS = "tokens an update"  # max-tokens of all processes and of all their batches
 KEPT = "runs"  # below examples/TASK: runs that dc-nmt results --keep made small
 
 
@@ -52,14 +56,25 @@ class Run:
         return self.result.arch or flag_value(self.command, "--arch")
 
     def settings(self) -> dict[str, str]:
-        """What its training was told, and its updates: flag → value; the same for every seed."""
-        words, found, flag = self.command, {"updates": f"{self.result.updates or 'unknown'}"}, ""
+        """What its training was told: flag → value; what is the same for every seed.
+
+        With the updates, unless they depend on what the model learns, and the tokens of each.
+        """
+        words, found, flag = self.command, dict[str, str](), ""
         for word in words[words.index("--user-dir") if "--user-dir" in words else 0 :]:
             if word.startswith("--"):
                 flag, _, value = word.partition("=")
                 found[flag] = value
             elif flag:
                 found[flag] = f"{found[flag]} {word}".strip()
+        if not found.keys() & _OPEN_END:
+            found["updates"] = f"{self.result.updates or 'unknown'}"
+        numbers = [
+            found.get(f"--{name}") or "1"
+            for name in ("max-tokens", "update-freq", "distributed-world-size")
+        ]
+        if "--max-tokens" in found and all(map(str.isdigit, numbers)):
+            found[TOKENS] = f"{math.prod(map(int, numbers)):,}"
         return {name: value for name, value in found.items() if name not in _NOT_SETTINGS}
 
     @property

@@ -196,6 +196,7 @@ def _content(
                 "path": _seen_from(options.folder, path),
                 "sha256": local.sha256,
                 "bytes": local.bytes,
+                "modified": local.modified,
             }
         names = [name for name in named if name.startswith(f"{split}.")]
         parts[split] = {"format": "plain", "files": dict(zip(pair, names, strict=True))}

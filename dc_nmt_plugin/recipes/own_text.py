@@ -176,15 +176,17 @@ class Corpus:
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A file for a recipe: where it is, its size in bytes and its checksum."""
+    """A file for a recipe: where it is, its size in bytes, when it was changed, its checksum."""
 
     path: Path
     bytes: int
+    modified: int
     sha256: str
 
     @classmethod
     def of(cls, path: Path) -> LocalFile:
-        return cls(path, path.stat().st_size, sha256(path))
+        state = path.stat()
+        return cls(path, state.st_size, int(state.st_mtime), sha256(path))
 
 
 def languages_of(

@@ -158,9 +158,10 @@ class Recipe:
         state = path.stat()
         if state.st_size != file.bytes:
             identity["bytes"] = str(state.st_size)
-        elif state.st_mtime > self.path.stat().st_mtime:  # else it need not be read
+        # what was not touched need not be read
+        elif file.sha256 and int(state.st_mtime) != file.modified:
             found = _checksum(path, state.st_mtime_ns)
-            if found != file.sha256:
+            if found != file.sha256.lower():
                 identity["now"] = found
         return identity
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 from collections.abc import Callable, Sequence
@@ -66,33 +67,48 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
             f"{place.data}: its text is in pieces of words (BPE), and the codes are not beside it "
             "(bpe/codes), where dc-nmt prepare leaves them"
         )
-    recipe = recipe_of(place.data)
-    if recipe is None:
+    settings = _settings_of(place.data, needed=tokenizer is None)
+    if settings is None:
         name = tokenizer or _scored_as(place)
         return RunText(lambda lines: tokenize(lines, name, source), codes, name, False, target)
-    settings = _settings_of(place.data, recipe)
     truecased = settings.casing == "truecase"
     learnt = place.data.resolve().parent / f"raw/truecase.{source}"
     if truecased and not learnt.is_file():
-        raise UserError(f"{learnt}: is missing; dc-nmt prepare {recipe.name} leaves it there")
+        recipe = recipe_of(place.data)
+        name = recipe.name if recipe else "TASK"
+        raise UserError(f"{learnt}: is missing; dc-nmt prepare {name} leaves it there")
     truecase = load_truecaser(learnt) if truecased else str
 
     def tokens(lines: Sequence[str]) -> list[str]:
         if tokenizer is None:
             return list(map(truecase, tokenise(lines, source, settings)))
-        # normalised, then tokenised as is wanted, then cased as the model knows it
+        # normalised, then tokenised as is wanted, then cased as the model knows it; what somebody
+        # tokenised is normalised already
         plain = replace(settings, tokenizer="none", hyphens=False, casing="keep")
-        words = tokenize(list(tokenise(lines, source, plain)), tokenizer, source)
+        normal = lines if tokenizer == "none" else list(tokenise(lines, source, plain))
+        words = tokenize(normal, tokenizer, source)
         return [truecase(line.lower() if settings.casing == "lower" else line) for line in words]
 
     return RunText(tokens, codes, tokenizer or settings.scored_as, truecased, target)
 
 
-def _settings_of(data: Path, recipe: Recipe) -> TextSettings:
-    """How data was prepared: as was written down then; the recipe may have been changed since."""
-    manifest = json.loads((data.resolve().parent / "raw/manifest.json").read_text("utf-8"))
-    text = manifest.get("text")
-    return TextSettings(**text) if text else recipe.task.text
+def _settings_of(data: Path, needed: bool) -> TextSettings | None:
+    """How a recipe prepared data: as was written down then, or as it has it now; None for others.
+
+    Raises:
+        UserError: the recipe is not found from here, where it is needed
+    """
+    manifest = data.resolve().parent / "raw/manifest.json"
+    with contextlib.suppress(OSError, ValueError):
+        if text := json.loads(manifest.read_text("utf-8")).get("text"):
+            return TextSettings(**text)
+    try:
+        recipe = recipe_of(data)
+    except UserError:
+        if needed:
+            raise
+        return None
+    return recipe.task.text if recipe else None
 
 
 def _scored_as(place: Place) -> str:

@@ -23,6 +23,7 @@ class SourceFile:
         path: where it is on this machine, seen from the recipe's folder: of one's own text
         sha256, md5: published checksum, hexadecimal
         bytes: its size, roughly
+        modified: when it was last changed as its checksum was taken, seconds since 1970; 0: unknown
         listed: who publishes the checksum; "" for one that was measured on a copy
         inside: archive and member: the file is found there, before its own homes are tried
         also: other names under which users have it
@@ -35,6 +36,7 @@ class SourceFile:
     sha256: Optional[str] = None
     md5: Optional[str] = None
     bytes: Optional[int] = None
+    modified: int = 0
     listed: str = ""
     inside: list[str] = field(default_factory=list)
     also: list[str] = field(default_factory=list)

@@ -132,7 +132,6 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
     found = _Plan()
     texts = _texts(found, ways, options)
     evaluations: dict[tuple[Decoding, int], int] = {}
-    latest: dict[int, int] = {}  # training → its last evaluation: one at a time writes into its run
     for seed in options.seeds:
         for way in ways:
             trained = _training(found, way.training, seed, texts, options)
@@ -140,9 +139,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
             words += ["--subset", way.subset] if way.subset != "test" else []
             words += ["--as", way.name] if way.name else []
             words += ["--", *way.flags] if way.flags else []
-            after = (trained, *([latest[trained]] if trained in latest else []))
-            latest[trained] = found.add(Job("evaluation", tuple(words), after, gpus=1))
-            evaluations[way, seed] = latest[trained]
+            evaluations[way, seed] = found.add(Job("evaluation", tuple(words), (trained,), gpus=1))
     _analyses(found, item, entries, evaluations, options, to)
     return found.jobs
 

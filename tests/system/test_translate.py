@@ -15,6 +15,7 @@ import yaml
 from commands import ROOT, read_a_command_line
 
 from dc_nmt_plugin import cli, pipeline
+from dc_nmt_plugin.commands import train as train  # before start is another one here
 from dc_nmt_plugin.recipes import launch, text_plan, training
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
@@ -223,7 +224,11 @@ BROKEN = {
         ["raw/truecase.en: is missing", "dc-nmt prepare mine"],
     ),
     "no recipe": (
-        lambda run: (run.parent / "recipe.yaml").unlink(),
+        lambda run: [
+            (run.parent / "recipe.yaml").unlink(),
+            # as it was before it had the settings of the text
+            (run.parent / "data/raw/manifest.json").write_text('{"task": "mine"}'),
+        ],
         ["manifest.json: names a recipe that is not found from here", "'mine'"],
     ),
     "nothing says how it was tokenised": (

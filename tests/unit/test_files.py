@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -34,16 +37,37 @@ def test_a_new_file_has_the_usual_permissions(tmp_path):
     assert (tmp_path / "made").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
-def test_devices_are_written_to():
-    """A rename by root would put a file in their place, for every program."""
+def test_a_pipe_is_written_to(tmp_path):
+    """Not replaced by a file, as a device would be for every program where root does it."""
+    os.mkfifo(tmp_path / "pipe")
+    said = []
+    reader = threading.Thread(target=lambda: said.append((tmp_path / "pipe").read_text()))
+    reader.start()
+    with replacing(tmp_path / "pipe") as temporary:
+        temporary.write_text("said")
+    reader.join()
+    assert said == ["said"] and (tmp_path / "pipe").is_fifo()
+
+
+def test_the_output_of_this_process_is_written_to(tmp_path):
     code = (
         "from dc_nmt_plugin.files import replacing\n"
-        "for name in ('/dev/null', '/dev/stdout'):\n"
-        "    with replacing(name) as temporary:\n"
-        "        temporary.write_text('said')\n"
+        "print('first', flush=True)\n"
+        "with replacing('/proc/self/fd/1') as temporary:\n"
+        "    temporary.write_text('said')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "said" and not os.path.isfile("/dev/null")
+    with open(tmp_path / "out", "w") as out:  # where the shell redirects it to a file
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out").read_text() == "first\nsaid"
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no such folder here")
+def test_files_in_memory_are_files():
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for text in ("1-1", "2-2"):
+            with replacing(Path(folder, "new/stamp")) as temporary:
+                temporary.write_text(text)
+        assert Path(folder, "new/stamp").read_text() == "2-2"
 
 
 def test_a_folder_is_refused(tmp_path):

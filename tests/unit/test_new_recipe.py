@@ -309,8 +309,10 @@ def test_a_file_changed_without_its_size_is_noticed(here):
     make_recipe(NewOptions(here / "mine", *paths))
     before = load("mine").text_words()
     (here / "a.de").write_text("\n".join(reversed(lines(here / "a.de"))) + "\n", "utf-8")
-    later = (here / "mine/recipe.yaml").stat().st_mtime + 10
+    later = (here / "a.de").stat().st_mtime + 10
     os.utime(here / "a.de", (later, later))
+    recipe = here / "mine/recipe.yaml"
+    recipe.write_text(f"# edited after that\n{recipe.read_text('utf-8')}", "utf-8")
     changed = load("mine").text_words()
     assert changed != before
     os.utime(here / "v.de", (later, later))  # touched, and the same

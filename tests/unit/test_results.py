@@ -99,16 +99,25 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
     for seed in (1, 2):
         finished(task, f"plain-s{seed}", arch="transformer_standard")
     other = finished(task, "plain-s3", arch="transformer_standard")
-    command = "fairseq-train data --arch transformer_standard --dropout {} --seed {}\n"
+    command = "fairseq-train data --arch transformer_standard --dropout {} --seed {}"
+    command += " --max-tokens 500 --update-freq 2\n"
     for seed, rate in ((1, 0.1), (2, 0.1), (3, 0.3)):
         (task / f"plain-s{seed}" / "command.txt").write_text(command.format(rate, seed))
     with pytest.raises(UserError, match=r"plain would .* --dropout is 0.1 in plain-s1 and 0.3 in"):
         results(task, "--over-seeds")
-    (other / "command.txt").write_text(command.format("0.1 --max-tokens 99 --fp16", 3))
+    same = command.replace("500 --update-freq 2", "1000 --fp16").format(0.1, 3)
+    (other / "command.txt").write_text(same)
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
     result = other / "score" / "result.json"
     result.write_text(json.dumps({**json.loads(result.read_text()), "updates": 99}))
     with pytest.raises(UserError, match="updates is 2000 in plain-s1 and 99 in plain-s3"):
+        results(task, "--over-seeds")
+    for seed in (1, 2, 3):  # each ends where it learns no more
+        text = f"{command.format(0.1, seed).strip()} --patience 5\n"
+        (task / f"plain-s{seed}" / "command.txt").write_text(text)
+    assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
+    (other / "command.txt").write_text(text.replace("--update-freq 2", "--update-freq 4"))
+    with pytest.raises(UserError, match="tokens an update is 1,000 in plain-s1 and 2,000 in"):
         results(task, "--over-seeds")
 
 
@@ -259,9 +268,12 @@ def test_a_result_in_a_folder_of_another_name_is_kept_where_it_is_found(task, tm
     assert [row["label"] for row in rows(capsys, tmp_path / "kept")] == ["mine"]
 
 
-def test_runs_are_newer_than_the_table_stored_beside_them(task, capsys):
+def test_a_run_that_the_table_beside_it_lacks_is_shown(task, capsys):
     results(task, "--save", task / "results.json")
     capsys.readouterr()
+    shutil.move(task / "ref.de", task / "elsewhere.de")  # the stored table needs no text
+    assert len(rows(capsys, task)) == 2
+    shutil.move(task / "elsewhere.de", task / "ref.de")
     finished(task, "c-new")
     assert "c-new" in {row["label"] for row in rows(capsys, task, "--save", task / "results.json")}
 
