@@ -53,7 +53,8 @@ PROGRAMS = {
         while [ "$1" != --save-dir ]; do shift; done
         mkdir -p "$2"; echo half >"$2/checkpoint_last.pt"; echo "the last words"
         [ ! -e "$STATE/kill" ] || { rm "$STATE/kill"; kill -9 $$; }
-        [ ! -e "$STATE/stop" ] || { rm "$STATE/stop"; kill -TERM $PPID; exec sleep 20; }
+        # of two that train side by side, one
+        ! rm "$STATE/stop" 2>/dev/null || { kill -TERM $PPID; exec sleep 20; }
         [ ! -e "$STATE/slow" ] || exec sleep 20""",
     "fairseq-generate": r"""
         while [ "$1" != --results-path ]; do shift; done

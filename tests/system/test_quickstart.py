@@ -95,7 +95,8 @@ def test_a_stopped_training_ends_what_it_started(quickstart):
     quickstart.make("stop")
     stopped = quickstart.quickstart()
     assert stopped.code == 130 and "the same command continues" in stopped.errors
-    assert quickstart.quickstart().good().started()[0] == "fairseq-train"
+    # the other training may have come to its end, and is evaluated meanwhile
+    assert "fairseq-train" in quickstart.quickstart().good().started()
 
 
 def test_other_settings_do_not_overwrite_a_training(quickstart):
