@@ -226,9 +226,11 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
         above = folder.resolve().parents
         near = (above[0] / path.name, above[0] / "data" / path.name)
         for place in (*(parent / path for parent in above), *near, path):
-            if _is_data(place) and _has_its_text(folder, place):
+            if not _is_data(place):
+                continue
+            if _has_its_text(folder, place):
                 return place
-            others += [place] if _is_data(place) else []
+            others.append(place)
     if others:
         raise UserError(
             f"{folder} was trained when {others[0]} had other text: prepare that text again, or "

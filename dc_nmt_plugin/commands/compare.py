@@ -39,13 +39,7 @@ from ..evaluation.significance import (
     comparison_rows,
     paired_bootstrap,
 )
-from ..evaluation.systems import (
-    PlainTextOptions,
-    System,
-    default_metric,
-    load_systems,
-    sides_of,
-)
+from ..evaluation.systems import PlainTextOptions, System, default_metric, load_systems, sides_of
 from ..evaluation.text_checks import UNSPACED
 from ..files import replacing
 from ..table import format_table, latex_table

@@ -24,13 +24,24 @@ _TEXT = re.compile(r"(?:.*/)?(runs/([^/]+)/data/.*)")  # where recipes put a tas
 
 
 def keep_all(runs: Sequence[Run], home: Path, tasks: Collection[str]) -> list[Path]:
-    """Keep several runs, see :func:`keep`; or none, where one would get another's place.
+    """Write runs' settings, scores, translations and validations into ``home/NAME`` each.
+
+    These folders are read as the runs' own are: ``dc-nmt results``, ``compare`` and ``analyze
+    curves`` make from them what they make from the runs, and need the task's text beside them
+    (``dc-nmt prepare``) for the references alone. None is written where one would get another's
+    place.
 
     Args:
+        runs: with their scores
+        home: made where it is missing; what it has of these runs is replaced
         tasks: recipes, whose text is named from a checkout's root
 
+    Returns:
+        the kept runs' folders
+
     Raises:
-        UserError: two of one name, or what :func:`keep` raises
+        UserError: two runs of one name, ``home/NAME`` is a run with a model or of other settings,
+            or a run's text is missing
     """
     folders: dict[str, Path] = {}
     for run in runs:
@@ -38,30 +49,11 @@ def keep_all(runs: Sequence[Run], home: Path, tasks: Collection[str]) -> list[Pa
         if other != run.folder:
             raise UserError(f"--keep {home}: {other} and {run.folder} would get the same name")
         _check(run, home / run.folder.name, home, tasks)
-    return [keep(run, home, tasks) for run in runs]
+    return [_keep(run, home, tasks) for run in runs]
 
 
-def keep(run: Run, home: Path, tasks: Collection[str] = ()) -> Path:
-    """Write a run's settings, scores, translation and validations into ``home/NAME``.
-
-    The folder is read as the run's own is: ``dc-nmt results``, ``compare`` and ``analyze curves``
-    make from it what they make from the run, and need the task's text beside it
-    (``dc-nmt prepare``) for the references alone.
-
-    Args:
-        run: with its scores
-        home: made where it is missing; what it has of this run is replaced
-        tasks: as for :func:`keep_all`
-
-    Returns:
-        the kept run's folder
-
-    Raises:
-        UserError: the run's text is missing, or ``home/NAME`` is a run with a model or of other
-            settings.
-    """
+def _keep(run: Run, home: Path, tasks: Collection[str]) -> Path:
     folder = home / run.folder.name
-    _check(run, folder, home, tasks)
     files = run.result.text_files(run.path)
     if files is None:
         raise UserError(f"{run.path}: has no hypotheses: score it with dc-nmt score")

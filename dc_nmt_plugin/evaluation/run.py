@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..flags import flag_value, read_command
+from ..papers.run import tokens_of
 from .logs import read_decoder, read_search
 from .results import Result, read_result
 from .systems import decoding_of, run_folder
@@ -69,12 +69,8 @@ class Run:
                 found[flag] = f"{found[flag]} {word}".strip()
         if not found.keys() & _OPEN_END:
             found["updates"] = f"{self.result.updates or 'unknown'}"
-        numbers = [
-            found.get(f"--{name}") or "1"
-            for name in ("max-tokens", "update-freq", "distributed-world-size")
-        ]
-        if "--max-tokens" in found and all(map(str.isdigit, numbers)):
-            found[TOKENS] = f"{math.prod(map(int, numbers)):,}"
+        if (tokens := tokens_of(words)) is not None:
+            found[TOKENS] = f"{tokens:,}"
         return {name: value for name, value in found.items() if name not in _NOT_SETTINGS}
 
     @property

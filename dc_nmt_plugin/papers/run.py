@@ -157,16 +157,23 @@ def training_of(words: Sequence[str]) -> dict[str, Any]:
             found[name] = flag in words
         elif (text := flag_value(words, flag)) is not None:
             found[name] = betas(text) if name == "adam_betas" else _as(kind, flag, text)
-    for name, flag in (("tokens", "--max-tokens"), ("updates", "--max-update")):
-        if (text := flag_value(words, flag)) is not None:
-            found[name] = int(_as(float, flag, text))
-    if "tokens" in found:
-        processes = whole_number(words, "--distributed-world-size") or 1
-        frequency = flag_value(words, "--update-freq") or "1"
-        found["tokens"] *= processes * int(frequency) if frequency.isdigit() else 0
-        if not found["tokens"]:  # others in each epoch: no paper's
-            del found["tokens"]
+    if (text := flag_value(words, "--max-update")) is not None:
+        found["updates"] = int(_as(float, "--max-update", text))
+    if (tokens := tokens_of(words)) is not None:
+        found["tokens"] = tokens
     return found
+
+
+def tokens_of(words: Sequence[str]) -> int | None:
+    """Tokens of an update of a ``fairseq-train`` command, of all processes and all their batches.
+
+    None where nothing fixes them: no ``--max-tokens``, or another ``--update-freq`` in each epoch.
+    """
+    text, frequency = flag_value(words, "--max-tokens"), flag_value(words, "--update-freq") or "1"
+    if text is None or not frequency.isdigit():
+        return None
+    processes = whole_number(words, "--distributed-world-size") or 1
+    return int(_as(float, "--max-tokens", text)) * processes * int(frequency)
 
 
 def decoding_of(words: Sequence[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ..errors import UserError
 from ..files import replacing, write_parallel
 from ..machine import GIB, free_disk_gib
 from ..table import format_table
-from ..text.preparation import TextSettings, bare, fits, learn_truecaser
+from ..text.preparation import bare, fits, learn_truecaser
 from .corpora import Corpora
 from .formats import Pair
 from .recipe import Recipe
@@ -279,9 +279,7 @@ def _manifest(recipe: Recipe, sources: Sources, counts: dict[str, int], to: Path
         "task": recipe.name,
         "pairs": counts,
         "files": sources.checksums(),
-        "text": {
-            field.name: getattr(recipe.task.text, field.name) for field in fields(TextSettings)
-        },
+        "text": asdict(recipe.task.text),
     }
     with replacing(to / "manifest.json") as temporary:
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
