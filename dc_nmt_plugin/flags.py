@@ -44,6 +44,22 @@ def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
     return (*flags[: place + 1], value, *flags[place + 2 :])
 
 
+def split_words(flag: str, text: str) -> list[str]:
+    """The words of a value that is a command line itself, as a shell splits them.
+
+    Args:
+        flag: what has the value
+        text: value
+
+    Raises:
+        UserError: a quotation mark has no other
+    """
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"{flag}: {text!r}: {error}") from error
+
+
 def read_command(folder: Path) -> list[str]:
     """The words of the ``fairseq-train`` command of a run's folder; none where it has none."""
     path = folder / COMMAND

@@ -21,6 +21,17 @@ def write_stamp(path: Path, stamp: str) -> None:
         temporary.write_text(f"{stamp}\n", "utf-8")
 
 
+def may_be_its_text(run: Path, data: Path) -> bool:
+    """Whether what is in `data` is the text a run was trained on; where either does not say, yes.
+
+    Args:
+        run: folder of the run
+        data: what ``fairseq-preprocess`` made
+    """
+    learnt, text = read_stamp(run / DATA), read_stamp(data / ".stamp")
+    return not learnt or not text or learnt == text
+
+
 def digest(words: Iterable[object]) -> str:
     """A short stamp of settings: POSIX ``cksum`` of a line a word, as CRC-LENGTH."""
     return _cksum(f"{word}\n".encode() for word in words)

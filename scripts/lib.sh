@@ -26,18 +26,33 @@ need() {
   command -v "$1" >/dev/null 2>&1 || die "the program '$1' is missing: $2"
 }
 
+# show_help: the comment at the head of the script that was started.
+show_help() {
+  sed -n '2,/^set -/p' "$0" | sed '$d; s/^# \{0,1\}//'
+  exit 0
+}
+
+# fairseq_is_ready_made PYTHON: is there a wheel of fairseq for it, so that nothing is compiled?
+fairseq_is_ready_made() {
+  "$1" -c '
+import platform, sys
+ready = sys.version_info >= (3, 12) and (sys.platform, platform.machine()) == ("linux", "x86_64")
+sys.exit(not ready)'
+}
+
 # python_is_usable PYTHON VERSION: can it make environments, is it that version (or any of
-# ours where VERSION is empty), and, unless a ready fairseq wheel exists, has it C headers?
+# ours where VERSION is empty), and, unless fairseq is ready-made for it, has it C headers?
 python_is_usable() {
-  "$1" - "$2" >/dev/null 2>&1 <<'EOF'
-import ensurepip, os, platform, sys, sysconfig, venv
+  "$1" - "$2" >/dev/null 2>&1 <<'EOF' || return 1
+import ensurepip, sys, venv
 version = "%d.%d" % sys.version_info[:2]
 asked = sys.argv[1]
-headers = os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))
-right = version == asked if asked else version in ("3.10", "3.11", "3.12")
-ready = version == "3.12" and (sys.platform, platform.machine()) == ("linux", "x86_64")
-sys.exit(not (right and (headers or ready)))
+sys.exit(not (version == asked if asked else version in ("3.10", "3.11", "3.12")))
 EOF
+  "$1" -c '
+import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' ||
+    fairseq_is_ready_made "$1"
 }
 
 # find_python [VERSION|PATH]: prints the path of a suitable Python. Shims of pyenv exist for

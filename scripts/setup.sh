@@ -13,23 +13,15 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-arguments=("$@") asked="" dev=no
-while [ $# -gt 0 ]; do
-  case $1 in
-    --python)
-      [ $# -ge 2 ] || die "--python needs a value: 3.10, 3.11, 3.12 or the path of a Python"
-      asked=$2
-      shift
-      ;;
-    --python=*) asked=${1#*=} ;;
+arguments=("$@") dev=no
+take_python "$@"
+asked=${setup[1]:-}
+for word in ${rest[@]+"${rest[@]}"}; do
+  case $word in
     --dev) dev=yes ;;
-    -h | --help)
-      sed -n '2,/^set -/p' "$0" | sed '$d; s/^# \{0,1\}//'
-      exit 0
-      ;;
-    *) die "unknown option '$1'; choose among --python, --dev, --help" ;;
+    -h | --help) show_help ;;
+    *) die "unknown option '$word'; choose among --python, --dev, --help" ;;
   esac
-  shift
 done
 
 if [ -n "${DC_NMT_PYTHON:-}" ]; then
@@ -150,7 +142,7 @@ assert importlib.util.find_spec("fairseq.libbleu")' >>"$log" 2>&1
 }
 
 # A compiler is asked for before gigabytes are fetched.
-if "$python" -c 'import importlib.util as u, sys; import platform; sys.exit((sys.version_info >= (3, 12) and (sys.platform, platform.machine()) == ("linux", "x86_64")) or u.find_spec("fairseq") is not None)'; then
+if ! fairseq_is_ready_made "$python" && ! "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("fairseq") is None)'; then
   need "${CXX:-c++}" "install a C++ compiler (Debian: 'sudo apt-get install g++'; macOS: 'xcode-select --install'; without root: conda's gxx), or on Linux and x86_64 use --python 3.12, for which fairseq is ready-made there"
 fi
 torch_before=$(torch_version) || must_install "torch (the largest part: minutes where it is a CUDA build)" -r requirements/torch.txt

@@ -13,26 +13,17 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # files in their order: the short ones of tests/unit, last, fill up what the long ones leave
-setup=(--dev) pytest=(--dist loadfile --no-loadscope-reorder) fast=no
-while [ $# -gt 0 ]; do
-  case $1 in
-    --python)
-      [ $# -ge 2 ] || die "--python needs a value: 3.10, 3.11, 3.12 or the path of a Python"
-      setup+=(--python "$2")
-      shift
-      ;;
-    --python=*) setup+=(--python "${1#*=}") ;;
+pytest=(--dist loadfile --no-loadscope-reorder) fast=no
+take_python "$@"
+for word in ${rest[@]+"${rest[@]}"}; do
+  case $word in
     --fast) fast=yes pytest+=(--ignore tests/system) ;;
-    -h | --help)
-      sed -n '2,/^set -/p' "$0" | sed '$d; s/^# \{0,1\}//'
-      exit 0
-      ;;
-    *) pytest+=("$1") ;;
+    -h | --help) show_help ;;
+    *) pytest+=("$word") ;;
   esac
-  shift
 done
 
-use_environment "${setup[@]}"
+use_environment --dev ${setup[@]+"${setup[@]}"}
 cd "$ROOT"
 times="set-up $SECONDS s"
 

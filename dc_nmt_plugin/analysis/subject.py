@@ -12,7 +12,7 @@ from ..checkpoints.loading import load_checkpoint
 from ..errors import UserError
 from ..flags import flag_value, read_command
 from ..modules.core.recording import Recordable
-from ..stamps import DATA, read_stamp
+from ..stamps import may_be_its_text
 from .subset_translation import SubsetTranslation
 
 CHECKPOINTS = (
@@ -228,7 +228,7 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
         for place in (*(parent / path for parent in above), *near, path):
             if not _is_data(place):
                 continue
-            if _has_its_text(folder, place):
+            if may_be_its_text(folder, place):
                 return place
             others.append(place)
     if others:
@@ -238,12 +238,6 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
         )
     tried = f" ({named[0]} has no dictionaries)" if named else ""
     raise UserError(f"{given}: where is its data?{tried} Name the folder with --data.")
-
-
-def _has_its_text(folder: Path, data: Path) -> bool:
-    """Whether data is what a run was trained on, and was not prepared anew since."""
-    learnt, text = read_stamp(folder / DATA), read_stamp(data / ".stamp")
-    return not learnt or not text or learnt == text
 
 
 def _is_data(folder: Path) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK
 from ..errors import UserError, architecture_problem
+from ..flags import split_words
 from ..table import format_table
 from .bench_inside import look_inside
 from .bench_scaling import add_scaling, check_scaling, show_scaling
@@ -163,10 +164,7 @@ def _words(flag: str, name: str) -> list[str]:
     """
     if name and Path(name).is_dir():
         return [name]
-    try:
-        words = shlex.split(name)
-    except ValueError as error:
-        raise UserError(f"{flag}: {name!r}: {error}") from error
+    words = split_words(flag, name)
     if not words or not words[0]:
         raise UserError(f"{flag}: {name!r} names neither an architecture nor a run's folder")
     return words

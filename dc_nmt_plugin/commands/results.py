@@ -13,7 +13,7 @@ from ..errors import UserError
 from ..evaluation.kept import keep_all
 from ..evaluation.metrics import find_metrics
 from ..evaluation.published import why_not
-from ..evaluation.results import RESULT
+from ..evaluation.results import results_of
 from ..evaluation.run import Run
 from ..evaluation.run_table import RunTable
 from ..evaluation.run_table_text import format_latex, format_markdown, format_text
@@ -173,7 +173,7 @@ def _stored(folders: Sequence[Path]) -> Path | None:
     path = folders[0] / STORED
     if len(folders) > 1 or not path.is_file():
         return None
-    runs = {found.parents[1].name for found in folders[0].glob(f"*/{RESULT.parent}*/{RESULT.name}")}
+    runs = {run.name for run in folders[0].iterdir() if results_of(run)}
     known = {Path(row.run).name for row in RunTable.read(path).rows} if runs else set()
     return path if all(known & {name, system_of(name)} for name in runs) else None
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..bench import STOCK
 from ..errors import UserError, architecture_problem
-from ..flags import flag_value
+from ..flags import flag_value, split_words
 from ..table import format_table
 from .completion import completed, sized_names
 from .parser import Parser
@@ -105,18 +104,14 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
     from ..bench.subjects import language_model_problem, stock_settings
     from ..models.presets import architectures
 
-    problems = [architecture_problem(args.against, [STOCK, *architectures()], "--against")]
+    known = architectures()
+    problems = [architecture_problem(args.against, [STOCK, *known], "--against")]
     for name in args.arch:
         try:
-            words = shlex.split(name)
-        except ValueError as error:
-            problems.append(f"ARCH: {name!r}: {error}")
-            continue
-        unknown = architecture_problem((words or [name])[0], architectures())
-        if unknown:
-            problems.append(unknown)
-            continue
-        try:
+            unknown = architecture_problem((split_words("ARCH", name) or [name])[0], known)
+            if unknown:
+                problems.append(unknown)
+                continue
             problems.append(language_model_problem(name, "BLEU is of translation models"))
         except UserError as error:
             problems.append(str(error))

@@ -92,6 +92,11 @@ class Result:
         return files.beside(origin) if files else None
 
 
+def results_of(folder: Path) -> list[Path]:
+    """The result files in a run's folder: one for each way in which it was decoded."""
+    return sorted(folder.glob(f"{RESULT.parent}*/{RESULT.name}"))
+
+
 def read_result(path: Path) -> Result:
     """Read a ``result.json``, or that of a run's folder.
 

@@ -13,7 +13,7 @@ from ..errors import UserError, choice_problem
 from ..flags import COMMAND
 from .metrics import Metric
 from .published import published
-from .results import COLUMNS, RESULT, Result
+from .results import COLUMNS, RESULT, Result, results_of
 from .run import TOKENS, Run
 from .run_table import RunRow, RunTable
 from .seeds import by_row, pooled_bootstrap, system_of
@@ -40,9 +40,9 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
             continue
         if not path.is_dir():
             raise UserError(f"{path}: no such run or folder of runs")
-        here = _results_of(path)
+        here = results_of(path)
         below = sorted(folder for folder in path.iterdir() if folder.is_dir())
-        runs = {folder: _results_of(folder) for folder in below}
+        runs = {folder: results_of(folder) for folder in below}
         if here:
             found += here
             continue
@@ -182,10 +182,6 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def _mean_score(results: Sequence[Result], metric: str) -> float | None:
     found = (each.score(metric) for each in results)
     return _mean(score.score if score else None for score in found)
-
-
-def _results_of(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"{RESULT.parent}*/{RESULT.name}"))
 
 
 def _check_one_system(row: str, runs: Mapping[str, Run]) -> None:

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..evaluation.progress import ProgressLine
 from ..flags import COMMAND, read_command, whole_number
 from ..pipeline import Command, Step, check_space, start, stopping
-from ..stamps import DATA, digest, read_stamp, write_stamp
+from ..stamps import DATA, digest, may_be_its_text, read_stamp, write_stamp
 
 PLUGIN = Path(__file__).parents[1]
 LAST_WORDS = 20  # lines of a training's log that are shown when it stops early
@@ -106,8 +106,7 @@ class Experiment:
             raise UserError(
                 f"{self.folder}/settings.stamp is missing: dc-nmt train did not make this folder"
             )
-        learnt, text = read_stamp(self.folder / DATA), read_stamp(self.binarised / ".stamp")
-        if None not in (learnt, text) and learnt != text:
+        if not may_be_its_text(self.folder, self.binarised):
             raise UserError(
                 f"{self.folder} was trained when {self.binarised} had other text: train anew with "
                 "another --name, or prepare that text again"
