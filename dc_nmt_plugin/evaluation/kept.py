@@ -24,7 +24,7 @@ _TEXT = re.compile(r"(?:.*/)?(runs/([^/]+)/data/.*)")  # where recipes put a tas
 
 
 def keep_all(runs: Sequence[Run], home: Path, tasks: Collection[str]) -> list[Path]:
-    """Write runs' settings, scores, translations and validations into ``home/NAME`` each.
+    """Write runs' settings, scores, translations and learning curves into ``home/NAME`` each.
 
     These folders are read as the runs' own are: ``dc-nmt results``, ``compare`` and ``analyze
     curves`` make from them what they make from the runs, and need the task's text beside them
@@ -107,7 +107,15 @@ def _from_root(value: Any, tasks: Collection[str]) -> Any:
 
 
 def _validations(log: Path) -> Iterator[str]:
+    """Every validation, behind the last of the training's logging intervals before it."""
+    training = None
     for line in read_log(log):
-        parsed = parse_statistics(line)
-        if parsed and parsed[0] == "valid":
-            yield f"| valid | {json.dumps(parsed[1])}"
+        kind, values = parse_statistics(line) or ("", {})
+        statistics = f"| {kind} | {json.dumps(values)}"
+        if kind == "train_inner":
+            training = statistics
+        elif kind == "valid":
+            if training:
+                yield training
+                training = None
+            yield statistics

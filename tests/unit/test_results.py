@@ -181,8 +181,14 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     pieces = ["Ein Ha@@ us steht am Bach .", "Die Katze schl&quot; .", "Wir gehen nach Hause ."]
     lines = "".join(f"H-{n}\t-0.1\t{text}\n" for n, text in enumerate(pieces))
     (generated / "score" / "generate.txt").write_text(lines)
-    valid = "| valid | {'valid_ppl': '7.5', 'valid_num_updates': '40'}".replace("'", '"')
-    (generated / "train.log").write_text(f"2026 | INFO | secret=/home/me\n2026 | INFO {valid}\n")
+    logged = [
+        "| secret=/home/me",
+        '| train_inner | {"ppl": "9.5", "num_updates": "30"}',
+        '| train_inner | {"ppl": "8.5", "num_updates": "40"}',
+        '| valid | {"valid_ppl": "7.5", "valid_num_updates": "40"}',
+        '| train_inner | {"ppl": "8", "num_updates": "50"}',
+    ]
+    (generated / "train.log").write_text("".join(f"2026 | INFO {line}\n" for line in logged))
     command = "fairseq-train data --user-dir /home/me --arch transformer_dc --adam-betas '(0.9, 1)'"
     (generated / "command.txt").write_text(command)
     (generated / "generate.log").write_text("{'beam': 5, 'gen_subset': 'test', 'path': '/home'}\n")
@@ -208,7 +214,8 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     assert without_place(rows(capsys, kept, "--metric", "multi-bleu")) == without_place(tokenized)
     run = Run.read(kept / "score" / "result.json")
     assert run.task == "multi30k_en_de" and run.command[-1] == "(0.9, 1)"
-    assert read_curves(kept / "train.log") == {"valid:ppl": [(40, 7.5)]}
+    curves = read_curves(kept / "train.log")
+    assert curves == {"train:ppl": [(40, 8.5)], "valid:ppl": [(40, 7.5)]}
     assert "/home" not in "".join(f.read_text() for f in kept.rglob("*") if f.is_file())
 
 
