@@ -70,7 +70,7 @@ def _keep(run: Run, home: Path, tasks: Collection[str]) -> Path:
     if search := read_search(run.generate_log):
         write_lines(folder / run.generate_log.name, [repr(search)])
     if (run.folder / LOG).is_file():
-        write_lines(folder / LOG, list(_validations(run.folder / LOG)))
+        write_lines(folder / LOG, list(_learning_curve(run.folder / LOG)))
     stored = json.loads(run.path.read_text("utf-8"))
     stored.update({name: _from_root(stored.get(name), tasks) for name in ("reference", "source")})
     stored["hypotheses"] = None
@@ -106,7 +106,7 @@ def _from_root(value: Any, tasks: Collection[str]) -> Any:
     return found[1] if found and found[2] in tasks else value
 
 
-def _validations(log: Path) -> Iterator[str]:
+def _learning_curve(log: Path) -> Iterator[str]:
     """Every validation, behind the last of the training's logging intervals before it."""
     training = None
     for line in read_log(log):
