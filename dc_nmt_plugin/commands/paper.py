@@ -188,8 +188,8 @@ def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
     if any(cell.difference is not None for cell in found):
         against = dict.fromkeys(c.against for c in found if c.difference is not None)
         notes.append(
-            f"difference: to {' or '.join(against)}; p: the first seed's, paired bootstrap of "
-            "sacreBLEU, 1,000 resamples"
+            f"difference: to {' or '.join(against)}, over the seeds that both have; p: paired "
+            "bootstrap of sacreBLEU of these means, 1,000 resamples"
         )
     if args.sample is not None:
         notes.append(

@@ -32,6 +32,8 @@ class RunRow:
         to_published: our score by that metric minus the published one; None where there is none
         seeds: runs that the row is the mean of
         deviation: standard deviation of their scores; None for one
+        compared_seeds: over which difference and p are, those that the baseline has too (empty:
+            it has none of them, so over all of either); None for the baseline and single runs
     """
 
     label: str
@@ -52,10 +54,11 @@ class RunRow:
     to_published: float | None = None
     seeds: int = 1
     deviation: float | None = None
+    compared_seeds: list[str] | None = None
 
 
 # absent from files of before
-_LATER = ("published_metric", "to_published", "seeds", "deviation")
+_LATER = ("published_metric", "to_published", "seeds", "deviation", "compared_seeds")
 
 
 @dataclass(frozen=True)

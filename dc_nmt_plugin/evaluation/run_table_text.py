@@ -87,7 +87,7 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
     ]
     notes.append(f"{table.sentences:,} test sentences")
     several = any(row.seeds > 1 for row in table.rows)
-    of_means = ", of the means over seeds" if several else ""
+    of_means = ", of the means over the seeds that both have" if several else ""
     if several:
         notes.append("±: standard deviation over the seeds")
     if len(table.rows) > 1:
@@ -95,6 +95,7 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
             f"difference and p: against {baseline.label}, paired bootstrap of sacreBLEU, "
             f"{RESAMPLES:,} resamples{of_means}"
         )
+        notes += _notes_on_seeds(table)
     speeds = [
         f"{value:,.0f} {what}"
         for value, what in (
@@ -110,6 +111,21 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
         notes.append("to published: our score by the metric in brackets minus the published one")
     places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)
     return notes + [f"published: {place}" for place in places]
+
+
+def _notes_on_seeds(table: RunTable) -> list[str]:
+    """Rows whose difference is not that of the scores in the table, with the seeds it is of."""
+    baseline, *others = table.rows
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for row in others:
+        seeds = row.compared_seeds
+        if seeds is not None and not len(seeds) == row.seeds == baseline.seeds:
+            rows.setdefault(tuple(seeds), []).append(row.label)
+    return [
+        f"{', '.join(labels)}: the difference is "
+        + (f"of seed {' and '.join(seeds)}" if seeds else "to all runs, for want of a common seed")
+        for seeds, labels in rows.items()
+    ]
 
 
 def _relative(value: float | None, one: float | None) -> str:

@@ -16,7 +16,7 @@ from .published import published
 from .results import COLUMNS, RESULT, Result, results_of
 from .run import TOKENS, Run
 from .run_table import RunRow, RunTable
-from .seeds import by_row, pooled_bootstrap, system_of
+from .seeds import by_row, pooled_bootstrap, seed_of, system_of
 from .significance import Comparison, paired_bootstrap
 from .speeds import DECODING, TRAINING, Speeds
 from .systems import PlainTextOptions, System, default_metric, labels, load_systems, sides_of
@@ -88,7 +88,7 @@ def collect(
     systems = load_systems([by_label[label].path for label in order], PlainTextOptions(), order)
     metric = metric or default_metric(systems[0])
     runs_of = by_row(order, over_seeds)
-    signature, compared = _compare(systems, metric, runs_of)
+    signature, compared = _compare(systems, metric, runs_of, over_seeds)
     first = by_label[order[0]].result
     others = {
         score.metric: score.signature
@@ -110,7 +110,10 @@ def collect(
 
 
 def _compare(
-    systems: Sequence[System], metric: Metric, rows: Mapping[str, Sequence[str]]
+    systems: Sequence[System],
+    metric: Metric,
+    rows: Mapping[str, Sequence[str]],
+    over_seeds: bool,
 ) -> tuple[str, list[Comparison]]:
     """Signature and scores of rows of systems, tested where there are several rows."""
     sides = sides_of(systems, metric)
@@ -120,10 +123,11 @@ def _compare(
     score, signature = metric.score(texts[baseline], references, language)
     if len(systems) == 1:
         return signature, [Comparison(next(iter(rows)), score, 0.0)]
-    if len(rows) == len(systems):
-        named = {name: texts[label] for name, (label,) in rows.items()}
-        return signature, paired_bootstrap(named, references, language, metric)
-    pooled = {name: [texts[label] for label in labels] for name, labels in rows.items()}
+    if not over_seeds:
+        return signature, paired_bootstrap(texts, references, language, metric)
+    pooled = {
+        name: {seed_of(label): texts[label] for label in labels} for name, labels in rows.items()
+    }
     return signature, pooled_bootstrap(pooled, references, language, metric)
 
 
@@ -166,6 +170,7 @@ def _row(
         to_published=None if paper.difference is None else round(paper.difference, 4),
         seeds=len(runs),
         deviation=None if comparison.deviation is None else round(comparison.deviation, 4),
+        compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from sacrebleu.significance import estimate_ci
@@ -13,7 +14,7 @@ from .metrics import METRICS, Metric
 from .significance import RESAMPLES, Comparison
 
 SEED = 12345  # of the resamples, as sacreBLEU's
-_SEED_IN_A_LABEL = re.compile(r"-s\d+(?=,|$)")
+_SEED_IN_A_LABEL = re.compile(r"-s(\d+)(?=,|$)")
 
 
 def system_of(label: str) -> str:
@@ -23,6 +24,16 @@ def system_of(label: str) -> str:
     'transformer_dc-tiny, decoder aux:1'
     """
     return _SEED_IN_A_LABEL.sub("", label)
+
+
+def seed_of(label: str) -> str:
+    """The seed in a run's label; "" where there is none.
+
+    >>> seed_of("transformer_dc-tiny-s3, decoder aux:1")
+    '3'
+    """
+    found = _SEED_IN_A_LABEL.search(label)
+    return found[1] if found else ""
 
 
 def by_row(labels: Iterable[str], over_seeds: bool) -> dict[str, list[str]]:
@@ -38,8 +49,21 @@ def by_row(labels: Iterable[str], over_seeds: bool) -> dict[str, list[str]]:
     return rows
 
 
+@dataclass(frozen=True)
+class _Scores:
+    """Of one run, or the mean of several.
+
+    Attributes:
+        score: on the test set
+        resampled: on each resample of it
+    """
+
+    score: float
+    resampled: np.ndarray
+
+
 def pooled_bootstrap(
-    hypotheses: Mapping[str, Sequence[Sequence[str]]],
+    hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
     references: Sequence[str],
     target_lang: str,
     metric: Metric | None = None,
@@ -50,38 +74,54 @@ def pooled_bootstrap(
     is resampled are the sentences, once for all runs, so that a sentence which is easy for every
     seed counts once. With one seed each it is :func:`.significance.paired_bootstrap`.
 
+    A seed moves both systems' scores, the order of the training text being the same, so the
+    means of a difference are over the seeds that both have; of all where they share none.
+
     Args:
-        hypotheses: system → lines of each of its runs; the first is the baseline
+        hypotheses: system → seed → lines; the first system is the baseline
         references: lines
         target_lang: chooses sacreBLEU's tokeniser
         metric: default BLEU with sacreBLEU's tokeniser of the language
 
     Returns:
-        the baseline, then the others; scores are means, a deviation is that of the seeds
+        the baseline, then the others; scores are means over all seeds of a system, a deviation is
+        that of the seeds
     """
     metric = metric or METRICS["sacrebleu"]
     tested, prepared = metric.make(target_lang), metric.prepared(references)
     rows = np.random.default_rng(SEED).choice(len(prepared), size=(RESAMPLES, len(prepared)))
+
+    def scores_of(lines: Sequence[str]) -> _Scores:
+        counts = tested._extract_corpus_statistics(metric.prepared(lines), [prepared])
+        table = np.array(counts, dtype="float32")  # as sacreBLEU adds them up
+        found = [tested._compute_score_from_stats(table[row].sum(0)).score for row in rows]
+        return _Scores(float(tested._aggregate_and_compute(counts).score), np.array(found))
+
     comparisons: list[Comparison] = []
-    baseline: tuple[float, np.ndarray] | None = None
+    baseline: dict[str, _Scores] = {}
     for name, runs in hypotheses.items():
-        scores, resampled = [], []
-        for lines in runs:
-            counts = tested._extract_corpus_statistics(metric.prepared(lines), [prepared])
-            scores.append(float(tested._aggregate_and_compute(counts).score))
-            table = np.array(counts, dtype="float32")  # as sacreBLEU adds them up
-            found = [tested._compute_score_from_stats(table[row].sum(0)).score for row in rows]
-            resampled.append(found)
-        score, means = statistics.fmean(scores), np.mean(resampled, axis=0)
-        difference = p_value = None
-        if baseline is None:
-            baseline = score, means
-        else:
-            difference = score - baseline[0]
-            gaps = np.abs(means - baseline[1])
+        scores = {seed: scores_of(lines) for seed, lines in runs.items()}
+        all_seeds = _mean(scores.values())
+        difference = p_value = seeds = None
+        if baseline:
+            seeds = tuple(seed for seed in scores if seed in baseline)
+            ours, theirs = (_mean([of[seed] for seed in seeds or of]) for of in (scores, baseline))
+            difference = ours.score - theirs.score
+            gaps = np.abs(ours.resampled - theirs.resampled)
             above = int(np.sum(gaps - gaps.mean() > abs(difference)))
             p_value = 1.0 if difference == 0 else (above + 1) / (RESAMPLES + 1)
-        interval = float(estimate_ci(means)[1])
-        deviation = statistics.stdev(scores) if len(scores) > 1 else None
-        comparisons.append(Comparison(name, score, interval, difference, p_value, deviation))
+        else:
+            baseline = scores
+        interval = float(estimate_ci(all_seeds.resampled)[1])
+        found = [each.score for each in scores.values()]
+        deviation = statistics.stdev(found) if len(found) > 1 else None
+        comparisons.append(
+            Comparison(name, all_seeds.score, interval, difference, p_value, deviation, seeds)
+        )
     return comparisons
+
+
+def _mean(runs: Iterable[_Scores]) -> _Scores:
+    every = list(runs)
+    resampled = np.mean([run.resampled for run in every], axis=0)
+    return _Scores(statistics.fmean(run.score for run in every), resampled)

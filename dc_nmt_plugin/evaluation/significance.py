@@ -26,6 +26,8 @@ class Comparison:
         p_value: how often chance alone makes such a difference; sacreBLEU's smallest is
             1 / (resamples + 1)
         deviation: standard deviation of the scores of several seeds; None for one run
+        seeds: over which difference and p are, those that both systems have (empty: they share
+            none, so over all of either); None for the baseline and where seeds are not pooled
     """
 
     name: str
@@ -34,6 +36,7 @@ class Comparison:
     difference: float | None = None
     p_value: float | None = None
     deviation: float | None = None
+    seeds: tuple[str, ...] | None = None
 
     @property
     def significant(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ..evaluation.metrics import METRICS
 from ..evaluation.published import describe
 from ..evaluation.results import Result, read_result
 from ..evaluation.run import Run
-from ..evaluation.significance import paired_bootstrap
+from ..evaluation.seeds import pooled_bootstrap
 from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
 from ..flags import whole_number
 from ..papers.matching import differences
@@ -35,7 +35,7 @@ class Cell:
         published, published_difference, published_p: as printed; None where they are not
         ours: a number a seed that is trained to its end, and scored
         difference: mean of ours minus mean of the baseline's, over the seeds that both have
-        p: of the first of these seeds, paired bootstrap against the baseline's
+        p: of that difference, paired bootstrap of the means over these seeds
         against: the baseline's row
         other_settings: in which ours are not what is published, a sentence each
         other_settings_against: in which the baseline's are not
@@ -109,7 +109,7 @@ def cells(
                 None if entry.p is None else str(entry.p),
                 tuple(_numbers(list(paths.values()), entry.measure)),
                 statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
-                _p(others[both[0]], paths[both[0]], entry.measure) if test and both else None,
+                _p(others, paths, both, entry.measure) if test else None,
                 entry.row if is_masked(entry) else entry.against,
                 () if small else _other_settings(entry, paths.values()),
                 () if small or not base else _other_settings(base, others.values()),
@@ -179,12 +179,18 @@ def _number(result: Result, path: Path, measure: str) -> float | None:
     return float(match[1]) if match else None
 
 
-def _p(base: Path, ours: Path, measure: str) -> float | None:
-    if measure not in SCORES or base == ours:
+def _p(
+    base: Mapping[int, Path], ours: Mapping[int, Path], seeds: Sequence[int], measure: str
+) -> float | None:
+    if measure not in SCORES or not seeds or base == ours:
         return None
     metric = METRICS[measure]
-    systems = load_systems([base, ours], PlainTextOptions(), ["baseline", "ours"])
+    paths = {f"{name} {s}": of[s] for name, of in (("base", base), ("ours", ours)) for s in seeds}
+    systems = load_systems(list(paths.values()), PlainTextOptions(), list(paths))
     sides = sides_of(systems, metric)
-    texts = {label: side.hypotheses for label, side in sides.items()}
-    references, language = sides["baseline"].references, systems[0].target_lang
-    return paired_bootstrap(texts, references, language, metric)[1].p_value
+    texts = {
+        name: {str(seed): sides[f"{name} {seed}"].hypotheses for seed in seeds}
+        for name in ("base", "ours")
+    }
+    references, language = sides[systems[0].label].references, systems[0].target_lang
+    return pooled_bootstrap(texts, references, language, metric)[1].p_value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,7 @@ from dc_nmt_plugin.reproduction.system import ON_CPU, decoding
 
 TABLE = "thesis, Table 4.6b"
 OTHER = "to published: nothing for runs of other settings: "
+REFERENCE = "reference.vi"
 UPDATES = "training.updates: 5000, published with 200000"
 
 
@@ -29,18 +31,20 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def finished(row, score, name=TABLE, updates=None, logged=None, beam=6, **files):
+def finished(row, score, name=TABLE, updates=None, logged=None, beam=6, seed=1, **files):
     """What recipes leave of the run of a row; `files` has other contents, None for none."""
     way = decoding(next(entry for entry in find_item(name).entries if entry.row == row))
-    run = way.run(1, None, None)
+    run = way.run(seed, None, None)
     train = TrainOptions(flags=way.training.flags, machines=ON_CPU)
-    words = plan_training(way.training.options(1, None, None), train).training.command
+    words = plan_training(way.training.options(seed, None, None), train).training.command
     words = replaced(words, "--max-update", str(updates)) if updates else words
     decode = dict(zip(run.decode[::2], run.decode[1::2], strict=True))
     scores = tuple(MetricScore(name, score, "", "") for name in ("sacrebleu", "mteval-v13a"))
     nothing = dict.fromkeys(field.name for field in fields(Result))
     result = Result(**{**nothing, "name": row, "target_lang": "vi", "updates": logged})
     result = replace(result, sentences=1, scores=scores)
+    if "test_vi" in files:
+        result = replace(result, hypotheses=str(run.folder / "test.vi"), reference=REFERENCE)
     texts = {
         "command.txt": shlex.join(words),
         "settings.stamp": "1-2\n",
@@ -118,6 +122,20 @@ def test_a_curve_says_that_it_is_of_other_settings(capsys):
     assert paper.main(["plot", "dual-context, Figure 3", "--to", "f.svg"]) == 0
     text = capsys.readouterr().out
     assert f"{OTHER}training.updates: 5000, published with 160000\n" in text
+
+
+def test_p_is_of_all_seeds_that_both_have(capsys):
+    """A table's difference is their mean; the first seed's p would be that of another one."""
+    lines = [f"a b c d e f g h {number}" for number in range(30)]
+    good, bad = "\n".join(lines), "\n".join(line.replace("c", "x") for line in lines)
+    Path(REFERENCE).write_text(good)
+    for seed, ours in ((1, bad), (2, good)):
+        finished("Baseline", 80.0, seed=seed, test_vi=bad)
+        finished("MS-1", 80.0 if ours == bad else 100.0, seed=seed, test_vi=ours)
+    item = find_item(TABLE)
+    p = {seeds: cells(item, ["MS-1"], seeds, None)[0].p for seeds in ((1,), (2,), (1, 2))}
+    assert p[1,] == 1 and p[2,] < 0.05 and p[1, 2] < 0.05
+    assert "over the seeds that both have; p: paired bootstrap" in table(capsys, "--seeds", "1,2")
 
 
 def test_speeds_of_two_machines_have_no_gap():

@@ -86,10 +86,16 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
     assert plain["score"] == pytest.approx((100 + dual["score"]) / 2, abs=1e-3)
     assert plain["deviation"] == pytest.approx((100 - dual["score"]) / 2**0.5, abs=1e-3)
     assert (dual["label"], dual["seeds"], dual["deviation"]) == ("dc", 1, None)
-    assert dual["difference"] == pytest.approx((dual["score"] - 100) / 2, abs=1e-3)
+    assert dual["difference"] == pytest.approx(dual["score"] - 100, abs=1e-3)  # of seed 1 of both
+    assert (plain["compared_seeds"], dual["compared_seeds"]) == (None, ["1"])
     results(*runs, "--over-seeds", "--baseline", "dc")
     printed = capsys.readouterr().out
-    assert "plain, 2 seeds" in printed and " ± " in printed and "means over seeds" in printed
+    assert "plain, 2 seeds" in printed and " ± " in printed
+    assert "means over the seeds that both have\nplain: the difference is of seed 1\n" in printed
+    finished(task, "late-s3", OTHER)
+    results(*runs, task / "late-s3", "--over-seeds")
+    printed = capsys.readouterr().out
+    assert "dc: the difference is of seed 1\nlate: the difference is to all runs, for" in printed
     assert RunTable.read(tmp_path / "kept.json").rows[0].seeds == 2
     with pytest.raises(UserError, match="plain-s1"):
         results(*runs, "--over-seeds", "--baseline", "plain-s1")
