@@ -36,6 +36,25 @@ class ResidualContext(Recordable, Stateful):
         return words
 
 
+class BesideLastWord(ResidualContext):
+    """``y_{t-1} + d_t``: ours, where the paper's d_t takes the last word's place (eq. 8).
+
+    It tells what the summary adds from what the readout loses with the last word.
+
+    Args:
+        summary: makes d_t
+    """
+
+    def __init__(self, summary: ResidualContext) -> None:
+        super().__init__()
+        self.summary = summary
+
+    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+        """See :class:`ResidualContext`."""
+        summary: Tensor = self.summary(words, states, state=state)
+        return words + summary
+
+
 class MeanResidual(ResidualContext):
     """``d_t = 1/t Σ_{i<t} y_i`` (eq. 9, y_0 included), a running mean."""
 

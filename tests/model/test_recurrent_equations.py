@@ -12,7 +12,7 @@ from dc_nmt_plugin.models.recurrent.decoder import GRUDecoder
 
 def weights_of(decoder):
     w = {"output": {"W": decoder.output_projection.weight, "b": decoder.output_projection.bias}}
-    w["residual"] = of_attention(decoder.residual)
+    w["residual"] = of_attention(getattr(decoder.residual, "summary", decoder.residual))
     if decoder.readout is not None:
         w["readout"] = of_readout(decoder.readout)
     if isinstance(decoder, GRUDecoder):

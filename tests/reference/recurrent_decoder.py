@@ -13,6 +13,8 @@ RESIDUAL = {
     "mean": residual_context.mean,
     "content": residual_context.content,
     "content+scope": residual_context.content_scope,
+    "mean+last": residual_context.and_last(residual_context.mean),
+    "content+last": residual_context.and_last(residual_context.content),
 }
 
 

@@ -38,6 +38,16 @@ def content_scope(w, words, states):
     return result
 
 
+def and_last(summary):
+    """y_{t-1} + d_t, in place of eq. (8)'s d_t."""
+
+    def both(w, words, states):
+        found = summary(w, words, states)
+        return [(y + d, weights) for y, (d, weights) in zip(words, found, strict=True)]
+
+    return both
+
+
 def state_summary(w, states):
     """Eqs (19)-(21), over the states before s_t; zero where there is none."""
     result = []

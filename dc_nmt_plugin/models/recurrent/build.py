@@ -10,11 +10,13 @@ from torch import Tensor, nn
 
 from ...modules.core.dl4mt_init import SCALE, init_linear
 from ...modules.residual_context import (
+    BesideLastWord,
     ContentResidual,
     ContentScopeResidual,
     MeanResidual,
     ResidualContext,
 )
+from .config import AND_LAST
 
 
 def build_embedding(dictionary: Dictionary, width: int) -> nn.Embedding:
@@ -37,13 +39,15 @@ def build_output_projection(
 
 def build_residual(cfg: Any) -> ResidualContext:
     """The module for ``cfg.readout``; the last word for the baselines."""
-    if cfg.readout == "mean":
-        return MeanResidual()
-    if cfg.readout == "content":
-        return ContentResidual(embed_dim=cfg.embed_dim)
-    if cfg.readout == "content+scope":
-        return ContentScopeResidual(embed_dim=cfg.embed_dim, state_dim=cfg.hidden_dim)
-    return ResidualContext()
+    summary = cfg.readout.removesuffix(AND_LAST)
+    residual = ResidualContext()
+    if summary == "mean":
+        residual = MeanResidual()
+    elif summary == "content":
+        residual = ContentResidual(embed_dim=cfg.embed_dim)
+    elif summary == "content+scope":
+        residual = ContentScopeResidual(embed_dim=cfg.embed_dim, state_dim=cfg.hidden_dim)
+    return residual if summary == cfg.readout else BesideLastWord(residual)
 
 
 def decoder_options(cfg: Any) -> dict[str, Any]:
