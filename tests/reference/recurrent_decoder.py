@@ -13,9 +13,8 @@ RESIDUAL = {
     "mean": residual_context.mean,
     "content": residual_context.content,
     "content+scope": residual_context.content_scope,
-    "mean+last": residual_context.and_last(residual_context.mean),
-    "content+last": residual_context.and_last(residual_context.content),
 }
+RESIDUAL |= {f"{name}+last": residual_context.and_last(d) for name, d in RESIDUAL.items()}
 
 
 def logits_of(w, kind, words, states, contexts=None):

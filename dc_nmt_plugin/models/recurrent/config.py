@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from ..constraints import CheckedConfig, flag, rate, size
 
 AND_LAST = "+last"  # beside the last word, not in its place
-_SUMMARIES = ("mean", "content", "content+scope", f"mean{AND_LAST}", f"content{AND_LAST}")
-READOUTS = ("baseline", *_SUMMARIES, "memory-rnn", "self-attentive-rnn")
-LM_READOUTS = ("plain", "baseline", *_SUMMARIES)
+_SUMMARIES = ("mean", "content", "content+scope")
+_RESIDUALS = (*_SUMMARIES, *(summary + AND_LAST for summary in _SUMMARIES))
+READOUTS = ("baseline", *_RESIDUALS, "memory-rnn", "self-attentive-rnn")
+LM_READOUTS = ("plain", "baseline", *_RESIDUALS)
 WEIGHT_INITS = ("dl4mt", "normal", "xavier")
 OUTPUT_BIAS_INITS = ("zero", "unigram")
 DROPOUT_AFTER = ("all", "readout")
@@ -54,8 +55,8 @@ class GRUConfig(_RecurrentConfig):
     readout: str = flag(
         "content",
         "what the output layer sees of the words so far: the last word (baseline), their mean, an "
-        "attentive average (content, content+scope), either with the last word added, which is "
-        "not the paper's (mean+last, content+last); or attention over earlier states, in the "
+        "attentive average (content, content+scope), any of these with the last word added, which "
+        "is not the paper's (mean+last and so on); or attention over earlier states, in the "
         "recurrence (memory-rnn) or beside the last word (self-attentive-rnn)",
         one_of=READOUTS,
     )
@@ -77,7 +78,7 @@ class LanguageModelConfig(_RecurrentConfig):
         "content",
         "what the output layer sees beside the LSTM's state: nothing (plain; no readout layer), "
         "the last word (baseline), the mean of the words so far, or an attentive average of them "
-        "(content, content+scope), either with the last word added (mean+last, content+last)",
+        "(content, content+scope), any of these with the last word added (mean+last and so on)",
         one_of=LM_READOUTS,
     )
     max_target_positions: int = size(100000, "longest text, in tokens")
