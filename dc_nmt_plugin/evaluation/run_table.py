@@ -34,6 +34,7 @@ class RunRow:
         deviation: standard deviation of their scores; None for one
         compared_seeds: over which difference and p are, those that the baseline has too (empty:
             it has none of them, so over all of either); None for the baseline and single runs
+        seeds_p_value: Welch's t-test of the seeds' scores; None where either system has one
     """
 
     label: str
@@ -55,10 +56,14 @@ class RunRow:
     seeds: int = 1
     deviation: float | None = None
     compared_seeds: list[str] | None = None
+    seeds_p_value: float | None = None
 
 
 # absent from files of before
-_LATER = ("published_metric", "to_published", "seeds", "deviation", "compared_seeds")
+_LATER = (
+    *("published_metric", "to_published", "seeds", "deviation", "compared_seeds"),
+    "seeds_p_value",
+)
 
 
 @dataclass(frozen=True)

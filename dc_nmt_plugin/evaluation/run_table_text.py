@@ -52,6 +52,7 @@ def _cells_of(table: RunTable) -> tuple[list[str], list[list[str]]]:
         *(HEADINGS.get(name, (name, name))[0] for name in others),
         "difference",
         "p",
+        "p of the seeds",
         f"published {score}",
         "to published",
     ]
@@ -73,6 +74,7 @@ def _cells(row: RunRow, baseline: RunRow, metric: str, others: Sequence[str]) ->
         *(number_cell(row.scores.get(name), ".2f") for name in others),
         number_cell(row.difference, "+.2f"),
         number_cell(row.p_value, ".3f"),
+        number_cell(row.seeds_p_value, ".3f"),
         number_cell(row.published_score, "g") + other,
         number_cell(row.to_published, "+.2f"),
     ]
@@ -96,6 +98,11 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
             f"{RESAMPLES:,} resamples{of_means}"
         )
         notes += _notes_on_seeds(table)
+    if any(row.seeds_p_value is not None for row in table.rows):
+        notes.append(
+            f"p of the seeds: two-sided t-test (Welch) of all seeds' scores against "
+            f"{baseline.label}'s; the bootstrap's p is of the choice of sentences alone"
+        )
     speeds = [
         f"{value:,.0f} {what}"
         for value, what in (

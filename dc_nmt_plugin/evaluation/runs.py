@@ -162,21 +162,26 @@ def _row(
         # no more digits than say something: the stored file is the same on every machine
         score=round(comparison.score, 4),
         scores={name: round(mean, 4) for name in others if (mean := _mean_score(results, name))},
-        difference=None if comparison.difference is None else round(comparison.difference, 4),
-        p_value=None if comparison.p_value is None else round(comparison.p_value, 6),
+        difference=_rounded(comparison.difference, 4),
+        p_value=_rounded(comparison.p_value, 6),
         published_score=paper.score,
         published_place=paper.place,
         published_metric=paper.metric,
-        to_published=None if paper.difference is None else round(paper.difference, 4),
+        to_published=_rounded(paper.difference, 4),
         seeds=len(runs),
-        deviation=None if comparison.deviation is None else round(comparison.deviation, 4),
+        deviation=_rounded(comparison.deviation, 4),
         compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
+        seeds_p_value=_rounded(comparison.seeds_p_value, 6),
     )
 
 
 def _speeds_of(row: RunRow) -> list[float]:
     both = (row.train_tokens_per_second, row.decode_sentences_per_second)
     return [speed for speed in both if speed is not None]
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

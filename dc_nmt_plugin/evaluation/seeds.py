@@ -77,6 +77,9 @@ def pooled_bootstrap(
     A seed moves both systems' scores, the order of the training text being the same, so the
     means of a difference are over the seeds that both have; of all where they share none.
 
+    That is the chance of the sentences. The chance of the seeds is another one, Welch's two-sided
+    t-test of all scores of either system, as many as there are seeds.
+
     Args:
         hypotheses: system → seed → lines; the first system is the baseline
         references: lines
@@ -102,7 +105,7 @@ def pooled_bootstrap(
     for name, runs in hypotheses.items():
         scores = {seed: scores_of(lines) for seed, lines in runs.items()}
         all_seeds = _mean(scores.values())
-        difference = p_value = seeds = None
+        difference = p_value = seeds = seeds_p_value = None
         if baseline:
             seeds = tuple(seed for seed in scores if seed in baseline)
             ours, theirs = (_mean([of[seed] for seed in seeds or of]) for of in (scores, baseline))
@@ -110,15 +113,30 @@ def pooled_bootstrap(
             gaps = np.abs(ours.resampled - theirs.resampled)
             above = int(np.sum(gaps - gaps.mean() > abs(difference)))
             p_value = 1.0 if difference == 0 else (above + 1) / (RESAMPLES + 1)
+            seeds_p_value = _welch(scores.values(), baseline.values())
         else:
             baseline = scores
         interval = float(estimate_ci(all_seeds.resampled)[1])
         found = [each.score for each in scores.values()]
         deviation = statistics.stdev(found) if len(found) > 1 else None
         comparisons.append(
-            Comparison(name, all_seeds.score, interval, difference, p_value, deviation, seeds)
+            Comparison(
+                *(name, all_seeds.score, interval, difference, p_value, deviation, seeds),
+                seeds_p_value=seeds_p_value,
+            )
         )
     return comparisons
+
+
+def _welch(ours: Iterable[_Scores], theirs: Iterable[_Scores]) -> float | None:
+    from scipy.stats import ttest_ind
+
+    scores = [[run.score for run in runs] for runs in (ours, theirs)]
+    if min(map(len, scores)) < 2:
+        return None
+    if all(len(set(of)) == 1 for of in scores):  # without any variance there is no test
+        return None
+    return float(ttest_ind(*scores, equal_var=False).pvalue)
 
 
 def _mean(runs: Iterable[_Scores]) -> _Scores:

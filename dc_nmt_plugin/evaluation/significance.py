@@ -28,6 +28,8 @@ class Comparison:
         deviation: standard deviation of the scores of several seeds; None for one run
         seeds: over which difference and p are, those that both systems have (empty: they share
             none, so over all of either); None for the baseline and where seeds are not pooled
+        seeds_p_value: how often seeds alone make such a difference; None where either system has
+            one seed
     """
 
     name: str
@@ -37,6 +39,7 @@ class Comparison:
     p_value: float | None = None
     deviation: float | None = None
     seeds: tuple[str, ...] | None = None
+    seeds_p_value: float | None = None
 
     @property
     def significant(self) -> bool:

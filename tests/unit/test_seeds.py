@@ -4,6 +4,7 @@ import random
 import statistics
 
 import pytest
+from scipy.stats import t as student
 
 from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.evaluation.seeds import by_row, pooled_bootstrap, seed_of
@@ -56,6 +57,22 @@ def test_scores_are_means_and_the_deviation_is_that_of_the_seeds(reference):
     assert second.difference == pytest.approx(second.score - first.score)
     assert first.p_value is None and second.significant
     assert first.seeds is None and second.seeds == ()
+
+
+def test_the_chance_of_the_seeds_is_welch_s_t_test(reference):
+    metric = METRICS["multi-bleu"]
+    base = {str(seed): spoil(reference, 0.2, seed) for seed in (2, 3, 4)}
+    ours = {str(seed): spoil(reference, 0.21, seed) for seed in (5, 6)}
+    first, second = pooled_bootstrap({"base": base, "ours": ours}, reference, "en", metric)
+    a, b = second.deviation**2 / 2, first.deviation**2 / 3
+    freedom = (a + b) ** 2 / (a**2 / 1 + b**2 / 2)  # Welch and Satterthwaite
+    expected = 2 * student.sf(abs(second.score - first.score) / (a + b) ** 0.5, freedom)
+    assert second.seeds_p_value == pytest.approx(expected)
+    assert first.seeds_p_value is None
+    alone = {"base": base, "ours": {"5": ours["5"]}}
+    assert pooled_bootstrap(alone, reference, "en", metric)[1].seeds_p_value is None
+    same = {"base": dict.fromkeys("12", base["2"]), "ours": dict.fromkeys("12", ours["5"])}
+    assert pooled_bootstrap(same, reference, "en", metric)[1].seeds_p_value is None
 
 
 def test_a_difference_is_of_the_seeds_that_both_have(reference):
