@@ -479,17 +479,20 @@ def test_the_readmes_show_the_stored_numbers():
 
 
 def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
-    tables = list(EXAMPLES.glob("*/runs/results.json"))
-    assert tables
-    for path in tables:
-        table = RunTable.read(path)
+    kept_runs = list(EXAMPLES.glob("*/runs"))
+    assert kept_runs
+    for home in kept_runs:
+        table = RunTable.read(home.parent / "results.json")
+        in_table = 0
         for row in table.rows:
-            kept = [read_result(run) for run in path.parent.glob(f"{row.label}-s*")]
-            assert len(kept) == row.seeds
-            scores = [result.score(table.metric).score for result in kept]
+            runs = list(home.glob(f"{row.label}-s*"))
+            in_table += len(runs)
+            assert len(runs) == row.seeds
+            scores = [read_result(run).score(table.metric).score for run in runs]
             assert row.score == pytest.approx(statistics.fmean(scores), abs=1e-4), row.label
-            lines = [run / "score" / "hypotheses.de" for run in path.parent.glob(f"{row.label}-s*")]
-            assert {len(read_lines(file)) for file in lines} == {table.sentences}
+            lines = {len(read_lines(run / "score" / "hypotheses.de")) for run in runs}
+            assert lines == {table.sentences}
+        assert in_table == len(list(home.glob("*/score")))
 
 
 @pytest.mark.parametrize(
