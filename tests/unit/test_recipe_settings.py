@@ -167,7 +167,7 @@ def test_the_multi30k_run_is_the_one_that_was_measured():
         "--clip-norm 1.0 --max-tokens 2048 --optimizer adam --adam-betas (0.9, 0.98) --lr 3e-3 "
         "--lr-scheduler cosine --warmup-updates 800 --seed 1 --cpu --distributed-world-size 1"
     )
-    assert (plan.settings.updates, plan.settings.save_every, run.average) == (4800, 240, 5)
+    assert (plan.settings.updates, plan.settings.save_every, run.average) == (7200, 360, 5)
     assert " ".join(run.decode) == "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20"
     prepared = text("multi30k_en_de").preparation
     (cut,) = prepared.segmentations

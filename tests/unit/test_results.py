@@ -479,10 +479,10 @@ def test_the_readmes_show_the_stored_numbers():
 
 
 def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
-    kept_runs = list(EXAMPLES.glob("*/runs"))
+    kept_runs = {path.parents[1] for path in EXAMPLES.glob("*/runs/**/score")}
     assert kept_runs
     for home in kept_runs:
-        table = RunTable.read(home.parent / "results.json")
+        table = RunTable.read((home.parent if home.name == "runs" else home) / "results.json")
         in_table = 0
         for row in table.rows:
             runs = list(home.glob(f"{row.label}-s*"))
