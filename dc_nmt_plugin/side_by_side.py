@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
@@ -29,7 +30,11 @@ def side_by_side(jobs: Iterable[Job], at_once: int) -> None:
             while waiting and len(running) < at_once:
                 ours, theirs = context.Pipe(duplex=False)
                 process = context.Process(target=_run, args=(waiting.pop(0), theirs))
+                # what a signal raises among the functions called after a fork is lost, and so
+                # would be the request to end: it waits until the job begins
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
                 process.start()
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 theirs.close()
                 running[ours] = process
             for ended in wait(list(running)):
@@ -43,6 +48,8 @@ def side_by_side(jobs: Iterable[Job], at_once: int) -> None:
 
 
 def _run(job: Job, connection: Connection) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the parent's answer is not the job's
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     try:
         job()
         connection.send(None)

@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 
 from dc_nmt_plugin.errors import ConfigError, UserError
+from dc_nmt_plugin.pipeline import stoppable
 from dc_nmt_plugin.side_by_side import side_by_side
 
 LONG = 60.0  # seconds; more than any test here may take
@@ -59,6 +60,33 @@ def test_the_first_failure_stops_the_others(tmp_path):
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
     assert not (tmp_path / "third").exists()
+
+
+def test_a_request_to_end_is_not_lost_while_the_process_begins(tmp_path):
+    """Python ignores what is raised in a function that is called after a fork."""
+    forks: list[int] | None = []
+
+    def count():
+        if forks is not None:
+            forks.append(1)
+
+    def second_starts_slowly():
+        if forks is not None and len(forks) == 2:
+            time.sleep(1)
+
+    def fails():
+        raise ConfigError(["no such thing"])
+
+    def second():
+        with stoppable():
+            (tmp_path / "second").touch()
+
+    # there is no way to take it back: below it is switched off
+    os.register_at_fork(before=count, after_in_child=second_starts_slowly)
+    with stoppable(), pytest.raises(ConfigError, match="no such thing"):
+        side_by_side([fails, second], at_once=2)
+    forks = None
+    assert not (tmp_path / "second").exists()
 
 
 def test_a_killed_one_is_a_sentence():
