@@ -1,8 +1,9 @@
-"""scripts/*.sh and examples/*/run.sh become commands of dc-nmt; the Slurm file calls train.sh."""
+"""What the shell scripts start: commands of dc-nmt, and for Slurm train.sh."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,11 @@ from pathlib import Path
 import pytest
 from stand_ins import executable
 
+from dc_nmt_plugin import cli
+
 ROOT = Path(__file__).resolve().parents[2]
+TABLE = "examples/multi30k_en_de/table.sh"
+PLACES = ("--user-dir", "--save-dir")  # flags that are not of the training
 SHIMS = {
     "scripts/prepare.sh": ["prepare"],
     "scripts/train.sh": ["train"],
@@ -34,14 +39,15 @@ class Checkout:
         (folder / "scripts").mkdir()
         for name in ("lib.sh", "train.slurm"):
             shutil.copy(ROOT / "scripts" / name, folder / "scripts")
-        for name in SHIMS:
+        for name in (*SHIMS, TABLE):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
         executable(folder / "scripts/setup.sh", 'printf "setup:%s\\n" "$*"')
-        executable(programs / "dc-nmt", 'printf "<%s>" "$@"')
+        executable(programs / "dc-nmt", 'printf "<%s>" "$@"; [ "${FAILING:-no}" != "${5:-}" ]')
         executable(programs / "scontrol", "printf 'node7\\nnode8\\n'")
         told = f'echo "python $*, $PYTHONPATH" | sed "s#{folder}#ROOT#"'
-        executable(programs / "python", f'[ "$1" != -c ] || exec echo "{programs}"; {told}')
+        asked = f'case $1 in -c) exec echo "{programs}" ;; */cpus.py) exec echo 2 ;; esac'
+        executable(programs / "python", f"{asked}; {told}")
         self.path = f"{programs}{os.pathsep}{os.environ['PATH']}"
 
     def run(self, script: str, *arguments: str, **environment: str):
@@ -80,6 +86,51 @@ def test_help_needs_no_environment(checkout):
     assert done.stdout.strip() == "python -m dc_nmt_plugin train --help, ROOT"
     refused = checkout.run("scripts/train.sh", "--python")
     assert refused.returncode == 1 and "--python" in refused.stderr
+
+
+def test_the_table_s_trainings_are_those_that_are_not_kept(tmp_path):
+    checkout = Checkout(tmp_path)
+    planned = checkout.run(TABLE, "--dry-run").stdout.splitlines()
+    kept = checkout.folder / "examples/multi30k_en_de/runs/transformer_dc-s2"
+    kept.mkdir(parents=True)
+    fewer = checkout.run(TABLE, "--dry-run").stdout.splitlines()
+    (gone,) = set(planned) - set(fewer)
+    assert "transformer_dc --name transformer_dc-s2 --seed 2 " in gone and len(planned) == 42
+    runs = ["axes-s1", "transformer_dc-s2", "transformer_standard_9600-s4"]
+    done = checkout.run(TABLE, *runs, FAILING="9600")
+    assert done.returncode and "transformer_standard_9600-s4: begins" in done.stdout
+    assert "axes-s1: kept" in done.stdout and "transformer_dc-s2" not in done.stdout
+    log = (checkout.folder / "runs/multi30k_en_de/axes-s1.log").read_text()
+    words = [f"<{word}>" for word in shlex.split(planned[9].removeprefix("dc-nmt "))]
+    to = checkout.folder / kept.parent
+    assert log == f"{''.join(words)}<results><runs/multi30k_en_de/axes-s1><--keep><{to}>"
+    refused = checkout.run(TABLE, "transformer_cd-s1")
+    assert refused.returncode == 1 and "'transformer_cd-s1' is no run" in refused.stderr
+
+
+def flags_of(command):
+    """Flag → its values; of a repeated one the last, which counts."""
+    flags = {}
+    for word in shlex.split(command):
+        if word.startswith("--"):
+            flags[word] = values = []
+        elif flags:
+            values.append(word)
+    return {flag: values for flag, values in flags.items() if flag not in PLACES}
+
+
+def kept_runs():
+    return sorted(path.name for path in (ROOT / TABLE).parent.glob("runs/*-s*"))
+
+
+def test_kept_runs_are_what_the_table_s_trainings_are_now(checkout, capsys, monkeypatch):
+    monkeypatch.chdir(checkout.folder)
+    planned = checkout.run(TABLE, *kept_runs(), "--dry-run").stdout.splitlines()
+    for run, command in zip(kept_runs(), planned, strict=True):
+        cli.main([*shlex.split(command)[1:], "--dry-run"])
+        (now,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("fairseq-train")]
+        kept = (ROOT / TABLE).parent / "runs" / run / "command.txt"
+        assert flags_of(now) == flags_of(kept.read_text()), run
 
 
 def test_the_slurm_file_calls_train_with_the_job_s_machines(checkout):

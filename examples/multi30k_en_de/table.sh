@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# The trainings of this example's table: each system with seeds 1, 2 and 3, as many side by side as there are CPUs, one
+# thread each. Every run is kept without its model in runs/ beside this file, and what is kept there is not trained
+# again; a training that was stopped continues. All of them take some thirty hours of one core.
+#
+# usage: examples/multi30k_en_de/table.sh [RUN …] [--dry-run] [--python VERSION]
+#   RUN        SYSTEM-sSEED, such as transformer_dc-s1; default: all
+#   --dry-run  print the command of each training that is missing, do nothing
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
+
+systems=(transformer_standard transformer transformer_dc transformer_ctxaware transformer_cross_agg transformer_mlmha
+  transformer_mlmha_iter_c_agg transformer_ms_aux transformer_ms_aux_aif axes transformer_standard_9600
+  gru_selfattn_residual_baseline gru_selfattn_residual_mean gru_selfattn_residual)
+KEPT=$ROOT/examples/multi30k_en_de/runs
+export ROOT KEPT
+
+# training RUN: the words behind dc-nmt that train it.
+training() {
+  local system=${1%-s*} words
+  case $system in
+    axes) words="transformer_ms_aux_aif --encoder-self-attention dual_context --source-features m-10" ;;
+    *_9600) words="${system%_9600} --updates 9600" ;;
+    *) words=$system ;;
+  esac
+  echo "run multi30k_en_de $words --name $1 --seed ${1##*-s} --threads 1"
+}
+
+# train RUN: train, evaluate and keep it; what that prints goes to a log.
+train() {
+  local run=$1 log=runs/multi30k_en_de/$1.log words
+  read -ra words <<<"$(training "$run")"
+  say "$run: begins; its log is $log"
+  if dc-nmt "${words[@]}" >>"$log" 2>&1 && dc-nmt results "runs/multi30k_en_de/$run" --keep "$KEPT" >>"$log" 2>&1; then
+    say "$run: kept"
+  else
+    tail -n 1 "$log" >&2
+    die "$run failed; its log is $log, the same command continues it"
+  fi
+}
+
+take_python "$@"
+dry_run=no runs=()
+for word in ${rest[@]+"${rest[@]}"}; do
+  case $word in
+    --dry-run) dry_run=yes ;;
+    -h | --help) show_help ;;
+    -*) die "'$word' is no option: --dry-run, --python VERSION" ;;
+    *)
+      [[ $word =~ ^(.+)-s[1-9][0-9]*$ && " ${systems[*]} " == *" ${BASH_REMATCH[1]} "* ]] ||
+        die "'$word' is no run: give SYSTEM-sSEED, such as transformer_dc-s1; systems: ${systems[*]}"
+      runs+=("$word")
+      ;;
+  esac
+done
+if [ ${#runs[@]} -eq 0 ]; then
+  for seed in 1 2 3; do
+    for system in "${systems[@]}"; do runs+=("$system-s$seed"); done
+  done
+fi
+
+missing=()
+for run in "${runs[@]}"; do
+  if [ ! -e "$KEPT/$run" ]; then
+    missing+=("$run")
+    [ $dry_run = no ] || echo "dc-nmt $(training "$run")"
+  fi
+done
+[ $dry_run = no ] || exit 0
+[ ${#missing[@]} -gt 0 ] || {
+  say "all of ${#runs[@]} runs are kept"
+  exit 0
+}
+
+use_environment ${setup[@]+"${setup[@]}"}
+mkdir -p runs/multi30k_en_de
+say "${#missing[@]} of ${#runs[@]} runs are missing"
+export -f training train say warn die
+printf '%s\n' "${missing[@]}" | xargs -P "$("$PYTHON" "$ROOT/scripts/cpus.py")" -I RUN bash -c 'set -euo pipefail; train RUN'
