@@ -59,8 +59,7 @@ class Command:
             # also takes the room for what it says should the disk be full
             errors.write(f"$ {self}\n".encode())
             errors.flush()
-            process = start(self.words, stdout=output, stderr=errors)
-            with stopping(process):
+            with running(self.words, stdout=output, stderr=errors) as process:
                 code = process.wait()
         if code:
             text = log.read_text("utf-8", errors="replace")
@@ -203,17 +202,36 @@ def stoppable() -> Iterator[None]:
         Stopped: it was stopped
     """
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {sent: signal.signal(sent, _interrupt) for sent in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     except KeyboardInterrupt:
         print(file=sys.stderr)
         raise Stopped(STOPPED) from None
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for sent, handler in before.items():
+            signal.signal(sent, handler)
+
+
+_waiting: list[int] | None = None  # signals that came where an interrupt has to wait
+
+
+def _interrupt(sent: int, _: object) -> None:
+    if _waiting is None:
+        raise KeyboardInterrupt
+    _waiting.append(sent)
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    global _waiting
+    _waiting = []
+    try:
+        yield
+    finally:
+        came, _waiting = _waiting, None
+    if came:
+        raise KeyboardInterrupt
 
 
 def check_space(folder: Path, told: str, code: int) -> None:
@@ -258,11 +276,19 @@ def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:
 
 
 @contextmanager
-def stopping(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """End a process that this one does not wait for any more."""
+def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[bytes]]:
+    """A program of this environment; what leaves the block early ends it.
+
+    Raises:
+        UserError: there is no such program
+    """
+    process = None
     try:
-        yield
+        with _interrupts_wait():  # one that came before the process is known would leave it behind
+            process = start(words, **pipes)
+        yield process
     except BaseException:
-        process.terminate()
-        process.wait()
+        if process is not None:
+            process.terminate()
+            process.wait()
         raise

@@ -29,7 +29,7 @@ import torch
 from dc_nmt_plugin import pipeline
 from dc_nmt_plugin.gate.explanations import explained
 from dc_nmt_plugin.pipeline import Command, Pipeline
-from dc_nmt_plugin.recipes import quickstart, training
+from dc_nmt_plugin.recipes import quickstart
 from dc_nmt_plugin.recipes.schema import Segmentation
 
 ARCH = "transformer_dc"
@@ -81,7 +81,8 @@ class Fork:
             # not those of a process that keeps what is printed to itself, such as pytest's
             sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
             sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as a program that begins
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             code = int(call() or 0)  # type: ignore[call-overload]
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -130,7 +131,7 @@ def start(words: Sequence[str], stdout: Any, stderr: Any) -> Any:
 def work(folder: Path, updates: int) -> int:
     """dc-nmt quickstart, smaller: corpus, tokens, BPE, binarised text, training, average,
     translation, scores."""
-    pipeline.start = training.start = start
+    pipeline.start = start
     quickstart.SEGMENTATION = Segmentation(operations=100)
     quickstart.DECODE = DECODE
     flags = SMALL.split()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..pipeline import Pipeline, start, stoppable, stopping
+from ..pipeline import Pipeline, running, stoppable
 from .completion import architecture_names, completed, task_names
 from .recipe_options import RecipeParser, add_common, add_run, add_training, values_of
 
@@ -70,8 +70,7 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
         if training.is_done():  # as that one finds too
             pipeline.say(f"{training.name}: done before")
             return 0
-        process = start(training.command)
-        with stopping(process):
+        with running(training.command) as process:
             return process.wait()
     with pipeline.alone(training.folder, wait=False):
         pipeline.run(training)

@@ -13,7 +13,7 @@ from ..checkpoints.names import UPDATE, numbered
 from ..errors import UserError
 from ..evaluation.progress import ProgressLine
 from ..flags import COMMAND, read_command, whole_number
-from ..pipeline import Command, Step, check_space, start, stopping
+from ..pipeline import Command, Step, check_space, running
 from ..stamps import DATA, digest, may_be_its_text, read_stamp, write_stamp
 
 PLUGIN = Path(__file__).parents[1]
@@ -206,11 +206,11 @@ class Training(Step):
 
     def _train(self, log: Path) -> bool:
         """Train, the output in the log; whether that came to a good end."""
-        process = start(self.command, stdout=PIPE, stderr=STDOUT)
         line = ProgressLine(self.run.arch, self.updates)
         tail: deque[str] = deque(maxlen=LAST_WORDS)
-        assert process.stdout is not None
-        with stopping(process), open(log, "ab") as out:
+        pipes = {"stdout": PIPE, "stderr": STDOUT}
+        with open(log, "ab") as out, running(self.command, **pipes) as process:
+            assert process.stdout is not None
             for raw in process.stdout:
                 out.write(raw)
                 out.flush()

@@ -16,7 +16,7 @@ from commands import ROOT, read_a_command_line
 
 from dc_nmt_plugin import cli, pipeline
 from dc_nmt_plugin.commands import train as train  # before start is another one here
-from dc_nmt_plugin.recipes import launch, text_plan, training
+from dc_nmt_plugin.recipes import launch, text_plan
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -53,8 +53,7 @@ def home(tmp_path_factory):
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr(launch, "visible_gpus", lambda: 0)
         patch.setattr(text_plan, "usable_cpus", lambda: 1)
-        for module in (pipeline, training):  # programs in forked copies of this process
-            patch.setattr(module, "start", chaos.start)
+        patch.setattr(pipeline, "start", chaos.start)  # programs in forked copies of this process
         files = [[here / f"{split}.{code}" for code in ("en", "fr")] for split in sizes]
         make_recipe(NewOptions(here / "mine", *files, archs=[ARCH]))
         recipe = yaml.safe_load((here / "mine/recipe.yaml").read_text("utf-8"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.pipeline import Command, Pipeline, Step
+from dc_nmt_plugin import pipeline as module
+from dc_nmt_plugin.errors import Stopped, UserError
+from dc_nmt_plugin.pipeline import Command, Pipeline, Step, running, start, stoppable
 from dc_nmt_plugin.stamps import digest, file_digest
 
 
@@ -89,3 +92,20 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path):
     nowhere = Pipeline().alone(tmp_path / "file/x", wait=True)
     with pytest.raises(UserError, match=r"--out: .*file/x"), nowhere:
         pass
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_program_that_was_about_to_start_is_ended_too(sent, monkeypatch):
+    processes = []
+
+    def interrupted(words, **pipes):
+        processes.append(start(words, **pipes))
+        os.kill(os.getpid(), sent)
+        return processes[0]
+
+    monkeypatch.setattr(module, "start", interrupted)
+    with pytest.raises(Stopped), stoppable(), running(["sleep", "60"]):
+        pytest.fail("the interrupt is lost")
+    assert processes[0].poll() == -signal.SIGTERM
+    with stoppable(), pytest.raises(KeyboardInterrupt):  # later ones come at once
+        os.kill(os.getpid(), sent)

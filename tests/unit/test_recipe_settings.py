@@ -260,7 +260,7 @@ def test_a_finished_training_is_not_joined_by_further_machines(tmp_path, monkeyp
     (binarised / ".stamp").write_text("1\n")
     plan.training.run.folder.mkdir(parents=True)
     (plan.training.run.folder / "training.stamp").write_text(f"{plan.training.stamp()}\n")
-    monkeypatch.setattr(train, "start", None)  # cannot be called
+    monkeypatch.setattr(train, "running", None)  # cannot be called
     assert train.train(Pipeline(False), *train.options_of(args, flags)) == 0
     assert "done before" in capsys.readouterr().out
 
