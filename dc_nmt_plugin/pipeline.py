@@ -202,14 +202,18 @@ def stoppable() -> Iterator[None]:
         Stopped: it was stopped
     """
 
-    before = {sent: signal.signal(sent, _interrupt) for sent in (signal.SIGINT, signal.SIGTERM)}
+    before = {sent: signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)}
+    # a shell's job in the background ignores Ctrl-C, and so do its programs
+    heard = {sent: handler for sent, handler in before.items() if handler != signal.SIG_IGN}
+    for sent in heard:
+        signal.signal(sent, _interrupt)
     try:
         yield
     except KeyboardInterrupt:
         print(file=sys.stderr)
         raise Stopped(STOPPED) from None
     finally:
-        for sent, handler in before.items():
+        for sent, handler in heard.items():
             signal.signal(sent, handler)
 
 

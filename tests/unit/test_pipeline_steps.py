@@ -109,3 +109,13 @@ def test_a_program_that_was_about_to_start_is_ended_too(sent, monkeypatch):
     assert processes[0].poll() == -signal.SIGTERM
     with stoppable(), pytest.raises(KeyboardInterrupt):  # later ones come at once
         os.kill(os.getpid(), sent)
+
+
+def test_an_interrupt_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stoppable():
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
