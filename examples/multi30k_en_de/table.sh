@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The trainings of this example's table: each system with seeds 1, 2 and 3, as many side by side as there are CPUs, one
 # thread each. Every run is kept without its model in runs/ beside this file, and what is kept there is not trained
-# again; a training that was stopped continues. All of them take some thirty hours of one core.
+# again; a training that was stopped continues. All of them take thirty to forty hours of one core of a Xeon.
 #
 # usage: examples/multi30k_en_de/table.sh [RUN …] [--dry-run] [--python VERSION]
 #   RUN        SYSTEM-sSEED, such as transformer_dc-s1; default: all
