@@ -94,13 +94,20 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path):
         pass
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_a_program_that_was_about_to_start_is_ended_too(sent, monkeypatch):
+@pytest.fixture(params=[signal.SIGTERM, signal.SIGINT])
+def heard(request):
+    """A signal that is not ignored, as a shell has it for its jobs in the background."""
+    before = signal.signal(request.param, signal.default_int_handler)
+    yield request.param
+    signal.signal(request.param, before)
+
+
+def test_a_program_that_was_about_to_start_is_ended_too(heard, monkeypatch):
     processes = []
 
     def interrupted(words, **pipes):
         processes.append(start(words, **pipes))
-        os.kill(os.getpid(), sent)
+        os.kill(os.getpid(), heard)
         return processes[0]
 
     monkeypatch.setattr(module, "start", interrupted)
@@ -108,14 +115,11 @@ def test_a_program_that_was_about_to_start_is_ended_too(sent, monkeypatch):
         pytest.fail("the interrupt is lost")
     assert processes[0].poll() == -signal.SIGTERM
     with stoppable(), pytest.raises(KeyboardInterrupt):  # later ones come at once
-        os.kill(os.getpid(), sent)
+        os.kill(os.getpid(), heard)
 
 
-def test_an_interrupt_that_is_ignored_stays_so():
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with stoppable():
-            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
+def test_an_interrupt_that_is_ignored_stays_so(heard):
+    signal.signal(heard, signal.SIG_IGN)
+    with stoppable():
+        assert signal.getsignal(heard) == signal.SIG_IGN
+    assert signal.getsignal(heard) == signal.SIG_IGN
