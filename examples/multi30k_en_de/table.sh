@@ -77,4 +77,4 @@ use_environment ${setup[@]+"${setup[@]}"}
 mkdir -p runs/multi30k_en_de
 say "${#missing[@]} of ${#runs[@]} runs are missing"
 export -f training train say warn die
-printf '%s\n' "${missing[@]}" | xargs -P "$("$PYTHON" "$ROOT/scripts/cpus.py")" -I RUN bash -c 'set -euo pipefail; train RUN'
+printf '%s\n' "${missing[@]}" | xargs -P "$("$PYTHON" "$ROOT/scripts/cpus.py")" -I RUN bash -c 'set -euo pipefail; train RUN' table.sh
