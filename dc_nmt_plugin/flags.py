@@ -24,6 +24,18 @@ def flag_value(command: Sequence[str], flag: str) -> str | None:
     return found
 
 
+def given_flags(command: Sequence[str]) -> dict[str, str]:
+    """Flag → its value, the words of several joined; of a flag given twice the last."""
+    found, flag = dict[str, str](), ""
+    for word in command:
+        if word.startswith("--"):
+            flag, _, value = word.partition("=")
+            found[flag] = value
+        elif flag:
+            found[flag] = f"{found[flag]} {word}".strip()
+    return found
+
+
 def whole_number(command: Sequence[str], flag: str) -> int | None:
     """The same as a whole number.
 

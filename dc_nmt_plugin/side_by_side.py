@@ -33,8 +33,10 @@ def side_by_side(jobs: Iterable[Job], at_once: int) -> None:
                 # what a signal raises among the functions called after a fork is lost, and so
                 # would be the request to end: it waits until the job begins
                 before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-                process.start()
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                try:
+                    process.start()
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 theirs.close()
                 running[ours] = process
             for ended in wait(list(running)):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..flags import flag_value, read_command
+from ..flags import flag_value, given_flags, read_command
 from ..papers.run import tokens_of
 from .logs import read_decoder, read_search
 from .results import Result, read_result
@@ -60,13 +60,8 @@ class Run:
 
         With the updates, unless they depend on what the model learns, and the tokens of each.
         """
-        words, found, flag = self.command, dict[str, str](), ""
-        for word in words[words.index("--user-dir") if "--user-dir" in words else 0 :]:
-            if word.startswith("--"):
-                flag, _, value = word.partition("=")
-                found[flag] = value
-            elif flag:
-                found[flag] = f"{found[flag]} {word}".strip()
+        words = self.command
+        found = given_flags(words[words.index("--user-dir") if "--user-dir" in words else 0 :])
         if not found.keys() & _OPEN_END:
             found["updates"] = f"{self.result.updates or 'unknown'}"
         if (tokens := tokens_of(words)) is not None:

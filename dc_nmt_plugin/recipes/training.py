@@ -208,8 +208,7 @@ class Training(Step):
         """Train, the output in the log; whether that came to a good end."""
         line = ProgressLine(self.run.arch, self.updates)
         tail: deque[str] = deque(maxlen=LAST_WORDS)
-        pipes = {"stdout": PIPE, "stderr": STDOUT}
-        with open(log, "ab") as out, running(self.command, **pipes) as process:
+        with open(log, "ab") as out, running(self.command, stdout=PIPE, stderr=STDOUT) as process:
             assert process.stdout is not None
             for raw in process.stdout:
                 out.write(raw)

@@ -14,7 +14,7 @@ systems=(transformer_standard transformer transformer_dc transformer_ctxaware tr
   transformer_mlmha_iter_c_agg transformer_ms_aux transformer_ms_aux_aif axes transformer_standard_9600
   gru_selfattn_residual_baseline gru_selfattn_residual_mean gru_selfattn_residual)
 KEPT=$ROOT/examples/multi30k_en_de/runs
-export ROOT KEPT
+export KEPT
 
 # training RUN: the words behind dc-nmt that train it.
 training() {
@@ -77,4 +77,5 @@ use_environment ${setup[@]+"${setup[@]}"}
 mkdir -p runs/multi30k_en_de
 say "${#missing[@]} of ${#runs[@]} runs are missing"
 export -f training train say warn die
-printf '%s\n' "${missing[@]}" | xargs -P "$("$PYTHON" "$ROOT/scripts/cpus.py")" -I RUN bash -c 'set -euo pipefail; train RUN' table.sh
+printf '%s\n' "${missing[@]}" |
+  xargs -P "$("$PYTHON" "$ROOT/scripts/cpus.py")" -I RUN bash -c 'set -euo pipefail; train RUN' table.sh

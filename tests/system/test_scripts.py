@@ -12,6 +12,7 @@ import pytest
 from stand_ins import executable
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.flags import given_flags, read_command
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "examples/multi30k_en_de/table.sh"
@@ -108,15 +109,8 @@ def test_the_table_s_trainings_are_those_that_are_not_kept(tmp_path):
     assert refused.returncode == 1 and "'transformer_cd-s1' is no run" in refused.stderr
 
 
-def flags_of(command):
-    """Flag → its values; of a repeated one the last, which counts."""
-    flags = {}
-    for word in shlex.split(command):
-        if word.startswith("--"):
-            flags[word] = values = []
-        elif flags:
-            values.append(word)
-    return {flag: values for flag, values in flags.items() if flag not in PLACES}
+def flags_of(words):
+    return {flag: value for flag, value in given_flags(words).items() if flag not in PLACES}
 
 
 def kept_runs():
@@ -129,8 +123,8 @@ def test_kept_runs_are_what_the_table_s_trainings_are_now(checkout, capsys, monk
     for run, command in zip(kept_runs(), planned, strict=True):
         cli.main([*shlex.split(command)[1:], "--dry-run"])
         (now,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("fairseq-train")]
-        kept = (ROOT / TABLE).parent / "runs" / run / "command.txt"
-        assert flags_of(now) == flags_of(kept.read_text()), run
+        kept = read_command((ROOT / TABLE).parent / "runs" / run)
+        assert flags_of(shlex.split(now)) == flags_of(kept), run
 
 
 def test_the_slurm_file_calls_train_with_the_job_s_machines(checkout):

@@ -15,7 +15,6 @@ import yaml
 from commands import ROOT, read_a_command_line
 
 from dc_nmt_plugin import cli, pipeline
-from dc_nmt_plugin.commands import train as train  # before start is another one here
 from dc_nmt_plugin.recipes import launch, text_plan
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
