@@ -129,10 +129,15 @@ def _notes_on_seeds(table: RunTable) -> list[str]:
         if seeds is not None and not len(seeds) == row.seeds == baseline.seeds:
             rows.setdefault(tuple(seeds), []).append(row.label)
     return [
-        f"{', '.join(labels)}: the difference is "
-        + (f"of seed {' and '.join(seeds)}" if seeds else "to all runs, for want of a common seed")
+        f"{', '.join(labels)}: the difference is {_compared(seeds)}"
         for seeds, labels in rows.items()
     ]
+
+
+def _compared(seeds: tuple[str, ...]) -> str:
+    if not seeds:
+        return "to all runs, for want of a common seed"
+    return f"of {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(seeds)}"
 
 
 def _relative(value: float | None, one: float | None) -> str:
