@@ -23,11 +23,10 @@ class RegisterArchitectures(SearchPathPlugin):
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         if _is_hydra_train():
             try:
-                from dc_nmt_plugin.registration import explain_under_hydra, store_for_hydra
+                from dc_nmt_plugin.registration import store_for_hydra
             except ImportError:  # installed without the package it belongs to
                 return
             store_for_hydra()
-            explain_under_hydra()
 
 
 def _is_hydra_train() -> bool:

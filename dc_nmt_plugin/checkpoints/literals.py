@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import operator
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -135,10 +134,3 @@ def _strings(config: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
             yield str(name), value
         else:
             yield from _strings(value, depth + 1)
-
-
-def evaluate_plainly() -> None:
-    """Let ``eval`` mean :func:`plain_value` in every module of fairseq."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("fairseq.") and not hasattr(module, "eval"):
-            setattr(module, "eval", plain_value)  # noqa: B010

@@ -1,4 +1,4 @@
-"""``dc-nmt doctor``: what the environment has, and the one line that mends each problem.
+"""``dc-nmt doctor``: what is installed here, the command that corrects each problem, all patches.
 
 Only the standard library is imported here, and torch, fairseq and the plugin are tried out in
 processes of their own: the report also comes where one of them is missing, broken or crashes.
@@ -7,11 +7,19 @@ processes of their own: the report also comes where one of them is missing, brok
 from __future__ import annotations
 
 import json
+import shutil
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..environment.checks import Check, report
 from .parser import Parser
+
+PATCHES = (
+    "Patches of fairseq, torch, numpy and Python, each with what goes wrong without it. They are "
+    "for fairseq's programs and dc-nmt; those marked * also for your own Python that imports the "
+    "plugin."
+)
 
 
 def status(check: Check) -> str:
@@ -25,11 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     arguments = parser.parse_args(argv)
-    checks = report()
+    found = report()
+    checks = found.checks
     broken = [check for check in checks if check.required and not check.ok]
     if arguments.json:
         rows = [asdict(check) for check in checks]
-        print(json.dumps({"ok": not broken, "checks": rows}, indent=2))
+        print(json.dumps({"ok": not broken, "checks": rows, "patches": found.patches}, indent=2))
         return int(bool(broken))
     width = max(len(check.name) for check in checks)
     for check in checks:
@@ -37,5 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if check.remedy:
             print(f"{'':<8}{'':<{width}}  mend it: {check.remedy}")
     warnings = sum(not check.ok for check in checks) - len(broken)
+    columns = max(60, shutil.get_terminal_size((100, 24)).columns)
+    if found.patches:
+        print(f"\n{textwrap.fill(PATCHES, columns)}")
+    for patch in found.patches:
+        print(f"{'*' if patch['loading'] else ' '} {patch['name']} ({patch['target']})")
+        told = f"{patch['state']}; {patch['reason']} (since {patch['since']})"
+        print(textwrap.fill(told, columns, initial_indent="    ", subsequent_indent="    "))
     print(f"\n{len(broken)} broken, {warnings} warnings, {len(checks)} checks")
     return int(bool(broken))

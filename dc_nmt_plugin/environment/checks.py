@@ -230,7 +230,31 @@ def check_plugin(installed: dict[str, Any], fairseq_probe: dict[str, Any]) -> Ch
     return Check("plugin", f"{version}, {listed}{loads}")
 
 
-def report() -> list[Check]:
+def check_patches(patches: list[dict[str, Any]]) -> Check:
+    """Whether each patched thing of fairseq, torch and Python is what its patch was written for."""
+    alone = [patch for patch in patches if patch["left_alone"]]
+    if not patches:
+        return Check("patches", "unknown: fairseq or the plugin does not load", required=False)
+    if alone:
+        value = "; ".join(f"{patch['name']} is left out: {patch['state']}" for patch in alone)
+        return Check("patches", value, False, install_fairseq(), required=False)
+    return Check("patches", f"{len(patches)}, none left out")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What :func:`report` found.
+
+    Attributes:
+        checks: a line each
+        patches: of each patch name, target, reason, since, test, loading, state, left_alone
+    """
+
+    checks: list[Check]
+    patches: list[dict[str, Any]]
+
+
+def report() -> Report:
     """Look at everything; takes about as long as ``import fairseq``."""
     started = [
         probes.start(probes.TORCH),
@@ -239,7 +263,8 @@ def report() -> list[Check]:
     ]
     torch_probe, fairseq_probe, installed = (probes.finish(probe) for probe in started)
     fairseq = check_fairseq(fairseq_probe)
-    return [
+    patches = fairseq_probe.get("patches", [])
+    checks = [
         check_python(),
         check_torch(torch_probe),
         fairseq,
@@ -251,6 +276,7 @@ def report() -> list[Check]:
         check_library("babel", required=False),
         check_library("num2words", required=False),
         check_plugin(installed, fairseq_probe),
+        check_patches(patches),
         check_commands(),
         check_compiler(fairseq.ok),
         check_gpu(torch_probe),
@@ -258,3 +284,4 @@ def report() -> list[Check]:
         check_memory(),
         check_threads(),
     ]
+    return Report(checks, patches)

@@ -35,7 +35,13 @@ if not broken:
         fairseq.utils.import_user_module(argparse.Namespace(user_dir=sys.argv[1]))
     except BaseException as error:
         plugin_error = f"{type(error).__name__}: {error}"
-print(json.dumps(dict(broken=broken, plugin_error=plugin_error, file=fairseq.__file__)))
+patches = []
+if not broken and plugin_error is None:
+    from dc_nmt_plugin.patches import states
+    patches = [dict(name=s.patch.name, target=s.patch.target, reason=s.patch.reason,
+        since=s.patch.since, test=s.patch.test, loading=s.patch.loading, state=s.state,
+        left_alone=s.left_alone) for s in states()]
+print(json.dumps(dict(broken=broken, plugin_error=plugin_error, patches=patches)))
 """
 
 INSTALLED = """

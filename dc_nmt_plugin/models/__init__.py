@@ -1,7 +1,7 @@
 """Models; importing this package registers every architecture of ``presets``."""
 
-from .. import prepare as prepare
 from .. import tasks as tasks
+from ..patches import applied as applied
 from . import recurrent, transformer
 from .presets import register_all
 

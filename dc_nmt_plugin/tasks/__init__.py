@@ -1,6 +1,6 @@
-"""Tasks: one translation task with every hook, and fairseq's language modelling with checks."""
+"""Tasks: one translation task with every hook."""
 
-from .. import prepare as prepare
-from . import language_modeling, translation
+from ..patches import applied as applied
+from . import translation
 
-__all__ = ["language_modeling", "translation"]
+__all__ = ["translation"]

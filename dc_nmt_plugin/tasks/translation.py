@@ -9,6 +9,7 @@ from fairseq.tasks.translation import TranslationConfig as FairseqTranslationCon
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
 from ..errors import ConfigError, choice_problem
+from ..gate.run_checks import check_training_run, refuse_in_training
 from .beam_search import BeamSearchGenerator
 from .decoder_bleu import bleu_statistics, log_bleu
 from .decoding import (
@@ -21,7 +22,6 @@ from .decoding import (
 )
 from .fused_adam import step_fused
 from .length_penalty import WuLengthPenalty
-from .run_checks import check_training_run, refuse_in_training
 
 LENGTH_PENALTIES = ("fairseq", "wu")
 NAMES = (

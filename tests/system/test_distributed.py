@@ -19,7 +19,7 @@ from systems import ADADELTA, family, load, recurrent_training, training
 from two_processes import free_port, train_on_two, without_devices
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.tasks import run_checks
+from dc_nmt_plugin.gate import run_checks
 
 ARCHITECTURES = ["transformer_dc", "transformer_ms_aux_aif"]
 # without dropout and with plain gradient descent, only the order of additions differs

@@ -13,7 +13,7 @@ from dc_nmt_plugin import machine
 from dc_nmt_plugin.environment import checks, probes
 
 ROOT = Path(__file__).resolve().parents[2]
-WELL = {"broken": [], "plugin_error": None, "file": "fairseq/__init__.py"}
+WELL = {"broken": [], "plugin_error": None, "patches": []}
 CPU_TORCH = {"version": "2.13.0+cpu", "cuda": None, "gpus": []}
 
 
@@ -43,7 +43,7 @@ def assert_mended_by(check, *parts):
 
 
 def test_this_environment_is_sound():
-    found = {check.name: check for check in checks.report()}
+    found = {check.name: check for check in checks.report().checks}
     for name in ("Python", "torch", "fairseq", "numpy", "sacrebleu", "subword-nmt", "compare-mt"):
         assert found[name].ok, found[name]
     assert metadata.version("torch") in found["torch"].value

@@ -11,8 +11,8 @@ from fairseq import options
 
 from dc_nmt_plugin.errors import ConfigError, UserError
 from dc_nmt_plugin.gate.explanations import explained
-from dc_nmt_plugin.gate.interactive import _Input
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
+from dc_nmt_plugin.patches.interactive import _Input
 
 
 def parsed(*flags):

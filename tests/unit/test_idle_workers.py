@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import multiprocessing
 import time
 
 import pytest
-from fairseq.data import ListDataset
-from fairseq.data.iterators import EpochBatchIterator
+from fairseq.data import FairseqDataset
+from fairseq.tasks import FairseqTask
+
+
+class Numbers(FairseqDataset):
+    """The numbers from 0, one a batch."""
+
+    def __getitem__(self, index):
+        return index
+
+    def __len__(self):
+        return 8
+
+    def collater(self, samples):
+        return samples
+
+    def num_tokens(self, index):
+        return 1
+
+    size = num_tokens
+
+
+class Task(FairseqTask):
+    """Makes a loader for every epoch, or keeps the first one."""
+
+    def __init__(self, keep):
+        super().__init__(argparse.Namespace())
+        self.keep = keep
+
+    def can_reuse_epoch_itr(self, dataset):
+        return self.keep
+
+
+def loader(task, data, workers, buffer_size):
+    return task.get_batch_iterator(
+        data, max_sentences=1, num_workers=workers, data_buffer_size=buffer_size
+    )
 
 
 @pytest.fixture
@@ -26,15 +62,14 @@ def no_collector():
     gc.collect()
 
 
+@pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("buffer_size", [0, 2])
-def test_workers_of_past_epochs_end(impatient, no_collector, buffer_size):
+def test_workers_of_past_epochs_end(impatient, no_collector, buffer_size, keep):
+    """Those of a loader that is used again live on."""
     before = len(multiprocessing.active_children())
-    data = ListDataset(list(range(8)))
-    for _ in range(4):  # fairseq makes both anew for an epoch
-        epochs = EpochBatchIterator(
-            data, list, [[i] for i in range(8)], num_workers=1, buffer_size=buffer_size
-        )
-        batches = epochs.next_epoch_itr(shuffle=False)
+    data, task = Numbers(), Task(keep)
+    for _ in range(4):
+        batches = loader(task, data, 1, buffer_size).next_epoch_itr(shuffle=False)
         assert [batch for (batch,) in batches] == list(range(8))
         assert len(multiprocessing.active_children()) - before <= 2
 
@@ -43,12 +78,8 @@ def test_workers_of_past_epochs_end(impatient, no_collector, buffer_size):
 def test_workers_end_by_themselves(no_collector, monkeypatch, count):
     """Told to, where the collector would leave the loader waiting for them and then kill them."""
     monkeypatch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 60)  # before it kills
-    data = ListDataset(list(range(8)))
-    epochs = EpochBatchIterator(
-        data, list, [[i] for i in range(8)], num_workers=count, buffer_size=2
-    )
     before = multiprocessing.active_children()
-    batches = epochs.next_epoch_itr(shuffle=False)
+    batches = loader(Task(False), Numbers(), count, 2).next_epoch_itr(shuffle=False)
     assert next(batches) == [0]
     workers = [w for w in multiprocessing.active_children() if w not in before]
     assert len(workers) == count

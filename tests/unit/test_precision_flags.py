@@ -6,7 +6,7 @@ from fairseq import options
 from omegaconf import OmegaConf
 
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.gate.install import _check_precision
+from dc_nmt_plugin.patches.programs import _check_precision
 
 TRAINING = ["data", "--arch", "transformer_dc", "--task", "transformer_dc", "--optimizer", "adam"]
 

@@ -7,7 +7,7 @@ from helpers import build
 from omegaconf import OmegaConf
 
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.tasks.run_checks import check_training_run
+from dc_nmt_plugin.gate.run_checks import check_training_run
 
 IDLE = [
     {"encoder_self_attention": "standard", "encoder_self_attention_layers": "1-2"},

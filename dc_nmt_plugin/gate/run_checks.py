@@ -27,7 +27,7 @@ def check_training_run(args: Any) -> None:
     if on_cpu and half:
         problems.append(
             f"--{half[0].replace('_', '-')}: half precision needs a GPU, and this run is on the "
-            "CPU; leave the flag out (float32), or use --amp."
+            "CPU; leave the flag out (float32)."
         )
     if problems:
         raise ConfigError(problems)

@@ -1,15 +1,14 @@
-"""``fairseq-interactive``: one answer a line, whatever is in the line."""
+"""Patches of ``fairseq-interactive``: one answer a line, whatever is in the line."""
 
 from __future__ import annotations
 
-import functools
-import importlib
 import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from ..errors import UserError
+from .patch import replaces
 
 
 class _Input:
@@ -84,20 +83,32 @@ def _bytes_of(path: str) -> Iterator[bytes]:
         yield from stream
 
 
-def one_answer_a_line() -> None:
-    """Mend ``fairseq-interactive``, also where ``python -m`` runs it."""
-    program = importlib.import_module("fairseq_cli.interactive")
-    for module in (program, sys.modules["__main__"]):
-        stock = getattr(module, "make_batches", None)
-        if stock is None or not hasattr(module, "buffered_read"):
-            continue
-        source = _Input()
+_input = _Input()
 
-        @functools.wraps(stock)
-        def make_batches(
-            lines: list[str], *args: Any, _source: _Input = source, _stock: Any = stock
-        ) -> Iterator[Any]:
-            return _source.batches(_stock, lines, *args)
 
-        module.buffered_read = source.buffers  # type: ignore[attr-defined]
-        module.make_batches = make_batches  # type: ignore[attr-defined]
+@replaces(
+    "fairseq_cli.interactive:buffered_read",
+    "f8589558dc51",
+    reason="the reader ends a line at a carriage return too: one line gets two answers",
+    since="fairseq 0.12.2",
+    test="tests/system/test_generation.py",
+)
+def read_lines(stock: Callable[..., Any]) -> Callable[..., Iterator[list[str]]]:
+    def buffered_read(path: str, size: int) -> Iterator[list[str]]:
+        return _input.buffers(path, size)
+
+    return buffered_read
+
+
+@replaces(
+    "fairseq_cli.interactive:make_batches",
+    "dd6d15986816",
+    reason="a line that is too long ends the program before the lines above it are answered",
+    since="fairseq 0.12.2",
+    test="tests/system/test_generation.py",
+)
+def answer_up_to_the_first_too_long(stock: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
+    def make_batches(lines: list[str], *args: Any) -> Iterator[Any]:
+        return _input.batches(stock, lines, *args)
+
+    return make_batches

@@ -1,0 +1,45 @@
+"""Everything that is changed in fairseq, torch, numpy and Python's hooks, declared entry by entry.
+
+fairseq's programs and ``dc-nmt`` get all patches; somebody's own Python that imports
+:mod:`dc_nmt_plugin.registration` gets only those that loading a checkpoint and translating need.
+``dc-nmt doctor`` lists them. To delete a patch, delete its entry.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import interactive, loading, process, programs, reading, saving, training
+from .patch import State, apply_all, declared
+
+__all__ = ["apply", "in_a_program", "interactive", "loading", "process", "programs", "reading",
+           "saving", "states", "training"]  # fmt: skip
+
+
+def apply(*, all_of_them: bool | None = None) -> list[State]:
+    """Apply the patches that this process needs; a second call adds what is missing.
+
+    Args:
+        all_of_them: as in fairseq's programs; by default only where this process is one
+
+    Returns:
+        what became of each
+    """
+    wanted = in_a_program() if all_of_them is None else all_of_them
+    return apply_all(patch for patch in declared() if wanted or patch.loading)
+
+
+def states() -> list[State]:
+    """Apply everything, loading all of fairseq's programs for it, and say what became of each."""
+    return apply_all(declared(), load=True)
+
+
+def in_a_program() -> bool:
+    """Whether this process is one of fairseq's programs or of ``dc-nmt``, or a worker of one."""
+    main = sys.modules.get("__main__")
+    path = (getattr(main, "__file__", None) or "").replace("\\", "/")
+    return (
+        "dc_nmt_plugin.cli" in sys.modules
+        or any(name.startswith("fairseq_cli.") for name in sys.modules)
+        or "/fairseq_cli/" in path
+    )

@@ -1,0 +1,187 @@
+"""Patches of how fairseq loads checkpoints: safely, and with a sentence where it cannot."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from ..checkpoints.literals import check_configuration, plain_value
+from ..checkpoints.loading import check_checkpoint_file, unreadable
+from ..compat import DEAD_PARAMETERS, allow_fairseq_checkpoints
+from ..errors import UserError
+from .patch import changes, replaces
+
+
+@changes(
+    "torch.serialization:add_safe_globals",
+    reason="torch's safe loader refuses the plain classes that fairseq's checkpoints contain",
+    since="torch 2.6",
+    test="tests/system/test_loading.py",
+    loading=True,
+)
+def allow_checkpoints() -> None:
+    allow_fairseq_checkpoints()
+
+
+@changes(
+    "fairseq:eval",
+    reason="builders of fairseq evaluate strings of a checkpoint's configuration, which a stranger "
+    "may have written",
+    since="fairseq 0.12.2",
+    test="tests/system/test_strangers.py",
+    loading=True,
+)
+def evaluate_plain_values() -> None:
+    for name, module in list(sys.modules.items()):
+        if name.startswith("fairseq.") and not hasattr(module, "eval"):
+            setattr(module, "eval", plain_value)  # noqa: B010
+
+
+@replaces(
+    "fairseq.checkpoint_utils:load_checkpoint_to_cpu",
+    "c29761d99de7",
+    reason="a checkpoint that cannot be loaded, or would run a program, is named in a sentence",
+    since="fairseq 0.12.2",
+    test="tests/system/test_refused_files.py",
+    loading=True,
+)
+def load_safely(stock: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        check_checkpoint_file(path)
+        try:
+            with _safe_loader():
+                state = stock(path, *args, **kwargs)
+        except UserError:
+            raise
+        except (KeyError, AttributeError, TypeError) as error:
+            raise UserError(f"{path}: is not a fairseq checkpoint ({error!r}).") from error
+        except Exception as error:
+            raise unreadable(path, error) from error
+        check_configuration(path, state)
+        return state
+
+    return load_checkpoint_to_cpu
+
+
+@contextmanager
+def _safe_loader() -> Iterator[None]:
+    """Ignores TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD, which would switch off torch's safe loader."""
+    unsafe = os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
+    try:
+        yield
+    finally:
+        if unsafe is not None:
+            os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = unsafe
+
+
+@replaces(
+    "fairseq.checkpoint_utils:load_model_ensemble_and_task",
+    "8eb71b6f0a91",
+    "9778817fa2e9",  # 0.12.2
+    reason="a missing file and parameters of another model end in a traceback",
+    since="fairseq 0.12.2",
+    test="tests/system/test_refused_files.py",
+    loading=True,
+)
+def explain_loading(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def load_model_ensemble_and_task(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return stock(*args, **kwargs)
+        except OSError as error:  # a missing file, which fairseq's message names
+            raise UserError(f"--path: {error}.") from error
+        except RuntimeError as error:
+            lines = [line.strip() for line in str(error).splitlines()]
+            if not lines or not lines[0].startswith("Error(s) in loading state_dict"):
+                raise
+            raise UserError(
+                "--path: the parameters are of another model than the settings say, those of "
+                f"--model-overrides included ({lines[min(1, len(lines) - 1)][:200]})."
+            ) from error
+
+    return load_model_ensemble_and_task
+
+
+@replaces(
+    "fairseq.file_utils:load_archive_file",
+    "b22d103dec9c",
+    reason="from_pretrained unpacks archives whose members may leave their folder",
+    since="Python < 3.14, whose tarfile does not filter by default",
+    test="tests/system/test_strangers.py",
+    loading=True,
+)
+def unpack_inside(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def load_archive_file(archive_file: str) -> Any:
+        inside = getattr(tarfile, "data_filter", None)
+        if inside is None:  # Python 3.11.3, 3.10.11 and older
+            if os.path.isdir(archive_file):
+                return stock(archive_file)
+            raise UserError(
+                f"{archive_file}: this Python ({platform.python_version()}) cannot unpack archives "
+                "safely: unpack it yourself and name the folder, or take a newer Python"
+            )
+        before = tarfile.TarFile.__dict__.get("extraction_filter")
+        tarfile.TarFile.extraction_filter = staticmethod(inside)
+        try:
+            return stock(archive_file)
+        except tarfile.TarError as error:
+            raise UserError(f"{archive_file}: cannot be unpacked safely ({error}).") from error
+        finally:
+            if before is None:
+                del tarfile.TarFile.extraction_filter
+            else:
+                tarfile.TarFile.extraction_filter = before
+
+    return load_archive_file
+
+
+def _has_a_fast_path() -> bool:
+    from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
+
+    return "fc1_weight" in TransformerEncoderLayerBase.__init__.__code__.co_names
+
+
+@replaces(
+    "fairseq.modules.transformer_layer:TransformerEncoderLayerBase.__init__",
+    "415d8599c89a",
+    reason="the layer's fast path in eval() ignores padding on the left and replaced attention, "
+    "and registers copies of its parameters",
+    since="fairseq 0.12.2 only",
+    test="tests/model/test_stock_equality.py",
+    loading=True,
+    needed=_has_a_fast_path,
+)
+def no_fast_path(stock: Callable[..., None]) -> Callable[..., None]:
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        stock(self, *args, **kwargs)
+        self.can_use_fastpath = False
+        for name in DEAD_PARAMETERS:
+            if name in self._parameters:
+                del self._parameters[name]
+
+    return init
+
+
+@changes(
+    "fairseq.modules.transformer_layer:TransformerEncoderLayerBase._load_from_state_dict",
+    reason="checkpoints saved without this plugin have the copies of parameters",
+    since="fairseq 0.12.2 only",
+    test="tests/model/test_stock_equality.py",
+    loading=True,
+    needed=_has_a_fast_path,
+)
+def load_without_copies() -> None:
+    from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
+
+    def load(self: Any, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        for name in DEAD_PARAMETERS:
+            state_dict.pop(prefix + name, None)
+        torch.nn.Module._load_from_state_dict(self, state_dict, prefix, *args)
+
+    TransformerEncoderLayerBase._load_from_state_dict = load

@@ -1,0 +1,215 @@
+"""How something of fairseq, torch, numpy or Python is changed: declared, checked, then applied."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+APPLIED, NOT_NEEDED, NOT_LOADED = "applied", "not needed here", "not loaded by this program"
+_MARK = "_dc_nmt_patch"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One changed thing.
+
+    Attributes:
+        name: of the patch
+        target: what is changed, ``module:attribute`` or ``module:Class.attribute``
+        reason: what is wrong without it
+        since: the version of the target's package that needs it, and what makes it unnecessary
+        expected: digests of the target's source for which the patch was written (:func:`digest`);
+            empty where `needed` decides
+        test: the file that tests it, from the root of the repository
+        loading: whether it is needed to load a checkpoint and translate in somebody's own Python;
+            all others are for programs
+        needed: feature test; the patch is left out where it returns False
+        make: stock object → its replacement; where `expected` is empty and `target` names no
+            function, it is called without arguments and changes the target itself
+    """
+
+    name: str
+    target: str
+    reason: str
+    since: str
+    expected: tuple[str, ...]
+    test: str
+    loading: bool
+    needed: Callable[[], bool] | None
+    make: Callable[..., Any]
+
+    @property
+    def module(self) -> str:
+        return self.target.partition(":")[0]
+
+    @property
+    def replaces_a_function(self) -> bool:
+        """Whether it replaces a function; otherwise it changes a setting."""
+        return bool(self.expected)
+
+
+@dataclass(frozen=True)
+class State:
+    """What became of a patch in this process.
+
+    Attributes:
+        patch: which one
+        state: ``applied``, ``not needed here``, ``not loaded by this program``, or why its target
+            is left alone
+    """
+
+    patch: Patch
+    state: str
+
+    @property
+    def left_alone(self) -> bool:
+        return self.state not in (APPLIED, NOT_NEEDED, NOT_LOADED)
+
+
+_declared: dict[str, Patch] = {}
+_states: dict[str, State] = {}
+
+
+def replaces(
+    target: str,
+    *expected: str,
+    reason: str,
+    since: str,
+    test: str,
+    loading: bool = False,
+    needed: Callable[[], bool] | None = None,
+) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Declare a patch: the decorated function takes the stock function and returns its replacement.
+
+    The patch has the decorated function's name. It is applied only where the source of the target
+    has one of the digests `expected`. See :class:`Patch` for the arguments.
+    """
+
+    def declare(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        _declare(Patch(make.__name__, target, reason, since, expected, test, loading, needed, make))
+        return make
+
+    return declare
+
+
+def changes(
+    target: str,
+    *,
+    reason: str,
+    since: str,
+    test: str,
+    loading: bool = False,
+    needed: Callable[[], bool] | None = None,
+) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Declare a patch that changes a setting: the decorated function does it, without arguments."""
+
+    def declare(make: Callable[[], None]) -> Callable[[], None]:
+        _declare(Patch(make.__name__, target, reason, since, (), test, loading, needed, make))
+        return make
+
+    return declare
+
+
+def _declare(patch: Patch) -> None:
+    if patch.name in _declared:
+        raise ValueError(f"two patches are named {patch.name!r}")
+    _declared[patch.name] = patch
+
+
+def declared() -> list[Patch]:
+    """All patches, in the order in which they are applied."""
+    return list(_declared.values())
+
+
+def apply_all(patches: Iterable[Patch], *, load: bool = False) -> list[State]:
+    """Apply patches; one that is applied already stays.
+
+    Args:
+        patches: which
+        load: import programs of fairseq (``fairseq_cli``) to patch them; otherwise only those that
+            this process has loaded are patched
+    """
+    done = []
+    for patch in patches:
+        known = _states.get(patch.name)
+        if known is None or known.state == NOT_LOADED:
+            known = _states[patch.name] = State(patch, _apply(patch, load=load))
+        done.append(known)
+    return done
+
+
+def _apply(patch: Patch, *, load: bool) -> str:
+    if patch.needed is not None and not patch.needed():
+        return NOT_NEEDED
+    if not patch.replaces_a_function:
+        patch.make()
+        return APPLIED
+    places = list(_places(patch, load=load))
+    if not places:
+        return NOT_LOADED
+    for owner, attribute in places:
+        problem = _replace(patch, owner, attribute)
+        if problem is not None:
+            return problem
+    return APPLIED
+
+
+def _places(patch: Patch, *, load: bool) -> Iterable[tuple[Any, str]]:
+    """(owner, attribute) of the target; twice for a program that ``python -m`` runs."""
+    module, _, path = patch.target.partition(":")
+    *classes, attribute = path.split(".")
+    if module.startswith("fairseq_cli."):
+        modules = [sys.modules.get(module), _main_of(module)]
+        if load and modules[0] is None:
+            modules[0] = importlib.import_module(module)
+    else:
+        modules = [importlib.import_module(module)]
+    for found in modules:
+        if found is not None:
+            yield functools.reduce(lambda o, n: getattr(o, n, None), classes, found), attribute
+
+
+def _main_of(module: str) -> Any:
+    """``__main__`` where it is that module, run by name or as a file."""
+    main = sys.modules.get("__main__")
+    path = (getattr(main, "__file__", None) or "").removesuffix(".py").replace("\\", "/")
+    return main if path.endswith(module.replace(".", "/")) else None
+
+
+def _replace(patch: Patch, owner: Any, attribute: str) -> str | None:
+    """Replace the target; None, or why it is left alone."""
+    static = inspect.getattr_static(owner, attribute, None)
+    kind = type(static) if isinstance(static, (classmethod, staticmethod)) else None
+    stock = static if kind is None else static.__func__
+    if stock is None:
+        return f"{patch.target} is not there"
+    if getattr(stock, _MARK, None) == patch.name:
+        return None
+    found = digest(stock)
+    if found not in patch.expected:
+        return f"{patch.target} is not what the patch was written for (its source is {found})"
+    made = functools.update_wrapper(patch.make(stock), stock)
+    setattr(made, _MARK, patch.name)
+    setattr(owner, attribute, made if kind is None else kind(made))
+    return None
+
+
+def digest(function: Any) -> str:
+    """Twelve hexadecimal digits of a function's source, whatever its layout and comments.
+
+    ``no source`` where there is none to read.
+    """
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        return "no source"
+    words = [line.split("#")[0].strip() for line in source.splitlines()]
+    text = "\n".join(word for word in words if word)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,172 @@
+"""Patches of fairseq's programs: command lines are checked, what is left out is named."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..errors import ConfigError, debugging
+from ..files import no_space
+from ..gate.command import Command
+from ..gate.data import check_data
+from ..gate.explanations import explained
+from ..gate.settings import check_command, subsets
+from .patch import replaces
+
+
+@replaces(
+    "fairseq.options:parse_args_and_arch",
+    "4417ffdbba30",
+    reason="flags and data that must fail or change nothing are refused before fairseq starts",
+    since="fairseq 0.12.2",
+    test="tests/system/test_refusals.py",
+)
+def check_command_lines(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def parse_args_and_arch(
+        parser: Any, input_args: Sequence[str] | None = None, *more: Any, **kwargs: Any
+    ) -> Any:
+        parsed = stock(parser, input_args, *more, **kwargs)
+        if kwargs.get("suppress_defaults") or (len(more) > 1 and more[1]):
+            return parsed  # a second look at the same line
+        args = parsed[0] if isinstance(parsed, tuple) else parsed
+        words = list(sys.argv[1:] if input_args is None else input_args)
+        given = {word[2:].split("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
+        defaults = {name: parser.get_default(name) for name in vars(args)}
+        command = Command(vars(args), defaults, given)
+        check_command(command)
+        if input_args is None:  # a program, not a function of Python that wants a configuration
+            check_data(command.flags, subsets(command))
+        if args.bf16 and torch.cuda.is_available():
+            args.tpu = False  # which fairseq sets with --bf16: GPUs have bfloat16 too
+        if command.generating and not command.interactive and args.num_shards > 1:
+            # fairseq-generate has the flags and reads others
+            args.distributed_world_size, args.distributed_rank = args.num_shards, args.shard_id
+        return parsed
+
+    return parse_args_and_arch
+
+
+@replaces(
+    "fairseq_cli.generate:main",
+    "ddff57f29d4f",
+    reason="without room for all of it, a file of --results-path is left that looks whole",
+    since="fairseq 0.12.2",
+    test="tests/system/test_bad_input.py",
+)
+def leave_no_half_translation(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def main(args: Any) -> Any:
+        try:
+            return stock(args)
+        except OSError as error:
+            folder = getattr(args, "results_path", None)
+            if folder and no_space(error):
+                with contextlib.suppress(OSError):
+                    os.remove(os.path.join(folder, f"generate-{args.gen_subset}.txt"))
+            raise
+
+    return main
+
+
+@replaces(
+    "fairseq_cli.hydra_train:_hydra_main",
+    "25d3ca303e56",
+    reason="Hydra asks no excepthook: a failure that the user can correct gets its sentence here",
+    since="fairseq 0.12.2",
+    test="tests/system/test_hydra.py",
+)
+def explain_under_hydra(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def _hydra_main(cfg: Any, **kwargs: Any) -> Any:
+        try:
+            _check_precision(cfg.common)
+            return stock(cfg, **kwargs)
+        except Exception as error:
+            sentence = explained(error)
+            if sentence is None or debugging():
+                raise
+            print(f"error: {sentence}", file=sys.stderr)
+            sys.exit(1)
+
+    return _hydra_main
+
+
+def _check_precision(common: Any) -> None:
+    """Refuse what fairseq keeps on the GPU alone: its flat copy of the parameters for fp16.
+
+    Args:
+        common: that group of the configuration
+
+    Raises:
+        ConfigError: fp16 on a CPU
+    """
+    flat = not (common.get("fp16_no_flatten_grads") or common.get("memory_efficient_fp16"))
+    on_cpu = common.get("cpu") or not torch.cuda.is_available()
+    if on_cpu and common.get("fp16") and flat:
+        raise ConfigError(
+            [
+                "common.fp16: half precision needs a GPU, and this run is on the CPU; leave it out "
+                "(float32)."
+            ]
+        )
+
+
+_left_out: list[int] = []
+
+
+@replaces(
+    "fairseq.tasks.fairseq_task:FairseqTask.filter_indices_by_size",
+    "05cc8f2d2a4f",
+    reason="fairseq-generate --skip-invalid-size-inputs-valid-test does not say which sentences it "
+    "leaves out",
+    since="fairseq 0.12.2",
+    test="tests/system/test_sentences.py",
+)
+def remember_what_is_left_out(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+        kept = stock(self, indices, *args, **kwargs)
+        # of every epoch of a training too: no sets of millions of numbers
+        _left_out[:] = np.setdiff1d(indices, kept).tolist() if len(kept) < len(indices) else []
+        return kept
+
+    return filter_indices_by_size
+
+
+class _NoScore:
+    """Takes the place of fairseq's scorer where sentences were left out."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def add_string(self, *_: Any) -> None:
+        """Nothing is scored."""
+
+    def result_string(self, *_: Any) -> str:
+        """What ``fairseq-generate`` prints in place of BLEU."""
+        return f"no score, because {self.count:,} sentences were left out"
+
+
+@replaces(
+    "fairseq.scoring:build_scorer",
+    "a8ba1281c823",
+    reason="a score of a subset without its long sentences looks like the subset's score",
+    since="fairseq 0.12.2",
+    test="tests/system/test_sentences.py",
+)
+def no_score_of_a_part(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def build_scorer(*args: Any, **kwargs: Any) -> Any:
+        if not _left_out:
+            return stock(*args, **kwargs)
+        some = ", ".join(map(str, _left_out[:8])) + (", …" if len(_left_out) > 8 else "")
+        print(
+            f"warning: {len(_left_out):,} sentences are longer than the model's positions and are "
+            f"NOT translated, numbers {some} (from 0): there is no score of this subset.",
+            file=sys.stderr,
+        )
+        return _NoScore(len(_left_out))
+
+    return build_scorer

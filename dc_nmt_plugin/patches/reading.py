@@ -1,0 +1,114 @@
+"""Patches of how fairseq reads data and makes batches."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..gate.run_checks import check_training_run
+from .patch import replaces
+
+
+@replaces(
+    "fairseq.data.data_utils:batch_by_size",
+    "6daaa2ff6c3b",
+    "c50b13691b31",  # 0.12.2
+    reason="the last batch is dropped unless its size is a multiple of "
+    "--required-batch-size-multiple: sentences are neither trained on nor translated",
+    since="fairseq-fixed 0.12.3.1",
+    test="tests/system/test_sentences.py",
+    loading=True,
+)
+def keep_every_sentence(stock: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
+    def batch_by_size(indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        if not isinstance(indices, np.ndarray):
+            indices = np.fromiter(indices, dtype=np.int64, count=-1)
+        if len(indices) == 0:
+            return []
+        batches = list(stock(indices, *args, **kwargs))
+        fixed_shapes = kwargs.get("fixed_shapes", args[5] if len(args) > 5 else None)
+        batched = sum(len(batch) for batch in batches)
+        if fixed_shapes is None and batched < len(indices):
+            batches.append(indices[batched:])
+        return batches
+
+    return batch_by_size
+
+
+@replaces(
+    "fairseq.tasks.fairseq_task:FairseqTask.get_batch_iterator",
+    "07e39c9b6183",
+    reason="loaders of a task that makes a new one for every epoch leave their workers running, "
+    "each with a copy of all memory that the training has overwritten since",
+    since="fairseq-fixed 0.12.3.1, torch's persistent_workers",
+    test="tests/system/test_use.py",
+)
+def end_workers_with_their_epoch(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("num_workers") and not kwargs.get("data_buffer_size"):
+            gc.collect()  # read without a consumer, the last epoch's loader hangs in a circle
+        epochs = stock(self, dataset, *args, **kwargs)
+        if self.dataset_to_epoch_iter.get(dataset) is not epochs:  # nobody asks for it again
+            epochs.persistent_workers = False
+        return epochs
+
+    return get_batch_iterator
+
+
+@replaces(
+    "fairseq.tasks.language_modeling:LanguageModelingTask.can_reuse_epoch_itr",
+    "4c8cf097cc23",
+    reason="batches kept from the first epoch repeat it, and a resumed run composes others",
+    since="fairseq 0.12.2",
+    test="tests/system/test_language_model.py",
+)
+def new_batches_for_each_epoch(stock: Callable[..., bool]) -> Callable[..., bool]:
+    def can_reuse_epoch_itr(self: Any, dataset: Any) -> bool:
+        return False
+
+    return can_reuse_epoch_itr
+
+
+@replaces(
+    "fairseq.tasks.language_modeling:LanguageModelingTask.setup_task",
+    "9d7f47a95374",
+    reason="--tokens-per-sample below 1 hangs",
+    since="fairseq 0.12.2",
+    test="tests/system/test_language_model.py",
+)
+def check_blocks(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def setup_task(cls: Any, args: Any, **kwargs: Any) -> Any:
+        length = getattr(args, "tokens_per_sample", 1)
+        if length < 1:
+            raise ConfigError([f"--tokens-per-sample: {length} is not at least 1."])
+        return stock(cls, args, **kwargs)
+
+    return setup_task
+
+
+@replaces(
+    "fairseq.tasks.language_modeling:LanguageModelingTask.build_model",
+    "f0365053204b",
+    reason="half precision on a CPU and targets that the model does not have fail much later",
+    since="fairseq 0.12.2",
+    test="tests/system/test_language_model.py",
+)
+def check_language_model(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def build_model(self: Any, args: Any, from_checkpoint: bool = False) -> Any:
+        if not from_checkpoint:
+            check_training_run(args)
+        try:
+            return stock(self, args, from_checkpoint)
+        except ValueError as error:
+            if not str(error).startswith("Unsupported language modeling target"):
+                raise
+            name = str(error).split()[-1]
+            raise ConfigError(
+                [f"--{name}-target: this model predicts the next word only; leave the flag out."]
+            ) from error
+
+    return build_model

@@ -1,0 +1,163 @@
+"""Every changed thing of fairseq, torch, numpy and Python is declared, and steps aside."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import fairseq
+import pytest
+from fairseq.nan_detector import NanDetector
+
+from dc_nmt_plugin import patches
+from dc_nmt_plugin.patches import patch as mechanism
+from dc_nmt_plugin.patches.patch import declared, digest
+
+ROOT = Path(__file__).resolve().parents[2]
+# a function or class of these packages that is another one afterwards has been replaced
+CHANGED = """
+import sys, types
+import fairseq_cli.train, fairseq_cli.generate, fairseq_cli.interactive, fairseq_cli.hydra_train
+import fairseq.tasks.translation, fairseq.trainer, fairseq.optim.amp_optimizer
+
+def things():
+    found = {}
+    for module in list(sys.modules.values()):
+        name = getattr(module, "__name__", "")
+        if name.partition(".")[0] not in ("fairseq", "fairseq_cli", "torch", "numpy", "omegaconf",
+                                          "logging", "warnings", "tarfile", "multiprocessing"):
+            continue
+        for attribute, value in list(vars(module).items()):
+            if isinstance(value, types.FunctionType) or attribute == "raiseExceptions":
+                found[name, attribute] = value
+            if isinstance(value, type) and value.__module__ == name:
+                for inner, item in list(vars(value).items()):
+                    if isinstance(item, (types.FunctionType, classmethod, staticmethod)):
+                        found[name, f"{attribute}.{inner}"] = item
+    return found
+
+before = things()
+import dc_nmt_plugin.registration
+from dc_nmt_plugin.patches.patch import declared
+after = things()
+targets = {tuple(patch.target.split(":")) for patch in declared()}
+for place in before:
+    if after.get(place) is not before[place] and place not in targets:
+        print(*place)
+print("done", sum(after.get(place) is not before[place] for place in before))
+"""
+
+
+def python(code: str, **environment: str) -> str:
+    """What Python code prints, started in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_nothing_is_replaced_that_is_not_declared():
+    *others, last = python(CHANGED).splitlines()
+    assert not others
+    assert int(last.split()[1]) > 20
+
+
+def test_each_patch_says_why_and_names_its_test():
+    for patch in declared():
+        assert patch.reason and patch.since, patch.name
+        assert (ROOT / patch.test).is_file(), patch.test
+
+
+def test_all_are_applied_where_fairseq_is_as_expected():
+    left = [state for state in patches.states() if state.left_alone]
+    assert not left
+
+
+@pytest.fixture
+def another_fairseq(tmp_path):
+    """A copy of the installed fairseq in which one line of two patched functions is another."""
+    here = Path(fairseq.__file__).parent
+    for name, old, new in (
+        ("optim/amp_optimizer.py", "self.scaler.unscale_(self.optimizer)", "pass"),
+        ("data/data_utils.py", "int(max_tokens) if max_tokens is not None else -1", "-1"),
+    ):
+        target = tmp_path / "fairseq" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = (here / name).read_text(encoding="utf-8")
+        assert old in text
+        target.write_text(text.replace(old, new, 1), encoding="utf-8")
+    for folder, _, names in os.walk(here):
+        inside = tmp_path / "fairseq" / Path(folder).relative_to(here)
+        inside.mkdir(exist_ok=True)
+        for name in names:
+            if name.endswith((".py", ".so", ".yaml")) and not (inside / name).exists():
+                (inside / name).symlink_to(Path(folder, name))
+    return tmp_path
+
+
+def test_a_changed_function_is_left_alone_and_named(another_fairseq):
+    path = f"{another_fairseq}{os.pathsep}{ROOT}"
+    code = "from dc_nmt_plugin.commands.doctor import main; main(['--json'])"
+    report = json.loads(python(code, PYTHONPATH=path))
+    alone = {patch["name"]: patch["state"] for patch in report["patches"] if patch["left_alone"]}
+    assert alone.keys() == {"unscale_once", "keep_every_sentence"}
+    assert "fairseq.data.data_utils:batch_by_size" in alone["keep_every_sentence"]
+    row = next(check for check in report["checks"] if check["name"] == "patches")
+    assert not row["ok"] and "unscale_once is left out" in row["value"]
+
+
+def test_ones_own_python_gets_what_loading_needs():
+    code = """
+import sys
+import fairseq.trainer
+hook = sys.excepthook
+import dc_nmt_plugin.registration
+from dc_nmt_plugin import patches
+print(*(s.patch.name for s in patches.apply() if not s.patch.loading))
+print(sys.excepthook is hook, hasattr(fairseq.trainer.Trainer.load_checkpoint, "__wrapped__"))
+"""
+    assert python(code).splitlines() == ["", "True False"]
+
+
+def test_a_digest_is_of_what_a_function_does():
+    def one():
+        return 1
+
+    first = digest(one)
+
+    def one():  # as above
+        return 1  # also
+
+    assert digest(one) == first
+
+    def one():
+        return 2
+
+    assert digest(one) != first
+    assert digest(print) == "no source"
+
+
+def another(self, module):
+    """Takes the place of a function of fairseq."""
+
+
+@pytest.mark.parametrize(("change", "said"), [("gone", "is not there"), (another, "its source is")])
+def test_a_target_that_is_another_stays_as_it_is(change, said, monkeypatch):
+    entry = next(patch for patch in declared() if patch.name == "find_the_first_nan")
+    monkeypatch.setattr(mechanism, "_states", {})
+    if change == "gone":
+        monkeypatch.delattr(NanDetector, "add_hooks")
+    else:
+        monkeypatch.setattr(NanDetector, "add_hooks", change)
+    (state,) = mechanism.apply_all([entry])
+    assert state.left_alone and said in state.state
+    assert getattr(NanDetector, "add_hooks", "gone") is change
