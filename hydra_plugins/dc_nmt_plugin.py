@@ -23,9 +23,11 @@ class RegisterArchitectures(SearchPathPlugin):
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         if _is_hydra_train():
             try:
+                from dc_nmt_plugin import patches
                 from dc_nmt_plugin.registration import store_for_hydra
             except ImportError:  # installed without the package it belongs to
                 return
+            patches.apply()
             store_for_hydra()
 
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from ..errors import ConfigError
-
-# the memory-efficient ones first: fairseq switches on the plain ones with them
-_HALF_PRECISION = ("memory_efficient_fp16", "memory_efficient_bf16", "fp16", "bf16")
 
 
 def check_training_run(args: Any) -> None:
@@ -19,16 +14,9 @@ def check_training_run(args: Any) -> None:
         args: the model's flags; for architectures of this package all flags of ``fairseq-train``
 
     Raises:
-        ConfigError: half precision on a CPU; flags that would change nothing
+        ConfigError: flags that would change nothing
     """
     problems = _idle_flags(args)
-    on_cpu = getattr(args, "cpu", False) or not torch.cuda.is_available()
-    half = [name for name in _HALF_PRECISION if getattr(args, name, False)]
-    if on_cpu and half:
-        problems.append(
-            f"--{half[0].replace('_', '-')}: half precision needs a GPU, and this run is on the "
-            "CPU; leave the flag out (float32)."
-        )
     if problems:
         raise ConfigError(problems)
 

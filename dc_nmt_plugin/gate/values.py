@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
+
 from ..checkpoints.literals import plain_value
 from ..compat import BUCKETS_WORK
 from ..errors import UserError
 from .command import Command, flag
-from .ranges import ABOVE_ZERO, AT_LEAST, BETAS, EACH_AT_LEAST, INTERVALS
+from .ranges import ABOVE_ZERO, AT_LEAST, BETAS, EACH_AT_LEAST, HALF_PRECISION, INTERVALS
 
 
 def range_problems(command: Command, values: Mapping[str, Any] | None = None) -> Iterator[str]:
@@ -61,6 +63,16 @@ def pair_problems(command: Command) -> Iterator[str]:
             good = False
         if not good:
             yield f"{flag(name)}: {value!r} is not two numbers in [0, 1), such as '(0.9, 0.98)'."
+
+
+def precision_problems(command: Command) -> Iterator[str]:
+    on_cpu = command.set("cpu") or not torch.cuda.is_available()
+    half = next((name for name in HALF_PRECISION if command.set(name)), None)
+    if on_cpu and half:
+        yield (
+            f"{flag(half)}: half precision needs a GPU, and this run is on the CPU; leave it out "
+            "(float32)."
+        )
 
 
 def limit_problems(command: Command) -> Iterator[str]:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..errors import ConfigError, debugging
+from ..errors import debugging
 from ..files import no_space
 from ..gate.command import Command
 from ..gate.data import check_data
 from ..gate.explanations import explained
+from ..gate.groups import check_groups
 from ..gate.settings import check_command, subsets
 from .patch import replaces
 
@@ -76,14 +77,15 @@ def leave_no_half_translation(stock: Callable[..., Any]) -> Callable[..., Any]:
 @replaces(
     "fairseq_cli.hydra_train:_hydra_main",
     "25d3ca303e56",
-    reason="Hydra asks no excepthook: a failure that the user can correct gets its sentence here",
+    reason="Hydra asks no excepthook: a failure that the user can correct gets its sentence here, "
+    "and settings and data are checked as those of a command line",
     since="fairseq 0.12.2",
     test="tests/system/test_hydra.py",
 )
 def explain_under_hydra(stock: Callable[..., Any]) -> Callable[..., Any]:
     def _hydra_main(cfg: Any, **kwargs: Any) -> Any:
         try:
-            _check_precision(cfg.common)
+            check_groups(cfg)
             return stock(cfg, **kwargs)
         except Exception as error:
             sentence = explained(error)
@@ -93,26 +95,6 @@ def explain_under_hydra(stock: Callable[..., Any]) -> Callable[..., Any]:
             sys.exit(1)
 
     return _hydra_main
-
-
-def _check_precision(common: Any) -> None:
-    """Refuse what fairseq keeps on the GPU alone: its flat copy of the parameters for fp16.
-
-    Args:
-        common: that group of the configuration
-
-    Raises:
-        ConfigError: fp16 on a CPU
-    """
-    flat = not (common.get("fp16_no_flatten_grads") or common.get("memory_efficient_fp16"))
-    on_cpu = common.get("cpu") or not torch.cuda.is_available()
-    if on_cpu and common.get("fp16") and flat:
-        raise ConfigError(
-            [
-                "common.fp16: half precision needs a GPU, and this run is on the CPU; leave it out "
-                "(float32)."
-            ]
-        )
 
 
 _left_out: list[int] = []

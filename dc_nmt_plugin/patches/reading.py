@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,11 +48,12 @@ def keep_every_sentence(stock: Callable[..., Sequence[Any]]) -> Callable[..., li
 )
 def end_workers_with_their_epoch(stock: Callable[..., Any]) -> Callable[..., Any]:
     def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("num_workers") and not kwargs.get("data_buffer_size"):
-            gc.collect()  # read without a consumer, the last epoch's loader hangs in a circle
         epochs = stock(self, dataset, *args, **kwargs)
         if self.dataset_to_epoch_iter.get(dataset) is not epochs:  # nobody asks for it again
             epochs.persistent_workers = False
+            # a loader read without a consumer's thread is not told to end its workers after its
+            # last batch, and waits five seconds for each of them later
+            epochs.buffer_size = max(epochs.buffer_size, 1)
         return epochs
 
     return get_batch_iterator

@@ -91,6 +91,19 @@ def _head(recipe: Recipe, arch: str, source: str) -> str:
     return "".join(f"# {line}\n" for line in wrapped)
 
 
+def flags_as_groups(words: list[str]) -> dict[str, Any]:
+    """A command line of fairseq-train as groups of Hydra's: what is not a default.
+
+    Args:
+        words: with an architecture of this package
+
+    Returns:
+        group → setting → value
+    """
+    content = _differences(_parsed(words))
+    return {group: content[group] for group in GROUPS if content.get(group)}
+
+
 def _parsed(words: list[str]) -> dict[str, Any]:
     """What fairseq-train makes of its flags, group by group."""
     parser = options.get_training_parser()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from covering import Combination, covering
 from helpers import build
 
 from dc_nmt_plugin.models.transformer.axes import (
@@ -13,8 +14,6 @@ from dc_nmt_plugin.models.transformer.axes import (
     SELF_ATTENTION_KINDS,
     SOURCE_FEATURES,
 )
-
-Combination = tuple[str, ...]
 
 AUXILIARY: dict[str, dict[str, Any]] = {
     "none": {},
@@ -27,33 +26,8 @@ AXES: list[Sequence[str]] = [
 PRODUCT: list[Combination] = list(itertools.product(*AXES))
 
 
-def pairs_of(combinations: Iterable[Combination]) -> set[tuple[tuple[int, str], ...]]:
-    """Every pair of values, each with its axis, that stand together in one of the combinations."""
-    return {
-        pair
-        for combination in combinations
-        for pair in itertools.combinations(enumerate(combination), 2)
-    }
-
-
-def values_of(combinations: Iterable[Combination]) -> set[tuple[int, str]]:
-    """Every value, with its axis, of the combinations."""
-    return {value for combination in combinations for value in enumerate(combination)}
-
-
-def covering(
-    parts_of: Callable[[Iterable[Combination]], set[Any]], product: Sequence[Combination]
-) -> list[Combination]:
-    """Few combinations in which all parts of the product occur: the greedy choice."""
-    missing, chosen = parts_of(product), []
-    while missing:
-        chosen.append(max(product, key=lambda candidate: len(parts_of([candidate]) & missing)))
-        missing -= parts_of(chosen[-1:])
-    return chosen
-
-
-PAIRS = covering(pairs_of, PRODUCT)
-VALUES = covering(values_of, PRODUCT)
+PAIRS = covering(AXES, 2)
+VALUES = covering(AXES, 1)
 
 SMALL: dict[str, Any] = {
     f"{side}_{name}": value

@@ -8,8 +8,6 @@ process that has imported fairseq and nothing of this package.
 
 from __future__ import annotations
 
-import copy
-import functools
 import gc
 import json
 import logging
@@ -18,7 +16,6 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,10 +29,7 @@ import fairseq_cli.train
 import fairseq_cli.validate
 import torch
 import torch._dynamo
-from fairseq import options
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from hydra.core.config_store import ConfigStore
-from hydra.core.override_parser.overrides_parser import OverridesParser
+from warm import read_a_command_line
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,37 +47,6 @@ PROGRAMS = {
 }
 PROGRAMS["hydra_train"] = _hydra_train
 TIMEOUT = 300  # seconds; ends a command that hangs
-
-
-def _remember_what_hydra_parses() -> None:
-    """Let Hydra parse no text twice, and let it share its store, which it only reads.
-
-    fairseq hands it each of a command line's hundreds of settings as text. Nearly all are defaults:
-    what this process has parsed, no forked one does again. This is most of a tiny command's time.
-    """
-    parse, known = OverridesParser.parse_rule, {}
-
-    def parse_rule(self: OverridesParser, text: str, rule: str) -> Any:
-        if (text, rule) not in known:
-            known[text, rule] = parse(self, text, rule)
-        # a copy, because Hydra notes in it who asked
-        return copy.copy(known[text, rule])
-
-    OverridesParser.parse_rule = parse_rule
-    ConfigStore.__deepcopy__ = lambda store, memo: store
-
-
-_remember_what_hydra_parses()
-
-
-@functools.cache
-def read_a_command_line() -> None:
-    """Read one here: Hydra's grammar and the defaults are then known in every forked process."""
-    parser = options.get_generation_parser()
-    parser.add_argument("--arch", default="wav2vec2")  # as fairseq-generate has it
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of old ways, in fairseq
-        convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, ["data"]))
 
 
 @dataclass(frozen=True)
@@ -242,7 +205,13 @@ class Bare:
     CODE = """
 import gc, json, os, sys
 import fairseq_cli.generate, fairseq_cli.train, fairseq_cli.validate
+import torch._dynamo  # which torch imports with its first optimizer
 
+sys.path.insert(0, sys.argv[1])
+import warm
+
+warm.read_a_command_line()
+del sys.path[0]
 assert "dc_nmt_plugin" not in sys.modules
 gc.freeze()
 for line in sys.stdin:
@@ -265,7 +234,7 @@ exec(asked["code"], {"__name__": "__main__"})
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process = subprocess.Popen(
-            [sys.executable, "-c", self.CODE],
+            [sys.executable, "-c", self.CODE, str(Path(__file__).parent)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

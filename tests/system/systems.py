@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +56,24 @@ def write_text(folder: Path, splits: dict[str, int], *, longest: int = 7, seed: 
             path.write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
 
 
-def binarise(folder: Path, splits: dict[str, int], **text: int) -> Path:
-    """Write text, binarise it with one dictionary for both sides, return the folder of the data."""
+def binarise(
+    folder: Path, splits: dict[str, int], dictionary: Sequence[object] = (), **text: int
+) -> Path:
+    """Write text, binarise it, return the folder of the data.
+
+    Args:
+        folder: for text and data
+        splits: split → its number of sentences
+        dictionary: flags that name given ones; by default one of both sides is made
+        text: options of :func:`write_text`
+    """
     write_text(folder / "text", splits, **text)
     tests = [folder / "text" / split for split in splits if split.startswith("test")]
     run(
         folder,
         "preprocess",
-        *("--source-lang", SOURCE, "--target-lang", TARGET, "--joined-dictionary"),
+        *("--source-lang", SOURCE, "--target-lang", TARGET),
+        *(dictionary or ["--joined-dictionary"]),
         *("--trainpref", folder / "text" / "train", "--validpref", folder / "text" / "valid"),
         *("--testpref", ",".join(map(str, tests)), "--destdir", folder / "data"),
     ).good()

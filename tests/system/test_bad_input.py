@@ -29,11 +29,11 @@ SETTINGS = {
         ["--encoder-self-attention", "'dual_contxt'", "standard, dual_context", "Did you mean"],
     ),
     "fp16 on a CPU": (ARCH, ["--fp16"], ["--fp16", "GPU", "--amp"]),
-    "bf16 on a CPU": (ARCH, ["--bf16"], ["--bf16", "GPU", "--amp"]),
+    "bf16 on a CPU": (ARCH, ["--bf16"], ["--bf16", "GPU", "float32"]),
     "memory-efficient bf16 on a CPU": (
         ARCH,
         ["--memory-efficient-bf16"],
-        ["--memory-efficient-bf16", "GPU", "--amp"],
+        ["--memory-efficient-bf16", "GPU", "float32"],
     ),
     "an unknown length penalty": (
         ARCH,

@@ -19,7 +19,7 @@ from systems import ADADELTA, family, load, recurrent_training, training
 from two_processes import free_port, train_on_two, without_devices
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.gate import run_checks
+from dc_nmt_plugin.gate import values
 
 ARCHITECTURES = ["transformer_dc", "transformer_ms_aux_aif"]
 # without dropout and with plain gradient descent, only the order of additions differs
@@ -145,7 +145,7 @@ def test_half_precision_keeps_two_processes_the_same(command, corpus, tmp_path):
 
     def before():
         without_devices()
-        run_checks._HALF_PRECISION = ()
+        values.HALF_PRECISION = ()
         stock = Trainer.train_step
 
         def train_step(trainer, *args, **kwargs):

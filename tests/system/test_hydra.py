@@ -79,13 +79,27 @@ FAILING = [
     (["optimizer=adam", "model.aux_layers='9'"], ["--aux-layers", "9"]),
     (["optimizer=adam", "model.encoder_self_attention_layers='1'"], ["standard", "layers: 1"]),
     (["optimizer=adam", "common.fp16=true"], ["common.fp16", "GPU", "float32"]),
+    (["optimizer=adam", "dataset.max_tokens=-4"], ["dataset.max_tokens: -4"]),
+    (
+        ["optimizer=adam", "dataset.valid_subset=dev"],
+        ["dataset.valid_subset dev", "no such"],
+    ),
+    (["optimizer=adam", "task.data=null"], ["task.data"]),
 ]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     few(FAILING, FAILING[0]),
-    ids=["no optimizer", "layers outside the model", "layers of nothing", "fp16 on a CPU"],
+    ids=[
+        "no optimizer",
+        "layers outside the model",
+        "layers of nothing",
+        "fp16 on a CPU",
+        "no tokens",
+        "no such subset",
+        "no data",
+    ],
 )
 def test_what_fails_is_one_sentence(words, said, corpus, tmp_path):
     """Without Hydra's traceback and its advice to look at more of it."""

@@ -3,10 +3,10 @@
 import pytest
 import torch
 from fairseq import options
-from omegaconf import OmegaConf
 
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.patches.programs import _check_precision
+from dc_nmt_plugin.gate.command import Command
+from dc_nmt_plugin.gate.values import precision_problems
 
 TRAINING = ["data", "--arch", "transformer_dc", "--task", "transformer_dc", "--optimizer", "adam"]
 
@@ -16,12 +16,10 @@ def parsed(*flags):
 
 
 @pytest.mark.parametrize("flag", ["--bf16", "--memory-efficient-bf16"])
-@pytest.mark.parametrize("gpu", [True, False])
-def test_bf16_is_no_tpu_where_there_is_a_gpu(flag, gpu, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+def test_bf16_is_no_tpu_where_there_is_a_gpu(flag, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     args = parsed(flag)
-    assert args.bf16
-    assert args.tpu is not gpu
+    assert args.bf16 and not args.tpu
 
 
 def test_a_tpu_is_refused_with_bf16_too():
@@ -29,21 +27,12 @@ def test_a_tpu_is_refused_with_bf16_too():
         parsed("--tpu", "--bf16")
 
 
-@pytest.mark.parametrize(
-    ("common", "refused"),
-    [
-        ({"fp16": True, "cpu": True}, True),
-        ({"fp16": True, "cpu": False}, True),  # there is no GPU here
-        ({"fp16": True, "fp16_no_flatten_grads": True}, False),
-        ({"fp16": True, "memory_efficient_fp16": True}, False),
-        ({"bf16": True}, False),
-        ({"amp": True}, False),
-    ],
-)
-def test_hydras_fp16_on_a_cpu(common, refused, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    if refused:
-        with pytest.raises(ConfigError, match=r"common\.fp16: half precision needs a GPU"):
-            _check_precision(OmegaConf.create(common))
-    else:
-        _check_precision(OmegaConf.create(common))
+@pytest.mark.parametrize("half", ["fp16", "bf16", "memory_efficient_fp16", "memory_efficient_bf16"])
+@pytest.mark.parametrize(("cpu", "gpu", "refused"), [(True, True, True), (False, True, False),
+                                                     (False, False, True)])  # fmt: skip
+def test_half_precision_needs_a_gpu(half, cpu, gpu, refused, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    problems = list(precision_problems(Command({half: True, "cpu": cpu}, {}, [half])))
+    assert len(problems) == refused
+    assert all(half.replace("_", "-") in problem for problem in problems)
+    assert not list(precision_problems(Command({"amp": True, "cpu": True}, {}, ["amp"])))

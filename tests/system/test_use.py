@@ -1,0 +1,230 @@
+"""What the README promises, by fairseq's own programs: the ways of ``use.yaml``.
+
+Each case starts where a user's does: in a process that has fairseq and finds the plugin by
+``--user-dir`` alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from commands import ROOT, Bare, Result
+from covering import covering
+from systems import ADADELTA, FAMILIES, RECURRENT, SMALL, SOURCE, SPLITS, TARGET, binarise, load
+from two_processes import free_port
+
+from dc_nmt_plugin.recipes.hydra_config import flags_as_groups
+
+USES = yaml.safe_load(Path(__file__).with_name("use.yaml").read_text("utf-8"))
+FACTORS: dict[str, dict[str, list[Any]]] = USES["factors"]
+FLAGS = [
+    *("--cpu", "--seed", 5, "--max-tokens", 80, "--lr-scheduler", "inverse_sqrt"),
+    *("--log-format", "json", "--log-interval", 1, "--required-batch-size-multiple", 1),
+]
+ADAM = ["--optimizer", "adam", "--lr", 0.01]
+EPOCHS = 3
+
+
+def goes_together(values: dict[int, str]) -> bool:
+    """Whether factors, by number, have no values that ``never`` names."""
+    case = {list(FACTORS)[number]: value for number, value in values.items()}
+    return not any(
+        all(case.get(factor) in some for factor, some in rule.items()) for rule in USES["never"]
+    )
+
+
+def cases(together: int) -> list[dict[str, str]]:
+    """Cases in which all values of every `together` factors occur."""
+    found = covering([list(values) for values in FACTORS.values()], together, goes_together)
+    return [dict(zip(FACTORS, values, strict=True)) for values in found]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        found = cases(3 if metafunc.config.getoption("--all") else 2)
+        metafunc.parametrize("case", found, ids=[", ".join(case.values()) for case in found])
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory) -> dict[str, Path]:
+    """Two corpora with one dictionary; the first has a second validation set."""
+    folder = tmp_path_factory.mktemp("texts")
+    first = binarise(folder / "first", SPLITS)
+    words = ["--srcdict", first / f"dict.{SOURCE}.txt", "--tgtdict", first / f"dict.{TARGET}.txt"]
+    second = binarise(folder / "second", {**SPLITS, "train": 30}, dictionary=words, seed=7)
+    for path in second.glob("valid.*"):
+        (first / path.name.replace("valid.", "other.")).write_bytes(path.read_bytes())
+    return {"first": first, "second": second}
+
+
+@pytest.fixture(scope="module")
+def programs(bare, tmp_path_factory):
+    """Two processes that have imported fairseq alone."""
+    other = Bare(tmp_path_factory.mktemp("bare2"))
+    yield [bare, other]
+    other.close()
+
+
+def family(architecture: str) -> tuple[str, str]:
+    """The names of task and criterion that go with an architecture."""
+    if architecture == RECURRENT:
+        return RECURRENT, RECURRENT
+    return FAMILIES.get(architecture, ("translation_dc_nmt", ""))
+
+
+def flags_of(case: dict[str, str]) -> list[Any]:
+    """The flags of a case, but for data, save folder and length."""
+    task, criterion = family(case["architecture"])
+    recurrent = case["architecture"] == RECURRENT
+    flags: list[Any] = [*FLAGS, *(ADADELTA if recurrent else ADAM), "--label-smoothing", 0.1]
+    for factor, value in case.items():
+        ours = {"task": task, "criterion": criterion}.get(factor, "")
+        given = [ours if word == "OURS" else word for word in FACTORS[factor][value]]
+        flags += given[:-1] + SMALL if given[-1:] == ["SMALL"] else given
+    return flags
+
+
+def start(programs: list[Bare], name: str, words: list[Any], folder: Path) -> list[Result]:
+    """Run a program of fairseq, or two processes of ``fairseq-train``, to the end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    words = [*words, "--user-dir", ROOT / "dc_nmt_plugin"]
+    if name == "fairseq-hydra-train":
+        groups = flags_as_groups([str(word) for word in words])
+        groups["task"]["data"] = str(words[0])
+        save = str(words[words.index("--save-dir") + 1])
+        groups["checkpoint"] = {**groups.get("checkpoint", {}), "save_dir": save}
+        groups["common"]["user_dir"] = str(ROOT / "dc_nmt_plugin")
+        text = yaml.safe_dump(groups)
+        (folder / "made.yaml").write_text(f"# @package _global_\n{text}", "utf-8")
+        own = [f"hydra.run.dir={folder}"]
+        words = ["--config-dir", folder, "--config-name", "made", *own]
+    module = {"two processes": "train"}.get(name, name.removeprefix("fairseq-").replace("-", "_"))
+    code = f"from fairseq_cli.{module} import cli_main; cli_main()"
+    if name != "two processes":
+        return [programs[0].run(code, *words, folder=folder).good()]
+    port, results = str(free_port()), {}
+    world = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    ranks = ["--distributed-init-method", "env://", "--distributed-world-size", 2]
+
+    def run(rank: int) -> None:
+        results[rank] = programs[rank].run(
+            code,
+            *(*words, *ranks, "--distributed-rank", rank),
+            folder=folder,
+            environment={**world, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+        )
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [results[rank].good() for rank in range(2)]
+
+
+def train(
+    programs: list[Bare], case: dict[str, str], texts: dict[str, Path], folder: Path
+) -> list[Result]:
+    """Train a case, in two parts where it is continued; what the last part printed."""
+    flags = flags_of(case)
+    plain = [flag for flag in flags if flag not in FACTORS["continued"]["on other text"]]
+
+    def part(text: str, save: str, words: list[Any], *more: Any) -> list[Result]:
+        languages = ["--source-lang", SOURCE, "--target-lang", TARGET]
+        line = [texts[text], *languages, "--save-dir", folder / save, *words, *more]
+        return start(programs, case["program"], line, folder)
+
+    if case["continued"] == "at the end of an epoch":
+        part("first", "save", plain, "--max-epoch", EPOCHS - 1)
+    elif case["continued"] == "in an epoch":
+        part("first", "save", plain, "--max-update", 1)
+    elif case["continued"] == "on other text":
+        valid = ["--valid-subset", "valid"]  # the other corpus has one set
+        part("second", "before", plain, "--max-epoch", 1, *valid)
+        flags = [*flags, "--restore-file", folder / "before" / "checkpoint_last.pt"]
+    return part("first", "save", flags, "--max-epoch", EPOCHS)
+
+
+def test_trains_to_the_end_and_translates(case, programs, texts, tmp_path):
+    output = train(programs, case, texts, tmp_path)[0]
+    state = load(tmp_path / "save")
+    assert state["extra_state"]["train_iterator"]["epoch"] == EPOCHS + 1
+    assert all(value.isfinite().all() for value in state["model"].values())
+    # what this process trained: all epochs, or what was left of them
+    first = {"at the end of an epoch": EPOCHS, "in an epoch": 1}.get(case["continued"], 1)
+    text = output.output + output.errors
+    assert "Traceback" not in text
+    for epoch in range(first, EPOCHS + 1):
+        assert f"end of epoch {epoch} " in text
+    validated = 0 if case["validation"] == "none" else EPOCHS - first + 1
+    for subset in FACTORS["validation"][case["validation"]][1:2] or ["valid"]:
+        for name in str(subset).split(",") if "valid" in str(subset) else ["valid"]:
+            assert text.count(f'begin validation on "{name}" subset') >= validated
+    assert (tmp_path / "save" / "checkpoint_best.pt").exists() == bool(validated)
+    named = "--amp changes nothing on a CPU" in text
+    assert named == (case["precision"] == "amp")
+    words = [texts["first"], "--path", tmp_path / "save" / "checkpoint_last.pt", "--cpu"]
+    task = family(case["architecture"])[0] if case["task"] == "ours" else "translation"
+    languages = ["--source-lang", SOURCE, "--target-lang", TARGET, "--max-len-b", 12]
+    (done,) = start(programs, "fairseq-generate", [*words, "--task", task, *languages], tmp_path)
+    assert sorted(done.hypotheses()) == list(range(SPLITS["test"]))
+
+
+@pytest.mark.parametrize("flags", USES["refused"], ids=" ".join)
+@pytest.mark.parametrize("architecture", ["transformer", "transformer_dc"])
+def test_half_precision_is_refused_on_a_cpu(flags, architecture, programs, texts, tmp_path):
+    case = {**{factor: next(iter(values)) for factor, values in FACTORS.items()}}
+    words = [
+        texts["first"],
+        "--save-dir",
+        tmp_path,
+        *flags_of({**case, "architecture": architecture}),
+    ]
+    code = "from fairseq_cli.train import cli_main; cli_main()"
+    words += [*flags, "--max-epoch", 1, "--user-dir", ROOT / "dc_nmt_plugin"]
+    done = programs[0].run(code, *words, folder=tmp_path)
+    assert done.code == 1
+    assert "half precision needs a GPU" in done.errors and "Traceback" not in done.errors
+    assert not list(tmp_path.glob("*.pt"))
+
+
+STOCK = [
+    {"workers": "one", "validation": "two sets"},
+    {"workers": "two", "validation": "after updates", "continued": "in an epoch"},
+    {"batches": "two an update", "precision": "amp", "continued": "at the end of an epoch"},
+]
+
+
+@pytest.mark.parametrize("changes", STOCK, ids=lambda changes: ", ".join(changes.values()))
+def test_fairseqs_own_model_is_the_same_with_the_plugin(
+    changes, programs, texts, tmp_path, monkeypatch
+):
+    case = {factor: next(iter(values)) for factor, values in FACTORS.items()} | changes
+    states = []
+    for plugin in (True, False):
+        if not plugin:
+            monkeypatch.setattr("test_use.start", without_the_plugin)
+        train(programs, case, texts, tmp_path / str(plugin))
+        states.append(load(tmp_path / str(plugin) / "save"))
+    ours, theirs = states
+    assert (
+        ours["optimizer_history"][-1]["num_updates"]
+        == theirs["optimizer_history"][-1]["num_updates"]
+    )
+    assert ours["model"].keys() == theirs["model"].keys()
+    for name, parameter in theirs["model"].items():
+        assert torch.equal(ours["model"][name], parameter), name
+
+
+def without_the_plugin(programs, name, words, folder):
+    """:func:`start`, of a user who has fairseq alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    code = "from fairseq_cli.train import cli_main; cli_main()"
+    # without the plugin fairseq cannot load its own checkpoints with torch's safe loader
+    unsafe = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+    return [programs[0].run(code, *words, folder=folder, environment=unsafe).good()]
