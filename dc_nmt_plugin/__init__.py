@@ -7,7 +7,7 @@ registered. Elsewhere (``dc-nmt``) importing it costs nothing and needs no fairs
 
 import sys
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 if "fairseq" in sys.modules:
     from . import registration as registration
