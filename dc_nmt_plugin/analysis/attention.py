@@ -63,14 +63,18 @@ class AttentionSpans(Analysis):
     def options(parser: argparse.ArgumentParser) -> None:
         """--of and --keys."""
         parser.add_argument(
-            "--of", choices=OF, help="which attention (default: encoder; source of recurrent ones)"
+            "--of",
+            choices=OF,
+            help="which attention (default: encoder; for recurrent models: source)",
         )
         parser.add_argument(
             "--keys",
             choices=("lower", "all"),
             default="lower",
-            help="keys that are summed over: those up to the query, as the thesis prints, or all "
-            "of them (default: lower)",
+            help=(
+                "keys to sum over: those up to the query, as in the thesis, or all keys "
+                "(default: lower)"
+            ),
         )
 
     def _of(self, subject: Subject) -> str:

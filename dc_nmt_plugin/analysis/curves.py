@@ -43,21 +43,23 @@ class Curves(Report):
             "--numbers",
             nargs="+",
             metavar="NAME",
-            help="what to draw, such as valid:bleu or valid:dv_encoder; all for everything "
-            f"(default: {' '.join(DEFAULT)}, those there are, and the diagnostics' means)",
+            help="numbers to draw, such as valid:bleu or valid:dv_encoder; all: everything "
+            f"(default: those of {' '.join(DEFAULT)} that were logged, and means of diagnostics)",
         )
         parser.add_argument(
             "--at",
             nargs="+",
             type=int,
             metavar="UPDATES",
-            help="print the values after so many updates, not the curves' ends",
+            help="print the values after these updates instead of the last values",
         )
         parser.add_argument(
             "--over-seeds",
             action="store_true",
-            help="runs whose names differ in -sSEED alone are one: their mean, in the figure with "
-            "the range of the seeds, in the table of --at with the standard deviation",
+            help=(
+                "average runs whose names differ only in -sSEED; the figure shows the range of "
+                "the seeds, the table of --at the standard deviation"
+            ),
         )
 
     def measure(self, folder: Path) -> dict[str, Any]:

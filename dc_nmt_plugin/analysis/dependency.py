@@ -70,8 +70,10 @@ class Dependency(Analysis):
             type=int,
             default=1,
             metavar="N",
-            help="sentence of the subset, from 1, that is shown word by word (default: 1; where "
-            "--sentences leaves it out, the first one that is used)",
+            help=(
+                "number of the sentence to show word by word, from 1 (default: 1, or the first "
+                "of --sentences)"
+            ),
         )
 
     def missing(self, subject: Subject) -> str | None:

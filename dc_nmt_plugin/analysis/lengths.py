@@ -51,18 +51,24 @@ class LengthGains(Analysis):
         parser.add_argument("--unit", choices=UNITS, default="words", help="(default: words)")
         parser.add_argument(
             "--groups", type=int, default=GROUPS, metavar="N",
-            help="groups with about as many sentences each (default: 10)",
+            help="number of groups with about equally many sentences (default: 10)",
         )  # fmt: skip
         parser.add_argument(
             "--edges",
             metavar="N,N,…",
-            help="instead: lengths at which a group begins, such as the thesis's 10,20,30,40,50",
+            help=(
+                "first lengths of the groups, instead of --groups, such as 10,20,30,40,50 in "
+                "the thesis"
+            ),
         )
         parser.add_argument(
-            "--reference", nargs="+", type=Path, help="raw text, to score detokenised translations"
+            "--reference",
+            nargs="+",
+            type=Path,
+            help="raw reference text, to score detokenised translations",
         )
         parser.add_argument(
-            "--tokenizer", choices=TOKENIZERS, help="what the text was tokenised with before BPE"
+            "--tokenizer", choices=TOKENIZERS, help="tokenizer of the text before BPE"
         )
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:

@@ -32,17 +32,21 @@ class PartsOfSpeech(Analysis):
     def options(parser: argparse.ArgumentParser) -> None:
         """--side, --tags and --layer."""
         parser.add_argument(
-            "--side", choices=("encoder", "decoder"), help="default: the encoder, if it has gates"
+            "--side",
+            choices=("encoder", "decoder"),
+            help="side of the model (default: the encoder, if it has gates)",
         )
         parser.add_argument(
             "--tags",
             type=Path,
             metavar="FILE",
-            help="one line a sentence of the subset, one tag a word (default: HanTa for English "
-            "and German, jieba for Chinese)",
+            help=(
+                "file with the tags of a sentence per line, one tag per word (default: HanTa "
+                "for English and German, jieba for Chinese)"
+            ),
         )
         parser.add_argument(
-            "--layer", type=int, metavar="N", help="one layer (default: their mean)"
+            "--layer", type=int, metavar="N", help="one layer (default: the mean of all layers)"
         )
 
     def _side(self, subject: Subject) -> str:

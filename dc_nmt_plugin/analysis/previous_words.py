@@ -67,8 +67,10 @@ class OfEarlierWords(Analysis):
             "--text",
             choices=TEXTS,
             default="reference",
-            help="what the decoder is made to say: the reference, or its own translation by beam "
-            "or greedy search (default: reference)",
+            help=(
+                "text to force: the reference, or the model's own translation by beam or greedy"
+                " search (default: reference)"
+            ),
         )
 
     def missing(self, subject: Subject) -> str | None:
@@ -100,7 +102,11 @@ class PreviousWords(OfEarlierWords):
             + " (default: event)",
         )
         parser.add_argument(
-            "--longest", type=int, default=50, metavar="K", help="positions shown (default: 50)"
+            "--longest",
+            type=int,
+            default=50,
+            metavar="K",
+            help="number of positions to show (default: 50)",
         )
 
     def collector(self, subject: Subject) -> PositionCounts:

@@ -36,7 +36,9 @@ class Routing(Analysis):
             type=float,
             default=5e-4,
             metavar="W",
-            help="weights below it count as zero (default: 0.0005, zero in three decimals)",
+            help=(
+                "weights below this value count as zero (default: 0.0005, zero in three decimals)"
+            ),
         )
 
     def missing(self, subject: Subject) -> str | None:

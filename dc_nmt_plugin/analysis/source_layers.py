@@ -26,12 +26,17 @@ class SourceLayers(Analysis):
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
         """--no-masking, --reference and --tokenizer."""
-        parser.add_argument("--no-masking", action="store_true", help="only the shares")
         parser.add_argument(
-            "--reference", nargs="+", type=Path, help="raw text, to score detokenised translations"
+            "--no-masking", action="store_true", help="print only the shares, without masking"
         )
         parser.add_argument(
-            "--tokenizer", choices=TOKENIZERS, help="what the text was tokenised with before BPE"
+            "--reference",
+            nargs="+",
+            type=Path,
+            help="raw reference text, to score detokenised translations",
+        )
+        parser.add_argument(
+            "--tokenizer", choices=TOKENIZERS, help="tokenizer of the text before BPE"
         )
 
     def missing(self, subject: Subject) -> str | None:

@@ -36,14 +36,16 @@ class Trees(OfEarlierWords):
             "--trees",
             type=Path,
             metavar="FILE",
-            help="a bracketed tree of every sentence of the subset, one a line, with the words of "
-            "the target side",
+            help=(
+                "file with one bracketed tree per line for each sentence of the subset, with "
+                "the words of the target side"
+            ),
         )
         parser.add_argument(
             "--index",
             type=int,
             metavar="N",
-            help="sentence that is drawn, from 1 (default: the first)",
+            help="number of the sentence to draw, from 1 (default: the first)",
         )
 
     def collector(self, subject: Subject) -> SentenceTrees:

@@ -1,6 +1,7 @@
-"""``dc-nmt completion``: lines for the shell, so that Tab completes commands, flags, tasks, names.
+"""``dc-nmt completion``: prints shell lines that complete commands, flags, tasks and names.
 
-In ~/.bashrc: eval "$(dc-nmt completion bash)"; in ~/.zshrc, after compinit, the same with zsh.
+Add to ~/.bashrc: eval "$(dc-nmt completion bash)"
+Add to ~/.zshrc, after compinit: eval "$(dc-nmt completion zsh)"
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""``dc-nmt doctor``: what the environment has, and the one line that mends each problem.
+"""``dc-nmt doctor``: lists missing parts of the environment and the command that installs each.
 
-Only the standard library is imported here, and torch, fairseq and the plugin are tried out in
-processes of their own: the report also comes where one of them is missing, broken or crashes.
+This module imports only the standard library. torch, fairseq and the plugin are tested in separate
+processes, so the report also appears when one of them is missing, broken or crashes.
 """
 
 from __future__ import annotations

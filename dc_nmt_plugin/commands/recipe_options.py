@@ -82,48 +82,70 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=folder,
         metavar="DIR",
-        help="folder of what is made; default runs/TASK, or the folder of a recipe of your own",
+        help="output folder; default: runs/TASK, or the folder of your own recipe",
     )
     parser.add_argument(
-        "--sample", type=number(20), metavar="N", help="small, with about N training pairs: the "
-        "text in runs/TASK-sampleN (FOLDER/sampleN of your own recipe), a narrow model, 40 updates",
-    )  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true", help="print the commands, do nothing")
+        "--sample",
+        type=number(20),
+        metavar="N",
+        help=(
+            "trial run with about N training pairs, a narrow model and 40 updates; the text"
+            " is in runs/TASK-sampleN, or FOLDER/sampleN for your own recipe"
+        ),
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the commands without running them"
+    )
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
     """Where the files are."""
     parser.add_argument(
-        "--raw", type=Path, metavar="DIR", help="files that are already here, packed or not"
+        "--raw",
+        type=Path,
+        metavar="DIR",
+        help="folder with files that you have, packed or unpacked",
     )
     parser.add_argument(
         "--downloads", type=Path, metavar="DIR",
         default=Path(os.environ.get("DC_NMT_DOWNLOADS", "runs/downloads")),
-        help="folder of fetched files; default DC_NMT_DOWNLOADS, else runs/downloads",
+        help=("folder of downloaded files; default: DC_NMT_DOWNLOADS, else runs/downloads"),
     )  # fmt: skip
     parser.add_argument(
         "--any-counts", action="store_true",
-        help="go on where the numbers of lines are not the published ones",
+        help="continue although the numbers of lines are not the published ones",
     )  # fmt: skip
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Which run of an architecture."""
-    parser.add_argument("--size", help="of the architecture, such as big; base for the one "
-                        "without a name; default the paper's")  # fmt: skip
     parser.add_argument(
-        "--like", metavar="NAME", help="the settings of another paper, such as context-aware for "
-        "its own baseline; default: the recipe's choice for ARCH",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=number(0), default=1, help="default 1")
+        "--size",
+        help=(
+            "size of the architecture, such as big; base is the size without a name; "
+            "default: the paper's"
+        ),
+    )
+    parser.add_argument(
+        "--like",
+        metavar="NAME",
+        help=(
+            "train with the settings of another paper, such as context-aware for its "
+            "baseline; default: the recipe's choice for ARCH"
+        ),
+    )
+    parser.add_argument("--seed", type=number(0), default=1, help="random seed; default: 1")
     parser.add_argument(
         "--name",
         type=folder_name,
-        help="folder of the run; default ARCH-sSEED, a task's own size and --like between them",
+        help=(
+            "name of the run's folder; default: ARCH-sSEED, with a size and --like between "
+            "them if given"
+        ),
     )
     parser.add_argument(
         "--average", type=number(0), metavar="N",
-        help="how many of the last checkpoints are kept and averaged; 0: the best one alone",
+        help=("number of last checkpoints to keep and average; 0: only the best checkpoint"),
     )  # fmt: skip
 
 
@@ -131,28 +153,40 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     """How it is trained, and on what."""
     parser.add_argument(
         "--max-update", type=number(1), metavar="N",
-        help="another number of updates; checkpoints come as often in proportion",
+        help="number of updates; the number of checkpoints stays the same",
     )  # fmt: skip
     parser.add_argument(
-        "--max-tokens", type=number(1), metavar="N",
-        help="what one GPU is given at a time; gradients are added up to the paper's tokens per "
-        "update, whatever the number of GPUs",
-    )  # fmt: skip
+        "--max-tokens",
+        type=number(1),
+        metavar="N",
+        help=(
+            "tokens of one GPU at a time; gradients are accumulated to the paper's tokens "
+            "per update on any number of GPUs"
+        ),
+    )
     parser.add_argument(
         "--update-freq", type=number(1), metavar="N",
-        help="instead: this many times, and as many tokens per update as come out of it",
+        help=("accumulate gradients N times, instead of to the paper's tokens per update"),
     )  # fmt: skip
     parser.add_argument(
         "--gpus", type=number(0), metavar="N",
-        help="of this machine, or of each; default: all; 0 for the CPU",
+        help="number of GPUs on each machine; default: all; 0: the CPU",
     )  # fmt: skip
     parser.add_argument(
-        "--launcher", help="fairseq (one machine, the default), torchrun, or srun (the default in "
-        "a Slurm job of several nodes; see scripts/train.slurm)",
-    )  # fmt: skip
+        "--launcher",
+        help=(
+            "fairseq (one machine, the default), torchrun, or srun (the default in a Slurm "
+            "job with several nodes; see scripts/train.slurm)"
+        ),
+    )
     machines = parser.add_argument_group("several machines, with torchrun; call it on each")
-    machines.add_argument("--nodes", type=number(1), metavar="N", help="how many")
-    machines.add_argument("--node-rank", type=number(0), metavar="N", help="which this is, from 0")
+    machines.add_argument("--nodes", type=number(1), metavar="N", help="number of machines")
     machines.add_argument(
-        "--rendezvous", metavar="HOST:PORT", default="", help="of the first machine"
+        "--node-rank", type=number(0), metavar="N", help="number of this machine, from 0"
+    )
+    machines.add_argument(
+        "--rendezvous",
+        metavar="HOST:PORT",
+        default="",
+        help="address and port of the first machine",
     )

@@ -23,11 +23,17 @@ def parser() -> RecipeParser:
         "All other flags go to fairseq-train, such as --fp16 --dropout 0.2.",
         epilog="An interrupted training continues from its last checkpoint.",
     )
-    completed(parser.add_argument("task", metavar="TASK", help="as it was prepared"), task_names)
+    completed(
+        parser.add_argument("task", metavar="TASK", help="task, as it was prepared"), task_names
+    )
     arch = parser.add_argument(
-        "arch", metavar="ARCH", help="without a size it gets the paper's (transformer_dc: "
-        "transformer_dc_iwslt_ff512 on IWSLT); 'dc-nmt arch-flags' lists all",
-    )  # fmt: skip
+        "arch",
+        metavar="ARCH",
+        help=(
+            "architecture; 'dc-nmt arch-flags' lists all. Without a size, the size of the "
+            "paper is used (on IWSLT, transformer_dc becomes transformer_dc_iwslt_ff512)"
+        ),
+    )
     completed(arch, architecture_names)
     add_common(parser)
     add_run(parser)

@@ -1,4 +1,4 @@
-"""``dc-nmt user-dir``: where this package lies."""
+"""``dc-nmt user-dir``: prints the path of this package."""
 
 from __future__ import annotations
 
