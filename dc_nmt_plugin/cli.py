@@ -59,8 +59,11 @@ def usage() -> str:
     """The text of ``dc-nmt --help``."""
     lines = ["usage: dc-nmt COMMAND [options]", "", "commands:"]
     lines += [f"  {name:<16}{text}" for name, text in COMMANDS.items()]
-    lines += ["", "dc-nmt COMMAND --help tells a command's options, dc-nmt --version the versions."]
-    return "\n".join([*lines, "DC_NMT_DEBUG=1 in the environment adds a failure's traceback."])
+    lines += [
+        "",
+        "dc-nmt COMMAND --help lists the options of a command, dc-nmt --version the versions.",
+    ]
+    return "\n".join([*lines, "DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."])
 
 
 def version() -> str:

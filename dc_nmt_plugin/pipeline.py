@@ -275,7 +275,8 @@ def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:
         return subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)  # type: ignore[call-overload]
     except FileNotFoundError as error:
         raise UserError(
-            f"the program {words[0]!r} is missing: dc-nmt doctor tells how to get it"
+            f"the program {words[0]!r} is missing: dc-nmt doctor prints the command that "
+            "installs it"
         ) from error
 
 

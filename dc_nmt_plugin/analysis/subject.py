@@ -21,8 +21,8 @@ CHECKPOINTS = (
     *("checkpoint_best.pt", "checkpoint_last.pt"),
 )
 STOCK_RECORDS_NOTHING = (
-    "is fairseq's own model, which does not tell what it computes; transformer_standard of the "
-    "same flags does."
+    "is fairseq's own model, which does not record what it computes; train transformer_standard "
+    "with the same flags."
 )
 _REFUSED = ("--path", "--gen-subset", "--task", "--user-dir", "--decode-with", "--no-aux-fusion")
 

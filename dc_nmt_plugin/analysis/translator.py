@@ -43,7 +43,7 @@ def _refuse(known: Sequence[str], message: str) -> NoReturn:
         raise UserError(message.removeprefix("argument "))
     word = message.removeprefix(start).split()[0].partition("=")[0]
     if not word.startswith("-"):
-        raise UserError(f"{word}: belongs to no flag; what is no flag comes first.")
+        raise UserError(f"{word}: does not belong to a flag; put arguments without a flag first.")
     near = difflib.get_close_matches(word, known, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise UserError(f"{word}: fairseq-generate has no such flag.{hint}")

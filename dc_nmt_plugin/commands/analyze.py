@@ -116,9 +116,9 @@ def overview() -> str:
     lines = ["usage: dc-nmt analyze WHAT RUN [RUN …] [options]", "", "WHAT is one of"]
     for name, (title, source) in ABOUT.items():
         lines += [f"  {name:<{width}}{title}", f"  {'':<{width}}  {source}"]
-    lines += [f"  {ALL:<{width}}one page with all that applies (--html FOLDER)", ""]
-    lines += ["RUN is a run's folder, as recipes leave it, or a checkpoint with --data."]
-    return "\n".join([*lines, "dc-nmt analyze WHAT --help tells the options of one of them."])
+    lines += [f"  {ALL:<{width}}every analysis that applies, on one page (--html FOLDER)", ""]
+    lines += ["RUN is the folder of a run, or a checkpoint with --data."]
+    return "\n".join([*lines, "dc-nmt analyze WHAT --help lists the options of one analysis."])
 
 
 def timing(analysis: Analysis, subject: Subject) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for check in checks:
         print(f"{status(check):<8}{check.name:<{width}}  {check.value}")
         if check.remedy:
-            print(f"{'':<8}{'':<{width}}  mend it: {check.remedy}")
+            print(f"{'':<8}{'':<{width}}  fix: {check.remedy}")
     warnings = sum(not check.ok for check in checks) - len(broken)
     print(f"\n{len(broken)} broken, {warnings} warnings, {len(checks)} checks")
     return int(bool(broken))

@@ -100,7 +100,7 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
             )
         if not run.is_trained():
             print(
-                f"the training in {run.folder} has not finished; what is there is evaluated",
+                f"the run in {run.folder} has not finished; its checkpoints so far are evaluated",
                 file=sys.stderr,
             )
     # a plan's evaluations of one run are jobs that may start together

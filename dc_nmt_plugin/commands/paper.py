@@ -197,8 +197,7 @@ def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str
 
 def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
     notes = [
-        "ours: mean over the seeds that are done, trained to their end and scored; empty where "
-        "none is"
+        "ours: mean over the seeds that are trained to their end and scored; empty without one"
     ]
     if any(cell.difference is not None for cell in found):
         against = dict.fromkeys(c.against for c in found if c.difference is not None)
@@ -207,9 +206,7 @@ def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
             "bootstrap of sacreBLEU of these means, 1,000 resamples"
         )
     if args.sample is not None:
-        notes.append(
-            "a sample: small text, narrow models; nothing to compare with what is published"
-        )
+        notes.append("a sample: small text, narrow models; not comparable with published numbers")
     return notes + _setting_notes(found)
 
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 MEANING = """\
 What the scores mean (0-100, higher is better; on 500 sentences that no model has seen):
-  BLEU     share of the words and of their runs of two, three and four that the reference has too,
-           less where a translation is too short; made-up text like this one is easy
-  BLEU lc  the same without regard to capitals
-  chrF     the same for runs of up to six characters: it forgives a wrong ending
-  p        how often chance alone would bring such a difference; below 0.05 counts as a difference
-           of the systems, on this text and with this one training each"""
+  BLEU     share of the words, and of sequences of two to four words, that the reference also has;
+           short translations are penalised. Generated text like this is easy
+  BLEU lc  BLEU without regard to capitals
+  chrF     the same for sequences of up to six characters; a wrong ending costs less
+  p        probability of such a difference by chance in the choice of sentences; below 0.05 counts
+           as a difference, for this text and one training run of each model"""
 
 
 def parser() -> RecipeParser:

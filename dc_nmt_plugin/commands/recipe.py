@@ -121,7 +121,7 @@ def _check(args: argparse.Namespace) -> int:
         return 0
     if all(home.status is None for home in homes):
         raise UserError(
-            f"{args.task}: none of {len(homes)} addresses answers ({homes[0].problem}): is there a "
+            f"{args.task}: none of {len(homes)} URLs answers ({homes[0].problem}): is there a "
             "network?"
         )
     rows = [

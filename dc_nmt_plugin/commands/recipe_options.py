@@ -54,7 +54,9 @@ def folder_name(text: str) -> str:
 def folder(text: str) -> Path:
     """A folder that fairseq can be given: it reads ``:`` and ``,`` as the ends of names."""
     if set(text) & set(":,"):
-        raise argparse.ArgumentTypeError(f"{text!r} has a ':' or ',', at which fairseq cuts names")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} has a ':' or ',', at which fairseq splits names"
+        )
     return Path(text)
 
 

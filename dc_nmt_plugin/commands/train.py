@@ -21,7 +21,7 @@ def parser() -> RecipeParser:
         prog="dc-nmt train",
         description="Train an architecture on a prepared task with its paper's settings.\n"
         "All other flags go to fairseq-train, such as --fp16 --dropout 0.2.",
-        epilog="An interrupted training continues from its last checkpoint.",
+        epilog="An interrupted run continues from its last checkpoint.",
     )
     completed(
         parser.add_argument("task", metavar="TASK", help="task, as it was prepared"), task_names

@@ -19,7 +19,7 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
         keys = [key.value for key, _ in node.value]
         for key in keys:
             if keys.count(key) > 1:
-                raise yaml.YAMLError(f"{key!r} is there twice, {str(node.start_mark).strip()}")
+                raise yaml.YAMLError(f"{key!r} occurs twice, {str(node.start_mark).strip()}")
         return super().construct_mapping(node, deep)
 
 
@@ -107,10 +107,10 @@ class Node:
                 raise UserError(problem)
 
     def refuse_twice(self, what: str, names: list[str]) -> None:
-        """Raises UserError at a name that is there twice."""
+        """Raises UserError at a name that occurs twice."""
         for name in names:
             if names.count(name) > 1:
-                raise self.problem(f"{what} {name!r} is there twice")
+                raise self.problem(f"{what} {name!r} occurs twice")
 
 
 def read_yaml(path: Path, keys: Iterable[str]) -> Node:

@@ -50,7 +50,7 @@ def extract(archive: Path, member: str, target: Path) -> None:
         raise UserError(f"{archive}: cannot be read ({error.strerror})") from error
     except _DAMAGE as error:
         raise UserError(
-            f"{archive}: damaged or cut off ({error}); remove it and fetch it again"
+            f"{archive}: damaged or truncated ({error}); remove it and download it again"
         ) from error
 
 

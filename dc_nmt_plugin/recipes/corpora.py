@@ -180,7 +180,9 @@ class Corpora:
                 f"{' and '.join(sorted({name for name, _ in self._members(part)}))}"
             )
             if not self.any_counts:
-                raise UserError(f"{problem}: other files than the paper's (--any-counts goes on)")
+                raise UserError(
+                    f"{problem}: the files differ from the paper's; --any-counts continues anyway"
+                )
             self.say(f"warning: {problem}")
         return count
 

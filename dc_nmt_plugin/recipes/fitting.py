@@ -101,7 +101,7 @@ def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fi
         if side.has_no_spaces() and code != "zh":
             raise UserError(
                 f"{corpus.flag}: the text in {code} has no spaces between its words, and Moses' "
-                "tokeniser would leave it so: cut it into words first, and give --tokenized"
+                "tokeniser does not add them; segment it into words first, and give --tokenized"
             )
     size, size_why = _size(pairs, gpus)
     operations = next((n for below, n in OPERATIONS if pairs < below), MOST_OPERATIONS)
@@ -110,7 +110,7 @@ def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fi
     tokens = _tokens(corpus) * pairs / corpus.pairs
     updates, updates_why = _updates(size, tokens)
     why = [
-        f"{operations:,} BPE operations: as in this project's recipes of about {pairs:,} pairs",
+        f"{operations:,} BPE operations: as in the recipes for about {pairs:,} pairs",
         f"{'one dictionary' if joint else 'two dictionaries'}: {share:.0%} of the letters in "
         f"{corpus.languages[1]} occur in {corpus.languages[0]} too",
         size_why,
@@ -170,9 +170,9 @@ def _updates(size: Size, tokens: float) -> tuple[int, str]:
     passes = f"{epochs:.0f}" if epochs >= 3 else f"{epochs:.1f}"
     text = f"{updates:,} updates: about {passes} times the text"
     if updates < wanted:
-        text += f", cut from {wanted:,}, {size.epochs} times: more would take too long here"
+        text += f", reduced from {wanted:,}, {size.epochs} times, to save time on this machine"
     elif updates > wanted:
-        text += f", raised from {wanted:,}: fewer teach a model of this size nothing"
+        text += f", raised from {wanted:,}, because fewer are not enough for a model of this size"
     return updates, text
 
 

@@ -60,7 +60,7 @@ def _lines(path: Path) -> Iterator[str]:
         try:
             yield from decoded(_bounded(stream, path), path)
         except (EOFError, OSError, zlib.error) as error:  # of a .gz file
-            raise UserError(f"{path}: damaged or cut off ({error})") from error
+            raise UserError(f"{path}: damaged or truncated ({error})") from error
 
 
 def _bounded(stream: IO[bytes], path: Path) -> Iterator[bytes]:
@@ -141,7 +141,7 @@ def _read_segments(path: Path) -> list[Pair]:
             segments.append((number[1] if number else "", " ".join(inside.split())))
         opening = None if tag[1] else tag
     if opening is not None:
-        raise UserError(f"{path}: its last <seg> is not closed: it is cut off")
+        raise UserError(f"{path}: its last <seg> is not closed: the file is truncated")
     return segments
 
 
@@ -162,7 +162,7 @@ def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]
         except ElementTree.ParseError as error:
             raise UserError(f"{path}: not well-formed XML after {units} units: {error}") from error
         except (EOFError, OSError, zlib.error) as error:
-            raise UserError(f"{path}: damaged or cut off ({error})") from error
+            raise UserError(f"{path}: damaged or truncated ({error})") from error
     if not pairs:
         raise UserError(f"{path}: none of its {units} units has both {' and '.join(languages)}")
 

@@ -64,8 +64,8 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
     codes = codes_of(place.data, source)
     if codes is None and "@@ " in (place.data / f"dict.{source}.txt").read_text("utf-8"):
         raise UserError(
-            f"{place.data}: its text is in pieces of words (BPE), and the codes are not beside it "
-            "(bpe/codes), where dc-nmt prepare leaves them"
+            f"{place.data}: its text is segmented by BPE, and the codes (bpe/codes, written by "
+            "dc-nmt prepare) are missing"
         )
     settings = _settings_of(place.data, needed=tokenizer is None)
     if settings is None:

@@ -197,7 +197,7 @@ class Sources:
                 continue
             part.replace(target)
             return target
-        reasons = "\n".join(failures) if failures else "  it has no public home"
+        reasons = "\n".join(failures) if failures else "  it has no public URL"
         raise UserError(
             f"{file.name}: cannot be fetched:\n{reasons}\n"
             f"{file.note + chr(10) if file.note else ''}"

@@ -89,7 +89,7 @@ def make_text(
     for split in recipe.splits:
         parts[split] = [part for part in parts[split] if corpora.ready(part)]
     if not parts["train"]:
-        raise UserError(f"{recipe.path}: no training corpus is here")
+        raise UserError(f"{recipe.path}: no training corpus was found")
     chosen = _choose(recipe, corpora, parts, sample)
     counts = {split: _write(recipe, corpora, *chosen[split], split, to) for split in recipe.splits}
     if corpora.settings.casing == "truecase":
@@ -270,7 +270,9 @@ def _check_counts(
     if sample is None and problems:
         problem = f"{recipe.name}: {'; '.join(problems)}"
         if not any_counts:
-            raise UserError(f"{problem}: other files than the paper's (--any-counts goes on)")
+            raise UserError(
+                f"{problem}: the files differ from the paper's; --any-counts continues anyway"
+            )
         say(f"warning: {problem}")
 
 

@@ -188,7 +188,7 @@ class Training(Step):
         begun = self.run.is_trained() or any(self.run.checkpoints.glob("checkpoint*.pt"))
         if begun and read_stamp(folder / "settings.stamp") not in (None, stamp):
             raise UserError(
-                f"{folder} holds a training with other data or settings (see its command.txt): "
+                f"{folder} has a run with other data or settings (see its command.txt): "
                 "use another folder, or remove that one"
             )
         (folder / COMMAND).write_text(f"{Command(self.command[:-2])}\n", "utf-8")
@@ -199,7 +199,7 @@ class Training(Step):
             log.unlink(missing_ok=True)
         if not self._train(log):
             raise UserError(
-                f"the training of {self.run.arch} stopped; its log is {log}, "
+                f"training of {self.run.arch} stopped; its log is {log}; "
                 "the same command continues it"
             )
         write_stamp(folder / "training.stamp", stamp)

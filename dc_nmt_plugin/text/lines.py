@@ -145,7 +145,7 @@ def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[st
     if counts[0] != counts[1]:
         raise UserError(
             f"{before} has {counts[0]:,} lines and what was made of it, {after}, {counts[1]:,}: "
-            "a sentence was lost or cut in two"
+            "a sentence was lost or split"
         )
 
 

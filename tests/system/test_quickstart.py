@@ -103,7 +103,7 @@ def test_other_settings_do_not_overwrite_a_training(quickstart):
     quickstart.quickstart("--arch", PLAIN).good()
     for other in (["--updates", 9], ["--", "--dropout", "0.2"], ["--seed", 2]):
         refused = quickstart.quickstart("--arch", PLAIN, *other)
-        assert f"quickstart_out/en-de/{PLAIN} holds a training with other" in refused.refused()
+        assert f"quickstart_out/en-de/{PLAIN} has a run with other" in refused.refused()
         assert "fairseq-train" not in refused.started()
     other = quickstart.quickstart("--updates", 9, "--out", "other").good()
     assert "--max-update 9 " in other.call("fairseq-train")
