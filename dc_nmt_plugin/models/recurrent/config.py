@@ -1,4 +1,4 @@
-"""The flags of the recurrent models, and what is wrong with their values."""
+"""Flags of the recurrent models, and checks of their values."""
 
 # fairseq reads the fields' types at run time: no postponed annotations here.
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ DROPOUT_AFTER = ("all", "readout")
 
 @dataclass
 class _RecurrentConfig(CheckedConfig):
-    """What both models have."""
+    """Settings that both models have."""
 
     embed_dim: int = size(500, "width of the embeddings and of the readout")
     hidden_dim: int = size(1024, "width of the recurrent states, in each direction")

@@ -1,4 +1,4 @@
-"""The flags of all Transformer variants, and what contradicts what."""
+"""Flags of all Transformer variants, and their contradictions."""
 
 # fairseq reads the fields' types at run time: no postponed annotations, and Optional[str] here.
 import math

@@ -17,10 +17,10 @@ class SequenceMask:
 
     Attributes:
         padding: (B, T) bool, True at padding; None without padding, and in decoders also when all
-        padding is on the right
+            padding is on the right
         causal: position t sees positions ≤ t only
         rows: (N) indices of the real positions among the B * T, if skipping padding in
-        position-wise work saves more than the copies cost; else None
+            position-wise work saves more than the copies cost; else None
         allowed: bool, True = may be attended, broadcastable to (B, H, T, T), as
             ``scaled_dot_product_attention`` takes it; None if `is_causal` is enough
     """

@@ -23,7 +23,7 @@ class Summary(NamedTuple):
     Attributes:
         peak: (B, 1) the highest score
         mass: (B, 1) Σ exp(u_i - peak), at least 1, so that nothing overflows; the peak is stored
-        separately, so scores of ±10⁴ lose no digits
+            separately, so scores of ±10⁴ lose no digits
         average: (B, 1, C) the weighted average
     """
 

@@ -25,7 +25,7 @@ class Source:
 
     Attributes:
         features: inputs of the main decoder's source attention, each (sentences, M, C); one tensor,
-        or one per source layer for attention over several encoder layers
+            or one per source layer for attention over several encoder layers
         padding: (sentences, M) bool, True at padding; None when there is none
         auxiliary: for each encoder layer that an auxiliary decoder is attached to (1-based), its
             output (sentences, M, C)
