@@ -108,30 +108,30 @@ def _config(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    """Exit status 1 where a file has no home left."""
+    """Prints the answer of every URL; the exit status is 1 if a file has no URL that answers."""
     from ..errors import UserError
-    from ..recipes.homes import check_homes
     from ..recipes.recipe import load
+    from ..recipes.urls import check_urls
     from ..table import format_table
 
     recipe = load(args.task)
-    homes = list(check_homes(recipe))
-    if not homes:
+    urls = list(check_urls(recipe))
+    if not urls:
         print(f"{args.task}: no file of it has an address")
         return 0
-    if all(home.status is None for home in homes):
+    if all(each.status is None for each in urls):
         raise UserError(
-            f"{args.task}: none of {len(homes)} URLs answers ({homes[0].problem}): is there a "
+            f"{args.task}: none of {len(urls)} URLs answers ({urls[0].problem}): is there a "
             "network?"
         )
     rows = [
-        (home.name, home.verdict, f"{home.bytes:,}" if home.bytes else "",
-         f"{home.expected:,}" if home.expected else "", home.url)
-        for home in homes
+        (each.name, each.verdict, f"{each.bytes:,}" if each.bytes else "",
+         f"{each.expected:,}" if each.expected else "", each.url)
+        for each in urls
     ]  # fmt: skip
     print(format_table(("file", "state", "bytes", "in the recipe", "address"), rows))
-    alive = {home.name for home in homes if home.verdict == "ok"}
-    gone = sorted({home.name for home in homes} - alive)
+    alive = {each.name for each in urls if each.verdict == "ok"}
+    gone = sorted({each.name for each in urls} - alive)
     if gone:
         raise UserError(f"{args.task}: no good address is left of {', '.join(gone)}")
     return 0

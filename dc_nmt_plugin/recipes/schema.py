@@ -19,13 +19,13 @@ class SourceFile:
 
     Attributes:
         name: under which it is stored and looked for
-        urls: its homes, tried in this order
+        urls: its URLs, tried in this order
         path: where it is on this machine, seen from the recipe's folder: of one's own text
         sha256, md5: published checksum, hexadecimal
         bytes: its size, roughly
         modified: when it was last changed as its checksum was taken, seconds since 1970; 0: unknown
         listed: who publishes the checksum; "" for one that was measured on a copy
-        inside: archive and member: the file is found there, before its own homes are tried
+        inside: archive and member: the file is found there, before its URLs are tried
         also: other names under which users have it
         note: what to tell a user who has to get it by hand
     """

@@ -1,4 +1,4 @@
-"""A recipe's files: found, or fetched from one of their homes, and verified."""
+"""Files of a recipe: found, or downloaded from one of their URLs, and verified."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAGIC = {".tgz": b"\x1f\x8b", ".gz": b"\x1f\x8b", ".zip": b"PK"}
 class Sources:
     """The files of a recipe on this machine.
 
-    ``DC_NMT_MIRROR`` names a home (its address without the file's name) that is tried first.
+    ``DC_NMT_MIRROR`` names a URL (without the name of the file) that is tried first.
 
     Args:
         recipe: whose files
@@ -92,7 +92,7 @@ class Sources:
         ]
 
     def available(self, name: str) -> bool:
-        """Whether the file is here or has a home."""
+        """Returns True when the file is here or has a URL."""
         file = self.recipe.task.files[name]
         inner = bool(file.inside) and self.available(file.inside[0])
         return self._here(file) is not None or bool(file.urls) or inner
@@ -130,7 +130,7 @@ class Sources:
         return path
 
     def _unpack(self, file: SourceFile, archive: str, member: str) -> Path | None:
-        """Take a file out of another; None where that fails and there are homes to try."""
+        """Takes a file out of an archive; None if that fails and there are URLs to try."""
         path = self.downloads / file.name
         try:
             extract(self.path(archive), member, path)
@@ -184,8 +184,8 @@ class Sources:
         self.downloads.mkdir(parents=True, exist_ok=True)
         failures = []
         mirror = os.environ.get("DC_NMT_MIRROR")
-        homes = [f"{mirror.rstrip('/')}/{file.name}"] if mirror else []
-        for url in (*homes, *file.urls):
+        mirrors = [f"{mirror.rstrip('/')}/{file.name}"] if mirror else []
+        for url in (*mirrors, *file.urls):
             part = target.with_name(f"{target.name}.part")
             try:
                 fetch(url, part, self.say)
@@ -210,7 +210,7 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
     """Fetch ``url`` into ``part``, continuing there if it holds the beginning.
 
     Raises:
-        OSError: no such home, or the connection ended before the whole file was there; what came
+        OSError: no such URL, or the connection ended before the whole file was there; what came
             is kept
     """
     have = part.stat().st_size if part.exists() else 0
@@ -228,7 +228,7 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
         raise OSError(f"what is here, {have} bytes, is not its beginning; run again") from error
     with answer:
         if have and answer.status != 206:
-            have = 0  # a home that cannot continue
+            have = 0  # a server that cannot continue
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length else None
         say(f"  {url}" + (f" ({megabytes(total)})" if total else ""))
@@ -250,7 +250,7 @@ def megabytes(size: float) -> str:
 
 
 def _check_kind(path: Path, name: str) -> None:
-    """Refuse the web page that a home sends instead of an archive."""
+    """Refuses the web page that a server sends instead of an archive."""
     start = MAGIC.get(Path(name).suffix)
     with open(path, "rb") as stream:
         head = stream.read(4)
