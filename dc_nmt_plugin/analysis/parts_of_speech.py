@@ -1,4 +1,4 @@
-"""How much context which words take in: context-aware, Fig. 4."""
+"""Share of context by part of speech: context-aware, Fig. 4."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PartsOfSpeech(Analysis):
         return self.args.side or next(iter(contexts(subject)), "encoder")
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes context-aware self-attention on the side."""
+        """Requires context-aware self-attention on the side."""
         if self._side(subject) in contexts(subject):
             return None
         return f"has no gates of context-aware self-attention in the {self._side(subject)}."
@@ -111,7 +111,7 @@ class PartsOfSpeech(Analysis):
 
 
 class WordGates:
-    """Adds up the gates of words: a word's is the mean over its pieces and over the layers.
+    """Sums the gates of words; the gate of a word is the mean over its pieces and the layers.
 
     The end of a sentence is no word.
 
@@ -144,7 +144,7 @@ class WordGates:
         self.totals: dict[str, dict[str, tuple[float, int]]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         here = [
             tensors
             for side, layer, tensors in layer_records(batch.records, "self_attn")
@@ -179,7 +179,7 @@ class WordGates:
 
 
 def sentence_pieces(subject: Subject, side: str) -> dict[int, list[str]]:
-    """Sentence number → its pieces, of the sentences that are used."""
+    """Returns the pieces of each used sentence, by its number."""
     if side == "decoder":
         subject.check_targets()
     return {

@@ -1,4 +1,4 @@
-"""Where a decoder looks among the earlier target words: residual decoder, section 8.1, Fig. 2."""
+"""Attention to earlier target words: residual decoder, section 8.1, Fig. 2."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class OfEarlierWords(Analysis):
         )
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes a readout or a cell that attends to earlier words or states."""
+        """Requires a readout or a cell that attends to earlier words or states."""
         decoder = subject.model.decoder
         residual = getattr(decoder, "residual", None)
         if residual is not None:
@@ -160,7 +160,7 @@ class PositionCounts:
         self.counts = torch.zeros(3, 0, dtype=torch.float64)
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         weights = previous_word_weights(batch.records)
         assert weights is not None
         found = torch.stack(position_counts(weights, (~batch.target_padding).sum(dim=1))).cpu()

@@ -1,4 +1,4 @@
-"""What each encoder layer is worth to the decoder: thesis 3.5.4, Table 3.5, and shares."""
+"""Shares of encoder layers, and BLEU without them: thesis 3.5.4, Table 3.5."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SourceLayers(Analysis):
         )
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes a decoder that reads several encoder layers."""
+        """Requires a decoder that reads several encoder layers."""
         count = len(subject.source_layers)
         return None if count > 1 else "has a decoder that reads one encoder layer only."
 
@@ -61,7 +61,7 @@ class SourceLayers(Analysis):
         return ShareSums(subject.source_layers)
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """With the BLEU of the whole model and of each masked one."""
+        """Adds the BLEU of the whole model and of each masked one."""
         if self.args.no_masking:
             return found
         translation = subject.translation
@@ -129,7 +129,7 @@ class SourceLayers(Analysis):
 
 
 class ShareSums:
-    """Adds up the shares over all positions.
+    """Sums the shares over all positions.
 
     Args:
         layers: numbers of the encoder layers that the decoder reads
@@ -142,7 +142,7 @@ class ShareSums:
         self.totals: dict[str, tuple[list[float], int]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         for module, tensors in batch.records.items():
             for name, side in zip(self.needs, ("decoder", "encoder"), strict=True):
                 if name in tensors:

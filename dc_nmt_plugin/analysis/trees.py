@@ -69,7 +69,7 @@ class Trees(OfEarlierWords):
         return lines
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """With ParsEval, ours and that of right-branching trees."""
+        """Adds ParsEval of the trees, and of right-branching trees."""
         sentences = found["sentences"]
         whole = {
             "words": sum(len(sentence["words"]) for sentence in sentences),
@@ -147,7 +147,7 @@ class SentenceTrees:
         self.sentences: dict[int, dict[str, Any]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         weights = previous_word_weights(batch.records)
         assert weights is not None
         for number, own, target in zip(batch.numbers, weights, batch.target, strict=True):
