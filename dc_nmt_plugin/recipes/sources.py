@@ -24,7 +24,7 @@ MAGIC = {".tgz": b"\x1f\x8b", ".gz": b"\x1f\x8b", ".zip": b"PK"}
 
 
 class Sources:
-    """The files of a recipe on this machine.
+    """Manages the files of a recipe on this machine.
 
     ``DC_NMT_MIRROR`` names a URL (without the name of the file) that is tried first.
 
@@ -43,7 +43,7 @@ class Sources:
         self._found: dict[str, Path] = {}
 
     def path(self, name: str) -> Path:
-        """The verified file, fetched if need be.
+        """Returns the verified file, downloaded if necessary.
 
         Raises:
             UserError: it is nowhere, or it is not what it should be
@@ -57,7 +57,7 @@ class Sources:
 
     @contextmanager
     def _fetching(self, name: str) -> Iterator[None]:
-        """Hold a file's place in the downloads."""
+        """Locks the place of a file in the downloads."""
         self.downloads.mkdir(parents=True, exist_ok=True)
         with open(self.downloads / f".{name}.lock", "w") as lock:
             waiting = f"  {name}: waiting for another recipe that fetches it"
@@ -65,7 +65,7 @@ class Sources:
             yield
 
     def plain(self, member: str) -> Path | None:
-        """A member of an archive that is unpacked in ``--raw``, with or without its folders.
+        """Returns an unpacked member of an archive in ``--raw``, with or without its folders.
 
         Raises:
             UserError: the member is a pattern, and several corpora fit it
@@ -84,7 +84,7 @@ class Sources:
         return found[0] if found else None
 
     def missing(self) -> list[SourceFile]:
-        """Files that would have to be fetched."""
+        """Returns the files that must be downloaded."""
         return [
             file
             for file in self.recipe.task.files.values()
@@ -98,7 +98,7 @@ class Sources:
         return self._here(file) is not None or bool(file.urls) or inner
 
     def checksums(self) -> dict[str, str]:
-        """Name → checksum of every file that was used in this run."""
+        """Returns the checksum of every file used in this run, by name."""
         result = {}
         for name in self._found:
             file = self.recipe.task.files[name]
@@ -145,7 +145,7 @@ class Sources:
         return path
 
     def _verify(self, file: SourceFile, path: Path) -> None:
-        """Compare with the published checksum, or else with the one of the first time.
+        """Compares with the published checksum, else with that of the first download.
 
         Raises:
             UserError: another checksum, or something else than the file's name says
@@ -207,7 +207,7 @@ class Sources:
 
 
 def fetch(url: str, part: Path, say: Say = print) -> None:
-    """Fetch ``url`` into ``part``, continuing there if it holds the beginning.
+    """Downloads ``url`` into ``part``; continues if it holds the beginning.
 
     Raises:
         OSError: no such URL, or the connection ended before the whole file was there; what came
@@ -245,7 +245,7 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
 
 
 def megabytes(size: float) -> str:
-    """A size for people."""
+    """Returns a size in readable form."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
