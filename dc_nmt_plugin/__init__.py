@@ -1,4 +1,4 @@
-"""Six published architectures of neural machine translation as a fairseq plugin.
+"""Published architectures for neural machine translation as a fairseq plugin.
 
 ``--user-dir`` imports this package from within fairseq: models, criterions and tasks are then
 registered. Elsewhere (``dc-nmt``) importing it costs nothing and needs no fairseq;

@@ -1,4 +1,4 @@
-"""``dc-nmt``: what fairseq has no command for."""
+"""The command ``dc-nmt``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ COMMANDS = {
 
 
 def usage() -> str:
-    """The text of ``dc-nmt --help``."""
+    """Returns the text of ``dc-nmt --help``."""
     lines = ["usage: dc-nmt COMMAND [options]", "", "commands:"]
     lines += [f"  {name:<16}{text}" for name, text in COMMANDS.items()]
     lines += [
@@ -67,7 +67,7 @@ def usage() -> str:
 
 
 def version() -> str:
-    """Of this package and of what computes, without importing any of it."""
+    """Returns the versions of this package and its requirements, without importing them."""
     found = [f"Python {platform.python_version()}"]
     for name in ("torch", "fairseq-fixed", "fairseq"):
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -81,7 +81,7 @@ def _run(name: str, argv: Sequence[str]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Runs one command.
 
     Args:
         argv: arguments without the program's name; default those of the process

@@ -27,7 +27,7 @@ ALL = "all"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Analyse, print, draw."""
+    """Analyses, prints and draws."""
     if not argv:
         print(overview(), file=sys.stderr)
         return 2
@@ -111,7 +111,7 @@ def _curves(
 
 
 def overview() -> str:
-    """The text of ``dc-nmt analyze --help``."""
+    """Returns the text of ``dc-nmt analyze --help``."""
     width = max(map(len, ABOUT)) + 2
     lines = ["usage: dc-nmt analyze WHAT RUN [RUN …] [options]", "", "WHAT is one of"]
     for name, (title, source) in ABOUT.items():
@@ -122,7 +122,7 @@ def overview() -> str:
 
 
 def timing(analysis: Analysis, subject: Subject) -> dict[str, Any]:
-    """Seconds of the forced decoding, with and without recording."""
+    """Returns the seconds of the forced decoding, with and without recording."""
     from ..analysis.loop import seconds_with_recording, seconds_without_recording
 
     plain = seconds_without_recording(subject, analysis.text)
@@ -141,7 +141,7 @@ def timing_line(seconds: dict[str, Any]) -> str:
 
 
 def model_options(parser: argparse.ArgumentParser) -> None:
-    """Options of everything that loads models."""
+    """Adds the options of commands that load models."""
     parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
     parser.add_argument("--subset", default="test", help="subset of the data (default: test)")
     parser.add_argument(

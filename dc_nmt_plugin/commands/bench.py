@@ -24,7 +24,7 @@ BASELINES = (STOCK, PYTORCH)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure and print."""
+    """Measures and prints."""
     args = _parse(argv)
 
     import torch

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt evaluate",
         usage="dc-nmt evaluate TASK ARCH [options] [-- fairseq-generate flags]",
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = ()) -> None:
-    """Evaluate a run and print its scores.
+    """Evaluates a run and prints its scores.
 
     Args:
         pipeline: what does it

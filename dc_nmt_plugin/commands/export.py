@@ -18,7 +18,7 @@ from .parser import Parser
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the checkpoint."""
+    """Writes the checkpoint."""
     parser = Parser(prog="dc-nmt export", description=__doc__)
     parser.add_argument("--input", required=True, type=Path, help="a checkpoint, or a --save-dir")
     parser.add_argument(

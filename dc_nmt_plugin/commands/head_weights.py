@@ -17,7 +17,7 @@ LENGTHS = (10, 30, 100)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print.
+    """Measures and prints.
 
     Raises:
         UserError: the model has no cross aggregation, or the data are too short

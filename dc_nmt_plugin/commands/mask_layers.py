@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Translate, score and print."""
+    """Translates, scores and prints."""
     args, flags = _parse(argv)
 
     from ..analysis.mask_layers import (

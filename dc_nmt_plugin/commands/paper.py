@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> Parser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = Parser(prog="dc-nmt paper", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listed = commands.add_parser(

@@ -10,7 +10,7 @@ from .recipe_options import RecipeParser, add_common, add_text, values_of
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt prepare",
         description=(
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def prepare(pipeline: Pipeline, options: object) -> None:
-    """Prepare a task's text and tell what came out of it."""
+    """Prepares the text of a task and prints the result."""
     from ..recipes.cleaning import pairs_kept
     from ..recipes.text_plan import plan_text
 

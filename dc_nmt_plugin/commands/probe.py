@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Encode, train the classifiers, print and draw."""
+    """Encodes, trains the classifiers, prints and draws."""
     args, flags = _parse(argv)
 
     from ..analysis.probing.encoding import ENCODERS, SentenceEncoder

@@ -27,7 +27,7 @@ What the scores mean (0-100, higher is better; on 500 sentences that no model ha
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt quickstart",
         description="Trains, scores and compares small models on generated text.",

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class RecipeParser(Parser):
-    """A parser whose complaints are one sentence, and that takes no abbreviations."""
+    """A parser with one-sentence errors and without abbreviations."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=RawWithDefaults, **options)
@@ -26,7 +26,7 @@ class RecipeParser(Parser):
         raise UserError(message.removeprefix("argument "))
 
     def parse_with_flags(self, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-        """What is known, and fairseq's flags: what is not, and what follows ``--``."""
+        """Returns known options, and fairseq's flags: unknown ones, and all after ``--``."""
         words = list(argv)
         end = words.index("--") if "--" in words else len(words)
         args, unknown = self.parse_known_args(words[:end])
@@ -34,7 +34,7 @@ class RecipeParser(Parser):
 
 
 def number(least: int) -> Callable[[str], int]:
-    """A whole number from ``least`` on."""
+    """Returns a parser of whole numbers from ``least`` on."""
 
     def read(text: str) -> int:
         if not text.isdigit() or int(text) < least:
@@ -45,14 +45,14 @@ def number(least: int) -> Callable[[str], int]:
 
 
 def folder_name(text: str) -> str:
-    """The name of one folder, not a path to another."""
+    """Checks the name of one folder, not a path."""
     if not re.fullmatch(r"[\w.+=,-]+", text) or set(text) <= {"."}:
         raise argparse.ArgumentTypeError(f"{text!r} is not the name of a folder")
     return text
 
 
 def folder(text: str) -> Path:
-    """A folder that fairseq can be given: it reads ``:`` and ``,`` as the ends of names."""
+    """Checks a folder for fairseq, which splits names at ``:`` and ``,``."""
     if set(text) & set(":,"):
         raise argparse.ArgumentTypeError(
             f"{text!r} has a ':' or ',', at which fairseq splits names"
@@ -61,7 +61,7 @@ def folder(text: str) -> Path:
 
 
 def names(flag: str, text: str) -> list[str]:
-    """Names separated by commas or spaces.
+    """Returns names separated by commas or spaces.
 
     Raises:
         UserError: there is none
@@ -73,13 +73,13 @@ def names(flag: str, text: str) -> list[str]:
 
 
 def values_of(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
-    """A dataclass of options, its fields taken from the command line unless given here."""
+    """Returns a dataclass of options from the command line and the given values."""
     read = {f.name: getattr(args, f.name) for f in fields(kind) if hasattr(args, f.name)}  # type: ignore[arg-type]
     return kind(**{**read, **others})
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """What every command of a recipe has."""
+    """Adds the options of every recipe command."""
     parser.add_argument(
         "--out",
         type=folder,
@@ -101,7 +101,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
-    """Where the files are."""
+    """Adds the options for the files."""
     parser.add_argument(
         "--raw",
         type=Path,
@@ -120,7 +120,7 @@ def add_text(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Which run of an architecture."""
+    """Adds the options that name a run."""
     parser.add_argument(
         "--size",
         help=(
@@ -152,7 +152,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
-    """How it is trained, and on what."""
+    """Adds the options of training and machines."""
     parser.add_argument(
         "--max-update", type=number(1), metavar="N",
         help="number of updates; the number of checkpoints stays the same",

@@ -35,7 +35,7 @@ class _Schedule(argparse.Action):
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt run",
         usage="dc-nmt run TASK [ARCH …] [options] [fairseq-train flags]",

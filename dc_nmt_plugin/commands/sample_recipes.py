@@ -25,7 +25,7 @@ HEADER = ("task", "architecture", "prepare", "train", "evaluate", "the paper's l
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt sample-recipes",
         description=(

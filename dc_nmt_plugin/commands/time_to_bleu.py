@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Train side by side and print."""
+    """Trains in turn and prints."""
     args, flags = _parse(argv)
 
     import torch

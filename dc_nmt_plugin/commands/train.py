@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt train",
         description="Train an architecture on a prepared task with its paper's settings.\n"
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptions, TrainOptions]:
-    """What a command line says of a run and its training."""
+    """Returns the options of a run and its training from the command line."""
     from ..recipes.launch import MachineOptions
     from ..recipes.options import RunOptions, TrainOptions
 
@@ -59,7 +59,7 @@ def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptio
 
 
 def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
-    """Train a run and tell with what; its exit status."""
+    """Trains a run and prints its settings; returns the exit status."""
     from ..recipes.run_plan import plan_training
 
     plan = plan_training(run, options)

@@ -20,7 +20,7 @@ BUFFER = 1000  # lines; translated shortest first, which wastes less padding
 
 
 def parser() -> Parser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt translate",
         usage="dc-nmt translate RUN [FILE] [options] [flags of fairseq-generate]",

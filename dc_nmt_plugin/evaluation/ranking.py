@@ -1,4 +1,4 @@
-"""Human ranking of translations: blind sheets, and the tally of what people wrote into them."""
+"""Human ranking of translations: writes blind sheets, and counts the answers."""
 
 from __future__ import annotations
 
