@@ -59,7 +59,7 @@ class CheckedConfig(FairseqDataclass):
             raise ConfigError(problems)
 
     def contradictions(self) -> list[str]:
-        """Yields one sentence for each contradiction between fields.
+        """Returns one sentence for each contradiction between fields.
 
         Wrong single values are reported elsewhere; do not report them again.
         """

@@ -47,7 +47,7 @@ def fitted_vocabulary(entry: Entry) -> int:
 
 
 def published_items() -> Iterator[tuple[str, list[Entry]]]:
-    """Returns every table with parameter counts of this plugin's architectures, with its place."""
+    """Yields every table with parameter counts of these architectures, with its place."""
     for document in read_register():
         for item in document.items:
             found = [e for e in item.entries if _is_count(e)]

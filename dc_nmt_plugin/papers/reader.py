@@ -165,7 +165,7 @@ def _check_system(arch: str, flags: tuple[tuple[str, Any], ...]) -> None:
 
 
 def _cells(item: Node, columns: Mapping[str, Node], row: Node) -> Iterator[tuple[str, Node]]:
-    """Returns a row's cells by column; numbers shown only in a picture have no value."""
+    """Yields a row's cells by column; numbers shown only in a picture have no value."""
     cells = Node(row.values.get("values", {}), f"{row.where}, values", columns).values
     if "value" in row.values:
         if len(columns) > 1:

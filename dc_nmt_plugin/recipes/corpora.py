@@ -84,7 +84,7 @@ class Corpora:
         return {"part": self.recipe.written("parts", part.name), "limit": self.limit}
 
     def raw(self, part: Part) -> Iterator[Pair]:
-        """Returns a corpus untokenised: as published, or detokenised."""
+        """Yields the pairs of a corpus untokenised: as published, or detokenised."""
         pairs = self._pairs(part, "")
         if not part.tokenised or self.settings.undone == "none":
             return pairs
@@ -100,7 +100,7 @@ class Corpora:
             yield from zip(*texts, strict=True)
 
     def tokens(self, part: Part) -> Iterator[Pair]:
-        """Returns a corpus tokenised."""
+        """Yields the pairs of a corpus tokenised."""
         return self._pairs(part, ".tok")
 
     def _pairs(self, part: Part, kind: str) -> Iterator[Pair]:

@@ -127,7 +127,7 @@ def _segments(paths: tuple[Path, Path]) -> Iterator[Pair]:
 
 
 def _read_segments(path: Path) -> list[Pair]:
-    """Yields (id, text) of every segment, in order."""
+    """Returns (id, text) of every segment, in order."""
     text = "\n".join(_lines(path))
     segments: list[Pair] = []
     opening: re.Match[str] | None = None

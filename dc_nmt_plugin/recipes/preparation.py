@@ -41,7 +41,7 @@ class Preparation:
     splits: tuple[str, ...] = SPLITS
 
     def steps(self) -> Iterator[Step]:
-        """Returns the steps after ``raw`` exists."""
+        """Yields the steps after ``raw`` exists."""
         if self.tokenised is None:
             # all segmentations share it
             yield Step(

@@ -195,7 +195,7 @@ def _spread(
     place: list[int] | None,
     sample: int | None,
 ) -> Callable[[int], bool]:
-    """Returns the used training lines; a sample takes similar amounts of every corpus."""
+    """Returns a test of used training lines; a sample takes similar amounts of every corpus."""
     if place is None:
         return lambda line: bool(kept[line])
     share = len(kept) if sample is None else -(-sample // len(ends))

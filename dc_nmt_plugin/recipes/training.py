@@ -78,7 +78,7 @@ class Experiment:
         return stamp is not None and stamp == read_stamp(self.folder / "settings.stamp")
 
     def evaluation(self) -> Iterator[Step]:
-        """Returns the steps that average, translate and score."""
+        """Yields the steps that average, translate and score."""
         translated = self.folder / f"generate{self.decoding}"
 
         def stamp() -> str:

@@ -45,7 +45,7 @@ def test_a_killed_training_continues_and_the_data_are_not_made_again(quickstart)
     quickstart.quickstart("--arch", DUAL).good()
     quickstart.make("kill")
     killed = quickstart.quickstart()
-    assert killed.code == 1 and f"the training of {PLAIN} stopped" in killed.errors
+    assert killed.code == 1 and f"training of {PLAIN} stopped" in killed.errors
     assert "the last words" in killed.errors and killed.started() == ["fairseq-train"]
     again = quickstart.quickstart().good()
     assert f"{PLAIN}: train 700 updates, from the last checkpoint on" in again.output

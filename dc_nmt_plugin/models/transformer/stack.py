@@ -39,7 +39,7 @@ class LayerStack(nn.Module):
     def outputs(
         self, x: Tensor, history: LayerHistory, run: Callable[[nn.Module, Tensor], Tensor]
     ) -> Iterator[Tensor]:
-        """Returns the output (B, T, C) of every layer, lowest first, before the top layer norm.
+        """Yields the output (B, T, C) of every layer, lowest first, before the top layer norm.
 
         Args:
             x: (B, T, C) embeddings
