@@ -245,7 +245,10 @@ BROKEN = {
     "a flag that would do nothing": (lambda run: [RUN, "--nbest", "3"], ["--nbest: ", "has not"]),
     "no flag": (lambda run: [RUN, "--bem", "3"], ["--bem: ", "Did you mean --beam?"]),
     "a value of another kind": (lambda run: [RUN, "--beam", "x"], ["--beam: invalid int", "'x'"]),
-    "a file behind the flags": (lambda run: [RUN, "--cpu", "test.en"], ["test.en: does not belong"]),
+    "a file behind the flags": (
+        lambda run: [RUN, "--cpu", "test.en"],
+        ["test.en: does not belong"],
+    ),
     "no such decoder": (lambda run: [RUN, "--decode-with", "aux:7"], ["--decode-with", "aux:1"]),
 }
 
