@@ -32,10 +32,18 @@ OPTIONAL = {
 setup(
     name="dc_nmt_plugin",
     version=version(),
-    description="Six published neural machine translation architectures as a fairseq plugin",
+    description="Published neural machine translation architectures for fairseq",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="MIT",
+    # The address of the repository comes first here, once it has one.
+    project_urls={
+        "fairseq": "https://github.com/facebookresearch/fairseq",
+        "Dual context": "https://doi.org/10.1007/s10590-021-09282-0",
+        "Context-aware self-attention": "https://arxiv.org/abs/1902.05766",
+        "Cross aggregation": "https://doi.org/10.1007/978-3-030-32233-5_30",
+        "Residual decoder": "https://aclanthology.org/N18-1124",
+    },
     author="dc_nmt_plugin contributors",
     python_requires=">=3.10,<3.13",
     packages=[*find_packages(include=["dc_nmt_plugin", "dc_nmt_plugin.*"]), "hydra_plugins"],

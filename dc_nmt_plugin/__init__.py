@@ -1,4 +1,4 @@
-"""Six published architectures of neural machine translation as a fairseq plugin.
+"""Published architectures for neural machine translation as a fairseq plugin.
 
 ``--user-dir`` imports this package from within fairseq: models, criterions and tasks are then
 registered. Elsewhere (``dc-nmt``) importing it costs nothing and needs no fairseq;
@@ -7,7 +7,7 @@ registered. Elsewhere (``dc-nmt``) importing it costs nothing and needs no fairs
 
 import sys
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 if "fairseq" in sys.modules:
     from . import registration as registration

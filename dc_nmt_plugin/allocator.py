@@ -11,7 +11,7 @@ _TOP_PAD = 64 * 1024**2  # bytes
 
 
 def keep_freed_memory() -> bool:
-    """Freed memory stays with this process, which takes it again for its next tensor.
+    """Keeps freed memory in this process for its next tensor.
 
     glibc gives large blocks back to the system at once, which clears every page anew for the next
     block. What is kept is returned when the process ends. A process whose environment sets glibc's
@@ -31,7 +31,7 @@ def keep_freed_memory() -> bool:
 
 
 def return_freed_memory() -> None:
-    """What is free goes back to the system, where the C library can."""
+    """Returns free memory to the system, if the C library can."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""``dc-nmt``: what fairseq has no command for."""
+"""The command ``dc-nmt``."""
 
 from __future__ import annotations
 
@@ -20,51 +20,54 @@ INTERRUPTED = 130  # exit status of shells for Ctrl-C
 
 # command → what it does; each has main(argv) -> int in a file of its name in commands/
 COMMANDS = {
-    "quickstart": "from nothing to trained, scored and compared models",
-    "new": "a recipe of your own corpus, fitted to it and to the machine",
-    "prepare": "the text of a task, ready for fairseq",
-    "train": "an architecture with its paper's settings",
-    "evaluate": "a trained run, translated with and scored as its paper did",
-    "run": "these three for a task and architectures, then a table",
-    "translate": "lines of your own, with a trained run",
-    "sample-recipes": "every recipe small, from files that are made up",
-    "doctor": "what is installed here, and how to mend what is not",
-    "completion": "lines for bash or zsh, so that Tab completes",
-    "user-dir": "the path to give to fairseq's --user-dir",
-    "arch-flags": "every architecture; all flags of one, and how to train it",
-    "params": "parameters of every architecture, built and published",
-    "bench": "training and decoding speed against fairseq's own transformer",
-    "time-to-bleu": "updates and computing time until a validation BLEU is reached",
-    "corpus": "make the embedded parallel corpus",
-    "check-text": "check a pair of parallel text files",
+    "quickstart": "train, score and compare small models on generated text",
+    "new": "make a recipe for your own text",
+    "prepare": "prepare the text of a task for fairseq",
+    "train": "train an architecture with its paper's settings",
+    "evaluate": "translate and score with a trained run, as its paper did",
+    "run": "prepare, train and evaluate architectures, then print a table",
+    "translate": "translate lines with a trained run",
+    "sample-recipes": "run every recipe with a little generated text",
+    "doctor": "list missing parts and the command that installs each",
+    "completion": "print the lines that enable completion in bash or zsh",
+    "user-dir": "print the path for fairseq's --user-dir",
+    "arch-flags": "list architectures; show the flags and training command of one",
+    "params": "compare parameter counts with the published ones",
+    "bench": "measure speed and memory against fairseq's transformer",
+    "time-to-bleu": "measure updates and time until a validation BLEU is reached",
+    "corpus": "generate a parallel corpus",
+    "check-text": "check pairs of parallel text files",
     "split-text": "split text reversibly at punctuation and digits",
-    "paper": "tables and figures of the papers by name: list, show, run, table, plot",
-    "recipe": "published tasks, and what is published about them",
-    "analyze": "look inside trained models: tables and figures of the papers' analyses",
-    "probe": "probing tasks: what a frozen encoder knows of a sentence",
-    "head-weights": "how peaked cross aggregation's Λ is",
-    "mask-layers": "BLEU without each of the encoder layers it reads",
+    "paper": "make tables and figures of the papers: list, show, run, table, plot",
+    "recipe": "list published tasks, their numbers, URLs and configs",
+    "analyze": "analyse trained models as the papers do",
+    "probe": "train probing classifiers on frozen encoders",
+    "head-weights": "measure how peaked the head weights of cross aggregation are",
+    "mask-layers": "measure BLEU with each encoder layer masked",
     "average": "average checkpoints",
-    "export": "a checkpoint without auxiliary decoders, or as fairseq's transformer",
-    "progress": "one readable line from the log of a running fairseq-train",
-    "score": "every score that papers print, of a translation",
-    "report": "finished runs side by side, with examples",
-    "compare": "systems against a baseline: significance, lengths",
-    "rank": "blind sheets for people who rank translations, and their tally",
-    "results": "finished runs in one table, beside published numbers",
+    "export": "remove auxiliary decoders, or convert to fairseq or CTranslate2",
+    "progress": "show the progress of a running fairseq-train",
+    "score": "score a translation with every metric that the papers use",
+    "report": "show finished runs side by side, with examples",
+    "compare": "compare systems with a baseline: significance, sentence length",
+    "rank": "make blind sheets for human ranking, and count the answers",
+    "results": "show finished runs in a table, beside published numbers",
 }
 
 
 def usage() -> str:
-    """The text of ``dc-nmt --help``."""
+    """Returns the text of ``dc-nmt --help``."""
     lines = ["usage: dc-nmt COMMAND [options]", "", "commands:"]
     lines += [f"  {name:<16}{text}" for name, text in COMMANDS.items()]
-    lines += ["", "dc-nmt COMMAND --help tells a command's options, dc-nmt --version the versions."]
-    return "\n".join([*lines, "DC_NMT_DEBUG=1 in the environment adds a failure's traceback."])
+    lines += [
+        "",
+        "dc-nmt COMMAND --help lists the options of a command, dc-nmt --version the versions.",
+    ]
+    return "\n".join([*lines, "DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."])
 
 
 def version() -> str:
-    """Of this package and of what computes, without importing any of it."""
+    """Returns the versions of this package and its requirements, without importing them."""
     found = [f"Python {platform.python_version()}"]
     for name in ("torch", "fairseq-fixed", "fairseq"):
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -78,7 +81,7 @@ def _run(name: str, argv: Sequence[str]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Runs one command.
 
     Args:
         argv: arguments without the program's name; default those of the process

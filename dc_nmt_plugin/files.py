@@ -1,4 +1,4 @@
-"""Small file helpers: nothing is ever left half-written."""
+"""File helpers that never leave a half-written file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def no_space(error: BaseException) -> str | None:
-    """Why nothing more can be written, where an exception means that; None where it does not."""
+    """Returns why the disk cannot be written, if an exception means that, else None."""
     if isinstance(error, OSError) and error.errno in FULL:
         return os.strerror(error.errno)
     # torch's writer keeps the system's reason for itself
@@ -35,7 +35,7 @@ def no_space(error: BaseException) -> str | None:
 
 
 def take_lock(lock: IO[Any], busy: Callable[[], None]) -> None:
-    """Lock an open file until it is closed.
+    """Locks an open file until it is closed.
 
     Args:
         lock: the file
@@ -57,7 +57,7 @@ def take_lock(lock: IO[Any], busy: Callable[[], None]) -> None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary name beside ``path``; rename it to ``path`` if the block succeeds.
+    """Yields a temporary name beside ``path``; renames it to ``path`` if the block succeeds.
 
     A link stays one, and what it names is replaced; a file that is there keeps its permissions;
     a pipe, a device or what this process has open (/dev/stdout) is written to.
@@ -113,7 +113,7 @@ def write_parallel(paths: Sequence[str | os.PathLike[str]], rows: Iterable[Seque
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """Hexadecimal SHA-256 of a file's bytes."""
+    """Returns the hexadecimal SHA-256 of a file."""
     return digest("sha256", path)
 
 

@@ -37,7 +37,7 @@ def given_flags(command: Sequence[str]) -> dict[str, str]:
 
 
 def whole_number(command: Sequence[str], flag: str) -> int | None:
-    """The same as a whole number.
+    """Returns the last value given to a flag, as a whole number.
 
     Raises:
         UserError: it is none

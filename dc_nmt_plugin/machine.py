@@ -1,4 +1,4 @@
-"""What this machine grants a process: CPUs, memory, disk. Standard library only."""
+"""CPUs, memory and disk that a process may use. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GIB = 1024**3
 
 
 def usable_cpus() -> int:
-    """CPUs this process may use: its affinity, and a container's quota where there is one."""
+    """Returns the CPUs that this process may use, by affinity and container quota."""
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:
@@ -21,7 +21,7 @@ def usable_cpus() -> int:
 
 
 def available_memory_gib() -> float | None:
-    """Memory that can be had without swapping, GiB; None where the system does not tell."""
+    """Returns the memory available without swapping in GiB; None if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -31,5 +31,5 @@ def available_memory_gib() -> float | None:
 
 
 def free_disk_gib(folder: Path) -> float:
-    """Free space on the disk that holds ``folder``, GiB."""
+    """Returns the free space on the disk of ``folder`` in GiB."""
     return shutil.disk_usage(folder).free / GIB

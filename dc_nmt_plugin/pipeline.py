@@ -1,4 +1,4 @@
-"""Steps that are done once: stamped, made whole or not at all, resumed, shown in a dry run.
+"""Runs steps once: with stamps, all or nothing, resumption and a dry run.
 
 A :class:`Step` makes one folder. It leaves there a stamp of all that its result depends on: the
 same step is not done a second time, and one whose stamp is another is done anew. What a step makes
@@ -30,7 +30,7 @@ STOPPED = "stopped; the same command continues where it stopped"
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, as it would be typed.
+    """A command line.
 
     Attributes:
         words: program and arguments
@@ -47,7 +47,7 @@ class Command:
         return f"{text} > {shlex.quote(str(self.output))}" if self.output else text
 
     def run(self, log: Path) -> None:
-        """Run it, its output at the end of ``log``.
+        """Runs the command and appends its output to ``log``.
 
         Raises:
             UserError: it failed; its last words are on standard error
@@ -71,7 +71,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Step:
-    """What makes one folder.
+    """A step that makes one folder.
 
     Attributes:
         name: said when it starts
@@ -90,11 +90,11 @@ class Step:
         return read_stamp(self.folder / ".stamp") == self.stamp()
 
     def announcement(self) -> str:
-        """What is said when it starts."""
+        """Returns the line that is printed at the start."""
         return self.name
 
     def make(self) -> None:
-        """Fill ``FOLDER.part``, then give it its name; of one that failed the log alone is left.
+        """Fills ``FOLDER.part``, then renames it; after a failure only the log remains.
 
         ``FOLDER.log`` is always that of the folder which is there: whoever reads the folder reads
         there how it was made.
@@ -126,7 +126,7 @@ class Step:
 
 
 class Pipeline:
-    """Runs steps, and tells about it.
+    """Runs steps and prints progress.
 
     Args:
         dry_run: print the commands and do nothing
@@ -137,11 +137,11 @@ class Pipeline:
         self._began = time.monotonic()
 
     def say(self, text: str) -> None:
-        """One line of progress, with the seconds since the beginning."""
+        """Prints one line of progress, with the seconds since the start."""
         print(f"[{int(time.monotonic() - self._began):4d}s] {text}", flush=True)
 
     def run(self, *steps: Step) -> None:
-        """Do what is not done.
+        """Runs the steps that are not done.
 
         Raises:
             UserError: a step failed
@@ -162,7 +162,7 @@ class Pipeline:
 
     @contextmanager
     def alone(self, folder: Path, wait: bool) -> Iterator[None]:
-        """Hold the lock of a folder; nothing in a dry run.
+        """Holds the lock of a folder; does nothing in a dry run.
 
         Args:
             folder: made if need be
@@ -196,7 +196,7 @@ class Pipeline:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """An interrupt and a request to end leave with one sentence, as an error of the user's.
+    """Turns SIGINT and SIGTERM into one error message.
 
     Raises:
         Stopped: it was stopped
@@ -260,12 +260,12 @@ def _full(folder: Path, reason: str = "no space left") -> UserError:
 
 
 def program_path() -> str:
-    """PATH with the programs of this Python's own environment first, activated or not."""
+    """Returns PATH with the programs of this Python's environment first."""
     return os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
 
 
 def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:
-    """Start a program of this environment.
+    """Starts a program of this environment.
 
     Raises:
         UserError: there is no such program
@@ -275,13 +275,14 @@ def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:
         return subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)  # type: ignore[call-overload]
     except FileNotFoundError as error:
         raise UserError(
-            f"the program {words[0]!r} is missing: dc-nmt doctor tells how to get it"
+            f"the program {words[0]!r} is missing: dc-nmt doctor prints the command that "
+            "installs it"
         ) from error
 
 
 @contextmanager
 def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[bytes]]:
-    """A program of this environment; what leaves the block early ends it.
+    """Runs a program of this environment; leaving the block early ends it.
 
     Raises:
         UserError: there is no such program

@@ -1,4 +1,4 @@
-"""Jobs that run at the same time, each in a process of its own."""
+"""Runs jobs at the same time, each in its own process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Job = Callable[[], None]
 
 
 def side_by_side(jobs: Iterable[Job], at_once: int) -> None:
-    """Run jobs in forks of this process; the first one that fails stops the others.
+    """Runs jobs in forks of this process; the first failure stops the others.
 
     Args:
         jobs: what each does; a request to end (SIGTERM) is theirs to answer

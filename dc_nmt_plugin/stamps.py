@@ -1,4 +1,4 @@
-"""Stamps: short digests of what a result depends on, in files beside it."""
+"""Stamps: short digests of the inputs of a result, in files beside it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DATA = "data.stamp"  # in a run's folder: that of the text it was trained on
 
 
 def read_stamp(path: Path) -> str | None:
-    """The stamp in a file; None where there is none."""
+    """Returns the stamp in a file; None without a file."""
     return path.read_text("utf-8").rstrip("\n") if path.is_file() else None
 
 
@@ -22,7 +22,7 @@ def write_stamp(path: Path, stamp: str) -> None:
 
 
 def may_be_its_text(run: Path, data: Path) -> bool:
-    """Whether what is in `data` is the text a run was trained on; where either does not say, yes.
+    """Returns True if `data` is the text of a run, or if one of the two has no record.
 
     Args:
         run: folder of the run
@@ -33,12 +33,12 @@ def may_be_its_text(run: Path, data: Path) -> bool:
 
 
 def digest(words: Iterable[object]) -> str:
-    """A short stamp of settings: POSIX ``cksum`` of a line a word, as CRC-LENGTH."""
+    """Returns a short stamp of settings: POSIX ``cksum`` with one line per word, as CRC-LENGTH."""
     return _cksum(f"{word}\n".encode() for word in words)
 
 
 def file_digest(paths: Iterable[Path]) -> str:
-    """A short stamp of the contents of files, one behind the other."""
+    """Returns a short stamp of the concatenated contents of files."""
     return _cksum(_blocks(paths))
 
 

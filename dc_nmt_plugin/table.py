@@ -35,14 +35,14 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def number_cell(value: float | None, form: str) -> str:
-    """A table's cell: `value` as :func:`format` has it, empty where it is unknown."""
+    """Returns a table cell: `value` as :func:`format` prints it, empty if unknown."""
     return "" if value is None else format(value, form)
 
 
 def filled_columns(
     header: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> tuple[list[str], list[list[str]]]:
-    """Header and rows without the columns in which every cell is empty."""
+    """Returns header and rows without empty columns."""
     keep = [i for i in range(len(header)) if not rows or any(row[i] for row in rows)]
     return [header[i] for i in keep], [[row[i] for i in keep] for row in rows]
 

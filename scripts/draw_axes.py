@@ -73,7 +73,7 @@ def draw(path: Path) -> None:
             C,
             "C  auxiliary decoders",
             "on any lower encoder layers, a joint loss;",
-            "dashed: fusion (AIF)",
+            "dashed: fusion",
         ),
     )
     for x, colour, title, *lines in texts:

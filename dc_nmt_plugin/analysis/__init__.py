@@ -1,1 +1,1 @@
-"""What happens inside a trained model: experiments on it."""
+"""Analyses of trained models."""

@@ -1,4 +1,4 @@
-"""How far heads look, and how spread their attention is: thesis 3.5.3, Figs 3.8-3.12."""
+"""Distance and entropy of attention heads: thesis 3.5.3, Figs 3.8-3.12."""
 
 from __future__ import annotations
 
@@ -63,14 +63,18 @@ class AttentionSpans(Analysis):
     def options(parser: argparse.ArgumentParser) -> None:
         """--of and --keys."""
         parser.add_argument(
-            "--of", choices=OF, help="which attention (default: encoder; source of recurrent ones)"
+            "--of",
+            choices=OF,
+            help="which attention (default: encoder; for recurrent models: source)",
         )
         parser.add_argument(
             "--keys",
             choices=("lower", "all"),
             default="lower",
-            help="keys that are summed over: those up to the query, as the thesis prints, or all "
-            "of them (default: lower)",
+            help=(
+                "keys to sum over: those up to the query, as in the thesis, or all keys "
+                "(default: lower)"
+            ),
         )
 
     def _of(self, subject: Subject) -> str:
@@ -78,7 +82,7 @@ class AttentionSpans(Analysis):
         return self.args.of or ("source" if recurrent else "encoder")
 
     def missing(self, subject: Subject) -> str | None:
-        """fairseq's own model records nothing; a recurrent one has no self-attention."""
+        """Returns why a model does not fit: fairseq's own, or without self-attention."""
         if not subject.records:
             return STOCK_RECORDS_NOTHING
         if self._of(subject) == "source" or hasattr(subject.model.encoder, "stack"):
@@ -86,11 +90,11 @@ class AttentionSpans(Analysis):
         return f"has no {OF[self._of(subject)]} (--of {self._of(subject)})."
 
     def collector(self, subject: Subject) -> SpanSums:
-        """Sums of every head."""
+        """Returns the collector of the sums of every head."""
         return SpanSums(self._of(subject), self.args.keys, subject.source_layers)
 
     def tables(self, results: Results) -> list[Table]:
-        """By head, and the layers' means."""
+        """Returns a table by head, and one with the means of the layers."""
         distance = any("distance" in row for found in results.values() for row in found["layers"])
         header = ["run", "layer", *(["mean distance, tokens"] if distance else [])]
         header += ["mean entropy, nats", "distance by head" if distance else "", "entropy by head"]
@@ -154,7 +158,7 @@ class SpanSums:
         self.rows: dict[Site, int] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         side, reads = ("decoder", "source") if self.of == "source" else (self.of, "self")
         for site, weights in attentions(batch.records, self.source_layers):
             if (site.side, site.reads) == (side, reads):
@@ -163,7 +167,7 @@ class SpanSums:
                 self.rows[site] = self.rows.get(site, 0) + rows
 
     def result(self) -> dict[str, Any]:
-        """Means by head and layer; distances where positions of both sides are the same."""
+        """Returns means by head and layer; distances only if both sides have the same positions."""
         layers = []
         for site in sorted(self.sums, key=lambda site: (site.layer, site.part)):
             distance, mass, entropy = self.sums[site]

@@ -1,4 +1,4 @@
-"""What an analysis is: something recorded, a reduction, tables and a figure."""
+"""Base of all analyses: recording, reduction, tables and a figure."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ class Report:
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """Add the report's own options."""
+        """Adds the options of the report."""
 
     def tables(self, results: Results) -> list[Table]:
-        """The results of all runs as text."""
+        """Returns the results of all runs as text tables."""
         raise NotImplementedError
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Draw the results of all runs into an empty matplotlib figure."""
+        """Draws the results of all runs into an empty matplotlib figure."""
         raise NotImplementedError
 
 
 class Analysis(Report):
-    """What happens inside models.
+    """Base of analyses of models.
 
     Attributes:
         text: what the decoder is forced to say, one of :data:`.loop.TEXTS`
@@ -79,15 +79,15 @@ class Analysis(Report):
     text: str = "reference"
 
     def missing(self, subject: Subject) -> str | None:
-        """Why this model cannot be analysed so, as the end of a sentence; None if it can."""
+        """Returns why this model cannot be analysed, as the end of a sentence; None if it can."""
         return None
 
     def collector(self, subject: Subject) -> Collector | None:
-        """What adds up over a forced decoding; None if the analysis needs none."""
+        """Returns the collector for a forced decoding; None if the analysis needs none."""
         return None
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """The result, from what the collector found; to add what needs more than one pass.
+        """Completes the result of the collector, for analyses with more than one pass.
 
         Raises:
             UserError: options that do not fit the subset, such as tags of another length
@@ -106,7 +106,7 @@ def require(analysis: Analysis, subject: Subject) -> None:
 
 
 def measure(analysis: Analysis, subject: Subject, progress: Any = None) -> dict[str, Any]:
-    """The result of one model.
+    """Returns the result of one model.
 
     Raises:
         UserError: the model or the subset has not what the analysis needs

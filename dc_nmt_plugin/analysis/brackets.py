@@ -12,7 +12,7 @@ Span = tuple[int, int]
 
 
 def word_attention(weights: Tensor, spans: Sequence[Span]) -> Tensor:
-    """Attention among words from attention among pieces.
+    """Returns attention between words, from attention between pieces.
 
     A word's row is that of the prediction of its first piece; its column is the sum over its
     pieces, in which the begin token comes first.
@@ -32,7 +32,7 @@ def word_attention(weights: Tensor, spans: Sequence[Span]) -> Tensor:
 
 
 def focus(attention: Tensor) -> list[int | None]:
-    """The word with the greatest weight at every prediction, the first of several.
+    """Returns the (first) word with the greatest weight at every prediction.
 
     Args:
         attention: (N, N + 1) of :func:`word_attention`
@@ -45,7 +45,7 @@ def focus(attention: Tensor) -> list[int | None]:
 
 
 def split(focused: Sequence[int | None]) -> list[Span]:
-    """Algorithm 1: cut before every word that is looked at, from left to right.
+    """Splits before every word with the greatest weight, from left to right (Algorithm 1).
 
     The printed loop ends where it should go on; as its text has it: a sub-sentence's first word
     is in its first child, and the child ends before the next word that one of the sub-sentence's
@@ -68,7 +68,7 @@ def split(focused: Sequence[int | None]) -> list[Span]:
 
 
 def constituents(chunks: Sequence[Span]) -> set[Span]:
-    """Spans of two words or more in the tree of :func:`split`: children, and what follows them."""
+    """Returns spans of two words or more in the tree of :func:`split`."""
     if not chunks:
         return set()
     size = chunks[-1][1]
@@ -77,12 +77,12 @@ def constituents(chunks: Sequence[Span]) -> set[Span]:
 
 
 def right_branching(size: int) -> set[Span]:
-    """Spans of two words or more where every word is split off from all that follows it."""
+    """Returns the spans of two words or more of a right-branching tree."""
     return {(begin, size) for begin in range(size - 1)}
 
 
 def parseval(pairs: Iterable[tuple[set[Span], set[Span]]]) -> dict[str, float]:
-    """Unlabelled precision and recall of constituents over all sentences together.
+    """Returns unlabelled precision and recall of constituents over all sentences together.
 
     E. Black et al., "A Procedure for Quantitatively Comparing the Syntactic Coverage of English
     Grammars", 1991; spans are sets, the whole sentence counts, single words do not.

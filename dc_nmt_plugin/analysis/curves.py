@@ -31,7 +31,7 @@ MOST = 12  # panels
 
 
 class Curves(Report):
-    """What runs logged while they were trained; needs no model."""
+    """Curves of the training logs of runs; needs no model."""
 
     name = "curves"
     size = (10.0, 3.4)
@@ -43,25 +43,27 @@ class Curves(Report):
             "--numbers",
             nargs="+",
             metavar="NAME",
-            help="what to draw, such as valid:bleu or valid:dv_encoder; all for everything "
-            f"(default: {' '.join(DEFAULT)}, those there are, and the diagnostics' means)",
+            help="numbers to draw, such as valid:bleu or valid:dv_encoder; all: everything "
+            f"(default: those of {' '.join(DEFAULT)} that were logged, and means of diagnostics)",
         )
         parser.add_argument(
             "--at",
             nargs="+",
             type=int,
             metavar="UPDATES",
-            help="print the values after so many updates, not the curves' ends",
+            help="print the values after these updates instead of the last values",
         )
         parser.add_argument(
             "--over-seeds",
             action="store_true",
-            help="runs whose names differ in -sSEED alone are one: their mean, in the figure with "
-            "the range of the seeds, in the table of --at with the standard deviation",
+            help=(
+                "average runs whose names differ only in -sSEED; the figure shows the range of "
+                "the seeds, the table of --at the standard deviation"
+            ),
         )
 
     def measure(self, folder: Path) -> dict[str, Any]:
-        """The curves of one run.
+        """Returns the curves of one run.
 
         Args:
             folder: of the run, with ``train.log``; or such a log
@@ -78,7 +80,7 @@ class Curves(Report):
         return {"curves": curves}
 
     def chosen(self, results: Results) -> list[str]:
-        """Names of the curves that are shown.
+        """Returns the names of the curves to show.
 
         Raises:
             UserError: a name that no run has
@@ -103,7 +105,7 @@ class Curves(Report):
         return [*(name for name in DEFAULT if name in there), *diagnostics]
 
     def tables(self, results: Results) -> list[Table]:
-        """The last and the best value of every curve, or with --at those at some updates.
+        """Returns the last and the best value of every curve, or with --at those at some updates.
 
         Raises:
             UserError: a name that no run has, or updates after which no run logged it
@@ -144,7 +146,7 @@ class Curves(Report):
                 )
 
     def values_at(self, results: Results) -> list[dict[str, Any]]:
-        """Every number after the updates of --at, of each run or with --over-seeds each system.
+        """Returns every number after the updates of --at, for each run or (--over-seeds) system.
 
         Returns:
             rows ``{"number", "run", "updates", "mean", "deviation", "logged", "of"}``: mean and
@@ -171,7 +173,7 @@ class Curves(Report):
         return rows
 
     def _at(self, name: str, rows: list[dict[str, Any]]) -> Table:
-        """One number of :meth:`values_at`, a row a run or a system."""
+        """Returns one number of :meth:`values_at`, with a row for each run or system."""
         table = Table(f"{name} by updates", ["run", *(f"{at:,}" for at in self.args.at)])
         cells: dict[str, list[str]] = {}
         for row in rows:
@@ -184,7 +186,7 @@ class Curves(Report):
         return table
 
     def draw(self, figure: Any, results: Results) -> None:
-        """A panel a number, a line a run; over seeds their mean, and their range behind it."""
+        """Draws a panel for each number, a line for each run; over seeds, mean and range."""
         from matplotlib.ticker import LogFormatter
 
         names = self.chosen(results)

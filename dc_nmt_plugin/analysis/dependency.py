@@ -1,4 +1,4 @@
-"""What the auxiliary decoders contribute to the main one: thesis 4.5.5, eqs (4.4)-(4.7)."""
+"""Contribution of the auxiliary decoders to the main one: thesis 4.5.5, eqs (4.4)-(4.7)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .subject import Subject, check_index
 
 
 def divergence(p: Tensor, q: Tensor) -> Tensor:
-    """D_KL(p ‖ q) over the last axis, in nats, with 0 log 0 = 0."""
+    """Returns D_KL(p ‖ q) over the last axis, in nats, with 0 log 0 = 0."""
     precise = torch.promote_types(p.dtype, torch.float32)  # --fp16: a difference of large terms
     p, q = p.to(precise), q.to(precise)
     tiny = torch.finfo(q.dtype).tiny  # a softmax that came out as 0 is not exactly 0
@@ -70,19 +70,21 @@ class Dependency(Analysis):
             type=int,
             default=1,
             metavar="N",
-            help="sentence of the subset, from 1, that is shown word by word (default: 1; where "
-            "--sentences leaves it out, the first one that is used)",
+            help=(
+                "number of the sentence to show word by word, from 1 (default: 1, or the first "
+                "of --sentences)"
+            ),
         )
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes auxiliary decoders with fusion."""
+        """Requires auxiliary decoders with fusion."""
         if getattr(subject.model.decoder, "can_fuse", False):
             return None
         return "has no fusion with auxiliary decoders (--aux-fusion)."
 
     @torch.no_grad()
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Translate greedily; force the translation with and without fusion."""
+        """Translates greedily, then forces the translation with and without fusion."""
         check_index(self.args.index, subject)
         numbers = subject.translation.numbers
         shown = self.args.index - 1 if self.args.index - 1 in numbers else numbers[0]
@@ -134,7 +136,7 @@ class Dependency(Analysis):
         }
 
     def tables(self, results: Results) -> list[Table]:
-        """By model and layer; by word of one sentence."""
+        """Returns tables by model and layer, and by word of one sentence."""
         layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
         table = Table(
             "mean dependency on fusion, nats (greedy translations)",
@@ -175,7 +177,7 @@ class Dependency(Analysis):
 
 @contextmanager
 def without_fusion(model: Any) -> Iterator[None]:
-    """Inside, the main decoder acts as if the fusion's weights were zero: the ind-decoder."""
+    """Context in which the main decoder acts as if the fusion's weights were zero (ind-decoder)."""
     choose_fusion(model, without=True)
     try:
         yield

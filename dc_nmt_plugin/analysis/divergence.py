@@ -1,4 +1,4 @@
-"""How different global and local attention are: dual context, section 7.2; thesis, Fig. 5.4."""
+"""Divergence of global and local attention: dual context, section 7.2; thesis, Fig. 5.4."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class ContextDivergence(Analysis):
     size = (8.0, 3.6)
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes dual-context self-attention."""
+        """Requires dual-context self-attention."""
         return None if _kernels(subject) else "has no dual-context self-attention."
 
     def collector(self, subject: Subject) -> DivergenceSums:
-        """Sums of every layer."""
+        """Returns the collector of the sums of every layer."""
         return DivergenceSums()
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """With E_d of each side, eq. (13), and the kernel size f."""
+        """Adds E_d of each side, eq. (13), and the kernel size f."""
         sides = {row["side"] for row in found["layers"]}
         means = {}
         for side in sorted(sides):
@@ -36,7 +36,7 @@ class ContextDivergence(Analysis):
         return {"kernel_size": _kernels(subject)[0], **found, "mean": means}
 
     def tables(self, results: Results) -> list[Table]:
-        """A row a run and side: E_d, then each layer."""
+        """Returns a row for each run and side: E_d, then each layer."""
         layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
         rows = []
         for label, found in results.items():
@@ -80,7 +80,7 @@ class ContextDivergence(Analysis):
 
 
 class DivergenceSums:
-    """Adds up dv^l over all query rows: the mean is over the rows of the corpus."""
+    """Sums dv^l over all query rows, so that the mean is over the rows of the corpus."""
 
     needs = ("global_weights", "local_weights")
 
@@ -88,7 +88,7 @@ class DivergenceSums:
         self.totals: dict[tuple[str, int], tuple[float, int]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         for side, layer, tensors in layer_records(batch.records, "self_attn"):
             if "local_weights" in tensors:
                 total, count = attention_divergence(
@@ -97,7 +97,7 @@ class DivergenceSums:
                 pool(self.totals, (side, layer), float(total), int(count))
 
     def result(self) -> dict[str, Any]:
-        """A row a layer."""
+        """Returns a row for each layer."""
         layers = [
             {"side": side, "layer": layer, "divergence": total / rows, "rows": rows}
             for (side, layer), (total, rows) in sorted(self.totals.items())
@@ -106,7 +106,7 @@ class DivergenceSums:
 
 
 def _kernels(subject: Subject) -> list[int]:
-    """Kernel sizes of all dual-context layers."""
+    """Returns the kernel sizes of all dual-context layers."""
     return [
         int(module.local.kernel_size)
         for module in subject.model.modules()

@@ -1,4 +1,4 @@
-"""How figures look: readable in print and by colour-blind readers, PNG and SVG."""
+"""Style of the figures (PNG and SVG): readable in print and by colour-blind readers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def styles() -> Iterator[dict[str, Any]]:
-    """Colour, marker and dashes of one line after the other: each alone tells them apart."""
+    """Yields colour, marker and dashes for each line; each alone distinguishes the lines."""
     for number, (colour, marker) in enumerate(zip(cycle(COLOURS), cycle(MARKERS))):
         yield {
             "color": colour,
@@ -31,13 +31,13 @@ def styles() -> Iterator[dict[str, Any]]:
 
 
 def fills() -> Iterator[dict[str, Any]]:
-    """Colour and hatching of one group of bars after the other."""
+    """Yields colour and hatching for each group of bars."""
     for colour, hatch in zip(cycle(COLOURS), cycle(HATCHES)):
         yield {"color": colour, "hatch": hatch, "edgecolor": "white"}
 
 
 def new_figure(size: tuple[float, float]) -> Any:
-    """An empty figure; no window and no state of pyplot."""
+    """Returns an empty figure, without a window and without state of pyplot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -47,7 +47,7 @@ def new_figure(size: tuple[float, float]) -> Any:
 
 
 def finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
-    """Names of the axes (with units), a light grid, whole numbers below where they count."""
+    """Sets axis names (with units), a light grid, and whole numbers for counts."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlabel(x)
@@ -70,7 +70,7 @@ def heat_map(
     colour: str,
     numbers: str | None = None,
 ) -> None:
-    """A matrix as shades.
+    """Draws a matrix as shades.
 
     Args:
         figure, axes: where
@@ -94,7 +94,7 @@ def heat_map(
 
 
 def grouped_bars(axes: Any, groups: Sequence[str], bars: Mapping[str, Sequence[float]]) -> None:
-    """Bars side by side.
+    """Draws grouped bars.
 
     Args:
         axes: where
@@ -118,7 +118,7 @@ def check_name(flag: str, path: Path) -> None:
 
 
 def save(figure: Any, path: Path) -> list[Path]:
-    """Write a figure; a name without a known ending becomes a PNG and an SVG.
+    """Writes a figure; a name without a known ending becomes a PNG and an SVG.
 
     Returns:
         the files

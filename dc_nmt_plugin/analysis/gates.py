@@ -1,4 +1,4 @@
-"""How much context queries and keys take in: context-aware, Figs 2 and 3."""
+"""Share of context in queries and keys: context-aware, Figs 2 and 3."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SYMBOLS = {"lambda_q": "λ_Q", "lambda_k": "λ_K"}
 
 
 def contexts(subject: Subject) -> dict[str, str]:
-    """Side → the context that its self-attention takes in, of the sides that take one."""
+    """Returns the context of the self-attention of each side that has one."""
     found = {}
     for side in ("encoder", "decoder"):
         for module in getattr(subject.model, side).modules():
@@ -30,15 +30,15 @@ class Gates(Analysis):
     name = "gates"
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes context-aware self-attention."""
+        """Requires context-aware self-attention."""
         return None if contexts(subject) else "has no gates of context-aware self-attention."
 
     def collector(self, subject: Subject) -> GateSums:
-        """Sums of every layer's gates."""
+        """Returns the collector of every layer's gates."""
         return GateSums()
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """With the contexts, and the means over a side's layers (Fig. 3)."""
+        """Adds the contexts, and the means over the layers of a side (Fig. 3)."""
         means: dict[str, dict[str, float]] = {}
         for side in contexts(subject):
             for gate in SYMBOLS:
@@ -52,7 +52,7 @@ class Gates(Analysis):
         return {"contexts": contexts(subject), **found, "means": means}
 
     def tables(self, results: Results) -> list[Table]:
-        """A row a run, side and gate."""
+        """Returns a row for each run, side and gate."""
         layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
         rows = []
         for label, found in results.items():
@@ -66,7 +66,7 @@ class Gates(Analysis):
         return [Table("mean gates, 0 (no context) to 1", header, rows)]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """A panel a run and side, as Figs 2 and 3: λ_Q and λ_K by layer."""
+        """Draws λ_Q and λ_K by layer, a panel for each run and side, as Figs 2 and 3."""
         panels = [(label, side) for label, found in results.items() for side in found["means"]]
         figure.set_size_inches(1.2 + 2.9 * len(panels), 3.6)
         all_axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
@@ -82,7 +82,7 @@ class Gates(Analysis):
 
 
 class GateSums:
-    """Adds up every gate over real positions."""
+    """Sums every gate over real positions."""
 
     needs = GATES
 
@@ -90,7 +90,7 @@ class GateSums:
         self.totals: dict[tuple[str, int, str], tuple[float, int]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         for side, layer, tensors in layer_records(batch.records, "self_attn"):
             for gate in GATES:
                 if gate in tensors:
@@ -98,7 +98,7 @@ class GateSums:
                     pool(self.totals, (side, layer, gate), total, count)
 
     def result(self) -> dict[str, Any]:
-        """A row a side, layer and gate."""
+        """Returns a row for each side, layer and gate."""
         layers = [
             {"side": side, "layer": layer, "gate": gate, "mean": total / count, "tokens": count}
             for (side, layer, gate), (total, count) in sorted(self.totals.items())

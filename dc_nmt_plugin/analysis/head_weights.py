@@ -1,4 +1,4 @@
-"""How peaked cross aggregation's head weights Λ are, by length.
+"""Entropy of the head weights Λ of cross aggregation, by length.
 
 The entropy of Λ (Eq. 13), in nats, of untrained modules or of a trained model. Real sentences are
 rarely long, so a model is shown consecutive source sentences joined and cut to each exact length.
@@ -25,7 +25,7 @@ ROWS = 50  # joined sentences of each length
 
 
 def untrained(lengths: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of fresh modules, on layer-normalised Gaussian sentences."""
+    """Returns rows for untrained modules, on layer-normalised Gaussian sentences."""
     return [
         {
             "name": f"{heads} heads, width {width}, untrained",
@@ -48,7 +48,7 @@ def untrained(lengths: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def trained(path: str, data: str, subset: str, lengths: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of a model's encoder layers, with its own head weights and with the other ones.
+    """Returns rows for a model's encoder layers, with its head weights and with the other kind.
 
     Args:
         path: the checkpoint

@@ -21,7 +21,7 @@ UNITS = ("words", "pieces")
 
 
 def quantile_edges(lengths: Sequence[int], groups: int) -> list[int]:
-    """Lengths at which a new group begins, so that groups have as equal numbers as may be.
+    """Returns the first length of each group, for groups of nearly equal numbers.
 
     Sentences of one length are never parted, so there are fewer groups than asked for where there
     are few lengths.
@@ -32,7 +32,7 @@ def quantile_edges(lengths: Sequence[int], groups: int) -> list[int]:
 
 
 def groups_of(lengths: Sequence[int], edges: Sequence[int]) -> list[list[int]]:
-    """Places of the sentences in each group: below the first edge, from it to the second, …"""
+    """Returns the positions of the sentences in each group, separated by the edges."""
     found: list[list[int]] = [[] for _ in range(len(edges) + 1)]
     for place, length in enumerate(lengths):
         found[sum(length >= edge for edge in edges)].append(place)
@@ -51,22 +51,28 @@ class LengthGains(Analysis):
         parser.add_argument("--unit", choices=UNITS, default="words", help="(default: words)")
         parser.add_argument(
             "--groups", type=int, default=GROUPS, metavar="N",
-            help="groups with about as many sentences each (default: 10)",
+            help="number of groups with about equally many sentences (default: 10)",
         )  # fmt: skip
         parser.add_argument(
             "--edges",
             metavar="N,N,…",
-            help="instead: lengths at which a group begins, such as the thesis's 10,20,30,40,50",
+            help=(
+                "first lengths of the groups, instead of --groups, such as 10,20,30,40,50 in "
+                "the thesis"
+            ),
         )
         parser.add_argument(
-            "--reference", nargs="+", type=Path, help="raw text, to score detokenised translations"
+            "--reference",
+            nargs="+",
+            type=Path,
+            help="raw reference text, to score detokenised translations",
         )
         parser.add_argument(
-            "--tokenizer", choices=TOKENIZERS, help="what the text was tokenised with before BPE"
+            "--tokenizer", choices=TOKENIZERS, help="tokenizer of the text before BPE"
         )
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Translate, and score every group apart."""
+        """Translates, and scores every group."""
         if not self.args.edges and self.args.groups < 1:
             raise UserError(f"--groups: {self.args.groups} is not at least 1.")
         edges = list(parse_edges("--edges", self.args.edges)) if self.args.edges else None
@@ -107,7 +113,7 @@ class LengthGains(Analysis):
         return len(words_of(pieces, piece_kind(subject.task.source_dictionary)))
 
     def tables(self, results: Results) -> list[Table]:
-        """A row a group; after the first run every BLEU with its gain."""
+        """Returns a row for each group; from the second run on, BLEU with its gain."""
         labels = _same_groups(results)
         baseline = results[labels[0]]
         header = [f"{baseline['unit']}", "sentences", labels[0]]
@@ -129,7 +135,7 @@ class LengthGains(Analysis):
         return [Table(title, header, [*rows, last])]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """BLEU above; below the gaps to the first run, a grey line (Fig. 5)."""
+        """Draws BLEU above, and the differences to the first run below (Fig. 5)."""
         labels = _same_groups(results)
         baseline = results[labels[0]]
         names = [f"{group_name(g)}\n({g['sentences']:,})" for g in baseline["groups"]]
@@ -160,7 +166,7 @@ def group_name(group: dict[str, Any]) -> str:
 
 
 def _same_groups(results: Results) -> list[str]:
-    """Labels, once it is sure that all runs have the same groups.
+    """Returns the labels after checking that all runs have the same groups.
 
     Raises:
         UserError: they have not: other text, or other pieces

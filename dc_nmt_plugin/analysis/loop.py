@@ -43,12 +43,12 @@ class Batch:
     logits: Tensor | None = None
 
     def padding(self, side: str) -> Tensor:
-        """Of the positions that the layers of a side (``encoder`` or any decoder) have."""
+        """Returns the padding of a side (``encoder`` or any decoder)."""
         return self.source_padding if side == "encoder" else self.target_padding
 
 
 class Collector(Protocol):
-    """Adds up over batches what one analysis needs, exactly: sums and counts, no means.
+    """Sums over batches what one analysis needs: sums and counts, not means, so results are exact.
 
     Attributes:
         needs: names of the recorded tensors that it reads
@@ -60,11 +60,11 @@ class Collector(Protocol):
         ...
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         ...
 
     def result(self) -> dict[str, Any]:
-        """What was added up, as plain numbers, lists and dicts."""
+        """Returns the sums as plain numbers, lists and dicts."""
         ...
 
 
@@ -74,7 +74,7 @@ def force(
     text: str = "reference",
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Run every batch of the subset through the model, recording, and give it to the collectors.
+    """Runs every batch of the subset through the model with recording, for the collectors.
 
     Args:
         subject: model and subset
@@ -94,7 +94,7 @@ def force(
 
 
 def needed(collectors: Sequence[Collector]) -> set[str]:
-    """Names of all tensors that the collectors read."""
+    """Returns the names of all tensors that the collectors read."""
     return {name for collector in collectors for name in collector.needs}
 
 
@@ -106,7 +106,7 @@ def forced_batch(
     *,
     with_logits: bool = False,
 ) -> Batch:
-    """Run one of fairseq's batches through the model, recording.
+    """Runs one of fairseq's batches through the model with recording.
 
     Args:
         subject: model and subset
@@ -132,7 +132,7 @@ def forced_batch(
 
 
 def samples(subject: Subject, text: str) -> Iterator[dict[str, Any]]:
-    """fairseq's batches, with the target side that is to be forced.
+    """Yields fairseq's batches, with the target side to force.
 
     Raises:
         UserError: the reference is wanted and the data has none
@@ -150,7 +150,7 @@ def samples(subject: Subject, text: str) -> Iterator[dict[str, Any]]:
 def with_target(
     subject: Subject, sample: dict[str, Any], targets: Sequence[Tensor]
 ) -> dict[str, Any]:
-    """A batch with other target sentences, each ending with the end token."""
+    """Returns a batch with other target sentences, each ending with the end token."""
     dictionary = subject.task.target_dictionary
     rows = list(targets)
 
@@ -166,7 +166,7 @@ def with_target(
 
 @torch.no_grad()
 def seconds_without_recording(subject: Subject, text: str) -> float:
-    """Time of the same forced decoding without recording and reducing anything.
+    """Returns the time of the same forced decoding without recording and reducing.
 
     The batches are made before the clock starts, and the first is run once to warm up.
     """
@@ -177,7 +177,7 @@ def seconds_without_recording(subject: Subject, text: str) -> float:
 def seconds_with_recording(
     subject: Subject, make: Callable[[], Sequence[Collector]], text: str
 ) -> float:
-    """Time of the forced decoding with recording and reducing.
+    """Returns the time of the forced decoding with recording and reducing.
 
     Args:
         subject: model and subset

@@ -1,4 +1,4 @@
-"""What each encoder layer is worth to a trained decoder (thesis 3.5.4)."""
+"""BLEU of a trained model with encoder layers masked (thesis 3.5.4)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MaskedLayer:
 
 
 def read_layers(translation: SubsetTranslation) -> list[int]:
-    """The encoder layers that every model's decoder reads."""
+    """Returns the encoder layers that the decoder of every model reads."""
     if not isinstance(translation.task, JointTranslationTask):
         raise UserError(
             f"--task: {translation.task.cfg._name!r} has no --mask-source-layers; use "
@@ -115,12 +115,12 @@ class SubsetScore:
         return float(found.score)
 
     def lines(self, hypotheses: dict[int, str]) -> list[str]:
-        """Hypotheses as they are scored, by rising number of the sentence."""
+        """Returns hypotheses as they are scored, by number of the sentence."""
         lines = [hypotheses[number] for number in sorted(hypotheses)]
         return lines if self._tokenizer is None else detokenize(lines, self._tokenizer, self.lang)
 
     def references(self, hypotheses: Iterable[int]) -> list[list[str]]:
-        """For each reference the lines of the same sentences."""
+        """Returns the lines of the same sentences for each reference."""
         numbers = sorted(hypotheses)
         return [[reference[number] for number in numbers] for reference in self._references]
 
@@ -131,7 +131,7 @@ class SubsetScore:
 
 @contextmanager
 def masked(translation: SubsetTranslation, layers: Sequence[int]) -> Iterator[None]:
-    """Inside, translations are made with these encoder layers as zeros.
+    """Context in which these encoder layers are zeros.
 
     Through the task's own hook, which every generator that is built applies to the models.
     """
@@ -150,7 +150,7 @@ def masked_translations(
     layers: Sequence[int],
     progress: Callable[[int | None], Callable[[int, int], None] | None] = lambda layer: None,
 ) -> Iterator[tuple[int | None, dict[int, str]]]:
-    """Translations of the whole model, with None, then with each layer masked, with its number.
+    """Yields translations of the whole model (None), then with each layer masked (its number).
 
     Args:
         translation: of the subset

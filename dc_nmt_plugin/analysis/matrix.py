@@ -28,26 +28,38 @@ class Matrix(Analysis):
     def options(parser: argparse.ArgumentParser) -> None:
         """--sentence, --target, --index, --of and --heads."""
         parser.add_argument(
-            "--sentence", metavar="TEXT", help="source, as the data was tokenised; BPE is applied "
-            "where the data's codes are beside it",
-        )  # fmt: skip
+            "--sentence",
+            metavar="TEXT",
+            help=(
+                "source sentence, tokenised like the data; BPE is applied if the codes are "
+                "beside the data"
+            ),
+        )
         parser.add_argument(
             "--target",
             metavar="TEXT",
-            help="what the decoder is made to say (default: its own translation)",
+            help="target sentence to force (default: the model's own translation)",
         )
         parser.add_argument(
-            "--index", type=int, metavar="N", help="sentence of the subset, from 1 (default: 1)"
+            "--index",
+            type=int,
+            metavar="N",
+            help="number of the sentence in the subset, from 1 (default: 1)",
         )
         parser.add_argument(
             "--of",
             nargs="+",
             metavar="NAME",
-            help="attentions, such as encoder.3.self or 'decoder.*.source' (default: the last "
-            "layer's of every kind; the table names them all)",
+            help=(
+                "attentions, such as encoder.3.self or 'decoder.*.source' (default: the last "
+                "layer of every kind; the table lists all names)"
+            ),
         )
         parser.add_argument(
-            "--heads", default="mean", metavar="HEADS", help="mean, all, or a head from 1"
+            "--heads",
+            default="mean",
+            metavar="HEADS",
+            help="mean, all, or the number of a head from 1",
         )
 
     @torch.no_grad()

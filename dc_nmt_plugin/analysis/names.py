@@ -1,4 +1,4 @@
-"""What analyses there are: known without importing any of them, and torch with it."""
+"""Names of the analyses, without importing them and torch."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def analyse_all(
 def _analyse(
     subject: Subject, sections: Sequence[Section], progress: Callable[[str, str], None]
 ) -> None:
-    """Everything that needs the model, with one forced decoding for each text that is forced."""
+    """Runs everything that needs the model, with one forced decoding for each forced text."""
     todo: list[tuple[Section, Analysis, Collector | None]] = []
     for section in sections:
         report = section.report
@@ -106,7 +106,7 @@ def _try(section: Section, label: str, measure: Callable[[], dict[str, Any]]) ->
 
 
 def _options(kind: type[Report], given: argparse.Namespace) -> argparse.Namespace:
-    """An analysis's defaults, but for what was given."""
+    """Returns the default options of an analysis, with the given values."""
     parser = argparse.ArgumentParser()
     kind.options(parser)
     options = parser.parse_args([])

@@ -1,4 +1,4 @@
-"""How much context which words take in: context-aware, Fig. 4."""
+"""Share of context by part of speech: context-aware, Fig. 4."""
 
 from __future__ import annotations
 
@@ -32,24 +32,28 @@ class PartsOfSpeech(Analysis):
     def options(parser: argparse.ArgumentParser) -> None:
         """--side, --tags and --layer."""
         parser.add_argument(
-            "--side", choices=("encoder", "decoder"), help="default: the encoder, if it has gates"
+            "--side",
+            choices=("encoder", "decoder"),
+            help="side of the model (default: the encoder, if it has gates)",
         )
         parser.add_argument(
             "--tags",
             type=Path,
             metavar="FILE",
-            help="one line a sentence of the subset, one tag a word (default: HanTa for English "
-            "and German, jieba for Chinese)",
+            help=(
+                "file with the tags of a sentence per line, one tag per word (default: HanTa "
+                "for English and German, jieba for Chinese)"
+            ),
         )
         parser.add_argument(
-            "--layer", type=int, metavar="N", help="one layer (default: their mean)"
+            "--layer", type=int, metavar="N", help="one layer (default: the mean of all layers)"
         )
 
     def _side(self, subject: Subject) -> str:
         return self.args.side or next(iter(contexts(subject)), "encoder")
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes context-aware self-attention on the side."""
+        """Requires context-aware self-attention on the side."""
         if self._side(subject) in contexts(subject):
             return None
         return f"has no gates of context-aware self-attention in the {self._side(subject)}."
@@ -107,7 +111,7 @@ class PartsOfSpeech(Analysis):
 
 
 class WordGates:
-    """Adds up the gates of words: a word's is the mean over its pieces and over the layers.
+    """Sums the gates of words; the gate of a word is the mean over its pieces and the layers.
 
     The end of a sentence is no word.
 
@@ -140,7 +144,7 @@ class WordGates:
         self.totals: dict[str, dict[str, tuple[float, int]]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         here = [
             tensors
             for side, layer, tensors in layer_records(batch.records, "self_attn")
@@ -175,7 +179,7 @@ class WordGates:
 
 
 def sentence_pieces(subject: Subject, side: str) -> dict[int, list[str]]:
-    """Sentence number → its pieces, of the sentences that are used."""
+    """Returns the pieces of each used sentence, by its number."""
     if side == "decoder":
         subject.check_targets()
     return {

@@ -1,4 +1,4 @@
-"""Where a decoder looks among the earlier target words: residual decoder, section 8.1, Fig. 2."""
+"""Attention to earlier target words: residual decoder, section 8.1, Fig. 2."""
 
 from __future__ import annotations
 
@@ -67,12 +67,14 @@ class OfEarlierWords(Analysis):
             "--text",
             choices=TEXTS,
             default="reference",
-            help="what the decoder is made to say: the reference, or its own translation by beam "
-            "or greedy search (default: reference)",
+            help=(
+                "text to force: the reference, or the model's own translation by beam or greedy"
+                " search (default: reference)"
+            ),
         )
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes a readout or a cell that attends to earlier words or states."""
+        """Requires a readout or a cell that attends to earlier words or states."""
         decoder = subject.model.decoder
         residual = getattr(decoder, "residual", None)
         if residual is not None:
@@ -100,7 +102,11 @@ class PreviousWords(OfEarlierWords):
             + " (default: event)",
         )
         parser.add_argument(
-            "--longest", type=int, default=50, metavar="K", help="positions shown (default: 50)"
+            "--longest",
+            type=int,
+            default=50,
+            metavar="K",
+            help="number of positions to show (default: 50)",
         )
 
     def collector(self, subject: Subject) -> PositionCounts:
@@ -154,7 +160,7 @@ class PositionCounts:
         self.counts = torch.zeros(3, 0, dtype=torch.float64)
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         weights = previous_word_weights(batch.records)
         assert weights is not None
         found = torch.stack(position_counts(weights, (~batch.target_padding).sum(dim=1))).cpu()

@@ -1,4 +1,4 @@
-"""What routing decides: cross aggregation, eqs (8)-(14) and section 4.1's zero weights."""
+"""Results of routing: cross aggregation, eqs (8)-(14), and zero weights of section 4.1."""
 
 from __future__ import annotations
 
@@ -36,11 +36,13 @@ class Routing(Analysis):
             type=float,
             default=5e-4,
             metavar="W",
-            help="weights below it count as zero (default: 0.0005, zero in three decimals)",
+            help=(
+                "weights below this value count as zero (default: 0.0005, zero in three decimals)"
+            ),
         )
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes cross aggregation that routes."""
+        """Requires cross aggregation with routing."""
         routes = any(
             getattr(module, "horizontal", False) or getattr(module, "vertical", False)
             for module in subject.model.encoder.modules()
@@ -48,7 +50,7 @@ class Routing(Analysis):
         return None if routes else "has no cross aggregation that routes."
 
     def collector(self, subject: Subject) -> RoutingSums:
-        """Sums of every layer."""
+        """Returns the collector of the sums of every layer."""
         return RoutingSums(self.args.zero)
 
     def tables(self, results: Results) -> list[Table]:
@@ -115,7 +117,7 @@ class Routing(Analysis):
 
 
 class RoutingSums:
-    """Adds up what the layers' routing recorded.
+    """Sums the recorded routing of the layers.
 
     Args:
         zero: coefficients below it count as zero
@@ -130,7 +132,7 @@ class RoutingSums:
         self.by_length: dict[int, dict[int, tuple[float, int]]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         padding = batch.source_padding
         for side, layer, tensors in layer_records(batch.records, "self_attn"):
             if side != "encoder" or "added_norm" not in tensors:

@@ -1,4 +1,4 @@
-"""A sentence given on the command line, as the model reads it."""
+"""Prepares a sentence of the command line for the model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def encoded_sentence(subject: Subject, text: str, target: str | None = None) -> 
 
 
 def cut(line: str, data: Path, lang: str) -> str:
-    """The line's pieces, by the codes that recipes keep beside the data; else as it is.
+    """Returns the pieces of the line, by the codes beside the data; without codes, the line.
 
     Args:
         line: tokenised text, or pieces already
@@ -65,7 +65,7 @@ def codes_of(data: Path, lang: str) -> Path | None:
 
 @lru_cache(maxsize=4)
 def byte_pairs(codes: Path) -> Any:
-    """subword-nmt's ``BPE``, whose ``process_line`` cuts tokenised text."""
+    """Returns subword-nmt's ``BPE``, whose ``process_line`` segments tokenised text."""
     from subword_nmt.apply_bpe import BPE
 
     with open(codes, encoding="utf-8") as stream:

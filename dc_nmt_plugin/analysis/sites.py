@@ -1,4 +1,4 @@
-"""Every attention that a model records, by a name that says where it is."""
+"""Names of all attentions that a model records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ATTENTIONS = (*_PARTS, "previous_words")
 
 @dataclass(frozen=True)
 class Site:
-    """Where an attention is.
+    """Position of an attention in the model.
 
     Attributes:
         side: ``encoder``, ``decoder``, or ``aux1`` for the auxiliary decoder on encoder layer 1

@@ -1,4 +1,4 @@
-"""What each encoder layer is worth to the decoder: thesis 3.5.4, Table 3.5, and shares."""
+"""Shares of encoder layers, and BLEU without them: thesis 3.5.4, Table 3.5."""
 
 from __future__ import annotations
 
@@ -26,16 +26,21 @@ class SourceLayers(Analysis):
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
         """--no-masking, --reference and --tokenizer."""
-        parser.add_argument("--no-masking", action="store_true", help="only the shares")
         parser.add_argument(
-            "--reference", nargs="+", type=Path, help="raw text, to score detokenised translations"
+            "--no-masking", action="store_true", help="print only the shares, without masking"
         )
         parser.add_argument(
-            "--tokenizer", choices=TOKENIZERS, help="what the text was tokenised with before BPE"
+            "--reference",
+            nargs="+",
+            type=Path,
+            help="raw reference text, to score detokenised translations",
+        )
+        parser.add_argument(
+            "--tokenizer", choices=TOKENIZERS, help="tokenizer of the text before BPE"
         )
 
     def missing(self, subject: Subject) -> str | None:
-        """It takes a decoder that reads several encoder layers."""
+        """Requires a decoder that reads several encoder layers."""
         count = len(subject.source_layers)
         return None if count > 1 else "has a decoder that reads one encoder layer only."
 
@@ -56,7 +61,7 @@ class SourceLayers(Analysis):
         return ShareSums(subject.source_layers)
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """With the BLEU of the whole model and of each masked one."""
+        """Adds the BLEU of the whole model and of each masked one."""
         if self.args.no_masking:
             return found
         translation = subject.translation
@@ -124,7 +129,7 @@ class SourceLayers(Analysis):
 
 
 class ShareSums:
-    """Adds up the shares over all positions.
+    """Sums the shares over all positions.
 
     Args:
         layers: numbers of the encoder layers that the decoder reads
@@ -137,7 +142,7 @@ class ShareSums:
         self.totals: dict[str, tuple[list[float], int]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         for module, tensors in batch.records.items():
             for name, side in zip(self.needs, ("decoder", "encoder"), strict=True):
                 if name in tensors:

@@ -1,4 +1,4 @@
-"""The trained models that are looked at: a run's folder, or a checkpoint and its data."""
+"""Trained models for analyses: the folder of a run, or a checkpoint and its data."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ CHECKPOINTS = (
     *("checkpoint_best.pt", "checkpoint_last.pt"),
 )
 STOCK_RECORDS_NOTHING = (
-    "is fairseq's own model, which does not tell what it computes; transformer_standard of the "
-    "same flags does."
+    "is fairseq's own model, which does not record what it computes; train transformer_standard "
+    "with the same flags."
 )
 _REFUSED = ("--path", "--gen-subset", "--task", "--user-dir", "--decode-with", "--no-aux-fusion")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run's model and text are.
+    """Paths of the model and the text of a run.
 
     Attributes:
         label: name in tables and figures
@@ -47,7 +47,7 @@ class Place:
 
 
 class Subject:
-    """A model ready to be looked at, and a subset of its data.
+    """A loaded model and a subset of its data.
 
     Args:
         place: where it is
@@ -99,7 +99,7 @@ class Subject:
 
     @property
     def records(self) -> bool:
-        """Whether the model tells what it computes inside; fairseq's own does not."""
+        """Returns True when the model records what it computes; fairseq's own does not."""
         return any(isinstance(module, Recordable) for module in self.model.modules())
 
     def check_targets(self) -> None:
@@ -165,7 +165,7 @@ def _run_of(checkpoint: Path) -> Path:
 
 
 def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
-    """What runs are called: as given, or by their folders, as many as make them different.
+    """Returns the names of runs: the given ones, or as many folders as distinguish them.
 
     Raises:
         UserError: another number of names, or one name twice

@@ -45,7 +45,7 @@ class SubsetTranslation(Translator):
         self.batches = list(self.batches_of(self.task.dataset(self.subset), self.numbers))
 
     def _short_enough(self, numbers: Sequence[int]) -> list[int]:
-        """Those of the sentences that fit the models' positions.
+        """Returns the sentences that fit the models' positions.
 
         Raises:
             UserError: one does not and --skip-invalid-size-inputs-valid-test is not given, or none
@@ -66,7 +66,7 @@ class SubsetTranslation(Translator):
 
     @property
     def size(self) -> int:
-        """Sentences of the subset, those included that are too long to be translated."""
+        """Returns the number of sentences of the subset, including those that are too long."""
         return len(self.task.dataset(self.subset))
 
     def decode(self, generator: Any, batch: Any) -> list[torch.Tensor]:

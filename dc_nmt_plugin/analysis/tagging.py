@@ -110,5 +110,5 @@ def _jieba() -> Callable[[Sequence[str]], list[str]]:
 
 
 def needs(package: str, what: str) -> UserError:
-    """What to tell where an optional package is missing."""
+    """Returns the message for a missing optional package."""
     return UserError(f"{package} {what} and is not installed: pip install {package}.")

@@ -37,13 +37,13 @@ def refuse_unused(flags: Sequence[str]) -> None:
 
 
 def _refuse(known: Sequence[str], message: str) -> NoReturn:
-    """A sentence instead of two pages of fairseq's usage."""
+    """Raises one sentence instead of two pages of fairseq's usage."""
     start = "unrecognized arguments: "
     if not message.startswith(start):
         raise UserError(message.removeprefix("argument "))
     word = message.removeprefix(start).split()[0].partition("=")[0]
     if not word.startswith("-"):
-        raise UserError(f"{word}: belongs to no flag; what is no flag comes first.")
+        raise UserError(f"{word}: does not belong to a flag; put arguments without a flag first.")
     near = difflib.get_close_matches(word, known, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise UserError(f"{word}: fairseq-generate has no such flag.{hint}")
@@ -94,7 +94,7 @@ class Translator:
 
     @property
     def positions(self) -> Any:
-        """What source and target may have of them at most."""
+        """Returns the maximum positions of source and target."""
         return utils.resolve_max_positions(
             self.task.max_positions(), *[model.max_positions() for model in self.models]
         )
@@ -114,11 +114,11 @@ class Translator:
             yield self.to_device(dataset.collater([dataset[number] for number in group]))
 
     def to_device(self, sample: Any) -> Any:
-        """A batch on the models' device."""
+        """Returns a batch on the models' device."""
         return utils.move_to_cuda(sample) if self._cuda else sample
 
     def generator(self, beam: int | None = None) -> Any:
-        """fairseq's generator as the flags say, or with another beam."""
+        """Returns fairseq's generator for the flags, or with another beam."""
         cfg = self._cfg
         if cfg.common.seed is not None and not cfg.generation.no_seed_provided:
             np.random.seed(cfg.common.seed)  # sampling draws the same in every pass

@@ -36,14 +36,16 @@ class Trees(OfEarlierWords):
             "--trees",
             type=Path,
             metavar="FILE",
-            help="a bracketed tree of every sentence of the subset, one a line, with the words of "
-            "the target side",
+            help=(
+                "file with one bracketed tree per line for each sentence of the subset, with "
+                "the words of the target side"
+            ),
         )
         parser.add_argument(
             "--index",
             type=int,
             metavar="N",
-            help="sentence that is drawn, from 1 (default: the first)",
+            help="number of the sentence to draw, from 1 (default: the first)",
         )
 
     def collector(self, subject: Subject) -> SentenceTrees:
@@ -67,7 +69,7 @@ class Trees(OfEarlierWords):
         return lines
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """With ParsEval, ours and that of right-branching trees."""
+        """Adds ParsEval of the trees, and of right-branching trees."""
         sentences = found["sentences"]
         whole = {
             "words": sum(len(sentence["words"]) for sentence in sentences),
@@ -145,7 +147,7 @@ class SentenceTrees:
         self.sentences: dict[int, dict[str, Any]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Take in one batch."""
+        """Adds one batch."""
         weights = previous_word_weights(batch.records)
         assert weights is not None
         for number, own, target in zip(batch.numbers, weights, batch.target, strict=True):

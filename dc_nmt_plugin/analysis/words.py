@@ -1,4 +1,4 @@
-"""Words of pieces: which pieces belong to which word."""
+"""Assignment of pieces to words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = ("subword_nmt", "sentencepiece", "none")
 
 
 def piece_kind(dictionary: Any) -> str:
-    """How the dictionary's symbols were cut: one of :data:`KINDS`."""
+    """Returns how the symbols of the dictionary are segmented: one of :data:`KINDS`."""
     symbols = dictionary.symbols[dictionary.nspecial :]
     if any(symbol.endswith(CONTINUED) for symbol in symbols):
         return "subword_nmt"

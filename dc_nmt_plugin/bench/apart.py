@@ -1,4 +1,4 @@
-"""Subjects in processes of their own: what one does to memory is not the others' to pay."""
+"""Runs subjects in separate processes, so that their memory use does not interact."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOOK_AFTER = 1.0  # seconds after which a process that waits looks whether its p
 
 @contextmanager
 def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
-    """A function that lives in a fork of this process.
+    """Runs a function in a fork of this process.
 
     A GPU cannot follow a fork: there it lives in this process.
 

@@ -1,4 +1,4 @@
-"""Architectures timed side by side with a baseline, and the baseline with itself as a control."""
+"""Measures architectures against a baseline, and the baseline against itself as a control."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def compare(
     with_memory: bool,
     progress: Callable[[int, int], None],
 ) -> list[dict[str, Any]]:
-    """One row for the baseline, its control and each architecture.
+    """Returns one row for the baseline, its control and each architecture.
 
     Args:
         mode: one of MODES
@@ -93,7 +93,7 @@ def compare(
 
 
 def processor(device: str) -> str:
-    """What a device is, in words."""
+    """Returns the name of a device."""
     if device == "cuda":
         return torch.cuda.get_device_name()
     try:
@@ -105,7 +105,7 @@ def processor(device: str) -> str:
 
 
 def make_step(mode: str, name: str, like: str, task: Any, setting: Setting) -> Step:
-    """One of :data:`STEPS`, in a process of its own: it sets the process's allocator.
+    """Returns one of :data:`STEPS`; run it in a separate process, because it sets the allocator.
 
     Its model has positions for the setting's sentences.
     """
@@ -124,7 +124,7 @@ def time_of(
     clock: Callable[[], float],
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> dict[str, list[float]]:
-    """Seconds of every subject's steps, interleaved, each in a process of its own.
+    """Returns seconds of every subject's steps, interleaved, each in a separate process.
 
     Args:
         make: label → what makes the step

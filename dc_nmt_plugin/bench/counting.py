@@ -1,4 +1,4 @@
-"""Operations and host synchronisations: what a GPU waits for where the tensors are small."""
+"""Counts operations and host synchronisations, which limit a GPU when tensors are small."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BY_MASK = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_
 
 
 class OperationCounter(TorchDispatchMode):
-    """Inside, counts the ATen operations that do something: views only say where data lies.
+    """Context that counts ATen operations, without views.
 
     Attributes:
         operations: name → how often
@@ -48,18 +48,18 @@ class OperationCounter(TorchDispatchMode):
 
 
 def _handles_tensors(func: Any) -> bool:
-    """Whether tensors go in or come out, unlike ``aten::promote_types``, which compares types."""
+    """Returns True if tensors go in or come out (not so for ``aten::promote_types``)."""
     schema = func._schema
     return any("Tensor" in str(part.type) for part in (*schema.arguments, *schema.returns))
 
 
 def _has_mask(indices: Any) -> bool:
-    """Whether some index is boolean, which is looked through for its true elements first."""
+    """Returns True if some index is boolean, which needs a search for its true elements."""
     return any(index is not None and index.dtype == torch.bool for index in indices)
 
 
 def count(step: Callable[[Any], None], sample: Any) -> OperationCounter:
-    """Count one call of `step` on a batch; one before it has filled what is kept between calls."""
+    """Counts one call of `step` on a batch, after one call that fills the caches."""
     step(sample)
     with OperationCounter() as counter:
         step(sample)

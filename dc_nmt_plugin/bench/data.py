@@ -1,4 +1,4 @@
-"""Batches to time on: random ones, or those of a binarised corpus."""
+"""Batches for benchmarks: random ones, or those of a binarised corpus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Sample = dict[str, Any]
 def random_batches(
     *, vocabulary: int, sentences: int, length: int, batches: int
 ) -> tuple[Any, list[Sample]]:
-    """A task and batches of random sentences, lengths spread around `length`.
+    """Returns a task and batches of random sentences, with lengths spread around `length`.
 
     Args:
         vocabulary: types of the joint dictionary, ``LEAST_TYPES`` or more
@@ -65,7 +65,7 @@ def random_batches(
 def corpus_batches(
     folder: str, *, subset: str, max_tokens: int, batches: int
 ) -> tuple[Any, list[Sample]]:
-    """A task and evenly spaced batches of a folder made by ``fairseq-preprocess``.
+    """Returns a task and evenly spaced batches of a folder made by ``fairseq-preprocess``.
 
     Raises:
         UserError: the folder or the subset cannot be read
@@ -90,5 +90,5 @@ def corpus_batches(
 
 
 def to_device(samples: list[Sample], device: str) -> list[Sample]:
-    """The batches on the device that is timed."""
+    """Returns the batches on the measured device."""
     return [utils.move_to_cuda(sample) for sample in samples] if device == "cuda" else samples

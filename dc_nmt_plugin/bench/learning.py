@@ -1,4 +1,4 @@
-"""How much computing a model needs to reach a BLEU score, side by side with others.
+"""Measures the computing that models need to reach a BLEU score, trained in turn.
 
 Every subject is trained by fairseq's own ``Trainer`` on the same batches in a process of its own,
 one update of each in turn, so that what else the machine does slows all of them alike.
@@ -55,13 +55,13 @@ class Subject:
     curve: list[Point] = field(default_factory=list)
 
     def reached(self, bleu: float) -> Point | None:
-        """The first validation with at least that score."""
+        """Returns the first validation with at least that score."""
         return next((point for point in self.curve if point.bleu >= bleu), None)
 
 
 @dataclass
 class Advance:
-    """What one turn of a :class:`Learner` was.
+    """Describes one turn of a :class:`Learner`.
 
     Attributes:
         seconds: computing time of the update
@@ -75,7 +75,7 @@ class Advance:
 
 
 class Learner:
-    """A model that learns one update a turn.
+    """Trains a model by one update per turn.
 
     Args:
         name: architecture of this package, with flags of its own behind it where there are any,
@@ -110,7 +110,7 @@ class Learner:
         self._validated = 0
 
     def advance(self) -> Advance:
-        """One update, and a validation where one is due."""
+        """Makes one update, and a validation when one is due."""
         samples = next(self._batches, None)
         seconds = 0.0
         if samples is not None:
@@ -161,7 +161,7 @@ def train_until(
     clock: Callable[[], float],
     progress: Callable[[Subject], None],
 ) -> list[Subject]:
-    """Train all subjects until each has reached a BLEU score or the schedule ends.
+    """Trains all subjects until each has reached a BLEU score or the schedule ends.
 
     Args:
         names: of :class:`Learner`
@@ -249,7 +249,7 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
 
 
 def _batches(trainer: Any) -> Iterator[list[Any]]:
-    """Batches of one update each, epoch after epoch, until the schedule's last update."""
+    """Yields the batches of each update, epoch after epoch, until the end of the schedule."""
     cfg = trainer.cfg
     _, epochs = checkpoint_utils.load_checkpoint(cfg.checkpoint, trainer)
     last = cfg.optimization.max_update
@@ -270,7 +270,7 @@ def _batches(trainer: Any) -> Iterator[list[Any]]:
 
 
 class _Greedy:
-    """What fairseq's ``build_generator`` reads of its flags."""
+    """Flags that fairseq's ``build_generator`` reads."""
 
     beam = 1
     max_len_a = 1.2

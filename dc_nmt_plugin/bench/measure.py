@@ -34,7 +34,7 @@ def interleave(
     progress: Callable[[int, int], None],
     warm_up: int = 1,
 ) -> dict[str, list[float]]:
-    """Time every subject on the same batch, one after the other, round by round.
+    """Times every subject on the same batch, one after the other, round by round.
 
     The order turns by one each round, so that none always follows the same neighbour.
 
@@ -66,7 +66,7 @@ def timed(
     samples: Sequence[Any],
     clock: Callable[[], float],
 ) -> Callable[[int], float]:
-    """A function that runs a step on the batch of a number and returns its seconds.
+    """Returns a function that runs a step on a numbered batch and returns its seconds.
 
     Args:
         make: makes the step
@@ -84,7 +84,7 @@ def timed(
 
 
 def ratio(baseline: Sequence[float], subject: Sequence[float]) -> Ratio:
-    """How many times as fast as the baseline, over paired rounds."""
+    """Returns the speed relative to the baseline, over paired rounds."""
     pairs = [b / s for b, s in zip(baseline, subject, strict=True)]
     if len(pairs) < 2:
         return Ratio(pairs[0], pairs[0], pairs[0])
@@ -93,7 +93,7 @@ def ratio(baseline: Sequence[float], subject: Sequence[float]) -> Ratio:
 
 
 def make_clock(device: str, threads: int) -> tuple[Callable[[], float], str]:
-    """The clock to use, and its name.
+    """Returns the clock to use, and its name.
 
     One CPU thread is timed by its CPU time, which other programs do not change much; several
     threads and GPUs by the wall clock.
@@ -111,7 +111,7 @@ def make_clock(device: str, threads: int) -> tuple[Callable[[], float], str]:
 
 
 def peak_memory(run: Callable[[], None], device: str) -> float | None:
-    """Peak memory in MiB of `run`: allocated on the GPU, or what it adds to this process's.
+    """Returns the peak memory of `run` in MiB: allocated on the GPU, or added to this process.
 
     On the CPU the process should have run nothing before, see :func:`.apart.apart`: memory that
     was used and freed already would not be seen. None where the system does not tell (macOS).

@@ -1,4 +1,4 @@
-"""What a step's time goes to, beside the time of its matrix products alone."""
+"""Profiles the time of a step, and of its matrix products alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OUTSIDE = "Python"
 def time_by_kind(
     step: Callable[[Any], None], sample: Any, device: str, *, repeats: int = 3
 ) -> dict[str, float]:
-    """Seconds of one call of `step`, by kind of operation; the fastest of `repeats` calls.
+    """Returns the seconds of the fastest of `repeats` calls of `step`, by kind of operation.
 
     On the CPU each operation's own time; what is left of the whole is Python and the way to the
     operations. On a GPU the time of the kernels.
@@ -78,7 +78,7 @@ def _kind(event: Any) -> str:
 
 
 def optimizing() -> Any:
-    """Around what updates the parameters: the profile names it by itself."""
+    """Context around the parameter update, which the profile shows separately."""
     return record_function(OPTIMIZER)
 
 
@@ -88,7 +88,7 @@ Sizes = tuple[Shape, Shape]
 
 
 class _Products(TorchDispatchMode):
-    """Inside, collects the sizes of all matrix products."""
+    """Context that collects the sizes of all matrix products."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class Floor:
 
 
 def floor(step: Callable[[Any], None], sample: Any, device: str, *, repeats: int = 3) -> Floor:
-    """What no rewrite of a step's products comes below.
+    """Returns a lower bound for any implementation of a step's products.
 
     Each size is multiplied alone, in a loop, the fastest of `repeats` times. Products inside fused
     attention are not among them.

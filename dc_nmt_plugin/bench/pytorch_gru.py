@@ -1,4 +1,4 @@
-"""The conditional GRU out of PyTorch's own cells: what ours is compared with."""
+"""Conditional GRU made of PyTorch's own cells, as a reference for speed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PyTorchConditionalGRU(Stateful):
 
 
 def with_pytorch_cells(model: nn.Module, name: str) -> nn.Module:
-    """The same model, its recurrence out of PyTorch's cells.
+    """Returns the same model with a recurrence of PyTorch's cells.
 
     Args:
         model: as built

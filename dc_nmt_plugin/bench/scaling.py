@@ -1,4 +1,4 @@
-"""How time and memory grow with the text and with the model."""
+"""Growth of time and memory with the text and the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Flags = Callable[[int, int], str]  # (value, greatest value) → flags of the mo
 
 @dataclass(frozen=True)
 class Axis:
-    """Something that grows.
+    """A quantity that grows.
 
     Attributes:
         label: its name in tables and figures
@@ -37,7 +37,7 @@ class Axis:
 
 
 def _auxiliary(count: int, greatest: int) -> str:
-    """Auxiliary decoders on the lowest encoder layers, of an encoder that has as many and one."""
+    """Returns settings with auxiliary decoders on the lowest encoder layers, plus one layer."""
     layers = ",".join(str(layer) for layer in range(1, count + 1))
     return f"--encoder-layers {greatest + 1} --aux-layers '{layers}'"
 
@@ -76,7 +76,7 @@ def scale(
     with_memory: bool,
     progress: Callable[[str, int, int], None],
 ) -> list[dict[str, Any]]:
-    """Time and memory at every value, the subjects interleaved.
+    """Returns time and memory at every value, with interleaved subjects.
 
     Args:
         axis: a key of :data:`AXES`
@@ -142,7 +142,7 @@ def scale(
 
 
 def exponent(values: Sequence[float], costs: Sequence[float]) -> float | None:
-    """The power with which costs grow at the upper end: e where they are ``c · valueᵉ``.
+    """Returns the exponent e of the growth ``c · valueᵉ`` at the upper end.
 
     What does not grow with the value (calls, parameters) pulls it down where the value is small:
     the middle value and those above it are looked at.

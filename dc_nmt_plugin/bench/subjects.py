@@ -1,4 +1,4 @@
-"""What is timed: a model with its criterion and optimizer, or with a beam search."""
+"""Measured subjects: a model with criterion and optimizer, or with beam search."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Sample = dict[str, Any]
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and how everything is run.
+    """Settings of a measurement.
 
     Attributes:
         device: "cpu" or "cuda"
@@ -64,7 +64,7 @@ class Setting:
 
 
 def subject(name: str) -> Architecture:
-    """An architecture or the model of a run, with flags of the model behind its name.
+    """Returns an architecture or the model of a run, with the model flags after its name.
 
     Args:
         name: such as ``transformer_mlmha --source-layers 3``, or a run's folder (``./NAME`` where
@@ -87,7 +87,7 @@ def subject(name: str) -> Architecture:
 
 
 def language_model_problem(name: str, told: str) -> str | None:
-    """A sentence where a subject is a language model, which ends as `told`; None where it is not.
+    """Returns a sentence that ends with `told` for a language model, else None.
 
     Raises:
         UserError: it is no subject
@@ -98,7 +98,7 @@ def language_model_problem(name: str, told: str) -> str | None:
 
 
 def _model_of_run(folder: Path) -> tuple[str, dict[str, Any]]:
-    """Architecture and settings that a run's command names."""
+    """Returns architecture and settings of a run's command."""
     command = read_command(folder)
     arch = flag_value(command, "--arch")
     if arch is None:
@@ -109,7 +109,7 @@ def _model_of_run(folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def stock_settings(like: str) -> dict[str, Any]:
-    """Flags of fairseq's ``transformer`` at the size of `like`.
+    """Returns flags of fairseq's ``transformer`` at the size of `like`.
 
     Raises:
         UserError: `like` is no Transformer
@@ -131,13 +131,13 @@ def _stock_defaults() -> argparse.Namespace:
 
 
 def with_flags(name: str, flags: str) -> str:
-    """A subject with more flags of the model."""
+    """Returns a subject with additional model flags."""
     # the baselines are as large as the first architecture
     return name if name in (STOCK, PYTORCH) else f"{name} {flags}".strip()
 
 
 def with_positions(name: str, length: int) -> str:
-    """A subject with positions for sentences of that many tokens."""
+    """Returns a subject with positions for sentences of that many tokens."""
     if name in (STOCK, PYTORCH):
         return name
     known = defaults(MODELS[subject(name).model][1])
@@ -148,7 +148,7 @@ def with_positions(name: str, length: int) -> str:
 
 
 def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
-    """An architecture of this package, or what stands for `like` as a baseline.
+    """Builds an architecture of this package, or the baseline of `like`.
 
     That is fairseq's ``transformer`` of the same size (``stock``), or the same recurrent model out
     of PyTorch's cells (``pytorch``).
@@ -171,14 +171,14 @@ def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
 
 
 def build_criterion(name: str, task: Any) -> Any:
-    """The criterion that trains the model: fairseq's for fairseq's own, else ours."""
+    """Builds the criterion of the model: fairseq's for fairseq's model, else this plugin's."""
     if name == STOCK:
         return LabelSmoothedCrossEntropyCriterion(task, False, LABEL_SMOOTHING)
     return JointLossCriterion(task, False, LABEL_SMOOTHING)
 
 
 def set_allocator(name: str, device: str) -> None:
-    """Let this process have memory as fairseq's commands do that train or run a subject.
+    """Sets the allocator of this process as fairseq's commands for the subject do.
 
     On the CPU ``--user-dir`` sets the allocator, which fairseq by itself leaves alone.
     """
@@ -187,7 +187,7 @@ def set_allocator(name: str, device: str) -> None:
 
 
 def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
-    """A function that makes one update on a batch as ``fairseq-train --optimizer adam`` does.
+    """Returns a function that makes one update as ``fairseq-train --optimizer adam`` does.
 
     Each with its own task's steps: fairseq's translation task, or ours.
     """
@@ -210,7 +210,7 @@ def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable
 
 
 def decoding_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
-    """A function that translates a batch by beam search, every hypothesis of the same length.
+    """Returns a function that translates a batch by beam search, with hypotheses of equal length.
 
     An untrained model never ends a sentence by itself, so lengths are forced and every subject
     makes the same number of steps.

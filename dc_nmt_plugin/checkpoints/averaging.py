@@ -1,4 +1,4 @@
-"""One checkpoint with the mean parameters of several.
+"""Averages the parameters of several checkpoints.
 
 fairseq's own ``scripts/average_checkpoints.py`` is in no installed package and loads with
 the unsafe unpickler.
@@ -19,7 +19,7 @@ from .names import BEST, EPOCH, UPDATE, numbered
 
 
 def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
-    """Mean of the parameters of fairseq checkpoints, summed in float64.
+    """Returns the mean parameters of fairseq checkpoints, summed in float64.
 
     Everything but the parameters comes from the last of ``paths``; the optimizer state is
     dropped and ``averaged_checkpoints`` lists the file names. Integer tensors get the mean
@@ -64,7 +64,7 @@ def find_checkpoints(
     updates: tuple[int, int] | None = None,
     kind: str | None = None,
 ) -> list[Path]:
-    """Choose checkpoints of a save folder; exactly one of last, best and updates is given."""
+    """Chooses checkpoints of a save folder by exactly one of last, best and updates."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of checkpoints")
     if best is not None:

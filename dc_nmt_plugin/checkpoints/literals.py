@@ -1,4 +1,4 @@
-"""Plain values where fairseq evaluates strings: what a checkpoint says is never run.
+"""Reads plain values where fairseq evaluates strings, so that no code in a checkpoint runs.
 
 Several of fairseq's architectures pass strings of their configuration to ``eval`` ("[(512, 3)] *
 20"), and the configuration comes with the checkpoint: safe loading alone does not make a
@@ -96,7 +96,7 @@ def _size(factors: tuple[Any, Any]) -> int:
 
 
 def check_configuration(path: str, state: Mapping[str, Any]) -> None:
-    """Refuse a checkpoint whose configuration has a program where fairseq evaluates a value.
+    """Refuses a checkpoint whose configuration has code where fairseq evaluates a value.
 
     Args:
         path: of the checkpoint, for the message

@@ -1,4 +1,4 @@
-"""Reading fairseq's checkpoints safely, and saying in one sentence what is wrong with one."""
+"""Reads fairseq's checkpoints safely, and explains in one sentence what is wrong."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ logger = logging.getLogger(__name__)
 
 
 class UnreadableCheckpoint(UserError):
-    """A file that is there and is no whole checkpoint of fairseq's."""
+    """Raised for an existing file that is not a complete checkpoint of fairseq."""
 
 
 def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
-    """A fairseq checkpoint as it was saved, on the CPU, through torch's safe loader.
+    """Loads a fairseq checkpoint to the CPU through torch's safe loader.
 
     Args:
         path: the file
@@ -60,7 +60,7 @@ def check_checkpoint_file(path: str) -> None:
 
 
 def checkpoint_architecture(path: str) -> str | None:
-    """The ``--arch`` a checkpoint was trained with; None if it does not say.
+    """Returns the ``--arch`` of a checkpoint; None if unknown.
 
     Raises:
         UserError: the file cannot be read as a checkpoint
@@ -72,7 +72,7 @@ def checkpoint_architecture(path: str) -> str | None:
 
 
 def architecture_of(model: Any) -> str | None:
-    """The architecture of a model's settings, as a namespace or by name; None if they do not say.
+    """Returns the architecture of a model's settings; None if unknown.
 
     Args:
         model: the part of fairseq's configuration
@@ -81,7 +81,7 @@ def architecture_of(model: Any) -> str | None:
 
 
 def newest_readable(path: str) -> str:
-    """`path`, or where it cannot be read, the newest checkpoint beside it that can, with a warning.
+    """Returns `path`, or if unreadable, the newest readable checkpoint beside it, with a warning.
 
     A mean of checkpoints, or an exported one, has no optimizer's state and is no substitute.
 
@@ -106,7 +106,7 @@ def newest_readable(path: str) -> str:
 
 
 def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
-    """What to tell of a file that torch could not read."""
+    """Returns the message for a file that torch could not read."""
     reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
     return UnreadableCheckpoint(
         f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq "

@@ -1,4 +1,4 @@
-"""What fairseq calls the checkpoints of a save folder."""
+"""Names of the checkpoints in a save folder of fairseq."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints without a class of any package: what every loader takes."""
+"""Converts checkpoints to plain data, which every loader accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``dc-nmt analyze``: what happens inside trained models, as a table, JSON and a figure."""
+"""``dc-nmt analyze``: analyses trained models, as tables, JSON and figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALL = "all"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Analyse, print, draw."""
+    """Analyses, prints and draws."""
     if not argv:
         print(overview(), file=sys.stderr)
         return 2
@@ -111,18 +111,18 @@ def _curves(
 
 
 def overview() -> str:
-    """The text of ``dc-nmt analyze --help``."""
+    """Returns the text of ``dc-nmt analyze --help``."""
     width = max(map(len, ABOUT)) + 2
     lines = ["usage: dc-nmt analyze WHAT RUN [RUN …] [options]", "", "WHAT is one of"]
     for name, (title, source) in ABOUT.items():
         lines += [f"  {name:<{width}}{title}", f"  {'':<{width}}  {source}"]
-    lines += [f"  {ALL:<{width}}one page with all that applies (--html FOLDER)", ""]
-    lines += ["RUN is a run's folder, as recipes leave it, or a checkpoint with --data."]
-    return "\n".join([*lines, "dc-nmt analyze WHAT --help tells the options of one of them."])
+    lines += [f"  {ALL:<{width}}every analysis that applies, on one page (--html FOLDER)", ""]
+    lines += ["RUN is the folder of a run, or a checkpoint with --data."]
+    return "\n".join([*lines, "dc-nmt analyze WHAT --help lists the options of one analysis."])
 
 
 def timing(analysis: Analysis, subject: Subject) -> dict[str, Any]:
-    """Seconds of the forced decoding, with and without recording."""
+    """Returns the seconds of the forced decoding, with and without recording."""
     from ..analysis.loop import seconds_with_recording, seconds_without_recording
 
     plain = seconds_without_recording(subject, analysis.text)
@@ -141,14 +141,14 @@ def timing_line(seconds: dict[str, Any]) -> str:
 
 
 def model_options(parser: argparse.ArgumentParser) -> None:
-    """Options of everything that loads models."""
+    """Adds the options of commands that load models."""
     parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
     parser.add_argument("--subset", default="test", help="subset of the data (default: test)")
     parser.add_argument(
         "--sentences",
         type=int,
         metavar="N",
-        help="use N sentences, drawn at random, the same ones every time",
+        help="use N random sentences, the same every time",
     )
 
 
@@ -161,21 +161,23 @@ def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace,
         usage=f"dc-nmt analyze {kind.name} RUN [RUN …] [options]"
         + (" [flags of fairseq-generate]" if of_model else ""),
         description=f"{kind.title} ({kind.source}).",
-        epilog="All other flags are fairseq-generate's: --cpu, --max-tokens, --beam, --lenpen …"
+        epilog=("All other flags go to fairseq-generate: --cpu, --max-tokens, --beam, --lenpen …")
         if of_model
         else None,
         allow_abbrev=False,
     )
     parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint"
+        "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
     )
-    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
+    parser.add_argument(
+        "--names", nargs="+", metavar="NAME", help="names of the runs in tables and figures"
+    )
     if of_model:
         model_options(parser)
         parser.add_argument(
             "--timing",
             action="store_true",
-            help="time it against a forced decoding that records nothing",
+            help="compare the time with a forced decoding without recording",
         )
     kind.options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -196,20 +198,30 @@ def _all(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="dc-nmt analyze all",
         usage="dc-nmt analyze all RUN [RUN …] --html FOLDER [options] [flags of fairseq-generate]",
-        description="Every analysis that applies to the models, on one page with its figures.",
+        description=("Writes every analysis that applies to the models to one page, with figures."),
         allow_abbrev=False,
     )
     parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint"
+        "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
     )
-    parser.add_argument("--html", type=Path, required=True, metavar="FOLDER", help="of the page")
-    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
+    parser.add_argument(
+        "--html", type=Path, required=True, metavar="FOLDER", help="folder of the page"
+    )
+    parser.add_argument(
+        "--names", nargs="+", metavar="NAME", help="names of the runs in tables and figures"
+    )
     model_options(parser)
-    parser.add_argument("--tags", type=Path, metavar="FILE", help="for parts-of-speech")
-    parser.add_argument("--trees", type=Path, metavar="FILE", help="for trees")
-    parser.add_argument("--tokenizer", choices=TOKENIZERS, help="for source-layers and lengths")
-    parser.add_argument("--reference", nargs="+", type=Path, help="for source-layers and lengths")
-    parser.add_argument("--index", type=int, metavar="N", help="sentence that is shown, from 1")
+    parser.add_argument("--tags", type=Path, metavar="FILE", help="tags for parts-of-speech")
+    parser.add_argument("--trees", type=Path, metavar="FILE", help="trees for trees")
+    parser.add_argument(
+        "--tokenizer", choices=TOKENIZERS, help="tokenizer for source-layers and lengths"
+    )
+    parser.add_argument(
+        "--reference", nargs="+", type=Path, help="tokenizer for source-layers and lengths"
+    )
+    parser.add_argument(
+        "--index", type=int, metavar="N", help="number of the sentence to show, from 1"
+    )
     args, flags = parser.parse_known_args(list(argv))
 
     from ..analysis.page import analyse_all, write_page

@@ -1,4 +1,4 @@
-"""``dc-nmt arch-flags``: every architecture; of one, all its flags and how it is trained."""
+"""``dc-nmt arch-flags``: lists architectures, or the flags and training command of one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ WIDTH = 100
 def main(argv: Sequence[str]) -> int:
     """Print the flags of one architecture, or list all architectures."""
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
-    arch = parser.add_argument(
-        "arch", nargs="?", help="an architecture; without it, all are listed"
-    )
+    arch = parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
     completed(arch, sized_names)
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--names", action="store_true",
-        help="print --arch, --task and --criterion alone, to put into a command",
+        help="print only --arch, --task and --criterion, for use in a command",
     )  # fmt: skip
     form.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(argv)

@@ -1,7 +1,7 @@
-"""``dc-nmt average``: one checkpoint with the mean parameters of several.
+"""``dc-nmt average``: writes a checkpoint with the mean parameters of several checkpoints.
 
-fairseq's own ``scripts/average_checkpoints.py`` is in no installed package and loads with
-the unsafe unpickler.
+fairseq's ``scripts/average_checkpoints.py`` is not part of the installed package, and loads
+with the unsafe unpickler.
 """
 
 from __future__ import annotations
@@ -21,16 +21,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = Parser(prog="dc-nmt average", description=__doc__)
     inputs = parser.add_mutually_exclusive_group(required=True)
     inputs.add_argument("--inputs", nargs="+", type=Path, metavar="FILE")
-    inputs.add_argument("--dir", type=Path, help="a fairseq --save-dir")
+    inputs.add_argument("--dir", type=Path, help="folder of fairseq's --save-dir")
     choice = parser.add_mutually_exclusive_group()
-    choice.add_argument("--last", type=_positive, metavar="N", help="the last N of --dir")
+    choice.add_argument("--last", type=_positive, metavar="N", help="average the last N of --dir")
     choice.add_argument(
-        "--best", type=_positive, metavar="N", help="the N best of --dir (--keep-best-checkpoints)"
+        "--best",
+        type=_positive,
+        metavar="N",
+        help="average the N best of --dir (--keep-best-checkpoints)",
     )
     choice.add_argument(
-        "--updates", type=_interval, metavar="A:B", help="those of --dir saved at updates A to B"
+        "--updates",
+        type=_interval,
+        metavar="A:B",
+        help="average those of --dir saved at updates A to B",
     )
-    parser.add_argument("--kind", choices=("epoch", "update"), help="which ones --last counts")
+    parser.add_argument(
+        "--kind", choices=("epoch", "update"), help="kind of checkpoint that --last counts"
+    )
     parser.add_argument("--output", required=True, type=Path, metavar="FILE")
     args = parser.parse_args(argv)
     chosen = [flag for flag in ("last", "best", "updates") if getattr(args, flag) is not None]

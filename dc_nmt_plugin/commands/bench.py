@@ -1,4 +1,4 @@
-"""``dc-nmt bench``: training and decoding speed against fairseq's own transformer."""
+"""``dc-nmt bench``: measures training and decoding speed against fairseq's own transformer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BASELINES = (STOCK, PYTORCH)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure and print."""
+    """Measures and prints."""
     args = _parse(argv)
 
     import torch
@@ -86,68 +86,81 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         prog="dc-nmt bench",
         usage="dc-nmt bench ARCH|RUN [ARCH|RUN ...] [options] [flags of the model]",
         description=__doc__,
-        epilog="All other flags are the model's, for every ARCH; for one of several, quotes hold "
-        "them together: 'transformer_mlmha --source-layers 3'.",
+        epilog=(
+            "All other flags go to the model, for every ARCH. For one of several, quote "
+            "name and flags together: 'transformer_mlmha --source-layers 3'."
+        ),
         allow_abbrev=False,
     )
     archs = parser.add_argument(
         "arch",
         nargs="+",
         metavar="ARCH|RUN",
-        help="architectures to measure, or runs' folders: their models, at their size",
+        help="architectures to measure, or folders of runs",
     )
     completed(archs, sized_names)
     parser.add_argument(
         "--against",
         default=STOCK,
-        help="the baseline: 'stock', fairseq's transformer of the first architecture's size; "
-        "'pytorch', the first architecture, a recurrent one, out of PyTorch's GRU cells; or an "
-        "architecture or a run (default: stock)",
+        help=(
+            "baseline: 'stock' (fairseq's transformer in the size of the first "
+            "architecture); 'pytorch' (the first, recurrent architecture, made of PyTorch's"
+            " GRU cells); an architecture; or a run (default: stock)"
+        ),
     )
     parser.add_argument(
-        "--mode", nargs="+", choices=list(MODES), default=list(MODES), help="what is timed"
+        "--mode", nargs="+", choices=list(MODES), default=list(MODES), help="what to measure"
     )
     parser.add_argument(
-        "--rounds", type=int, default=None, help="timed rounds (default: 15; --scaling: 3 a value)"
+        "--rounds",
+        type=int,
+        default=None,
+        help="number of rounds (default: 15; with --scaling 3 for each value)",
     )
     parser.add_argument(
         "--device",
         choices=["cpu", "cuda"],
         default=None,
-        help="(default: cuda where it is)",
+        help="device (default: cuda if there is one)",
     )
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
     parser.add_argument(
         "--precision",
         choices=["float32", "bfloat16"],
         default="float32",
-        help="bfloat16 is that of autocast",
+        help="number format; bfloat16 uses autocast",
     )
     parser.add_argument("--data", help="folder made by fairseq-preprocess (default: random text)")
     parser.add_argument("--subset", default="train", help="subset of --data (default: train)")
-    parser.add_argument("--max-tokens", type=int, default=2048, help="padded tokens of a batch")
-    parser.add_argument("--vocabulary", type=int, default=8000, help="types, for random text")
+    parser.add_argument(
+        "--max-tokens", type=int, default=2048, help="tokens of a batch, with padding"
+    )
+    parser.add_argument(
+        "--vocabulary", type=int, default=8000, help="number of types, for random text"
+    )
     parser.add_argument(
         "--length",
         type=int,
         default=20,
-        help="tokens of a random sentence and of every hypothesis (default: 20)",
+        help="length of random sentences and of hypotheses, in tokens (default: 20)",
     )
     parser.add_argument("--beam", type=int, default=5, help="beam size of decoding (default: 5)")
     inside = parser.add_mutually_exclusive_group()
     inside.add_argument(
         "--count",
         action="store_true",
-        help="count operations and host synchronisations of one batch, instead of timing",
+        help=("count operations and host synchronisations of one batch instead of measuring time"),
     )
     inside.add_argument(
         "--profile",
         action="store_true",
-        help="print what the time of one batch goes to, beside the time that its matrix products "
-        "alone take",
+        help=(
+            "print the time of one batch by kind of operation, and the time of its matrix "
+            "products alone"
+        ),
     )
     add_scaling(parser, inside)
-    parser.add_argument("--no-memory", action="store_true", help="leave peak memory out")
+    parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args, words = parser.parse_known_args(list(argv))
     args.arch = [shlex.join([*_words("ARCH|RUN", name), *words]) for name in args.arch]

@@ -1,4 +1,4 @@
-"""``dc-nmt bench --count`` and ``--profile``: what one training step or beam search consists of."""
+"""``dc-nmt bench --count`` and ``--profile``: the operations of a training step or beam search."""
 
 from __future__ import annotations
 

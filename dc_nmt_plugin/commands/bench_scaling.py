@@ -1,4 +1,4 @@
-"""``dc-nmt bench --scaling``: how time and memory grow with the text and with the model."""
+"""``dc-nmt bench --scaling``: growth of time and memory with the text and the model."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ def add_scaling(parser: argparse.ArgumentParser, instead: Any) -> None:
         + ", ".join(GROWING),
     )
     parser.add_argument(
-        "--values", type=int, nargs="+", metavar="N", help="of --scaling, rising; default: its own"
+        "--values", type=int, nargs="+", metavar="N", help="rising values for --scaling"
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw --scaling (.png, .svg)")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw the result of --scaling (.png, .svg)"
+    )
 
 
 def check_scaling(args: argparse.Namespace) -> list[str]:

@@ -1,6 +1,7 @@
-"""``dc-nmt completion``: lines for the shell, so that Tab completes commands, flags, tasks, names.
+"""``dc-nmt completion``: prints shell lines that complete commands, flags, tasks and names.
 
-In ~/.bashrc: eval "$(dc-nmt completion bash)"; in ~/.zshrc, after compinit, the same with zsh.
+Add to ~/.bashrc: eval "$(dc-nmt completion bash)"
+Add to ~/.zshrc, after compinit: eval "$(dc-nmt completion zsh)"
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SHELLS = ("bash", "zsh")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the lines."""
+    """Prints the lines."""
     parser = Parser(
         prog="dc-nmt completion",
         description=__doc__,
@@ -32,12 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def completed(action: argparse.Action, values: Callable[..., Iterable[str]]) -> None:
-    """Let a shell complete an argument with what one of the functions below names."""
+    """Registers one of the functions below for the completion of an argument."""
     setattr(action, "completer", values)  # noqa: B010  argcomplete's name for it
 
 
 def task_names(prefix: str, **_: Any) -> list[str]:
-    """Every task, and folders: one may be a recipe of somebody's own."""
+    """Returns every task, and folders, which may have a user's recipe."""
     from argcomplete.completers import DirectoriesCompleter
 
     from ..recipes.recipe import tasks
@@ -60,7 +61,7 @@ def sized_names(**_: Any) -> list[str]:
 
 
 def complete(commands: Iterable[str], run: Callable[[str], object]) -> None:
-    """Answer a shell that asks what can stand at the cursor; the process ends here.
+    """Answers the shell's request for completion, and ends the process.
 
     Args:
         commands: of ``dc-nmt``

@@ -14,17 +14,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt corpus``: make the embedded parallel corpus."""
     parser = Parser(
         prog="dc-nmt corpus",
-        description="Make a parallel corpus offline from CLDR data and numbers in words: "
-        "dates, times, durations, prices, measures, names of countries and languages.",
+        description=(
+            "Generates a parallel corpus from CLDR data and numbers in words: dates, times,"
+            " durations, prices, measures, and names of countries and languages. It needs "
+            "no network."
+        ),
     )
     languages = ", ".join(LANGUAGES)
-    parser.add_argument("--source-lang", required=True, metavar="LANG", help=f"one of {languages}")
-    parser.add_argument("--target-lang", required=True, metavar="LANG", help=f"one of {languages}")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder of the text")
     parser.add_argument(
-        "--pairs", type=int, default=21_000, help="for training, validation and test together"
+        "--source-lang", required=True, metavar="LANG", help=f"language, one of {languages}"
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the sentences that are drawn")
+    parser.add_argument(
+        "--target-lang", required=True, metavar="LANG", help=f"language, one of {languages}"
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="output folder")
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=21_000,
+        help="number of pairs for training, validation and test together",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the sentences")
     args = parser.parse_args(argv)
     corpus = make_corpus(args.source_lang, args.target_lang, pairs=args.pairs, seed=args.seed)
     manifest = write_corpus(corpus, args.source_lang, args.target_lang, args.seed, args.out)

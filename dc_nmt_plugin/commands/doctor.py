@@ -1,7 +1,7 @@
-"""``dc-nmt doctor``: what is installed here, the command that corrects each problem, all patches.
+"""``dc-nmt doctor``: lists missing parts, the command that installs each, and all patches.
 
-Only the standard library is imported here, and torch, fairseq and the plugin are tried out in
-processes of their own: the report also comes where one of them is missing, broken or crashes.
+This module imports only the standard library. torch, fairseq and the plugin are tested in separate
+processes, so the report also appears when one of them is missing, broken or crashes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for check in checks:
         print(f"{status(check):<8}{check.name:<{width}}  {check.value}")
         if check.remedy:
-            print(f"{'':<8}{'':<{width}}  mend it: {check.remedy}")
+            print(f"{'':<8}{'':<{width}}  fix: {check.remedy}")
     warnings = sum(not check.ok for check in checks) - len(broken)
     columns = max(60, shutil.get_terminal_size((100, 24)).columns)
     if found.patches:

@@ -1,4 +1,4 @@
-"""``dc-nmt evaluate``: a trained run, translated with and scored as its paper did."""
+"""``dc-nmt evaluate``: translates and scores with a trained run, as its paper did."""
 
 from __future__ import annotations
 
@@ -19,28 +19,36 @@ if TYPE_CHECKING:
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt evaluate",
         usage="dc-nmt evaluate TASK ARCH [options] [-- fairseq-generate flags]",
-        description="Average a run's checkpoints, translate the test set as its paper did, and "
-        "score it:\nevery line that papers print, and which one is this paper's.",
-        epilog="What follows -- goes to fairseq-generate, after the recipe's own flags.",
+        description=(
+            "Averages the checkpoints of a run, translates the test set as its paper did, "
+            "and scores it.\n"
+            "The output has every score that papers print, and marks the one of this paper."
+        ),
+        epilog=("Arguments after -- go to fairseq-generate, after the flags of the recipe."),
     )
-    task = parser.add_argument("task", metavar="TASK", help="as it was trained, and so the options")
+    task = parser.add_argument("task", metavar="TASK", help="task and options as in training")
     completed(task, task_names)
     completed(parser.add_argument("arch", metavar="ARCH"), architecture_names)
     add_common(parser)
     add_run(parser)
     parser.add_argument(
         "--subset", default="test", metavar="SET",
-        help="what is translated and scored: test, valid, or a further test set of the recipe",
+        help=("text to translate and score: test, valid, or another test set of the recipe"),
     )  # fmt: skip
     parser.add_argument(
-        "--as", dest="decoding", default="", metavar="NAME",
-        help="one of several ways to decode a run: its translation and score get folders of their "
-        "own, generate-NAME and score-NAME, and a row in dc-nmt results",
-    )  # fmt: skip
+        "--as",
+        dest="decoding",
+        default="",
+        metavar="NAME",
+        help=(
+            "name for another way to decode the run; the folders are generate-NAME and "
+            "score-NAME, and dc-nmt results shows it as a row of its own"
+        ),
+    )
     return parser
 
 
@@ -62,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = ()) -> None:
-    """Evaluate a run and print its scores.
+    """Evaluates a run and prints its scores.
 
     Args:
         pipeline: what does it
@@ -92,7 +100,7 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
             )
         if not run.is_trained():
             print(
-                f"the training in {run.folder} has not finished; what is there is evaluated",
+                f"the run in {run.folder} has not finished; its checkpoints so far are evaluated",
                 file=sys.stderr,
             )
     # a plan's evaluations of one run are jobs that may start together

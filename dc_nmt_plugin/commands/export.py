@@ -1,9 +1,9 @@
-"""``dc-nmt export``: a checkpoint without auxiliary decoders, for fairseq alone or CTranslate2.
+"""``dc-nmt export``: removes auxiliary decoders, or converts for stock fairseq or CTranslate2.
 
-Auxiliary decoders without fusion only help in training: without them the translations are the
-same, and the model has the plain Transformer's parameters. Where everything else is standard too,
---stock writes fairseq's own transformer, which loads where this plugin is not installed, and
---ctranslate2 a folder for CTranslate2. Other architectures compute what neither of them can.
+Auxiliary decoders without fusion only help in training. Without them, the translations are the
+same, and the model is as large as the plain Transformer. If everything else is standard too,
+--stock writes fairseq's own transformer, which loads without this plugin, and --ctranslate2 writes
+a folder for CTranslate2. Neither program can compute the other architectures.
 """
 
 from __future__ import annotations
@@ -18,26 +18,32 @@ from .parser import Parser
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the checkpoint."""
+    """Writes the checkpoint."""
     parser = Parser(prog="dc-nmt export", description=__doc__)
     parser.add_argument("--input", required=True, type=Path, help="a checkpoint, or a --save-dir")
-    parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="or a folder")
+    parser.add_argument(
+        "--output", required=True, type=Path, metavar="FILE", help="output file, or a folder"
+    )
     parser.add_argument(
         "--average",
         metavar="last:N|best:N|FILE,FILE…",
-        help="average checkpoints of the save folder --input first, or these files of it",
+        help="first average checkpoints of the folder --input, or these files in it",
     )
     parser.add_argument(
-        "--kind", choices=("epoch", "update"), help="of last:N, where the folder has both"
+        "--kind",
+        choices=("epoch", "update"),
+        help="kind of checkpoint for last:N, if the folder has both",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--stock", action="store_true", help="write fairseq's own transformer")
     form.add_argument(
-        "--ctranslate2", action="store_true", help="write a folder for CTranslate2, with --data"
+        "--ctranslate2", action="store_true", help="write a folder for CTranslate2; needs --data"
     )
-    parser.add_argument("--data", type=Path, help="the folder with the model's dictionaries")
+    parser.add_argument("--data", type=Path, help="folder with the dictionaries of the model")
     parser.add_argument(
-        "--quantization", metavar="TYPE", help="for CTranslate2: int8, float16, …; default float32"
+        "--quantization",
+        metavar="TYPE",
+        help="number format for CTranslate2: int8, float16, …; default: float32",
     )
     args = parser.parse_args(argv)
     if args.ctranslate2 != (args.data is not None):

@@ -1,7 +1,7 @@
-"""``dc-nmt head-weights``: how peaked cross aggregation's head weights Λ are, by length.
+"""``dc-nmt head-weights``: measures how peaked the head weights Λ of cross aggregation are.
 
-The entropy of Λ (Eq. 13), in nats, of untrained modules or of a trained model. Real sentences are
-rarely long, so a model is shown consecutive source sentences joined and cut to each exact length.
+Prints the entropy of Λ (Eq. 13) in nats by length, for untrained modules or a trained model. Long
+sentences are rare, so consecutive source sentences are joined and truncated to each length.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ LENGTHS = (10, 30, 100)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print.
+    """Measures and prints.
 
     Raises:
         UserError: the model has no cross aggregation, or the data are too short
     """
     parser = Parser(prog="dc-nmt head-weights", description=__doc__)
-    parser.add_argument("--path", metavar="CHECKPOINT", help="a trained model; default: untrained")
+    parser.add_argument(
+        "--path", metavar="CHECKPOINT", help="trained model; default: untrained modules"
+    )
     parser.add_argument("--data", metavar="DATA", help="folder made by fairseq-preprocess")
     parser.add_argument("--subset", default="test", help="subset of --data (default: test)")
     parser.add_argument("--lengths", nargs="+", type=int, default=list(LENGTHS), metavar="N")

@@ -1,8 +1,7 @@
-"""``dc-nmt mask-layers``: what each encoder layer is worth to a trained decoder (thesis 3.5.4).
+"""``dc-nmt mask-layers``: measures BLEU with each encoder layer masked (thesis 3.5.4).
 
-Translates a subset as it is, and once for each encoder layer that the decoder reads with that
-layer's output replaced by zeros; prints BLEU and the difference, as Table 3.5 does. The model is
-loaded once.
+Translates a subset unchanged, and once for each encoder layer that the decoder reads, with the
+output of that layer replaced by zeros. Prints BLEU and the difference, as in Table 3.5.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Translate, score and print."""
+    """Translates, scores and prints."""
     args, flags = _parse(argv)
 
     from ..analysis.mask_layers import (
@@ -69,7 +68,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         usage="dc-nmt mask-layers DATA --path CHECKPOINT [options] [flags of fairseq-generate]",
         description=__doc__,
         formatter_class=RawWithDefaults,
-        epilog="All other flags are fairseq-generate's: --gen-subset, --beam, --lenpen …",
+        epilog=("All other flags go to fairseq-generate: --gen-subset, --beam, --lenpen …"),
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -77,14 +76,18 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         nargs="+",
         type=Path,
         metavar="RAW",
-        help="raw text of the subset, one a line, one file a reference (default: the data's target "
-        "side: tokenised BLEU)",
+        help=(
+            "raw text of the subset, one file for each reference (default: the target side "
+            "of the data, for tokenised BLEU)"
+        ),
     )
     parser.add_argument(
         "--tokenizer",
         choices=TOKENIZERS,
-        help="what the text was tokenised with before BPE, to be undone; with --reference "
-        "(default: none)",
+        help=(
+            "tokenizer of the text before BPE, undone before scoring; with --reference "
+            "(default: none)"
+        ),
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""``dc-nmt paper``: the tables and figures of the papers, by name."""
+"""``dc-nmt paper``: shows and reproduces the tables and figures of the papers."""
 
 from __future__ import annotations
 
@@ -33,20 +33,26 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> Parser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = Parser(prog="dc-nmt paper", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listed = commands.add_parser("list", help="tables, figures and experiments, and their state")
-    listed.add_argument("document", nargs="?", help="one of the five; default: all")
-    listed.add_argument(
-        "--json", action="store_true", help="every row, and why if it cannot be run"
+    listed = commands.add_parser(
+        "list", help="list tables, figures and experiments, and whether they can be made"
     )
-    show = commands.add_parser("show", help="an item as published")
-    run = commands.add_parser("run", help="do what an item needs and is not done, then its table")
-    table = commands.add_parser("table", help="ours beside published, of what is done")
-    plot = commands.add_parser("plot", help="the curves of an item, of what is done")
+    listed.add_argument("document", nargs="?", help="one of the five documents; default: all")
+    listed.add_argument(
+        "--json", action="store_true", help="print every row, and the reason if it cannot be run"
+    )
+    show = commands.add_parser("show", help="print an item as published")
+    run = commands.add_parser("run", help="run the missing steps of an item, then print its table")
+    table = commands.add_parser(
+        "table", help="print measured beside published numbers of finished runs"
+    )
+    plot = commands.add_parser("plot", help="draw the curves of an item from finished runs")
     for command in (show, run, table, plot):
-        command.add_argument("item", metavar="ITEM", help="such as 'thesis, Table 3.4'")
+        command.add_argument(
+            "item", metavar="ITEM", help="name of an item, such as 'thesis, Table 3.4'"
+        )
     for command in (run, table, plot):
         _add_choice(command)
     for command in (show, run, table):
@@ -54,17 +60,24 @@ def parser() -> Parser:
         for name in ("json", "markdown", "latex"):
             form.add_argument(f"--{name}", action="store_true")
     plot.add_argument("--to", type=Path, metavar="NAME", help="NAME.png and NAME.svg, or one file")
-    run.add_argument("--max-update", type=number(1), metavar="N", help="another number of updates")
-    run.add_argument("--dry-run", action="store_true", help="print the commands, do nothing")
+    run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
+    run.add_argument(
+        "--dry-run", action="store_true", help="print the commands without running them"
+    )
     run.add_argument(
         "--on", choices=("local", "slurm", "submitit-local"), default="local",
-        help="where: here, or as jobs of a cluster (pip install 'dc_nmt_plugin[slurm]')",
+        help=("run here, or as jobs of a cluster (pip install 'dc_nmt_plugin[slurm]')"),
     )  # fmt: skip
     run.add_argument(
-        "--sbatch", action="append", default=[], metavar="NAME=VALUE",
-        help="an option of sbatch, such as partition=gpu or time=600 (minutes), with --on slurm; "
-        "again for more",
-    )  # fmt: skip
+        "--sbatch",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=(
+            "option of sbatch with --on slurm, such as partition=gpu or time=600 (minutes);"
+            " may be repeated"
+        ),
+    )
     add_text(run)
     return parser
 
@@ -72,11 +85,13 @@ def parser() -> Parser:
 def _add_choice(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--rows", type=_names, default=(), metavar="NAMES",
-        help="some rows alone, separated by semicolons",
+        help="only these rows, separated by semicolons",
     )  # fmt: skip
-    command.add_argument("--seeds", type=_numbers, default=(1,), metavar="LIST", help="default 1")
     command.add_argument(
-        "--sample", type=number(20), metavar="N", help="small, with about N training pairs"
+        "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seed; default: 1"
+    )
+    command.add_argument(
+        "--sample", type=number(20), metavar="N", help="trial run with about N training pairs"
     )
 
 
@@ -182,8 +197,7 @@ def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str
 
 def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
     notes = [
-        "ours: mean over the seeds that are done, trained to their end and scored; empty where "
-        "none is"
+        "ours: mean over the seeds that are trained to their end and scored; empty without one"
     ]
     if any(cell.difference is not None for cell in found):
         against = dict.fromkeys(c.against for c in found if c.difference is not None)
@@ -192,9 +206,7 @@ def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
             "bootstrap of sacreBLEU of these means, 1,000 resamples"
         )
     if args.sample is not None:
-        notes.append(
-            "a sample: small text, narrow models; nothing to compare with what is published"
-        )
+        notes.append("a sample: small text, narrow models; not comparable with published numbers")
     return notes + _setting_notes(found)
 
 

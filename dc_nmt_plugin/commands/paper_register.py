@@ -1,4 +1,4 @@
-"""``dc-nmt paper list`` and ``show``: the register of what is published."""
+"""``dc-nmt paper list`` and ``show``: print the published numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``dc-nmt params``: parameter counts of built models beside the papers' numbers."""
+"""``dc-nmt params``: prints the parameter counts of models beside the published numbers."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ def main(argv: Sequence[str]) -> int:
         prog="dc-nmt params",
         usage="dc-nmt params [ARCH ...] [options] [flags of the model]",
         description=__doc__,
-        epilog="All other flags are the model's, such as --source-layers 3, for every ARCH.",
+        epilog=("All other flags go to the model of every ARCH, such as --source-layers 3."),
         allow_abbrev=False,
     )
     archs = parser.add_argument(
-        "arch", nargs="*", help="architectures; without any: all, and the papers'"
+        "arch", nargs="*", help="architectures; default: all, with the published counts"
     )
     completed(archs, sized_names)
-    parser.add_argument("--vocabulary", type=int, default=32_000, help="types of the dictionary")
-    parser.add_argument("--by-part", action="store_true", help="split one architecture's count")
+    parser.add_argument(
+        "--vocabulary", type=int, default=32_000, help="number of types in the dictionary"
+    )
+    parser.add_argument(
+        "--by-part", action="store_true", help="print the count of each part of one architecture"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     args, words = parser.parse_known_args(list(argv))
 

@@ -1,4 +1,4 @@
-"""The parser of every command: help without markup, near names for wrong ones, completion."""
+"""Parser of every command: help without markup, suggestions for wrong names, completion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import choice_problem
 
 
 class WithDefaults(argparse.HelpFormatter):
-    """Help that tells every option's default where its text does not."""
+    """Help that adds the default of every option."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         default, text = action.default, action.help
@@ -30,7 +30,7 @@ class RawWithDefaults(WithDefaults, argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, whose description may be a docstring and whose help tells the defaults."""
+    """argparse's parser, with docstrings as descriptions and defaults in the help."""
 
     _completing = False
 
@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(description=_without_markup(description), **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """argparse's; for a shell that completes a line, only what can stand there is printed."""
+        """Parses as argparse; for completion, prints only the possible words."""
         if "_ARGCOMPLETE" in os.environ and not Parser._completing:
             import argcomplete
 
@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """argparse's, with the nearest flag for one that there is not."""
+        """Parses as argparse, and suggests the nearest flag for an unknown one."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{self._near(unknown)}")
@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
                 self.error(problem)
 
     def error(self, message: str) -> NoReturn:
-        """Leave with the usage, one sentence and exit status 2."""
+        """Exits with the usage, one sentence and status 2."""
         super().error(message)
 
 

@@ -1,4 +1,4 @@
-"""``dc-nmt prepare``: the text of a published task, ready for fairseq."""
+"""``dc-nmt prepare``: prepares the text of a published task for fairseq."""
 
 from __future__ import annotations
 
@@ -10,26 +10,32 @@ from .recipe_options import RecipeParser, add_common, add_text, values_of
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt prepare",
-        description="The text of a published task: fetched, verified, tokenised, split, cut by BPE "
-        "and binarised.\nEvery step that is done is skipped the next time.",
-        epilog="DC_NMT_MIRROR=ADDRESS is tried before a file's own homes, as ADDRESS/NAME.",
+        description=(
+            "Prepares the text of a published task: downloads, verifies, tokenises, splits, "
+            "segments by BPE\nand binarises it. Finished steps are skipped the next time."
+        ),
+        epilog="DC_NMT_MIRROR=URL is tried before the URLs of a file, as URL/NAME.",
     )
     task = parser.add_argument(
-        "task", metavar="TASK", help="'dc-nmt recipe list' shows all; the other direction of a "
-        "task, such as iwslt15_vi_en, shares its data",
-    )  # fmt: skip
+        "task",
+        metavar="TASK",
+        help=(
+            "task; 'dc-nmt recipe list' lists all. The reverse direction of a task, such as"
+            " iwslt15_vi_en, uses the same data"
+        ),
+    )
     completed(task, task_names)
     archs = parser.add_argument(
         "archs", nargs="*", metavar="ARCH",
-        help="prepare what these architectures need; default: all that the task's papers need",
+        help=("prepare the text for these architectures; default: for all papers of the task"),
     )  # fmt: skip
     completed(archs, architecture_names)
     parser.add_argument(
         "--bpe", nargs="+", default=(), metavar="NAME",
-        help="ways to cut words, by their names in the recipe, to prepare as well",
+        help="further segmentations to prepare, by their names in the recipe",
     )  # fmt: skip
     add_common(parser)
     add_text(parser)
@@ -48,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def prepare(pipeline: Pipeline, options: object) -> None:
-    """Prepare a task's text and tell what came out of it."""
+    """Prepares the text of a task and prints the result."""
     from ..recipes.cleaning import pairs_kept
     from ..recipes.text_plan import plan_text
 

@@ -1,4 +1,4 @@
-"""``dc-nmt probe``: what a frozen encoder's sentence vectors tell of a sentence."""
+"""``dc-nmt probe``: trains probing classifiers on the sentence vectors of frozen encoders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Encode, train the classifiers, print and draw."""
+    """Encodes, trains the classifiers, prints and draws."""
     args, flags = _parse(argv)
 
     from ..analysis.probing.encoding import ENCODERS, SentenceEncoder
@@ -114,48 +114,64 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         prog="dc-nmt probe",
         usage="dc-nmt probe RUN [RUN …] (--tasks DIR | --from-text FILE) [options] [flags of "
         "fairseq-generate]",
-        description="Probing tasks on frozen encoders (dual context, section 7.1, Table 4; thesis, "
-        "4.5.4, Table 4.8).",
+        description=(
+            "Trains probing classifiers on frozen encoders (dual context, section 7.1, "
+            "Table 4; thesis, 4.5.4, Table 4.8)."
+        ),
         allow_abbrev=False,
     )
     parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="run folder or checkpoint"
+        "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
     )
     text = parser.add_mutually_exclusive_group(required=True)
     text.add_argument(
-        "--tasks", type=Path, metavar="DIR", help="SentEval's data/probing: sentence_length.txt …"
+        "--tasks",
+        type=Path,
+        metavar="DIR",
+        help="folder data/probing of SentEval, with sentence_length.txt …",
     )
     text.add_argument(
         "--from-text",
         type=Path,
         metavar="FILE",
-        help="make SentLen, WC and BShift of a tokenised text in the source language",
+        help=("tokenised text in the source language, for the tasks SentLen, WC and BShift"),
     )
-    parser.add_argument("--only", metavar="TASK,…", help=f"some of {', '.join(TASKS)}")
-    parser.add_argument("--names", nargs="+", metavar="NAME", help="names of the runs")
+    parser.add_argument(
+        "--only", metavar="TASK,…", help=f"only these tasks, some of {', '.join(TASKS)}"
+    )
+    parser.add_argument(
+        "--names", nargs="+", metavar="NAME", help="names of the runs in tables and figures"
+    )
     parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
-    parser.add_argument("--subset", default="test", help="a subset there is (default: test)")
+    parser.add_argument("--subset", default="test", help="subset of the data (default: test)")
     parser.add_argument("--layer", type=int, metavar="N", help="encoder layer (default: the top)")
     parser.add_argument(
         "--setting",
         choices=SETTINGS,
         default="dual-context",
-        help="as printed: dual-context (RMSProp 2.5e-4, batches of 64) or thesis (1e-3, 512)",
+        help=("settings of dual-context (RMSProp 2.5e-4, batches of 64) or thesis (1e-3, 512)"),
     )
-    parser.add_argument("--epochs", type=int, help="at most (default: 100)")
+    parser.add_argument("--epochs", type=int, help="maximum number of epochs (default: 100)")
     parser.add_argument("--patience", type=int, help="epochs without a gain (default: 5)")
-    parser.add_argument("--hidden", nargs="+", type=int, help="grid (default: 50 100 200)")
-    parser.add_argument("--dropout", nargs="+", type=float, help="grid (default: 0 0.1 0.2)")
     parser.add_argument(
-        "--limit", type=int, metavar="N", help="at most N training sentences a task"
+        "--hidden", nargs="+", type=int, help="hidden sizes to try (default: 50 100 200)"
+    )
+    parser.add_argument(
+        "--dropout", nargs="+", type=float, help="dropout probabilities to try (default: 0 0.1 0.2)"
+    )
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="at most N training sentences for each task"
     )
     parser.add_argument("--lowercase", action="store_true", help="lower-case the sentences first")
     parser.add_argument(
-        "--cache", type=Path, metavar="DIR", help="where vectors are kept (default: RUN/probing)"
+        "--cache", type=Path, metavar="DIR", help="folder of the vectors (default: RUN/probing)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--plot", type=Path, metavar="NAME", help=f"NAME.png and NAME.svg, or one of {FORMATS}"
+        "--plot",
+        type=Path,
+        metavar="NAME",
+        help=f"draw NAME.png and NAME.svg, or one file that ends in {', '.join(FORMATS)}",
     )
     args, flags = parser.parse_known_args(list(argv))
     if args.plot:

@@ -1,7 +1,7 @@
-"""``dc-nmt progress``: one readable line from the log of a running ``fairseq-train``.
+"""``dc-nmt progress``: shows the progress of a running ``fairseq-train`` on one line.
 
-Reads the log on standard input, appends it unchanged to a file, and shows updates, loss and
-speed: on a terminal as one line that is written over, elsewhere as a line every ten seconds.
+Reads the log from standard input, appends it unchanged to a file, and shows updates, loss and
+speed. A terminal shows one line that is updated; other outputs get a line every ten seconds.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         exit status: 0 for a training that was finished, 1 for one that stopped early
     """
     parser = Parser(prog="dc-nmt progress", description=__doc__)
-    parser.add_argument("--name", required=True, help="what is being trained")
-    parser.add_argument("--updates", required=True, type=int, help="how many there will be")
-    parser.add_argument("--log", required=True, type=Path, help="file to append to")
-    parser.add_argument("--interval", type=float, default=10.0, help="seconds, off a terminal")
+    parser.add_argument("--name", required=True, help="name of the model to show")
+    parser.add_argument("--updates", required=True, type=int, help="total number of updates")
+    parser.add_argument("--log", required=True, type=Path, help="file to which the log is appended")
+    parser.add_argument(
+        "--interval", type=float, default=10.0, help="seconds between lines outside a terminal"
+    )
     args = parser.parse_args(argv)
     line = ProgressLine(args.name, args.updates, args.interval)
     tail: deque[str] = deque(maxlen=20)

@@ -18,38 +18,43 @@ if TYPE_CHECKING:
 
 MEANING = """\
 What the scores mean (0-100, higher is better; on 500 sentences that no model has seen):
-  BLEU     share of the words and of their runs of two, three and four that the reference has too,
-           less where a translation is too short; made-up text like this one is easy
-  BLEU lc  the same without regard to capitals
-  chrF     the same for runs of up to six characters: it forgives a wrong ending
-  p        how often chance alone would bring such a difference; below 0.05 counts as a difference
-           of the systems, on this text and with this one training each"""
+  BLEU     share of the words, and of sequences of two to four words, that the reference also has;
+           short translations are penalised. Generated text like this is easy
+  BLEU lc  BLEU without regard to capitals
+  chrF     the same for sequences of up to six characters; a wrong ending costs less
+  p        probability of such a difference by chance in the choice of sentences; below 0.05 counts
+           as a difference, for this text and one training run of each model"""
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt quickstart",
-        description="From nothing to trained, scored and compared models, on a corpus that is made "
-        "on the spot.",
-        epilog="What follows -- goes to fairseq-train as it is, such as: -- --cpu",
+        description="Trains, scores and compares small models on generated text.",
+        epilog=("Arguments after -- go to fairseq-train unchanged, for example: -- --cpu"),
     )
     parser.add_argument(
-        "--pair", default="en-de", help="source-target, two of en, de, es, fr, ro, vi, zh"
+        "--pair",
+        default="en-de",
+        help="language pair SOURCE-TARGET, two of en, de, es, fr, ro, vi, zh",
     )
     parser.add_argument(
         "--arch", default="transformer_standard transformer_dc", metavar="NAMES",
-        help="architectures of the plugin, separated by spaces or commas",
+        help="architectures, separated by spaces or commas",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, default=Path("quickstart_out"), metavar="DIR",
-        help="folder of everything that is made; a second call continues there",
+        help="output folder; a second call continues there",
     )  # fmt: skip
-    parser.add_argument("--updates", type=number(2), default=700, help="of each model")
     parser.add_argument(
-        "--seed", type=number(1), default=1, help="of the corpus and of the training"
+        "--updates", type=number(2), default=700, help="training updates of each model"
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the commands, do nothing")
+    parser.add_argument(
+        "--seed", type=number(1), default=1, help="random seed of the corpus and of training"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the commands without running them"
+    )
     return parser
 
 

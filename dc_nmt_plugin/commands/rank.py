@@ -1,4 +1,4 @@
-"""``dc-nmt rank``: blind sheets for people who rank translations, and their tally."""
+"""``dc-nmt rank``: makes blind sheets for human ranking, and counts the answers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt rank COMMAND …``."""
     parser = Parser(prog="dc-nmt rank", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    sheets = commands.add_parser("sheets", help="a CSV file for each pair of runs, and a key")
+    sheets = commands.add_parser("sheets", help="write a CSV file for each pair of runs, and a key")
     sheets.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     sheets.add_argument(
-        "--to", required=True, type=Path, metavar="FOLDER", help="new, or without sheets"
+        "--to",
+        required=True,
+        type=Path,
+        metavar="FOLDER",
+        help="output folder, new or without sheets",
     )
-    sheets.add_argument("--sentences", type=number(1), default=50, help="of a sheet (default: 50)")
-    sheets.add_argument("--seed", type=number(0), default=1, help="of the draw (default: 1)")
-    count = commands.add_parser("tally", help="per cent better, equal and worse")
+    sheets.add_argument(
+        "--sentences", type=number(1), default=50, help="sentences of a sheet (default: 50)"
+    )
+    sheets.add_argument(
+        "--seed",
+        type=number(0),
+        default=1,
+        help="random seed of the choice of sentences (default: 1)",
+    )
+    count = commands.add_parser("tally", help="print per cent better, equal and worse")
     count.add_argument("folder", type=Path)
     args = parser.parse_args(argv)
     from ..evaluation import ranking

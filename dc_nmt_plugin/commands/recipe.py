@@ -1,4 +1,4 @@
-"""``dc-nmt recipe``: the published tasks."""
+"""``dc-nmt recipe``: lists published tasks, their numbers, URLs and configs."""
 
 from __future__ import annotations
 
@@ -27,24 +27,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> RecipeParser:
     parser = RecipeParser(prog="dc-nmt recipe", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("list", help="every task, with its published numbers")
-    published = commands.add_parser("published", help="a task's published numbers, as Markdown")
+    commands.add_parser("list", help="list every task, with its published numbers")
+    published = commands.add_parser(
+        "published", help="print the published numbers of a task as Markdown"
+    )
     completed(published.add_argument("task"), task_names)
-    config = commands.add_parser("config", help="trainings as files of fairseq-hydra-train")
+    config = commands.add_parser("config", help="write configs for fairseq-hydra-train")
     completed(config.add_argument("task"), task_names)
-    archs = config.add_argument("archs", nargs="*", metavar="ARCH",
-                                help="default: the papers' on this task")  # fmt: skip
+    archs = config.add_argument(
+        "archs",
+        nargs="*",
+        metavar="ARCH",
+        help="architectures; default: those of the papers on this task",
+    )
     completed(archs, architecture_names)
     config.add_argument(
         "--to", type=Path, metavar="DIR", help="write DIR/ARCH.yaml; default: print"
     )
-    check = commands.add_parser("check", help="ask every address of a task's files for its size")
+    check = commands.add_parser("check", help="check that every URL of a task's files answers")
     completed(check.add_argument("task"), task_names)
-    text = commands.add_parser("text", help="fetch, verify, tokenise and split a task's text")
+    text = commands.add_parser(
+        "text", help="download, verify, tokenise and split the text of a task"
+    )
     completed(text.add_argument("task"), task_names)
-    text.add_argument("--to", required=True, type=Path, metavar="DIR", help="where it is written")
-    text.add_argument("--work", required=True, type=Path, metavar="DIR", help="kept between runs")
-    text.add_argument("--sample", type=number(20), metavar="N", help="about N training pairs only")
+    text.add_argument("--to", required=True, type=Path, metavar="DIR", help="output folder")
+    text.add_argument(
+        "--work", required=True, type=Path, metavar="DIR", help="folder that is kept between calls"
+    )
+    text.add_argument("--sample", type=number(20), metavar="N", help="only about N training pairs")
     add_text(text)
     clean = commands.add_parser("clean", help="drop long and uneven training pairs after BPE")
     clean.add_argument("folder", type=Path)
@@ -98,30 +108,30 @@ def _config(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    """Exit status 1 where a file has no home left."""
+    """Prints the answer of every URL; the exit status is 1 if a file has no URL that answers."""
     from ..errors import UserError
-    from ..recipes.homes import check_homes
     from ..recipes.recipe import load
+    from ..recipes.urls import check_urls
     from ..table import format_table
 
     recipe = load(args.task)
-    homes = list(check_homes(recipe))
-    if not homes:
+    urls = list(check_urls(recipe))
+    if not urls:
         print(f"{args.task}: no file of it has an address")
         return 0
-    if all(home.status is None for home in homes):
+    if all(each.status is None for each in urls):
         raise UserError(
-            f"{args.task}: none of {len(homes)} addresses answers ({homes[0].problem}): is there a "
+            f"{args.task}: none of {len(urls)} URLs answers ({urls[0].problem}): is there a "
             "network?"
         )
     rows = [
-        (home.name, home.verdict, f"{home.bytes:,}" if home.bytes else "",
-         f"{home.expected:,}" if home.expected else "", home.url)
-        for home in homes
+        (each.name, each.verdict, f"{each.bytes:,}" if each.bytes else "",
+         f"{each.expected:,}" if each.expected else "", each.url)
+        for each in urls
     ]  # fmt: skip
     print(format_table(("file", "state", "bytes", "in the recipe", "address"), rows))
-    alive = {home.name for home in homes if home.verdict == "ok"}
-    gone = sorted({home.name for home in homes} - alive)
+    alive = {each.name for each in urls if each.verdict == "ok"}
+    gone = sorted({each.name for each in urls} - alive)
     if gone:
         raise UserError(f"{args.task}: no good address is left of {', '.join(gone)}")
     return 0

@@ -13,11 +13,13 @@ from .parser import Parser
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt report``: results side by side."""
     parser = Parser(
-        prog="dc-nmt report", description="Compare results written by dc-nmt score --json."
+        prog="dc-nmt report", description="Shows results of dc-nmt score --json side by side."
     )
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULT.json")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--examples", type=int, default=3, metavar="N", help="0 for none")
+    form.add_argument(
+        "--examples", type=int, default=3, metavar="N", help="number of example sentences; 0: none"
+    )
     form.add_argument("--json", action="store_true", help="print one JSON array instead")
     args = parser.parse_args(argv)
     if args.json:

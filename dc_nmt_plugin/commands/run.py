@@ -35,32 +35,39 @@ class _Schedule(argparse.Action):
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt run",
         usage="dc-nmt run TASK [ARCH …] [options] [fairseq-train flags]",
-        description="A published task from the raw text to scored models: dc-nmt prepare, then "
-        "dc-nmt train and\ndc-nmt evaluate for each architecture, then a table. All other flags go "
-        "to fairseq-train.",
+        description=(
+            "Runs a task from raw text to scores: dc-nmt prepare, then dc-nmt train "
+            "and dc-nmt evaluate\nfor each architecture, then a table. All other flags go to "
+            "fairseq-train."
+        ),
     )
-    task = parser.add_argument("task", metavar="TASK", help="'dc-nmt recipe list' shows all")
+    task = parser.add_argument("task", metavar="TASK", help="task; 'dc-nmt recipe list' lists all")
     completed(task, task_names)
-    archs = parser.add_argument("archs", nargs="*", metavar="ARCH", help="default: the recipe's, "
-                                "else transformer_standard")  # fmt: skip
+    archs = parser.add_argument(
+        "archs",
+        nargs="*",
+        metavar="ARCH",
+        help=("architectures; default: those of the recipe, else transformer_standard"),
+    )
     completed(archs, architecture_names)
-    parser.add_argument("--arch", default="", metavar="NAMES", help="the same, separated by "
-                        "spaces or commas")  # fmt: skip
+    parser.add_argument(
+        "--arch", default="", metavar="NAMES", help="architectures, separated by spaces or commas"
+    )
     add_common(parser)
     add_text(parser)
     add_run(parser)
     add_training(parser)
     parser.add_argument("--updates", type=number(1), dest="max_update", metavar="N",
-                        help="the same as --max-update")  # fmt: skip
+                        help="same as --max-update")  # fmt: skip
     parser.add_argument(
-        "--lr", action=_Schedule, const="--lr", metavar="RATE", help="highest learning rate"
+        "--lr", action=_Schedule, const="--lr", metavar="RATE", help="peak learning rate"
     )
     parser.add_argument("--warmup", action=_Schedule, const="--warmup-updates", type=number(1),
-                        metavar="N", help="updates to reach it")  # fmt: skip
+                        metavar="N", help="updates to reach the peak learning rate")  # fmt: skip
     parser.add_argument("--threads", type=number(1), metavar="N", help="CPU threads of training "
                         "and translation; default: all")  # fmt: skip
     parser.set_defaults(schedule=())

@@ -25,21 +25,25 @@ HEADER = ("task", "architecture", "prepare", "train", "evaluate", "the paper's l
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt sample-recipes",
-        description="Run every recipe small, from files made up in its campaign's own format, "
-        "without a network:\nprepare, train, evaluate; then a table of the seconds and of the "
-        "paper's line.",
+        description=(
+            "Prepares, trains and evaluates every recipe with a little text, generated in the "
+            "original\nfile formats. Then prints a table of the seconds and scores. It needs no "
+            "network."
+        ),
     )
     parser.add_argument(
-        "samples", nargs="*", metavar="TASK:ARCH",
-        help="these only; default: every recipe, with architectures of every kind",
-    )  # fmt: skip
+        "samples",
+        nargs="*",
+        metavar="TASK:ARCH",
+        help=("tasks and architectures; default: every recipe, with architectures of every kind"),
+    )
     parser.add_argument("--pairs", type=number(20), default=1000, metavar="N",
-                        help="training pairs of each sample; the commands' --sample")  # fmt: skip
+                        help="training pairs of each sample")  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("runs/samples"), metavar="DIR",
-                        help="folder of the made-up files, the runs and the logs")  # fmt: skip
+                        help="folder for the generated files, the runs and the logs")  # fmt: skip
     return parser
 
 

@@ -1,8 +1,8 @@
-"""``dc-nmt split-text``: split text at punctuation and digits so that it can be put together again.
+"""``dc-nmt split-text``: splits text reversibly at punctuation and digits.
 
-Moses tokenisation cannot be undone for times, dates and fractions ("6:46" becomes "6: 46"), of
-which the embedded corpus is full. Here a space becomes the mark "▁" at the front of its word, as
-in SentencePiece, and then every change between letters, digits and punctuation is a split:
+Moses tokenisation cannot be undone for times, dates and fractions ("6:46" becomes "6: 46"), which
+are frequent in the generated corpus. Here a space becomes the mark "▁" before its word, as in
+SentencePiece. Then every change between letters, digits and punctuation is a split:
 "21. Juni, 06:46" becomes "▁21 . ▁Juni , ▁06 : 46".
 """
 
@@ -23,11 +23,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = Parser(prog="dc-nmt split-text", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument(
-        "--out", required=True, type=Path, metavar="DIR", help="same file names, unpacked"
+        "--out",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="output folder; the names of the files stay the same, unpacked",
     )
     parser.add_argument(
         "--mend", action="store_true",
-        help="read spaces for characters that some tools take for the end of a line",
+        help=("replace characters that only some tools take for the end of a line by spaces"),
     )  # fmt: skip
     args = parser.parse_args(argv)
     _check_names(args.files, args.out)

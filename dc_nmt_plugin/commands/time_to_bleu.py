@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Train side by side and print."""
+    """Trains in turn and prints."""
     args, flags = _parse(argv)
 
     import torch
@@ -61,26 +61,32 @@ def main(argv: Sequence[str]) -> int:
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = Parser(
         prog="dc-nmt time-to-bleu",
-        description="Train architectures and a baseline side by side, an update of each in turn, "
-        "and tell when each reaches a BLEU score on the validation set (greedy search, "
-        "tokenised words, lower-cased).",
+        description=(
+            "Trains architectures and a baseline in turn, one update of each at a time. "
+            "Prints when each reaches a BLEU score on the validation set (greedy search, "
+            "tokenised, lower-cased)."
+        ),
         usage="dc-nmt time-to-bleu ARCH [ARCH ...] --data DATA --bleu BLEU [options] "
         "-- FAIRSEQ-TRAIN-FLAGS",
     )
     archs = parser.add_argument(
         "arch",
         nargs="+",
-        help="architectures to train; one may have flags of the model behind its name, as in "
-        "'transformer_standard --depth-scaled-init 1'",
+        help=(
+            "architectures to train; model flags may follow a name in quotes, as in "
+            "'transformer_standard --depth-scaled-init 1'"
+        ),
     )
     completed(archs, sized_names)
     parser.add_argument("--data", required=True, help="folder made by fairseq-preprocess")
-    parser.add_argument("--bleu", type=float, required=True, help="where a model stops")
+    parser.add_argument("--bleu", type=float, required=True, help="BLEU at which a model stops")
     parser.add_argument(
         "--against",
         default=STOCK,
-        help="the baseline: 'stock', fairseq's transformer of the first architecture's size, or "
-        "an architecture (default: stock)",
+        help=(
+            "baseline: 'stock' (fairseq's transformer in the size of the first "
+            "architecture) or an architecture (default: stock)"
+        ),
     )
     parser.add_argument(
         "--every", type=int, default=120, help="updates between validations (default: 120)"

@@ -16,18 +16,24 @@ if TYPE_CHECKING:
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt train",
         description="Train an architecture on a prepared task with its paper's settings.\n"
         "All other flags go to fairseq-train, such as --fp16 --dropout 0.2.",
-        epilog="An interrupted training continues from its last checkpoint.",
+        epilog="An interrupted run continues from its last checkpoint.",
     )
-    completed(parser.add_argument("task", metavar="TASK", help="as it was prepared"), task_names)
+    completed(
+        parser.add_argument("task", metavar="TASK", help="task, as it was prepared"), task_names
+    )
     arch = parser.add_argument(
-        "arch", metavar="ARCH", help="without a size it gets the paper's (transformer_dc: "
-        "transformer_dc_iwslt_ff512 on IWSLT); 'dc-nmt arch-flags' lists all",
-    )  # fmt: skip
+        "arch",
+        metavar="ARCH",
+        help=(
+            "architecture; 'dc-nmt arch-flags' lists all. Without a size, the size of the "
+            "paper is used (on IWSLT, transformer_dc becomes transformer_dc_iwslt_ff512)"
+        ),
+    )
     completed(arch, architecture_names)
     add_common(parser)
     add_run(parser)
@@ -43,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptions, TrainOptions]:
-    """What a command line says of a run and its training."""
+    """Returns the options of a run and its training from the command line."""
     from ..recipes.launch import MachineOptions
     from ..recipes.options import RunOptions, TrainOptions
 
@@ -53,7 +59,7 @@ def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptio
 
 
 def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
-    """Train a run and tell with what; its exit status."""
+    """Trains a run and prints its settings; returns the exit status."""
     from ..recipes.run_plan import plan_training
 
     plan = plan_training(run, options)

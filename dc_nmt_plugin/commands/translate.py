@@ -20,31 +20,52 @@ BUFFER = 1000  # lines; translated shortest first, which wastes less padding
 
 
 def parser() -> Parser:
-    """The command's options."""
+    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt translate",
         usage="dc-nmt translate RUN [FILE] [options] [flags of fairseq-generate]",
-        description="Translate text of your own with a trained run: lines in, lines out. They are "
-        "prepared as the run's text was, translated as its test set was, and what comes out is "
-        "joined and detokenised.",
-        epilog="All other flags are fairseq-generate's: --beam, --lenpen, --cpu, --decode-with … "
-        "They come after those of the run's own evaluation, or of its recipe.",
+        description=(
+            "Translates text with a trained run, one output line for each input line. The "
+            "lines are prepared and translated like the test set of the run, and the output"
+            " is joined and detokenised."
+        ),
+        epilog=(
+            "All other flags go to fairseq-generate: --beam, --lenpen, --cpu, --decode-with"
+            " … They override those of the run's evaluation or recipe."
+        ),
         allow_abbrev=False,
     )
     # one argument: argparse takes an optional second one for the value of a flag it does not know
-    parser.add_argument("words", nargs="+", metavar="RUN [FILE]", help="RUN: a run's folder as "
-                        "recipes leave it (its averaged checkpoint, else the best, else the last), "
-                        "or a checkpoint in it; FILE: raw text, one sentence a line, in UTF-8, "
-                        "plain or gzipped; default -: standard input, in a terminal line after "
-                        "line")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print objects, one a line: source, "
-                        "hypothesis, score (log2-probability a token)")  # fmt: skip
-    parser.add_argument("--buffer-size", type=number(1), metavar="N", help="lines that are read "
-                        f"and translated at once; default {BUFFER:,}, in a terminal 1")  # fmt: skip
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder made by "
-                        "fairseq-preprocess; default: the one the run was trained on")  # fmt: skip
-    parser.add_argument("--tokenizer", choices=TOKENIZERS, help="what tokenises the lines and is "
-                        "undone again; default: what the run's text was prepared with")  # fmt: skip
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="RUN [FILE]",
+        help=(
+            "RUN: folder of a run (its averaged checkpoint, else the best, else the last), "
+            "or a checkpoint in it. FILE: raw text in UTF-8, one sentence per line, plain "
+            "or gzipped; default: -, standard input"
+        ),
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help=(
+            "print one JSON object per line: source, hypothesis, score (log2-probability per token)"
+        ),
+    )
+    parser.add_argument("--buffer-size", type=number(1), metavar="N", help="lines to read and "
+                        f"translate at once; default: {BUFFER:,}, in a terminal 1")  # fmt: skip
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder made by fairseq-preprocess; default: that of the run",
+    )
+    parser.add_argument(
+        "--tokenizer",
+        choices=TOKENIZERS,
+        help=("tokenizer for the lines, undone in the output; default: that of the run"),
+    )
     return parser
 
 

@@ -1,4 +1,4 @@
-"""``dc-nmt user-dir``: where this package lies."""
+"""``dc-nmt user-dir``: prints the path of this package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def user_dir() -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the path."""
+    """Prints the path."""
     parser = Parser(prog="dc-nmt user-dir", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(argv)

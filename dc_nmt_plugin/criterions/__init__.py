@@ -1,4 +1,4 @@
-"""One criterion: the joint loss, with the diagnostics of whatever a model is made of."""
+"""One criterion: the joint loss, with the diagnostics of each mechanism."""
 
 from ..patches import applied as applied
 from . import joint_loss

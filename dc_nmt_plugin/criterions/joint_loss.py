@@ -123,7 +123,7 @@ class JointLossCriterion(FairseqCriterion):
     def _auxiliary_loss(
         self, model: Any, extra: dict[str, Any], target: Tensor, log: dict[str, Any]
     ) -> Tensor:
-        """Sum of the auxiliary decoders' losses; what each is goes into `log`."""
+        """Returns the sum of the auxiliary losses; writes each loss into `log`."""
         total = torch.zeros((), device=target.device)
         for layer, features in extra["auxiliary"].items():
             part = self.decoder_loss(model, features, target)
@@ -135,7 +135,7 @@ class JointLossCriterion(FairseqCriterion):
         return total
 
     def decoder_loss(self, model: Any, features: Tensor, target: Tensor) -> SmoothedLoss:
-        """Loss of one decoder's states (B, T, C) against target (B, T)."""
+        """Returns the loss of one decoder's states (B, T, C) against target (B, T)."""
         features = features[:, self.ignore_prefix_size :]
         target = target[:, self.ignore_prefix_size :]
         rows = real_rows(target.eq(self.padding_idx))
@@ -164,7 +164,7 @@ class JointLossCriterion(FairseqCriterion):
         return loss, nll
 
     def _diagnostics(self, model: Any, sample: dict[str, Any], records: Records) -> dict[str, Any]:
-        """Sum and count of every diagnostic of a validation batch, for `reduce_metrics`."""
+        """Returns sum and count of every diagnostic of a validation batch, for `reduce_metrics`."""
         batch = Batch(
             source=sample["net_input"]["src_tokens"],
             prefix=sample["net_input"].get("prev_output_tokens"),
@@ -179,7 +179,7 @@ class JointLossCriterion(FairseqCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Aggregate what `forward` returned over batches and workers."""
+        """Aggregates the outputs of `forward` over batches and workers."""
 
         def total(key: str) -> Any:
             return sum(log.get(key, 0) for log in logging_outputs)
@@ -207,7 +207,7 @@ class JointLossCriterion(FairseqCriterion):
 
     @classmethod
     def _reduce_decoder(cls, name: str, total: Any, sample_size: Any, ntokens: Any) -> None:
-        """Loss, nll, perplexity and accuracy of one auxiliary decoder, named ``aux1`` and so on."""
+        """Logs loss, nll, perplexity and accuracy of one auxiliary decoder (``aux1`` …)."""
         loss = total(f"{name}_loss") / sample_size / math.log(2)
         nll = total(f"{name}_nll_loss") / ntokens / math.log(2)
         metrics.log_scalar(f"{name}_loss", loss, sample_size, round=3)
@@ -221,7 +221,7 @@ class JointLossCriterion(FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """Everything logged is a sum."""
+        """Returns True: every logged value is a sum."""
         return True
 
 

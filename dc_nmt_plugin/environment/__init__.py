@@ -1,1 +1,1 @@
-"""What is installed here, and how to mend what is not."""
+"""Checks of the environment, and the command that installs each missing part."""

@@ -1,4 +1,4 @@
-"""What the environment has, and the one line that mends each problem.
+"""Checks the environment, with one command that fixes each problem.
 
 Only the standard library is imported here, and torch, fairseq and the plugin are tried out in
 processes of their own: the report also comes where one of them is missing, broken or crashes.
@@ -84,7 +84,7 @@ def check_torch(probe: dict[str, Any]) -> Check:
 
 
 def install_fairseq() -> str:
-    """The line that installs fairseq and what only it needs."""
+    """Returns the command that installs fairseq and its own requirements."""
     setup = PACKAGE.parent / "scripts" / "setup.sh"
     if setup.exists():
         return f"DC_NMT_PYTHON={shlex.quote(sys.executable)} {shlex.quote(str(setup))}"
@@ -120,7 +120,7 @@ def check_numpy() -> Check:
 
 
 def check_library(name: str, required: bool, also: str | None = None) -> Check:
-    """A distribution, and a module that it imports without declaring it."""
+    """Checks a distribution, and a module that it imports without declaring it."""
     version = version_of(name)
     if version is None:
         return Check(name, "not installed", False, pip(f"install {name}"), required)
@@ -197,7 +197,7 @@ def check_commands() -> Check:
 
 
 def plugin_places(installed: str | None) -> list[Path]:
-    """Every folder from which the plugin could be loaded here, without repetition."""
+    """Returns every folder from which the plugin could be loaded."""
     candidates = [PACKAGE, Path.cwd() / "dc_nmt_plugin"]
     if installed is not None:
         candidates.append(Path(installed).parent)
@@ -255,7 +255,7 @@ class Report:
 
 
 def report() -> Report:
-    """Look at everything; takes about as long as ``import fairseq``."""
+    """Runs all checks; takes about as long as ``import fairseq``."""
     started = [
         probes.start(probes.TORCH),
         probes.start(probes.FAIRSEQ, str(PACKAGE)),

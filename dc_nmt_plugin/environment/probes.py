@@ -56,7 +56,7 @@ _NOT_FROM_HERE = "import sys\nsys.path[:] = [path for path in sys.path if path]\
 
 
 def start(code: str, *arguments: str) -> subprocess.Popen[str]:
-    """Start ``code`` under this Python, away from the current folder."""
+    """Starts ``code`` with this Python, outside the current folder."""
     command = [sys.executable, "-c", f"{_NOT_FROM_HERE}{code}", *arguments]
     return subprocess.Popen(
         command,
@@ -68,7 +68,7 @@ def start(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """The probe's result; its ``error`` says in one line why there is none."""
+    """Returns the result of the probe; ``error`` is one line when there is none."""
     out, err = process.communicate()
     try:
         return dict(json.loads(out.strip().splitlines()[-1]))

@@ -1,1 +1,1 @@
-"""What comes out of trained models: scores, their significance, speeds, tables of runs."""
+"""Evaluation of trained models: scores, significance, speeds, tables of runs."""

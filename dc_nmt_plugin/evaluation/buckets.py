@@ -65,7 +65,7 @@ def score_buckets(
     metric: Metric,
     target_lang: str,
 ) -> list[Bucket]:
-    """Score the sentences of every length apart; empty buckets are left out.
+    """Scores the sentences of each length separately; leaves out empty buckets.
 
     Args:
         systems: name → hypotheses
@@ -96,7 +96,7 @@ def score_buckets(
 
 
 def check_plot(flag: str, path: Path) -> None:
-    """Raises UserError where the name does not tell a format that is written."""
+    """Raises UserError if the ending of the name is not a supported format."""
     if path.suffix[1:].lower() not in PLOTS:
         raise UserError(f"{flag}: '{path}' must end in one of .{', .'.join(PLOTS)}")
 

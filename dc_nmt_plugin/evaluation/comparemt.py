@@ -52,7 +52,7 @@ class HalfSizeTest:
 
 
 def check_report(folder: Path, systems: int) -> None:
-    """What can be said before the minutes that a report takes.
+    """Checks what can be checked before the report, which takes minutes.
 
     Raises:
         UserError: the folder holds something else, there are too many systems, or compare-mt is

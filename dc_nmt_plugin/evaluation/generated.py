@@ -1,4 +1,4 @@
-"""Hypotheses in order from what ``fairseq-generate`` prints."""
+"""Reads hypotheses in order from the output of ``fairseq-generate``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read_generated(
 
 
 def read_pieces(path: str | os.PathLike[str]) -> list[str]:
-    """The source sentences as the model read them, in subword tokens, in the order of the text.
+    """Reads the source sentences in subword tokens, in the order of the text.
 
     Raises:
         UserError: the file has none

@@ -1,4 +1,4 @@
-"""Finished runs kept small enough for a repository: everything but the model and the text."""
+"""Keeps finished runs without model and text, small enough for a repository."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def _check(run: Run, folder: Path, home: Path, tasks: Collection[str]) -> None:
 
 
 def _portable(command: Sequence[str], tasks: Collection[str]) -> list[str]:
-    """A training's command as it would be given in a checkout's root."""
+    """Returns a training command with paths from the root of the checkout."""
     return [_from_root(word, tasks) for word in replaced(command, "--user-dir", "dc_nmt_plugin")]
 
 
 def _from_root(value: Any, tasks: Collection[str]) -> Any:
-    """A path to a task's text from the checkout's root; anything else as it is."""
+    """Returns a path to a task's text from the root of the checkout; other paths are unchanged."""
     found = _TEXT.fullmatch(value) if isinstance(value, str) else None
     return found[1] if found and found[2] in tasks else value
 

@@ -23,7 +23,7 @@ SEARCH_FLAGS = ("beam", "lenpen", "length_penalty", "mask_source_layers", "no_au
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """What one training says about itself."""
+    """Statistics of one training log."""
 
     parameters: int
     updates: int
@@ -33,7 +33,7 @@ class TrainingLog:
 
 
 def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
-    """(kind, values) of a statistics line, kind being train_inner, train or valid."""
+    """Returns (kind, values) of a statistics line; kind is train_inner, train or valid."""
     match = STATISTICS.search(line)
     if not match:
         return None
@@ -72,7 +72,7 @@ def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
 
 
 def _seconds(clock: list[tuple[int, float]]) -> float | None:
-    """Time of all updates, each counted once, where every process has a clock of its own.
+    """Returns the time of all updates, each counted once; every process has its own clock.
 
     Args:
         clock: (updates, seconds since the process began), in the log's order

@@ -55,8 +55,10 @@ class ProgressLine:
 
     @staticmethod
     def last_words(lines: Iterable[str]) -> None:
-        """What a training that stopped early said at last, on standard error."""
-        sys.stderr.write("".join(["\nThe training stopped early; its last words:\n", *lines]))
+        """Prints the last lines of a training that stopped early to standard error."""
+        sys.stderr.write(
+            "".join(["\nTraining stopped early. The last lines of its log:\n", *lines])
+        )
 
     def _show(self, line: str, last: bool) -> None:
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The published numbers of a finished run, from the register."""
+"""Published numbers of a finished run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEAREST = 3
 
 @dataclass(frozen=True)
 class Published:
-    """What is published for a run; None where nothing is of it.
+    """The published numbers of a run; None if there are none.
 
     Attributes:
         parameters: count
@@ -35,7 +35,7 @@ class Published:
 
 
 def describe(run: Run) -> Described | None:
-    """A run in the register's words; None where its task, command or architecture is unknown."""
+    """Returns the settings of a run; None if its task, command or architecture is unknown."""
     task = task_named(run.task)
     if task is None or not run.command or run.arch is None:
         return None
@@ -57,7 +57,7 @@ def describe(run: Run) -> Described | None:
 
 
 def published(run: Run, metric: str) -> Published:
-    """What is published for a run: of its own settings, or nothing.
+    """Returns the published numbers with the settings of a run, if there are any.
 
     Args:
         metric: the table's; a paper that has another gets the run's score by that one beside it
@@ -87,7 +87,7 @@ def published(run: Run, metric: str) -> Published:
 
 
 def why_not(run: Run, metric: str) -> list[str]:
-    """The nearest published numbers and in what they are of something else, a line each."""
+    """Returns a line for each of the nearest published numbers, with the differing settings."""
     described = describe(run)
     if described is None:
         return [

@@ -1,4 +1,4 @@
-"""Human ranking of translations: blind sheets, and the tally of what people wrote into them."""
+"""Human ranking of translations: writes blind sheets, and counts the answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def write_sheets(
     there = next((path for path in (folder / KEY, *paths) if path.exists()), None)
     if there:
         raise UserError(
-            f"{there}: is there, and sheets may be filled in already: choose another folder"
+            f"{there}: exists, and its sheets may be filled in already: choose another folder"
         )
     different = [
         [n for n in range(len(references)) if systems[first][n] != systems[second][n]]
@@ -111,7 +111,7 @@ def tally(folder: Path) -> list[tuple[str, str, int, int, int]]:
         count = {"first": 0, "second": 0, "=": 0}
         for line, number, text in rows:
             if number not in sides or number in seen:
-                why = "is there twice" if number in seen else "was not given out"
+                why = "occurs twice" if number in seen else "was not given out"
                 raise UserError(f"{path}, line {line}: sentence {number} {why}")
             seen.add(number)
             answer = ANSWERS.get(text.strip().lower())

@@ -1,4 +1,4 @@
-"""What a run's ``result.json`` holds, and several of them as plain text."""
+"""Content of a run's ``result.json``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TEXTS = ("name", "source_lang", "target_lang", "hypotheses", "reference", "sour
 
 @dataclass(frozen=True)
 class Result:
-    """One trained and scored model: what a run's ``result.json`` holds.
+    """One trained and scored model: the content of a run's ``result.json``.
 
     The fields with defaults are absent from results of 0.1.0's first recipes, which held three
     scores by name instead of the list.

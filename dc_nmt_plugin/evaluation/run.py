@@ -1,4 +1,4 @@
-"""A finished run, as the recipes leave it."""
+"""A finished run of a recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finished runs as numbers, without any text, so that they can be kept beside a recipe."""
+"""Table of finished runs as numbers, which can be stored beside a recipe."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class RunTable:
 
 
 def _as_lists(values: Any) -> Any:
-    """Files of before rows had scores by metric: they named two."""
+    """Converts older files, whose rows named two scores instead of a list."""
     renamed = {"BLEU lc": "mteval-v13a-lc", "chrF": "chrf"}
     signatures = {renamed.get(name, name): text for name, text in values["signatures"].items()}
     rows = []

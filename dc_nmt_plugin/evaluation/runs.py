@@ -1,4 +1,4 @@
-"""Finished runs: found in folders, scored and tested together."""
+"""Finds finished runs in folders, scores and tests them together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finished runs side by side: scores, their confidence, example sentences."""
+"""Finished runs side by side: scores, confidence intervals, example sentences."""
 
 from __future__ import annotations
 

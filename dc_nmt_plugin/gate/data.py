@@ -71,7 +71,7 @@ def read_dictionary(path: str) -> int:
                         f"{path}, line {number}: {line.strip()[:60]!r} is not a word and its count."
                     )
                 if word in words and "#fairseq:overwrite" not in line:
-                    raise UserError(f"{path}, line {number}: the word {word!r} is there twice.")
+                    raise UserError(f"{path}, line {number}: the word {word!r} occurs twice.")
                 words.add(word)
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: is not UTF-8 text ({error.reason}).") from error
@@ -107,8 +107,8 @@ def _languages(folder: str, flags: Mapping[str, Any]) -> tuple[str, str]:
         if match := re.fullmatch(r"[^.]+\.([^.-]+)-([^.-]+)\.(?:\1|\2)\.idx", name):
             return match[1], match[2]
     raise UserError(
-        f"{folder}: no file tells the languages; give --source-lang and --target-lang, or another "
-        "folder of fairseq-preprocess."
+        f"{folder}: the files do not name the languages; give --source-lang and --target-lang, "
+        "or another folder of fairseq-preprocess."
     )
 
 
@@ -168,7 +168,7 @@ def _check_file(prefix: str, types: int) -> int:
         header = stream.read(HEADER)
         if not header.startswith(MAGIC):
             if len(header) < HEADER:
-                raise UserError(f"{index}: is empty or cut off; run fairseq-preprocess again.")
+                raise UserError(f"{index}: is empty or truncated; run fairseq-preprocess again.")
             raise UserError(
                 f"{index}: is no index of fairseq-preprocess (--dataset-impl names other formats)."
             )
@@ -176,7 +176,7 @@ def _check_file(prefix: str, types: int) -> int:
         whole = HEADER + 12 * count
         if len(header) < HEADER or code not in DTYPES or os.path.getsize(index) != whole:
             raise UserError(
-                f"{index}: is damaged or cut off ({os.path.getsize(index):,} bytes); run "
+                f"{index}: is damaged or truncated ({os.path.getsize(index):,} bytes); run "
                 "fairseq-preprocess again."
             )
         lengths = np.fromfile(stream, dtype="<i4", count=count)
@@ -185,7 +185,7 @@ def _check_file(prefix: str, types: int) -> int:
     if os.path.getsize(data) != expected:
         raise UserError(
             f"{data}: has {os.path.getsize(data):,} bytes where its index says {expected:,}: it is "
-            "cut off, or of another corpus; run fairseq-preprocess again."
+            "truncated, or of another corpus; run fairseq-preprocess again."
         )
     for highest in _highest_tokens(data, dtype):
         if highest >= types:

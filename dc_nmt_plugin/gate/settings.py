@@ -46,8 +46,8 @@ def _file_problems(command: Command) -> Iterator[str]:
     restore = command.set("restore_file")
     if command.training and restore and restore != LAST and not os.path.isfile(restore):
         yield (
-            f"--restore-file: {restore}: no such file; without it the training would start from "
-            "nothing."
+            f"--restore-file: {restore}: no such file; without it, training would start from "
+            "random weights."
         )
     needed = BPE_FILES.get(command.set("bpe") or "")
     if needed and not os.path.isfile(command.set(needed) or ""):

@@ -1,4 +1,4 @@
-"""What a flag's value may be: said where the field is, checked in one place for every model."""
+"""Allowed values of flags: declared with the field, checked in one place for every model."""
 
 # fairseq reads the fields' types at run time: no postponed annotations here.
 from collections.abc import Collection, Mapping
@@ -19,15 +19,15 @@ def flag(
     at_least: float | None = None,
     below: float | None = None,
 ) -> Any:
-    """A field of a configuration, which is a flag too.
+    """Returns a field of a configuration, which is also a flag.
 
     Args:
-        default: its value where the flag is absent
+        default: value without the flag
         text: its help; the choices are added to it
         one_of: the valid values, if they can be listed
-        refused: other values that one may expect → why they are not valid
+        refused: other plausible values → the reason why they are not valid
         at_least: the smallest valid value
-        below: what a value must be smaller than; with `at_least`
+        below: upper bound, exclusive; with `at_least`
     """
     if one_of:
         text = f"{text}; one of {', '.join(one_of)}"
@@ -36,18 +36,18 @@ def flag(
 
 
 def size(default: int, text: str) -> Any:
-    """A :func:`flag` that counts something: 1 or more."""
+    """Returns a :func:`flag` for a count of 1 or more."""
     return flag(default, text, at_least=1)
 
 
 def rate(default: float, text: str) -> Any:
-    """A :func:`flag` that is a probability below 1."""
+    """Returns a :func:`flag` for a probability below 1."""
     return flag(default, text, at_least=0, below=1)
 
 
 @dataclass
 class CheckedConfig(FairseqDataclass):
-    """A model's settings; subclasses add fields made by :func:`flag`."""
+    """Base of model settings; subclasses add fields made by :func:`flag`."""
 
     def check(self) -> None:
         """
@@ -59,15 +59,15 @@ class CheckedConfig(FairseqDataclass):
             raise ConfigError(problems)
 
     def contradictions(self) -> list[str]:
-        """What several fields together make impossible, one sentence each.
+        """Returns one sentence for each contradiction between fields.
 
-        Single values may be wrong too: they have been found, and are not to be told twice.
+        Wrong single values are reported elsewhere; do not report them again.
         """
         return []
 
 
 def flag_name(name: str) -> str:
-    """``encoder_layers`` → ``--encoder-layers``."""
+    """Returns the flag of a field: ``encoder_layers`` → ``--encoder-layers``."""
     return f"--{name.replace('_', '-')}"
 
 

@@ -1,4 +1,4 @@
-"""Models of every architecture built without memory, and their parameters counted."""
+"""Builds models without memory and counts their parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .options import defaults, read_config
 
 
 def dummy_dictionary(size: int) -> Dictionary:
-    """A dictionary of `size` types, fairseq's special symbols included.
+    """Returns a dictionary of `size` types, including fairseq's special symbols.
 
     Raises:
         UserError: too small to hold the special symbols
@@ -30,7 +30,7 @@ def dummy_dictionary(size: int) -> Dictionary:
 
 
 def build(arch: str, settings: Mapping[str, Any], dictionary: Dictionary) -> nn.Module:
-    """The model of an architecture with changed settings, without memory (meta device).
+    """Builds the model of an architecture with changed settings on the meta device, without memory.
 
     Args:
         arch: name of an architecture
@@ -49,14 +49,14 @@ def build(arch: str, settings: Mapping[str, Any], dictionary: Dictionary) -> nn.
 
 
 def count(model: nn.Module) -> int:
-    """Trained parameters, shared ones once."""
+    """Returns the number of trained parameters; shared parameters count once."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
 def breakdown(
     arch: str, vocabulary: int, settings: Mapping[str, Any] | None = None
 ) -> list[tuple[str, int]]:
-    """Parameters by part of the model; a shared matrix counts where it is met first."""
+    """Returns parameters by part of the model; a shared matrix counts in the first part."""
     model = build(arch, settings or {}, dummy_dictionary(vocabulary))
     parts: dict[str, int] = {}
     for name, parameter in model.named_parameters():

@@ -1,4 +1,4 @@
-"""What fairseq asks of a decoder before it generates."""
+"""Hook that fairseq calls before generation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Generating:
     """Mixin of decoders.
 
     Attributes:
-        need_attn: whether attention weights are to be returned
+        need_attn: return attention weights
     """
 
     need_attn = False
@@ -19,10 +19,10 @@ class Generating:
     def make_generation_fast_(
         self, need_attn: bool = False, retain_dropout: bool = False, **unused: Any
     ) -> None:
-        """fairseq's hook before generation; `need_attn` with ``--print-alignment``.
+        """Prepares generation; fairseq passes `need_attn` with ``--print-alignment``.
 
         Raises:
-            ConfigError: ``--retain-dropout``, which only fairseq's own dropout modules can do
+            ConfigError: ``--retain-dropout``, which only fairseq's dropout modules support
         """
         if retain_dropout:
             raise ConfigError(

@@ -1,8 +1,8 @@
-"""From fairseq's flags and presets to one plain, validated configuration; shared by all models.
+"""Turns fairseq's flags and presets into one plain, validated configuration, for all models.
 
 fairseq hands a model an ``argparse.Namespace`` (training) or what a checkpoint holds. Models are
-registered without ``dataclass=`` and take their flags from a dataclass by hand: that is the one
-route on which several named architectures share a model in both fairseq distributions.
+registered without ``dataclass=``, and their flags are read from a dataclass explicitly. Only in
+this way can several named architectures share a model in both fairseq distributions.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ConfigT = TypeVar("ConfigT", bound=FairseqDataclass)
 
 
 def add_flags(parser: argparse.ArgumentParser, config: type[FairseqDataclass]) -> None:
-    """Add one flag for each field of `config`, without defaults, so that presets can set them."""
+    """Adds one flag for each field of `config`, without defaults, so that presets can set them."""
     gen_parser_from_dataclass(parser, config(), delete_default=True)
 
 
 def defaults(config: type[FairseqDataclass]) -> dict[str, Any]:
-    """The default of every field of `config`; fairseq's own bookkeeping field `_name` left out."""
+    """Returns the default of every field of `config`, without fairseq's internal field `_name`."""
     values: dict[str, Any] = {}
     for field in fields(config):
         if field.name == "_name":
@@ -40,7 +40,7 @@ def defaults(config: type[FairseqDataclass]) -> dict[str, Any]:
 
 
 def read_config(args: Any, config: type[ConfigT]) -> ConfigT:
-    """The dataclass `config` with the values that `args` has; its defaults for the rest."""
+    """Returns the dataclass `config` with the values of `args`, and defaults for the rest."""
     result = config()
     for name in defaults(config):
         value = _get(args, name)
@@ -57,10 +57,10 @@ def _get(args: Any, name: str) -> Any:
 def register_preset(
     model_name: str, arch: str, config: type[FairseqDataclass], settings: Mapping[str, Any]
 ) -> None:
-    """Register ``--arch arch``: `settings`, then the defaults of `config`, where a flag is absent.
+    """Registers ``--arch arch``: absent flags get `settings`, then the defaults of `config`.
 
-    fairseq may apply an architecture more than once (parsing, building, loading); a value that is
-    there stays. All defaults are written out, so that a checkpoint holds its whole configuration.
+    fairseq may apply an architecture more than once (parsing, building, loading), so existing
+    values stay. All defaults are written, so that a checkpoint holds its whole configuration.
 
     Raises:
         ConfigError: a setting that `config` does not have

@@ -1,4 +1,4 @@
-"""The output projection, which the criterion multiplies by outside of a model's forward pass."""
+"""Output projection, which the criterion applies outside the forward pass of the model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from torch import Tensor, nn
 
 
 def in_graph(projection: nn.Linear) -> list[Tensor]:
-    """Empty slices of the projection's parameters, to be among what a forward pass returns.
+    """Returns empty slices of the projection's parameters, for the output of a forward pass.
 
-    With ``find_unused_parameters``, DistributedDataParallel takes for unused what the returned
-    tensors do not depend on, and fails when the loss brings a gradient for it after all.
+    With ``find_unused_parameters``, DistributedDataParallel treats parameters as unused if the
+    returned tensors do not depend on them. It then fails when the loss gives them a gradient.
     """
     return [parameter[:0] for parameter in projection.parameters()]

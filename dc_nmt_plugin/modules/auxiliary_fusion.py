@@ -10,10 +10,10 @@ from .layer_aggregation import WeightedSum
 
 
 class AuxiliaryFusion(nn.Module):
-    """What a layer of the main decoder takes from the auxiliary decoders: ĥ + Σ_i W^i f^i.
+    """Adds the states of the auxiliary decoders to a layer of the main decoder: ĥ + Σ_i W^i f^i.
 
-    Its place is right after the masked self-attention sublayer's residual connection and layer
-    norm; its output is the query and the residual of the encoder-decoder attention.
+    It follows the residual connection and layer norm of the masked self-attention. Its output is
+    the query and the residual of the encoder-decoder attention.
 
     Args:
         embed_dim: width C

@@ -21,7 +21,8 @@ from .state_attention import StateMemory
 
 
 def gru_update(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
-    """One GRU transition, given its two products; gates in the order reset, update, candidate.
+    """Returns the state after one GRU transition. The gates have the order reset, update,
+    candidate.
 
     Args:
         inputs: W x (+ bias), (R, 3d)
@@ -42,14 +43,14 @@ class ConditionalGRU(Recordable, Stateful):
     """``s'_t = GRU_1(s_{t-1}, y_{t-1}); c_t = attention(s'_t, h); s_t = GRU_2(s'_t, c_t)``.
 
     where:
-        y_{t-1}: the word before, e wide
-        h_i: source annotations, C wide
+        y_{t-1}: embedding of the previous word, width e
+        h_i: source annotations, width C
         c_t = Σ_i α_i h_i, α = softmax_i(vᵀ tanh(W_a s'_t + U_a h_i))  (eqs 5-7)
 
-    Only what depends on the last state is in the loop over positions. Products with words are
-    done for the whole sequence before it. A product with c_t is a product with the annotations,
-    weighted: ``W c_t = Σ_i α_i (W h_i)``; so all of them are done once a sentence (for decoding:
-    not once a hypothesis and step), and c_t itself is never needed.
+    The loop over positions contains only the parts that depend on the last state. Products with
+    words are computed before it, for the whole sequence. A product with c_t is a weighted product
+    with the annotations, ``W c_t = Σ_i α_i (W h_i)``. So these products are computed once for each
+    sentence, not for each hypothesis and step, and c_t itself is never computed.
 
     Args:
         embed_dim: width e of the words
@@ -92,7 +93,7 @@ class ConditionalGRU(Recordable, Stateful):
         self.memory = memory
 
     def project_source(self, source: Source) -> tuple[Tensor, ...]:
-        """What one sentence's decoding needs of its annotations.
+        """Projects the annotations once for the decoding of a sentence.
 
         Returns:
             keys (S, M, A), GRU_2's values (S, M, 3d), the readout's values (S, M, context_dim) and
@@ -154,7 +155,7 @@ class ConditionalGRU(Recordable, Stateful):
         return torch.stack(states, dim=1), context, alignment
 
     def _attend(self, query: Tensor, keys: Tensor, source: Source) -> Tensor:
-        """Attention weights (S, beam, M) of queries (R, A); eqs 6 and 7."""
+        """Returns the attention weights (S, beam, M) of queries (R, A); eqs 6 and 7."""
         queries = query.view(source.sentences, source.beam, -1)  # beams are further queries
         scores = additive_scores(queries, keys, self.score.weight[0])
         if source.padding is not None:
@@ -167,7 +168,7 @@ def _stepwise(linear: nn.Linear, dtype: torch.dtype) -> StepwiseProduct:
 
 
 def mean_annotation(source: Source) -> Tensor:
-    """The mean over real positions of the source's annotations, (S, C)."""
+    """Returns the mean of the source annotations over real positions, (S, C)."""
     (annotations,) = source.features
     if source.padding is None:
         return annotations.mean(dim=1)

@@ -1,4 +1,4 @@
-"""Context-aware self-attention: queries and keys mixed with summaries of what lies around them.
+"""Context-aware self-attention: mixes queries and keys with summaries of their context.
 
 B. Yang, J. Li, D. F. Wong, L. S. Chao, X. Wang, Z. Tu, "Context-Aware Self-Attention Networks",
 AAAI 2019.
@@ -26,7 +26,7 @@ GATES = ("learnt", "none")
 
 
 def context_levels(context: str, layer: int) -> tuple[range, range]:
-    """Which layer inputs a context is made of.
+    """Returns the layer inputs that make up a context.
 
     Args:
         context: one of :data:`CONTEXTS`
@@ -34,7 +34,7 @@ def context_levels(context: str, layer: int) -> tuple[range, range]:
 
     Returns:
         0-based levels i of the global contexts c^{i+1} (eqs 8, 10), and of the layer inputs
-        H^{i+1} (eq. 9); both are empty for the deep context of layer 1, which has nothing below
+        H^{i+1} (eq. 9); both are empty for the deep context of layer 1, the lowest layer
 
     Raises:
         ValueError: unknown context, or a layer below 1
@@ -76,7 +76,7 @@ class ContextAwareSelfAttention(SelfAttention):
         num_heads: heads H; must divide C
         layer: the layer's number l in its stack, 1-based
         context: one of :data:`CONTEXTS`
-        on: what is mixed with the context: "queries", "keys" or "both" (Table 3)
+        on: part mixed with the context: "queries", "keys" or "both" (Table 3)
         gate: "learnt", or "none"
         dropout: dropout of the attention weights
         bias: whether the input and output projections have biases
@@ -119,9 +119,10 @@ class ContextAwareSelfAttention(SelfAttention):
             self.gate_context = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
 
     def project(self, x: Tensor, history: LayerHistory | None, state: State | None) -> list[Tensor]:
-        """Q̂, K̂ and V of x (B, T, C), each (B, H, T, K).
+        """Returns Q̂, K̂ and V of x (B, T, C), each (B, H, T, K).
 
-        Records ``lambda_q``, ``lambda_k`` (B, T, 1), those there are; the forward pass ``weights``.
+        Records ``lambda_q`` and ``lambda_k`` (B, T, 1) if they exist. The forward pass records
+        ``weights``.
 
         Raises:
             ValueError: `history` lacks the inputs of layers 1 … l, or the running means of the
@@ -154,11 +155,12 @@ class ContextAwareSelfAttention(SelfAttention):
         return history
 
     def _project_contexts(self, history: LayerHistory) -> tuple[Tensor, ...]:
-        """C U for what is mixed: each (B, T, C), or (B, 1, C) where all positions share it.
+        """Returns C U for queries and keys, each (B, T, C), or (B, 1, C) when all positions share
+        it.
 
-        One product for queries and keys. Concatenating first was measured faster than a sum of
-        one product a level (0.93 of its time, forward and backward); but global contexts that all
-        positions share are multiplied once a sentence, not once a position.
+        Queries and keys share one product. Concatenation takes 0.93 of the time of a sum with one
+        product per level (forward and backward, measured). Global contexts that all positions share
+        are multiplied once per sentence, not once per position.
         """
         means = [history.mean(level) for level in self.global_levels]
         deep = [history.inputs[level] for level in self.deep_levels]
@@ -172,6 +174,7 @@ class ContextAwareSelfAttention(SelfAttention):
         return tuple(projected.chunk(len(self.mixed), dim=-1))
 
     def _gate(self, index: int, part: Tensor, context: Tensor) -> Tensor:
-        """λ (B, T, 1) of queries or keys `part` (B, T, C) and their projected context, Eq. (6)."""
+        """Returns λ (B, T, 1) of queries or keys `part` (B, T, C) and their projected context, Eq.
+        (6)."""
         logit = part @ self.gate_input[index] + context @ self.gate_context[index]  # (B, T)
         return torch.sigmoid(logit)[:, :, None]

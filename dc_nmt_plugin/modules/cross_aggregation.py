@@ -1,7 +1,7 @@
-"""Cross aggregation: encoder attention logits see the other heads and the earlier positions.
+"""Cross aggregation: adds to the encoder's logits what other heads and earlier positions say.
 
 J. Cao, H. Zhao, K. Yu, "Cross Aggregation of Multi-Head Attention for Neural Machine Translation",
-NLPCC 2020.
+NLPCC 2019.
 
 Shapes: B sequences, T positions, C model width, H heads, K = C / H; S = T keys.
 """
@@ -29,7 +29,7 @@ HEAD_WEIGHTS = ("mean", "sum")
 
 
 class Aggregation(NamedTuple):
-    """What :meth:`CrossAggregationSelfAttention.aggregate` computes; None where not routed."""
+    """Holds what :meth:`CrossAggregationSelfAttention.aggregate` computes; None if not routed."""
 
     logits: Tensor
     """(B, H, T, S) Ê = E + Ω↕ + Ω↔, float32 at least, not masked"""
@@ -158,7 +158,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         return done
 
     def aggregate(self, query: Tensor, key: Tensor, padding: Tensor | None) -> Aggregation:
-        """Logits of queries and keys and what the routing adds to them, in float32 at least.
+        """Returns the logits and what the routing adds to them, in float32 or better.
 
         Args:
             query: (B, H, T, K)
@@ -207,14 +207,14 @@ class CrossAggregationSelfAttention(SelfAttention):
         )
 
     def _norm(self, name: str, part: Tensor | None) -> Tensor | None:
-        """|Ω| (B, H, T), where it is recorded."""
+        """Returns |Ω| (B, H, T), or None when it is not recorded."""
         if part is None or not self.wants(name):
             return None
         norm: Tensor = torch.linalg.vector_norm(part.detach(), dim=-1)
         return norm
 
     def _head_weights(self, voting: Tensor, padding: Tensor | None) -> Tensor:
-        """Λ (B, H) of voting weights (B, H, T), which are zero at padding. Eq. (13)
+        """Returns Λ (B, H) of voting weights (B, H, T), which are zero at padding. Eq. (13)
 
         The mean is the default because the paper's sum saturates the softmax: its gradient, and
         with it W's, vanishes. Entropy of Λ (nats) at initialisation, at lengths 10, 30, 100
@@ -224,9 +224,9 @@ class CrossAggregationSelfAttention(SelfAttention):
             4 (1.39)      1.10 0.64 0.34    0.19 0.00 0.00
             8 (2.08)      1.98 1.36 0.74    0.61 0.03 0.00
 
-        After training (Multi30k, 4 heads of width 128 in all) the mean has sharpened too, to
+        After training (Multi30k, 4 heads, width 128) the entropy of the mean has also fallen, to
         0.07 0.14 0.00 in the first layer and 0.01 0.00 0.00 in the last: each layer has learnt
-        which head to vote for. The mean leaves it the time to.
+        which head to vote for. The mean leaves it time to learn this.
         """
         total = voting.sum(dim=-1)  # (B, H)
         if self.head_weights == "mean":

@@ -51,7 +51,7 @@ class LocalContext(Stateful):
         return output  # Eq. (6)
 
     def _windows(self, x: Tensor, mask: SequenceMask, state: State | None) -> Tensor:
-        """The inputs each position's window covers, left to right: (B, T, f·C)."""
+        """Returns the inputs in the window of each position, from left to right: (B, T, f·C)."""
         width, length = self.kernel_size, x.size(1)
         if width == 1:
             return x
@@ -73,7 +73,7 @@ class LocalContext(Stateful):
 
 
 class DualContextAttention(MultiHeadSelfAttention):
-    """Local context unit and context interaction unit, eqs (6)-(8); the layer adds eq. (9).
+    """Local context unit and context interaction unit, eqs (6)-(8). The layer adds eq. (9).
 
     Args:
         embed_dim: width C

@@ -1,4 +1,4 @@
-"""One source representation made of several encoder layers' outputs.
+"""Aggregation of several encoder layers into one source representation.
 
 "Layer aggregation" of Ampomah's thesis, section 3.2.1: the decoder attends to
 H^a = aggregate(F^s), with F^s = [f^1 … f^n] the outputs of the top n encoder layers.
@@ -19,9 +19,9 @@ from .core.recording import Recordable
 
 
 class WeightedSum(nn.Module):
-    """WS(r) = Σ_i W^i r^i, eq. (3.1); the matrices side by side are one product.
+    """Computes WS(r) = Σ_i W^i r^i, eq. (3.1), as one product of concatenated matrices.
 
-    (Concatenating the inputs was measured to be as fast as, or faster than, adding up products.)
+    (Concatenating the inputs was measured to be at least as fast as adding products.)
 
     Args:
         embed_dim: width C
@@ -77,8 +77,8 @@ class AggregationUnit(nn.Module):
     def effect(self, inputs: Sequence[Tensor], index: int, part: Tensor) -> Tensor:
         """What `part`, a summand of ``inputs[index]``, adds to the output (without dropout).
 
-        Exact given which hidden units are on and given the layer norm's scale: all summands'
-        effects and the effect of the biases add up to the output.
+        The result is exact for the given active hidden units and the given scale of the layer norm:
+        the effects of all summands and of the biases sum to the output.
         """
         hidden = self.fc1(_concatenate(inputs))
         total = self.fc2(F.relu(hidden)) + torch.stack(list(inputs)).sum(0)
@@ -97,7 +97,7 @@ def _concatenate(inputs: Sequence[Tensor]) -> Tensor:
 class LayerAggregation(Recordable):
     """n tensors (S, M, C), lowest encoder layer first → one (S, M, C).
 
-    Records ``contributions`` (S, M, n): the norms of what each f^i adds to H^a.
+    Records ``contributions`` (S, M, n): the norm of the contribution of each f^i to H^a.
     """
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:

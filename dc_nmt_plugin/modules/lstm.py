@@ -1,4 +1,4 @@
-"""An LSTM that can be run step by step."""
+"""LSTM that can run step by step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .core.state import State, Stateful
 
 
 class LanguageLSTM(Stateful):
-    """One LSTM layer from the zero state.
+    """One LSTM layer that starts from the zero state.
 
     Args:
         embed_dim: width e of the words

@@ -36,9 +36,9 @@ class MultiLayerAttention(Recordable):
     :class:`.attention.SourceAttention`.
 
     Rows of `q_proj` and columns of `out_proj` (contexts side by side) are ordered (layer, head, K).
-    A loop over layers was measured to be faster in training on a CPU than one attention with n·H
-    heads (separate weights) or with heads of width n·K (joint weights), which need copies. When
-    decoding, keys and values are copied once a sentence, and one attention is faster.
+    In training on a CPU, a loop over layers was measured to be faster than one attention with n·H
+    heads (separate weights) or with heads of width n·K (joint weights), which need copies. In
+    decoding, keys and values are copied once per sentence, and one attention is faster.
 
     Args:
         embed_dim: width C of decoder and output
@@ -87,7 +87,7 @@ class MultiLayerAttention(Recordable):
         )
 
     def project_source(self, source: Source, *, decoding: bool) -> tuple[Tensor, ...]:
-        """Keys and values of all source layers; see :meth:`arrange_source`."""
+        """Returns keys and values of all source layers; see :meth:`arrange_source`."""
         return self.arrange_source(
             [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)],
             decoding=decoding,
@@ -96,8 +96,8 @@ class MultiLayerAttention(Recordable):
     def arrange_source(self, projected: Sequence[Tensor], *, decoding: bool) -> tuple[Tensor, ...]:
         """
         Args:
-            projected: for each source layer (S, M, 2C), its keys and values side by side
-            decoding: whether to arrange them once for many steps
+            projected: keys and values of each source layer, concatenated, (S, M, 2C)
+            decoding: arrange them once for many steps
 
         Returns:
             keys k^1 … k^n, then values v^1 … v^n, each (S, H, M, K); for M-01 the only value is
@@ -118,8 +118,8 @@ class MultiLayerAttention(Recordable):
     def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:
         """
         Args:
-            x: (R, T, C) queries, R = sentences × beam, the beams of a sentence side by side
-            source: what the decoder attends to, with n features
+            x: (R, T, C) queries, R = sentences × beam, the hypotheses of a sentence adjacent
+            source: source representations, with n features
             state: the decoding session, or None; with it, keys and values are kept in `source`
 
         Returns:
@@ -152,7 +152,7 @@ class MultiLayerAttention(Recordable):
         source: Source,
         length: int,
     ) -> list[Tensor]:
-        """Contexts c^i (S, H, beam·T, K), or their sum alone where the values are summed."""
+        """Returns contexts c^i (S, H, beam·T, K), or only their sum if the values are summed."""
         queries = [split_heads(q, self.num_heads) for q in query.chunk(self.num_layers, dim=-1)]
         width = queries[0].size(-1)
         together = projected[0].size(-1) > width
@@ -185,7 +185,7 @@ class MultiLayerAttention(Recordable):
         return [part for context in contexts for part in context.split(width, dim=-1)]
 
     def _separate_values(self, source: Source) -> list[Tensor]:
-        """v^i (S, H, M, K) of each source layer, also where only their sum is used."""
+        """Returns v^i (S, H, M, K) of each source layer, also when only their sum is used."""
         parts = [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)]
         return [split_heads(part.chunk(2, dim=-1)[1], self.num_heads) for part in parts]
 
@@ -196,7 +196,7 @@ class MultiLayerAttention(Recordable):
         source: Source,
         length: int,
     ) -> list[Tensor]:
-        """Contexts c^i (S, H, beam·T, K); decoding, all in one (S, n·H, beam·T, K)."""
+        """Returns contexts c^i (S, H, beam·T, K); in decoding, all in one (S, n·H, beam·T, K)."""
         calls = len(projected) // 2
         heads = self.num_layers * self.num_heads // calls
         contexts, all_weights = [], []

@@ -1,4 +1,4 @@
-"""The readout of the recurrent decoders: what the output layer gets to see."""
+"""Readout of the recurrent decoders: the input of the output layer."""
 
 from __future__ import annotations
 

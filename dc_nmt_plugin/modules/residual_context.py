@@ -1,8 +1,8 @@
 """Residual connections to all earlier target words (Miculicich Werlen et al. 2018, section 4).
 
-The readout of a recurrent decoder sees, beside its state, a summary d_t of the words so far
-(eq. 8) in place of the last word alone. Shapes: B sequences, T positions, e embedding width,
-d state width; position t reads the words up to itself, the begin token y_0 among them.
+The readout of a recurrent decoder sees its state and a summary d_t of the words so far (eq. 8),
+instead of only the last word. Shapes: B sequences, T positions, e embedding width,
+d state width; position t reads the words up to itself, including the begin token y_0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .core.state import State, Stateful
 
 
 class ResidualContext(Recordable, Stateful):
-    """Base: what the readout sees of the words so far; here the last word, the usual baseline.
+    """Base of all summaries of the words so far; returns the last word, the usual baseline.
 
     Subclasses record ``previous_words`` (B, T, T), the weight of word i at position t.
     """
@@ -37,12 +37,12 @@ class ResidualContext(Recordable, Stateful):
 
 
 class BesideLastWord(ResidualContext):
-    """``y_{t-1} + d_t``: ours, where the paper's d_t takes the last word's place (eq. 8).
+    """``y_{t-1} + d_t``, not in the paper, in which d_t replaces the last word (eq. 8).
 
-    It tells what the summary adds from what the readout loses with the last word.
+    It separates the gain through the summary from the loss of the last word.
 
     Args:
-        summary: makes d_t
+        summary: computes d_t
     """
 
     def __init__(self, summary: ResidualContext) -> None:
@@ -77,7 +77,7 @@ class MeanResidual(ResidualContext):
 
 
 def _uniform(seen: Tensor, words: Tensor) -> Tensor:
-    """(B, T, S): 1 / seen at the `seen` positions so far."""
+    """Returns (B, T, S): 1 / seen at the `seen` positions so far."""
     batch, length, _ = words.shape
     weights = seen.reciprocal().expand(batch, length, 1)
     positions = torch.arange(int(seen.max()), device=words.device)
@@ -87,7 +87,7 @@ def _uniform(seen: Tensor, words: Tensor) -> Tensor:
 class ContentResidual(ResidualContext):
     """``d_t = Σ_{i<t} α_i y_i`` with scores ``vᵀ tanh(W_y y_i + b)`` (eqs 10, 11, 13).
 
-    A word's score does not depend on t: a sequence takes no loop, a decoding step O(1).
+    The score of a word does not depend on t. So a sequence needs no loop, and a step costs O(1).
 
     Args:
         embed_dim: width e of the words
@@ -158,7 +158,7 @@ class ContentScopeResidual(ResidualContext):
 
 
 def append(slot: dict[str, Tensor], **new: Tensor) -> list[Tensor]:
-    """Append one step to cached tensors along time: (R, t, C) + (R, 1, C)."""
+    """Appends one step to cached tensors along time: (R, t, C) + (R, 1, C)."""
     for name, tensor in new.items():
         slot[name] = torch.cat([slot[name], tensor], dim=1) if name in slot else tensor
     return [slot[name] for name in new]

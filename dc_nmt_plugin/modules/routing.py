@@ -2,7 +2,7 @@
 
 S. Sabour, N. Frosst, G. E. Hinton, "Dynamic Routing Between Capsules", NIPS 2017, in the form of
 J. Cao, H. Zhao, K. Yu, "Cross Aggregation of Multi-Head Attention for Neural Machine Translation",
-NLPCC 2020, Algorithm 1. Equation numbers are the latter's.
+NLPCC 2019, Algorithm 1. Equation numbers are those of the latter.
 
 Shapes: B sequences, T positions, H heads, S = T keys. Every row of logits e_{l,h} (one query l,
 one head h; S numbers) is a vote.
@@ -20,10 +20,10 @@ from .core.masks import SequenceMask
 
 
 def squash_scale(squared_norm: Tensor) -> Tensor:
-    """|s| / (1 + |s|²) from |s|²: squash(s) is this times s (Eq. 7).
+    """Returns |s| / (1 + |s|²) from |s|²; squash(s) is this times s (Eq. 7).
 
-    0 at 0 (and below, which rounding can give), with gradient 0 there: the square root's own
-    gradient is infinite.
+    It is 0 at 0, and below 0, which rounding can produce. The gradient there is 0, because the
+    gradient of the square root is infinite.
     """
     positive = squared_norm > torch.finfo(squared_norm.dtype).tiny
     norm = torch.where(positive, squared_norm, 1.0).sqrt() * positive
@@ -31,7 +31,7 @@ def squash_scale(squared_norm: Tensor) -> Tensor:
 
 
 def squash(s: Tensor) -> Tensor:
-    """|s|² / (1 + |s|²) · s / |s| of the vectors s (..., S); 0 at 0 (Eq. 7)."""
+    """Returns |s|² / (1 + |s|²) · s / |s| of the vectors s (..., S); 0 at 0 (Eq. 7)."""
     return squash_scale(s.square().sum(dim=-1, keepdim=True)) * s
 
 
@@ -41,7 +41,7 @@ def route(
     iterations: int,
     dim: int,
 ) -> tuple[Tensor, Tensor]:
-    """Algorithm 1 up to the last iteration's coefficients.
+    """Runs Algorithm 1 up to the coefficients of the last iteration.
 
     Args:
         voting: the initial voting weights B
@@ -62,10 +62,10 @@ def route(
 
 
 def route_heads(votes: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Vertical routing: at every position over the heads (Eq. 11).
+    """Routes vertically: at every position over the heads (Eq. 11).
 
-    Element by element: with the few heads that models have, the Gram matrices' small products
-    were measured to take 1.3-2 times as long.
+    It works element by element. With the few heads of usual models, the small products of Gram
+    matrices were measured to take 1.3 to 2 times as long.
 
     Args:
         votes: (B, H, T, S)
@@ -92,10 +92,10 @@ def route_heads(votes: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]
 def route_positions(
     votes: Tensor, iterations: int, padding: Tensor | None, *, from_votes: bool
 ) -> tuple[Tensor, Tensor]:
-    """Horizontal, positional routing: in every head over the positions t ≤ l, for every l at once.
+    """Routes horizontally: in every head over the positions t ≤ l, for all l at once.
 
     All outputs share their votes, so S = C E and S Eᵀ = C G with the Gram matrix G = E Eᵀ, and
-    |S|² = rowsum(C G ∘ C): one product an iteration, no loop over l.
+    |S|² = rowsum(C G ∘ C): one product per iteration, no loop over l.
 
     Args:
         votes: (B, H, T, T), the matrices E

@@ -1,4 +1,4 @@
-"""Which encoder layers the decoder attends to (axis B), by their 1-based numbers."""
+"""Encoder layers that the decoder attends to (axis B), by their 1-based numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def top_layers(num_encoder_layers: int, num_source_layers: int) -> list[int]:
-    """Numbers of the layers in F^s = [f^1 … f^n], lowest first; the embeddings are not among them.
+    """Returns the numbers of the layers in F^s = [f^1 … f^n], lowest first, without embeddings.
 
     Raises:
         ValueError: unless 1 ≤ num_source_layers ≤ num_encoder_layers
@@ -25,10 +25,10 @@ def top_layers(num_encoder_layers: int, num_source_layers: int) -> list[int]:
 def mask_layers(
     features: Sequence[Tensor], masked: Collection[int], layers: Sequence[int]
 ) -> list[Tensor]:
-    """Decode-time ablation (Ampomah's thesis, section 3.5.4): f^i := 0 for the masked layers.
+    """Sets f^i := 0 for the masked layers, at decoding time (Ampomah's thesis, section 3.5.4).
 
-    To be applied before layer aggregation or the keys' and values' projections, and after the
-    normalisation of pre-norm encoders. With biases in those projections a masked layer still
+    Apply it before layer aggregation or the projections of keys and values, and after the
+    normalisation of pre-norm encoders. With biases in these projections, a masked layer still
     contributes their constants.
 
     Args:

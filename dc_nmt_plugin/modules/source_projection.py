@@ -1,4 +1,4 @@
-"""Keys and values of all decoder layers at once, when a sentence's decoding begins."""
+"""Projects keys and values for all decoder layers at once, when decoding begins."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from .multi_layer_attention import MultiLayerAttention
 def project_all(
     attentions: Sequence[SourceAttention | MultiLayerAttention], source: Source
 ) -> None:
-    """Fill the source's cache for the attentions of all decoder layers.
+    """Fills the cache of the source for the attentions of all decoder layers.
 
-    One matrix product for each source feature, with the layers' weights stacked. What is kept is
-    what each module's own first step would have kept; modules already in the cache are left alone.
+    Each source feature takes one matrix product, with the weights of the layers stacked. The cache
+    then holds the same tensors as after the first step of each module. Modules that are already in
+    the cache are skipped.
 
     Args:
-        attentions: modules that attend to this source, all of the same number of features
+        attentions: modules that attend to this source, all with the same number of features
         source: the features, and the cache to fill
     """
     waiting = [module for module in attentions if id(module) not in source.cache]
@@ -41,7 +42,7 @@ def project_all(
 
 
 def _in_one_product(x: Tensor, linears: Sequence[nn.Linear]) -> tuple[Tensor, ...]:
-    """(S, M, C) → one (S, M, …) for each linear layer."""
+    """Returns one (S, M, …) for each linear layer, from (S, M, C)."""
     weights: list[Tensor] = [linear.weight for linear in linears]
     biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]
     output = F.linear(x, torch.cat(weights), torch.cat(biases) if biases else None)

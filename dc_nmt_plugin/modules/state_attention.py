@@ -2,7 +2,7 @@
 
 Miculicich Werlen et al. 2018: the memory RNN (after Cheng et al. 2016) and the self-attentive RNN
 (after Daniluk et al. 2016). Shapes: R rows, t states so far, d state width, A attention width.
-State s_i is named after the word that it predicts; its weight is recorded at that word.
+State s_i is numbered by the word that it predicts, and its weight is recorded at that word.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .residual_context import append
 class StateSummary(Recordable, Stateful):
     """Self-attentive RNN: ``s̃_t = Σ_{i<t} α_i^t s_i``, scores ``a(s_i, s_t)`` (eqs 19-21).
 
-    It enters the readout only, so a whole sequence is summarised after the recurrence.
-    s̃_1 = 0, an empty sum; it is computed as one, so that every parameter has a gradient even where
-    all targets have one token (torch's DistributedDataParallel waits for each).
+    It enters only the readout, so a whole sequence is summarised after the recurrence. s̃_1 = 0 is
+    an empty sum, but it is computed. So every parameter has a gradient, even if all targets have
+    one token; torch's DistributedDataParallel waits for each.
 
     Args:
         state_dim: width d of the states
@@ -70,8 +70,8 @@ class StateSummary(Recordable, Stateful):
 class StateMemory(Recordable, Stateful):
     """Memory RNN: ``s̃_t = Σ_{i<t} α_i^t s_i``, scores ``vᵀ tanh(W_s s_i + y_{t-1} + W_m s̃_{t-1})``.
 
-    Eqs 15-17; s̃_t takes the place of s_{t-1} in the recurrence (eq. 14). As the published
-    parameter count has it, the word is added as it is and the scores are as wide as the words.
+    Eqs 15-17; s̃_t replaces s_{t-1} in the recurrence (eq. 14). To match the published parameter
+    count, the word is added without a matrix, and the scores are as wide as the words.
 
     Args:
         state_dim: width d of the states
@@ -85,7 +85,7 @@ class StateMemory(Recordable, Stateful):
         self.score = init_linear(nn.Linear(embed_dim, 1, bias=False))
 
     def open(self, state: State | None) -> MemorySession:
-        """Begin, or with the session `state` continue, to read and write step by step."""
+        """Starts reading and writing step by step, or continues the session `state`."""
         return MemorySession(self, {} if state is None else self.slot(state))
 
     def forward(
@@ -108,7 +108,7 @@ class StateMemory(Recordable, Stateful):
 
 
 class MemorySession:
-    """The states that a :class:`StateMemory` has seen in one sequence; made by its ``open``.
+    """Holds the states that a :class:`StateMemory` has seen in one sequence; made by its ``open``.
 
     Args:
         memory: the module
@@ -124,9 +124,9 @@ class MemorySession:
         self.weights: list[Tensor] = []
 
     def read(self, word: Tensor, last: Tensor) -> Tensor:
-        """s̃_t (R, d), given y_{t-1} (R, e) and s_{t-1} (R, d).
+        """Returns s̃_t (R, d), given y_{t-1} (R, e) and s_{t-1} (R, d).
 
-        s̃_1 = s_0, which is not kept: the empty sum is added to it, so that every parameter has a
+        s̃_1 = s_0, which is not stored. The empty sum is added to it, so that every parameter has a
         gradient, as in :class:`StateSummary`.
         """
         first = not self.states
@@ -139,12 +139,12 @@ class MemorySession:
         return self.slot["summary"]
 
     def write(self, state: Tensor) -> None:
-        """Add s_t (R, d)."""
+        """Appends s_t (R, d)."""
         self.states.append(state)
         self.keys.append(self.memory.key_proj(state))
 
     def close(self) -> None:
-        """Keep what the next call of a decoding session needs, and record the weights."""
+        """Stores the tensors for the next call of a decoding session, and records the weights."""
         self.slot["states"] = torch.stack(self.states, dim=1)
         self.slot["keys"] = torch.stack(self.keys, dim=1)
         if self.weights:

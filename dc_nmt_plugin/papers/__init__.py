@@ -1,1 +1,1 @@
-"""What the papers publish: tasks, scores and parameter counts, as data, and their readers."""
+"""Published tasks, scores and parameter counts as data, and their readers."""

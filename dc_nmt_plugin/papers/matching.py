@@ -1,4 +1,4 @@
-"""Which published number is of a run: equal in every setting that the number depends on."""
+"""Finds the published numbers of a run: all settings that the number depends on agree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOT_OF_SIZE = {
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting in which a run is not what a number was published for.
+    """A setting in which a run differs from that of a published number.
 
     Attributes:
         name: such as ``model.dc_kernel_size``
@@ -38,7 +38,7 @@ class Difference:
 
 
 def settings_of(entry: Entry) -> dict[str, Any]:
-    """Everything that an entry fixes and its number depends on, named as :meth:`Run.settings`.
+    """Returns the settings that an entry fixes and its number depends on, as :meth:`Run.settings`.
 
     Empty for what is not of one of our architectures.
     """
@@ -62,7 +62,7 @@ def settings_of(entry: Entry) -> dict[str, Any]:
 
 
 def differences(run: Run, measure: str, entry: Entry) -> list[Difference]:
-    """Why an entry is not of a run; empty where it is.
+    """Returns the differences between an entry and a run; empty if they match.
 
     Args:
         measure: what was measured of the run, a key of :data:`~.schema.MEASURES`
@@ -91,7 +91,7 @@ def _compare(ours: Mapping[str, Any], measure: str, entry: Entry) -> list[Differ
 
 
 def published_for(run: Run, measure: str, entries: Iterable[Entry]) -> list[Entry]:
-    """Every entry that is of a run, and has a value."""
+    """Returns every entry that matches a run and has a value."""
     ours = run.settings()
     return [
         entry
@@ -106,7 +106,7 @@ def published_for(run: Run, measure: str, entries: Iterable[Entry]) -> list[Entr
 def nearest(
     run: Run, measure: str, entries: Iterable[Entry], count: int = 3
 ) -> list[tuple[Entry, list[Difference]]]:
-    """The entries of a run's task that differ in the fewest settings, and in which.
+    """Returns the entries of a run's task with the fewest differing settings, and these settings.
 
     Scores of other metrics are among them. The same number printed in several places is there once.
     """
@@ -121,7 +121,7 @@ def nearest(
 
 
 def subtract(value: float, measure: str, entry: Entry) -> Decimal | None:
-    """Ours minus the published value, with its decimals; None between different measures."""
+    """Returns measured minus published value, with its decimals; None for different measures."""
     if measure != entry.measure or entry.value is None:
         return None
     return (Decimal(str(value)) - entry.value).quantize(entry.value)

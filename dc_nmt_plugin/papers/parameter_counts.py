@@ -1,4 +1,4 @@
-"""Parameters of built models beside the papers' numbers."""
+"""Parameter counts of built models and of the papers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CountRow:
 
 
 def fitted_vocabulary(entry: Entry) -> int:
-    """The vocabulary with which an entry's model has the published size.
+    """Returns the vocabulary with which an entry's model has the published size.
 
     Papers leave the exact vocabulary out. Two builds give the slope: parameters grow linearly with
     it.
@@ -47,7 +47,7 @@ def fitted_vocabulary(entry: Entry) -> int:
 
 
 def published_items() -> Iterator[tuple[str, list[Entry]]]:
-    """Place of every table with parameter counts of our architectures, and those."""
+    """Yields every table with parameter counts of these architectures, with its place."""
     for document in read_register():
         for item in document.items:
             found = [e for e in item.entries if _is_count(e)]
@@ -56,7 +56,7 @@ def published_items() -> Iterator[tuple[str, list[Entry]]]:
 
 
 def published_rows(place: str, entries: list[Entry]) -> list[CountRow]:
-    """Every count of a table, built with the vocabulary fitted to its own baseline's count."""
+    """Returns every count of a table, with the vocabulary fitted to the baseline of the table."""
     rows = []
     sizes: dict[object, int] = {}
     for entry in entries:
@@ -86,7 +86,7 @@ def published_rows(place: str, entries: list[Entry]) -> list[CountRow]:
 
 
 def preset_row(arch: str, flags: Mapping[str, Any], vocabulary: int) -> CountRow:
-    """One architecture, with flags, and a vocabulary of the user's."""
+    """Returns the count of one architecture with flags and the user's vocabulary."""
     built = count(build(arch, flags, dummy_dictionary(vocabulary))) / MILLION
     name = " ".join([arch, *(f"--{k.replace('_', '-')} {v}" for k, v in flags.items())])
     return CountRow(table="architectures", name=name, vocabulary=vocabulary, built=round(built, 3))

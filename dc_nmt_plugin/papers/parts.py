@@ -1,4 +1,4 @@
-"""What of an item can be asked for by itself: its rows or cells, and the parts that it names."""
+"""Parts of an item that can be requested separately: named parts, rows or cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY = {
 
 
 def state_of(*nodes: Node) -> State:
-    """The state of the first that has one.
+    """Returns the state of the first that has one.
 
     Raises:
         UserError: none has, or one has two

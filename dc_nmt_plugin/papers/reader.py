@@ -1,4 +1,4 @@
-"""From a file of the register to a :class:`Document`, refusing what it does not know.
+"""Reads a file of published numbers into a :class:`Document`; refuses unknown keys.
 
 What an entry fixes is written once where it holds: at its item, its column, its row or its cell,
 each on top of the former; ``on: NAME`` stands for a block of the file's ``tasks``.
@@ -30,7 +30,7 @@ _FILE = ("title", "cites", "trainings", "tasks", "systems", "items")
 
 
 def read_file(path: Path) -> Document:
-    """A document from its file.
+    """Returns a document from its file.
 
     Raises:
         UserError: a key, architecture, setting, task or measure that is unknown, or something that
@@ -123,7 +123,7 @@ class _Reader:
         return entry
 
     def _fixed(self, layers: tuple[Node, ...]) -> Node:
-        """What item, column, row and cell say, the later ones on top."""
+        """Merges the settings of item, column, row and cell; later ones override."""
         merged: dict[str, Any] = {}
         for layer in layers:
             own = {key: value for key, value in layer.values.items() if key in _FIXES}
@@ -165,7 +165,7 @@ def _check_system(arch: str, flags: tuple[tuple[str, Any], ...]) -> None:
 
 
 def _cells(item: Node, columns: Mapping[str, Node], row: Node) -> Iterator[tuple[str, Node]]:
-    """A row's cells by column; where something is printed as a picture, cells without a value."""
+    """Yields a row's cells by column; numbers shown only in a picture have no value."""
     cells = Node(row.values.get("values", {}), f"{row.where}, values", columns).values
     if "value" in row.values:
         if len(columns) > 1:
@@ -191,7 +191,7 @@ def _typed(node: Node, key: str, types: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(node: Node, entry: Entry) -> None:
-    """Whether everything that its measure depends on is there."""
+    """Checks that an entry has everything that its measure depends on."""
     if entry.value is None and entry.difference is None and not (entry.text or entry.absent):
         raise node.problem("neither value, difference nor text, and no reason why (absent)")
     if entry.p is not None and not 0 < entry.p < 1:

@@ -1,4 +1,4 @@
-"""The register of published numbers: all five documents, and what is in them by name."""
+"""The published numbers of all five documents, by name."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DOCUMENTS = ("dual-context", "context-aware", "cross-aggregation", "thesis", "re
 
 
 def read_register() -> tuple[Document, ...]:
-    """All five documents."""
+    """Returns all five documents."""
     return tuple(read_document(name) for name in DOCUMENTS)
 
 
 @cache
 def read_document(name: str) -> Document:
-    """A document of the register by its name, such as ``thesis``.
+    """Returns a document by its name, such as ``thesis``.
 
     Raises:
         UserError: no such document
@@ -45,7 +45,7 @@ def task_named(name: str) -> tuple[str, str] | None:
 
 
 def find_item(name: str) -> Item:
-    """An item by ``DOCUMENT, ITEM``, such as ``thesis, Table 3.4`` or ``thesis, Fig. 3.6``.
+    """Returns an item by ``DOCUMENT, ITEM``, such as ``thesis, Table 3.4``.
 
     Raises:
         UserError: no such item, with the nearest

@@ -1,4 +1,4 @@
-"""What a run of ours fixes, from its commands, in the register's words."""
+"""Settings of a run, read from its commands, with the names of the published data."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Run:
         generate: Sequence[str],
         subset: str = "test",
     ) -> Run:
-        """A run from the words of its ``fairseq-train`` and ``fairseq-generate``.
+        """Returns a run from the words of its ``fairseq-train`` and ``fairseq-generate``.
 
         Raises:
             UserError: no or an unknown ``--arch``, or a value of another type
@@ -89,7 +89,7 @@ class Run:
         )
 
     def settings(self) -> dict[str, Any]:
-        """Everything, flat: ``task``, ``model.encoder_layers``, ``decoding.beam`` …"""
+        """Returns all settings: ``task``, ``model.encoder_layers``, ``decoding.beam`` …"""
         model = model_settings(self.arch, self.flags)
         decoding = {**_DECODING_DEFAULTS, **self.decoding}
         return {
@@ -101,7 +101,7 @@ class Run:
 
 
 def flags_of(arch: str, words: Sequence[str]) -> dict[str, Any]:
-    """The model settings that a ``fairseq-train`` command gives, by field name.
+    """Returns the model settings of a ``fairseq-train`` command, by field name.
 
     Raises:
         UserError: an unknown architecture, or a value of another type
@@ -149,7 +149,7 @@ def _parser(config: type) -> argparse.ArgumentParser:
 
 
 def training_of(words: Sequence[str]) -> dict[str, Any]:
-    """The training settings of a ``fairseq-train`` command that a document can fix."""
+    """Returns the training settings of a ``fairseq-train`` command that a document can fix."""
     found: dict[str, Any] = dict(_TRAINING_DEFAULTS)
     for name, kind in TRAINING.items():
         flag = f"--{name.replace('_', '-')}"
@@ -177,7 +177,7 @@ def tokens_of(words: Sequence[str]) -> int | None:
 
 
 def decoding_of(words: Sequence[str]) -> dict[str, Any]:
-    """The settings of a ``fairseq-generate`` command that a document can fix."""
+    """Returns the settings of a ``fairseq-generate`` command that a document can fix."""
     found = dict(_DECODING_DEFAULTS)
     for name, kind in DECODING.items():
         flag = f"--{name.replace('_', '-')}"

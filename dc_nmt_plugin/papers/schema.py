@@ -1,4 +1,4 @@
-"""What the register of published numbers consists of.
+"""Data classes of the published numbers.
 
 A :class:`Document` has :class:`Item`s (tables, figures, experiments without a number). An item has
 :class:`Part`s, what a reader can ask for by itself (a row of a table, its column of parameters, a
@@ -36,7 +36,7 @@ _DECODED = (*_TRAINED, "subset", "part", "decoding")
 
 @dataclass(frozen=True)
 class Measure:
-    """What a number is.
+    """Describes the measure of a number.
 
     Attributes:
         unit: as it is written behind the number
@@ -81,7 +81,7 @@ STATES = ("run", "needs", "reported", "drawing")
 
 @dataclass(frozen=True)
 class State:
-    """Whether something can be produced; `missing` says in a sentence what it lacks."""
+    """Says if something can be produced; `missing` is a sentence with the missing parts."""
 
     kind: str
     missing: str = ""
@@ -92,7 +92,7 @@ class State:
 
 @dataclass(frozen=True)
 class System:
-    """What was trained.
+    """Describes a trained system.
 
     Attributes:
         name: as documents and items call it
@@ -176,7 +176,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Part:
-    """What can be asked for by itself.
+    """A part of an item that can be requested separately.
 
     Attributes:
         name: unique in its item

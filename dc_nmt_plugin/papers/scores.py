@@ -1,4 +1,4 @@
-"""The scores of a task that are published, in a row each."""
+"""Published scores of a task, one per row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADER = ("`--arch` and flags", "settings", "score", "by", "where")
 
 @dataclass(frozen=True)
 class Score:
-    """What is printed for one model, trained and decoded in one way.
+    """The printed scores of one model, trained and decoded in one way.
 
     Attributes:
         model: ``--arch`` and flags
@@ -33,7 +33,7 @@ class Score:
 
 
 def published_scores(task: str) -> list[Score]:
-    """Every published score of our architectures on a task, in the register's order.
+    """Returns every published score of this plugin's architectures on a task, in order.
 
     Args:
         task: such as ``iwslt14_es_en``, languages in the order of the direction
@@ -53,7 +53,7 @@ def published_scores(task: str) -> list[Score]:
 
 
 def published_tables(tasks: Sequence[str]) -> str:
-    """Markdown tables of a task's directions; nothing where nothing is published."""
+    """Returns Markdown tables of a task's directions; empty if nothing is published."""
     blocks = []
     for task in tasks:
         rows = [

@@ -1,4 +1,4 @@
-"""Effective settings: of an entry of the register, and of a run, in the same words."""
+"""Effective settings of a published entry and of a run, with the same names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import UserError, architecture_problem, choice_problem
 
 
 def betas(text: str) -> tuple[float, ...]:
-    """Adam's two rates, from ``(0.9, 0.98)``."""
+    """Returns Adam's two rates, from ``(0.9, 0.98)``."""
     return tuple(float(part) for part in text.strip("()[] ").split(","))
 
 
@@ -47,7 +47,7 @@ def _known() -> dict[str, Any]:
 
 
 def config_of(arch: str) -> Any:
-    """The dataclass of an architecture's flags.
+    """Returns the dataclass of an architecture's flags.
 
     Raises:
         UserError: no such value of ``--arch``
@@ -61,7 +61,7 @@ def config_of(arch: str) -> Any:
 
 
 def typed(name: str, text: str, types: Mapping[str, Any]) -> Any:
-    """A setting's value from its text.
+    """Returns the value of a setting from its text.
 
     Raises:
         UserError: no such setting, or a value of another type
@@ -83,7 +83,7 @@ def typed(name: str, text: str, types: Mapping[str, Any]) -> Any:
 
 @cache
 def flag_types(arch: str) -> dict[str, Any]:
-    """The type of every model setting of an architecture."""
+    """Returns the type of every model setting of an architecture."""
     from ..models.options import defaults
 
     config = config_of(arch)
@@ -92,7 +92,7 @@ def flag_types(arch: str) -> dict[str, Any]:
 
 
 def model_settings(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Every effective setting of a model, equal for equal models however they are spelt.
+    """Returns every effective setting of a model, in a form that is equal for equal models.
 
     Defaults are filled in, ranges written out, and settings of what a model does not have are left
     out: ``--source-layers 6`` of six layers is the default, and ``--dc-kernel-size`` says nothing
@@ -128,7 +128,7 @@ def model_settings(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def needed_flags(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the flags without which it would be another model."""
+    """Returns the flags that change the model."""
     needed = dict(flags)
     for name in flags:
         fewer = {key: value for key, value in needed.items() if key != name}

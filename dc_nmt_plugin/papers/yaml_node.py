@@ -1,4 +1,4 @@
-"""YAML as text: every scalar as it is written, every error with its file and place."""
+"""Reads YAML with scalars as text; errors name file and place."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..errors import UserError, choice_problem
 
 
 class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
-    """Scalars stay text, so that 28.80 keeps its decimals; a key that comes twice is an error."""
+    """Keeps scalars as text, so that 28.80 keeps its decimals; refuses repeated keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
         for key in keys:
             if keys.count(key) > 1:
-                raise yaml.YAMLError(f"{key!r} is there twice, {str(node.start_mark).strip()}")
+                raise yaml.YAMLError(f"{key!r} occurs twice, {str(node.start_mark).strip()}")
         return super().construct_mapping(node, deep)
 
 
@@ -50,7 +50,7 @@ class Node:
         return UserError(f"{self.where}: {sentence}")
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A scalar; without a default it has to be there."""
+        """Returns a scalar; it is required without a default."""
         value = self.values.get(key, default)
         if value is None:
             raise self.problem(f"{key} is missing")
@@ -59,7 +59,7 @@ class Node:
         return " ".join(value.split())
 
     def number(self, key: str) -> Decimal | None:
-        """A number as printed; None where the key is missing."""
+        """Returns a number as printed; None if the key is missing."""
         if key not in self.values:
             return None
         try:
@@ -75,14 +75,14 @@ class Node:
         return value
 
     def texts(self, key: str) -> list[str]:
-        """A list of scalars; empty where the key is missing."""
+        """Returns a list of scalars; empty if the key is missing."""
         values = self.values.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise self.problem(f"{key}: {values!r} is no list of texts")
         return values
 
     def nodes(self, key: str, keys: Iterable[str], name: str) -> list[Node]:
-        """A list of mappings, each called by its key `name` in errors."""
+        """Returns a list of mappings; errors name each by its key `name`."""
         values = self.values.get(key, [])
         if not isinstance(values, list):
             raise self.problem(f"{key}: {values!r} is no list")
@@ -93,7 +93,7 @@ class Node:
         return found
 
     def named(self, key: str, keys: Iterable[str] | None) -> dict[str, Node]:
-        """A mapping of names to mappings."""
+        """Returns a mapping of names to mappings."""
         values = Node(self.values.get(key, {}), f"{self.where}, {key}").values
         return {
             name: Node(value or {}, f"{self.where}, {name}", keys) for name, value in values.items()
@@ -107,14 +107,14 @@ class Node:
                 raise UserError(problem)
 
     def refuse_twice(self, what: str, names: list[str]) -> None:
-        """Raises UserError at a name that is there twice."""
+        """Raises UserError at a name that occurs twice."""
         for name in names:
             if names.count(name) > 1:
-                raise self.problem(f"{what} {name!r} is there twice")
+                raise self.problem(f"{what} {name!r} occurs twice")
 
 
 def read_yaml(path: Path, keys: Iterable[str]) -> Node:
-    """The mapping that a file holds.
+    """Returns the mapping in a file.
 
     Raises:
         UserError: unreadable, no mapping, a key twice or unknown

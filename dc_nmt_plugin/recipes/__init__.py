@@ -1,4 +1,4 @@
-"""Published translation tasks: where their text is, how it is prepared, trained on and scored.
+"""Published translation tasks: source of the text, preparation, training and scoring.
 
 A task is a file of ``tasks``, read by :mod:`.recipe`. :mod:`.text_plan` and :mod:`.run_plan` make
 steps of it for :mod:`dc_nmt_plugin.pipeline`: files are fetched and verified (:mod:`.sources`),

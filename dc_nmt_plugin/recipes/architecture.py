@@ -1,4 +1,4 @@
-"""What a user wants to know of an architecture: all its flags, and a command that trains it."""
+"""Description of an architecture: all its flags, and a command that trains it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Description:
-    """An architecture.
+    """Describes an architecture.
 
     Attributes:
         name, task, criterion: as fairseq has them
@@ -66,7 +66,7 @@ class Description:
 
 
 def one_line(architecture: Architecture) -> str:
-    """What it is, and what it sets."""
+    """Returns a description and the settings, on one line."""
     values = architecture.settings
     mechanism = [
         flag_name(name) if value is True else f"{flag_name(name)} {value}"
@@ -124,7 +124,7 @@ def describe(name: str, user_dir: str) -> Description:
 
 
 def _published(architecture: Architecture) -> RunSettings | None:
-    """The paper's settings of the variant; None of a language model, which has no recipe."""
+    """Returns the paper's settings of the variant; None for a language model (no recipe)."""
     family = architecture.family
     if family.task == "language_modeling":
         return None

@@ -1,4 +1,4 @@
-"""Single members of archives, written under a temporary name first."""
+"""Extracts single members of archives, first under a temporary name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK = 1 << 20
 
 
 def extract(archive: Path, member: str, target: Path) -> None:
-    """Write one member of a ``.tgz``, ``.tar`` or ``.zip`` file, whose name may have ``*``.
+    """Writes one member of a ``.tgz``, ``.tar`` or ``.zip`` file; its name may have ``*``.
 
     Raises:
         UserError: the archive is damaged, cut off or encrypted, has no such member, or one that is
@@ -50,13 +50,13 @@ def extract(archive: Path, member: str, target: Path) -> None:
         raise UserError(f"{archive}: cannot be read ({error.strerror})") from error
     except _DAMAGE as error:
         raise UserError(
-            f"{archive}: damaged or cut off ({error}); remove it and fetch it again"
+            f"{archive}: damaged or truncated ({error}); remove it and download it again"
         ) from error
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file's bytes, unpacked where they are gzip's, whatever a link to it is called."""
+    """Opens a file, and decompresses gzip whatever the name of the file."""
     with open(path, "rb") as stream:
         packed = stream.read(2) == b"\x1f\x8b"
         stream.seek(0)

@@ -1,4 +1,4 @@
-"""Training text after BPE: pairs that are too long or uneven dropped, lengths written down."""
+"""Filters training text after BPE: drops long and uneven pairs, and stores lengths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POSITIONS = 1024  # default of --max-source-positions and --max-target-positions
 def clean_pieces(
     folder: Path, languages: tuple[str, str], max_tokens: int, ratio: float, max_words: int = 0
 ) -> tuple[int, int]:
-    """Clean ``folder/train.LANG``, and note every split's longest sentence in ``lengths.json``.
+    """Cleans ``folder/train.LANG``; stores every split's longest sentence in ``lengths.json``.
 
     Args:
         folder: text after BPE
@@ -58,12 +58,12 @@ def clean_pieces(
 
 
 def longest_pieces(folder: Path) -> dict[str, int]:
-    """Tokens of the longest sentences, as noted; nothing where it has not run."""
+    """Returns the stored tokens of the longest sentences; empty before the first cleaning."""
     return _noted(folder / LENGTHS)
 
 
 def pairs_kept(folder: Path) -> tuple[int, int] | None:
-    """Training pairs before and after, as noted; None where it has not run."""
+    """Returns the stored training pairs before and after; None before the first cleaning."""
     noted = _noted(folder / PAIRS)
     return (noted["before"], noted["after"]) if noted else None
 

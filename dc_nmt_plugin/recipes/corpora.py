@@ -1,4 +1,4 @@
-"""A recipe's corpora as plain text on disk: read once, tokenised once, each resumable by itself."""
+"""Corpora of a recipe as plain text: each is read and tokenised once, and can be resumed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Corpora:
-    """The corpora of a recipe under ``folder``: ``PART.LANG`` and ``PART.tok.LANG``.
+    """Manages the corpora of a recipe in ``folder``: ``PART.LANG`` and ``PART.tok.LANG``.
 
     Args:
         recipe: whose corpora
@@ -67,7 +67,7 @@ class Corpora:
         return True
 
     def here(self, part: Part) -> bool:
-        """Whether a corpus is used: only an optional one may be missing.
+        """Returns True if a corpus is used; only an optional one may be missing.
 
         One that was read before is here, wherever its files have gone.
         """
@@ -84,7 +84,7 @@ class Corpora:
         return {"part": self.recipe.written("parts", part.name), "limit": self.limit}
 
     def raw(self, part: Part) -> Iterator[Pair]:
-        """A corpus untokenised: as it is published, or with its tokenisation undone."""
+        """Yields the pairs of a corpus untokenised: as published, or detokenised."""
         pairs = self._pairs(part, "")
         if not part.tokenised or self.settings.undone == "none":
             return pairs
@@ -100,7 +100,7 @@ class Corpora:
             yield from zip(*texts, strict=True)
 
     def tokens(self, part: Part) -> Iterator[Pair]:
-        """The same, tokenised."""
+        """Yields the pairs of a corpus tokenised."""
         return self._pairs(part, ".tok")
 
     def _pairs(self, part: Part, kind: str) -> Iterator[Pair]:
@@ -117,7 +117,7 @@ class Corpora:
         return [self._identity(*member) for member in self._members(part)]
 
     def _identity(self, name: str, member: str | None) -> list[Any]:
-        """What tells a file that was changed since; nothing of one that is not here any more."""
+        """Returns values that show a changed file; empty if the file is missing."""
         local = self.recipe.local(self.recipe.task.files[name])
         if local is not None and local.is_file():
             return [name, local.stat().st_size, int(local.stat().st_mtime)]
@@ -150,7 +150,7 @@ class Corpora:
         return self.folder / f"{part.name}.{what}.json"
 
     def _record(self, part: Part, what: str) -> dict[str, Any]:
-        """What was written of a step when it was done; empty where it was not."""
+        """Returns the record of a finished step; empty if it is not finished."""
         try:
             found: dict[str, Any] = json.loads(
                 self._record_path(part, what).read_text(encoding="utf-8")
@@ -180,7 +180,9 @@ class Corpora:
                 f"{' and '.join(sorted({name for name, _ in self._members(part)}))}"
             )
             if not self.any_counts:
-                raise UserError(f"{problem}: other files than the paper's (--any-counts goes on)")
+                raise UserError(
+                    f"{problem}: the files differ from the paper's; --any-counts continues anyway"
+                )
             self.say(f"warning: {problem}")
         return count
 
@@ -224,9 +226,9 @@ class Corpora:
         return count
 
     def _members(self, part: Part) -> list[tuple[str, str | None]]:
-        """(file, member of that archive or None) of either language."""
+        """Returns (file, member of that archive or None) for both languages."""
         return [part.member(language) for language in self.recipe.pair]
 
     def _progress(self, part: Part, items: Iterable[T], what: str = "read") -> Iterator[T]:
-        """The items, with a bar."""
+        """Yields the items, with a progress bar."""
         yield from bar(items, desc=f"{part.name}: {what}", total=part.lines, unit=" lines")

@@ -1,4 +1,4 @@
-"""How one's own corpus is cut and trained on: fitted to its size and to the machine, with reasons.
+"""Chooses segmentation and training for a user's corpus, by its size and the machine.
 
 The sizes are those of this project's recipes: that of Multi30k, what the thesis trains on IWSLT,
 and Vaswani et al.'s base model.
@@ -25,7 +25,7 @@ LOST = 0.05  # of the words: more of them Moses' tokeniser must not lose for goo
 
 @dataclass(frozen=True)
 class Size:
-    """A size of models and its schedule.
+    """A model size and its schedule.
 
     Attributes:
         layers, width, inner, heads: of a Transformer, on both sides
@@ -64,7 +64,7 @@ BASE_FROM = 1_000_000  # pairs
 
 @dataclass(frozen=True)
 class Fit:
-    """What is chosen for a corpus.
+    """Holds the choices for a corpus.
 
     Attributes:
         size: of models
@@ -86,7 +86,7 @@ class Fit:
 
 
 def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fit:
-    """Choose for a corpus.
+    """Chooses the settings for a corpus.
 
     Args:
         corpus: the training text
@@ -101,7 +101,7 @@ def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fi
         if side.has_no_spaces() and code != "zh":
             raise UserError(
                 f"{corpus.flag}: the text in {code} has no spaces between its words, and Moses' "
-                "tokeniser would leave it so: cut it into words first, and give --tokenized"
+                "tokeniser does not add them; segment it into words first, and give --tokenized"
             )
     size, size_why = _size(pairs, gpus)
     operations = next((n for below, n in OPERATIONS if pairs < below), MOST_OPERATIONS)
@@ -110,7 +110,7 @@ def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fi
     tokens = _tokens(corpus) * pairs / corpus.pairs
     updates, updates_why = _updates(size, tokens)
     why = [
-        f"{operations:,} BPE operations: as in this project's recipes of about {pairs:,} pairs",
+        f"{operations:,} BPE operations: as in the recipes for about {pairs:,} pairs",
         f"{'one dictionary' if joint else 'two dictionaries'}: {share:.0%} of the letters in "
         f"{corpus.languages[1]} occur in {corpus.languages[0]} too",
         size_why,
@@ -138,7 +138,7 @@ def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fi
 
 
 def _lost_by_moses(corpus: Corpus) -> float:
-    """Share of the target's words that are others after tokenising and detokenising."""
+    """Returns the share of target words that change by tokenising and detokenising."""
     language = corpus.languages[1]
     if language == "zh":
         return 0.0  # scored by characters, spaces or not
@@ -163,21 +163,21 @@ def _size(pairs: int, gpus: int) -> tuple[Size, str]:
 
 
 def _updates(size: Size, tokens: float) -> tuple[int, str]:
-    """Updates in hundreds, and why so many."""
+    """Returns the number of updates, in hundreds, and the reason."""
     wanted = max(100, round(size.epochs * tokens / size.tokens / 100) * 100)
     updates = min(max(wanted, size.least), size.most)
     epochs = updates * size.tokens / max(1.0, tokens)
     passes = f"{epochs:.0f}" if epochs >= 3 else f"{epochs:.1f}"
     text = f"{updates:,} updates: about {passes} times the text"
     if updates < wanted:
-        text += f", cut from {wanted:,}, {size.epochs} times: more would take too long here"
+        text += f", reduced from {wanted:,}, {size.epochs} times, to save time on this machine"
     elif updates > wanted:
-        text += f", raised from {wanted:,}: fewer teach a model of this size nothing"
+        text += f", raised from {wanted:,}, because fewer are not enough for a model of this size"
     return updates, text
 
 
 def _tokens(corpus: Corpus) -> float:
-    """Pieces of the longer side, roughly; of text without spaces, two letters are one."""
+    """Estimates the pieces of the longer side; without spaces, two letters count as one."""
     counts = [
         side.letters.total() / 2 if side.has_no_spaces() else side.words for side in corpus.sides
     ]
@@ -185,7 +185,7 @@ def _tokens(corpus: Corpus) -> float:
 
 
 def _shared_letters(source: Side, target: Side) -> float:
-    """Share of the target's text in letters that the source's has too."""
+    """Returns the share of target letters that also occur in the source."""
     # a borrowed word or two do not make an alphabet
     common = {letter for letter, n in source.letters.items() if n > source.letters.total() / 10_000}
     shared = sum(n for letter, n in target.letters.items() if letter in common)

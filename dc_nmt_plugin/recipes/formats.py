@@ -1,4 +1,4 @@
-"""Parallel text in the formats of the campaigns, as pairs of lines.
+"""Reads parallel text in the formats of the campaigns, as pairs of lines.
 
 ``plain``: a sentence a line (Moses style). ``iwslt-tags``: the same with lines of metadata between
 talks. ``iwslt-xml`` and ``sgm``: a ``<seg>`` a sentence; neither is well-formed XML, so both are
@@ -32,7 +32,7 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 def read_pairs(
     kind: str, paths: tuple[Path, Path], languages: tuple[str, str], titles: bool = True
 ) -> Iterator[Pair]:
-    """The pairs of a corpus, blank ones too.
+    """Yields the pairs of a corpus, including blank ones.
 
     Args:
         kind: one of the module's formats
@@ -55,12 +55,12 @@ def read_pairs(
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Decoded lines; only a line feed ends one."""
+    """Yields decoded lines; only a line feed ends a line."""
     with opened(path) as stream:
         try:
             yield from decoded(_bounded(stream, path), path)
         except (EOFError, OSError, zlib.error) as error:  # of a .gz file
-            raise UserError(f"{path}: damaged or cut off ({error})") from error
+            raise UserError(f"{path}: damaged or truncated ({error})") from error
 
 
 def _bounded(stream: IO[bytes], path: Path) -> Iterator[bytes]:
@@ -88,7 +88,7 @@ def _together(
 
 
 def _tagged(paths: tuple[Path, Path], titles: bool) -> Iterator[Pair]:
-    """Metadata stand on lines of their own, on both sides at the same place."""
+    """Skips metadata, which has its own lines, at the same positions on both sides."""
     pairs = _together(paths, _lines(paths[0]), _lines(paths[1]), "line")
     for number, pair in enumerate(pairs, start=1):
         texts = [_tagged_text(line, titles) for line in pair]
@@ -104,7 +104,7 @@ def _tagged(paths: tuple[Path, Path], titles: bool) -> Iterator[Pair]:
 
 
 def _tagged_text(line: str, titles: bool) -> str | None:
-    """The sentence of a line, None for metadata."""
+    """Returns the sentence of a line, None for metadata."""
     line = line.strip()
     if _KEPT_TAG.match(line):
         return _KEPT_TAG.sub("", line).strip() if titles else None
@@ -127,7 +127,7 @@ def _segments(paths: tuple[Path, Path]) -> Iterator[Pair]:
 
 
 def _read_segments(path: Path) -> list[Pair]:
-    """(id, text) of every segment, in order."""
+    """Returns (id, text) of every segment, in order."""
     text = "\n".join(_lines(path))
     segments: list[Pair] = []
     opening: re.Match[str] | None = None
@@ -141,12 +141,12 @@ def _read_segments(path: Path) -> list[Pair]:
             segments.append((number[1] if number else "", " ".join(inside.split())))
         opening = None if tag[1] else tag
     if opening is not None:
-        raise UserError(f"{path}: its last <seg> is not closed: it is cut off")
+        raise UserError(f"{path}: its last <seg> is not closed: the file is truncated")
     return segments
 
 
 def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]:
-    """Units that have both languages; ``EN-GB`` counts as ``en``."""
+    """Yields units with both languages; ``EN-GB`` counts as ``en``."""
     units = pairs = 0
     with opened(path) as stream:
         try:
@@ -162,7 +162,7 @@ def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]
         except ElementTree.ParseError as error:
             raise UserError(f"{path}: not well-formed XML after {units} units: {error}") from error
         except (EOFError, OSError, zlib.error) as error:
-            raise UserError(f"{path}: damaged or cut off ({error})") from error
+            raise UserError(f"{path}: damaged or truncated ({error})") from error
     if not pairs:
         raise UserError(f"{path}: none of its {units} units has both {' and '.join(languages)}")
 

@@ -1,4 +1,4 @@
-"""A recipe's training as a configuration file of fairseq-hydra-train: ``config/ARCH.yaml``."""
+"""Writes the training of a recipe as a file of fairseq-hydra-train: ``config/ARCH.yaml``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GROUPS = ("common", "task", "model", "criterion", "optimizer", "lr_scheduler", "
 
 
 def architectures_of(recipe: Recipe) -> list[str]:
-    """The papers' architectures that are published on a task, each without variants and sizes."""
+    """Returns the architectures published on a task, without variants and sizes."""
     scores = [
         score
         for direction in recipe.directions
@@ -46,7 +46,7 @@ def architectures_of(recipe: Recipe) -> list[str]:
 
 
 def config_text(recipe: Recipe, arch: str) -> str:
-    """The file: what ``dc-nmt train TASK ARCH --gpus 1`` trains with.
+    """Returns the file for the training of ``dc-nmt train TASK ARCH --gpus 1``.
 
     Args:
         recipe: which task, in its first direction
@@ -105,7 +105,7 @@ def flags_as_groups(words: list[str]) -> dict[str, Any]:
 
 
 def _parsed(words: list[str]) -> dict[str, Any]:
-    """What fairseq-train makes of its flags, group by group."""
+    """Returns how fairseq-train parses its flags, group by group."""
     parser = options.get_training_parser()
     args = options.parse_args_and_arch(parser, words)
     cfg = convert_namespace_to_omegaconf(args)
@@ -126,7 +126,7 @@ def _old_optimizer(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _differences(parsed: dict[str, Any]) -> dict[str, Any]:
-    """Values that are not the defaults of their group."""
+    """Returns the values that differ from the defaults of their group."""
     found: dict[str, Any] = {}
     for group in GROUPS:
         values, known = parsed[group], _defaults(group, parsed[group])

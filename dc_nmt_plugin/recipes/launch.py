@@ -1,4 +1,4 @@
-"""GPUs and machines: how a training is started, with the published tokens per update on any."""
+"""Starts training on any GPUs and machines, with the published tokens per update."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_PORT = 29500
 
 @dataclass(frozen=True)
 class MachineOptions:
-    """What the user says of :class:`Machines`; None: what is found."""
+    """The user's options for :class:`Machines`; None means detected."""
 
     launcher: str | None = None
     gpus: int | None = None
@@ -24,7 +24,7 @@ class MachineOptions:
 
 @dataclass(frozen=True)
 class Machines:
-    """What a training runs on.
+    """GPUs and machines of a training run.
 
     Attributes:
         launcher: ``fairseq`` starts a process for each GPU of this machine; ``torchrun`` does so on
@@ -44,11 +44,11 @@ class Machines:
 
     @property
     def workers(self) -> int:
-        """Processes that take part; the CPU counts as one."""
+        """Returns the number of processes; the CPU counts as one."""
         return max(1, self.gpus) * self.nodes
 
     def command(self) -> list[str]:
-        """The words before fairseq-train's own flags."""
+        """Returns the words before fairseq-train's own flags."""
         if self.launcher == "fairseq":
             return ["fairseq-train"]
         torchrun = ["torchrun", f"--nnodes={self.nodes}", f"--nproc-per-node={self.gpus}"]
@@ -69,7 +69,7 @@ class Machines:
         return [*srun, *torchrun, *train]
 
     def flags(self) -> list[str]:
-        """fairseq-train's flags for it."""
+        """Returns fairseq-train's flags for it."""
         if self.gpus == 0:
             # fairseq takes every GPU there is, and with --cpu starts a process for each
             return ["--cpu", "--distributed-world-size", "1"]
@@ -80,7 +80,7 @@ class Machines:
 
 @dataclass(frozen=True)
 class Batch:
-    """How an update's tokens are shared out.
+    """Distribution of the tokens of an update.
 
     Attributes:
         workers: processes
@@ -94,11 +94,11 @@ class Batch:
 
     @property
     def tokens(self) -> int:
-        """Of one update."""
+        """Returns the tokens of one update."""
         return self.workers * self.max_tokens * self.update_freq
 
     def describe(self, published: int) -> str:
-        """A sentence for the user."""
+        """Returns a sentence for the user."""
         text = (
             f"{self.tokens:,} tokens per update = {self.workers} x {self.max_tokens:,} "
             f"(--max-tokens) x {self.update_freq} (--update-freq)"
@@ -133,7 +133,7 @@ def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> B
 
 
 def find_machines(options: MachineOptions) -> Machines:
-    """What the options, Slurm's variables and this machine say.
+    """Returns machines and GPUs from the options, Slurm's variables and this machine.
 
     Raises:
         UserError: options that contradict each other
@@ -162,7 +162,7 @@ def find_machines(options: MachineOptions) -> Machines:
 
 
 def visible_gpus() -> int:
-    """GPUs of this machine that torch may use."""
+    """Returns the number of GPUs of this machine that torch may use."""
     import torch
 
     return torch.cuda.device_count()

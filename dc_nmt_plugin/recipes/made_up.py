@@ -1,4 +1,4 @@
-"""Made-up files in every campaign's own format, from the embedded corpus.
+"""Generates files in the format of every campaign, from the generated corpus.
 
 With them and :func:`unchecked_recipes` a whole recipe runs small and without a network.
 """
@@ -31,7 +31,7 @@ TALK = (
 
 
 def unchecked_recipes(folder: Path) -> Path:
-    """A copy of the recipes that expects no checksum, and no file beside the checkout."""
+    """Writes a copy of the recipes without checksums and local files."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in recipes_folder().glob("*.yaml"):
         task = read_plain(path)
@@ -46,7 +46,7 @@ def unchecked_recipes(folder: Path) -> Path:
 
 @cache
 def made_up(source: str, target: str, pairs: int) -> Pairs:
-    """Pairs of the embedded corpus, all different."""
+    """Returns different pairs of the generated corpus."""
     corpus = make_corpus(source, target, pairs=pairs, seed=1)
     return [pair for lines in corpus.splits().values() for pair in lines][:pairs]
 
@@ -54,7 +54,7 @@ def made_up(source: str, target: str, pairs: int) -> Pairs:
 def write_files(
     recipe: Recipe, folder: Path, pairs: int = 60, held_out: int = 12, different: int = 600
 ) -> dict[str, int]:
-    """Write the files of all corpora that a recipe's splits use.
+    """Writes the files of all corpora that a recipe's splits use.
 
     Args:
         pairs: of a training corpus

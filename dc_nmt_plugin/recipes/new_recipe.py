@@ -1,4 +1,4 @@
-"""The recipe of one's own corpus: a folder with ``recipe.yaml``, and held-out text."""
+"""Writes the recipe of a user's corpus: a folder with ``recipe.yaml`` and held-out text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXT = "text"  # folder of held-out text and what is left of the training text
 
 @dataclass(frozen=True)
 class NewOptions:
-    """What ``dc-nmt new`` is told.
+    """Options of ``dc-nmt new``.
 
     Attributes:
         folder: to be made
@@ -60,7 +60,7 @@ class NewOptions:
 
 @dataclass(frozen=True)
 class NewRecipe:
-    """What was made.
+    """Describes the new recipe.
 
     Attributes:
         recipe: as it was written
@@ -76,7 +76,7 @@ class NewRecipe:
 
 
 def make_recipe(options: NewOptions) -> NewRecipe:
-    """Look at the text, choose, and write ``folder``; nothing is left of it after a failure.
+    """Reads the text, chooses settings, and writes ``folder``; leaves nothing after a failure.
 
     Raises:
         UserError: text that cannot be trained on, an unknown architecture, or a folder that exists
@@ -165,7 +165,7 @@ def _write(
 
 
 def _check_target(flag: str, path: Path, language: str, options: NewOptions) -> None:
-    """What references must not have: said now rather than after the training.
+    """Refuses references that could not be scored, before training instead of after it.
 
     Raises:
         UserError: text that ``dc-nmt score`` would refuse
@@ -186,7 +186,7 @@ def _content(
     chosen: Fit,
     train: Corpus,
 ) -> dict[str, Any]:
-    """The recipe, key by key as ``recipes/schema.py`` has it."""
+    """Returns the recipe with the keys of ``recipes/schema.py``."""
     named: dict[str, Any] = {}
     parts: dict[str, Any] = {}
     for split in SPLITS:
@@ -273,7 +273,7 @@ def _training(chosen: Fit, updates: int) -> str:
 
 
 def _seen_from(folder: Path, path: Path) -> str:
-    """Relative where both lie in one folder and so move together, else from the root."""
+    """Returns a relative path if both are in one folder, else an absolute path."""
     near = folder.resolve().parent
     if path.resolve().is_relative_to(near):
         return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()

@@ -1,4 +1,4 @@
-"""What the commands of the recipes can be told, as values."""
+"""Options of the recipe commands, as values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOWNLOADS = Path("runs/downloads")
 
 @dataclass(frozen=True)
 class TextOptions:
-    """What ``dc-nmt prepare`` is told.
+    """Options of ``dc-nmt prepare``.
 
     Attributes:
         task: name of a task
@@ -37,7 +37,7 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a training and its evaluation are told.
+    """Options of training and evaluation.
 
     Attributes:
         task, arch: names
@@ -66,7 +66,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """What only a training is told.
+    """Options of training only.
 
     Attributes:
         flags: of fairseq-train, after the recipe's own

@@ -1,4 +1,4 @@
-"""A pair of files of one's own: languages, numbers, and pairs to hold out."""
+"""A user's pair of files: languages, counts, and pairs to hold out."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Side:
         self.letters.update(character for character in line if character.isalpha())
 
     def has_no_spaces(self) -> bool:
-        """Whether words are not separated."""
+        """Returns True if words are not separated by spaces."""
         letters = self.letters.total()
         spaceless = sum(n for letter, n in self.letters.items() if _is_spaceless(letter))
         most = SPACELESS_PER_WORD if 2 * spaceless > letters else LETTERS_PER_WORD
@@ -63,7 +63,7 @@ class Side:
 
 
 class Corpus:
-    """Two files of one sentence a line, read once.
+    """Two files with one sentence per line, read once.
 
     Args:
         flag: that names them
@@ -103,15 +103,15 @@ class Corpus:
             )
 
     def first(self, pairs: int) -> list[Pair]:
-        """So many pairs, from the beginning."""
+        """Returns this many pairs from the beginning."""
         return list(islice(read_pairs("plain", self.paths, self.languages), pairs))
 
     def known(self) -> set[int]:
-        """Its sources, in a form that :meth:`shared` compares."""
+        """Returns its sources in a form that :meth:`shared` compares."""
         return set(self._texts[0])
 
     def shared(self, sources: Collection[int]) -> int:
-        """Pairs whose source is among them."""
+        """Returns the number of pairs whose source is among them."""
         return sum(text in sources for text in self._texts[0])
 
     def unique(self, apart: Collection[int] = ()) -> Any:
@@ -176,7 +176,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A file for a recipe: where it is, its size in bytes, when it was changed, its checksum."""
+    """A file for a recipe: path, size in bytes, time of change, checksum."""
 
     path: Path
     bytes: int
@@ -192,7 +192,7 @@ class LocalFile:
 def languages_of(
     flag: str, paths: Sequence[Path], given: Sequence[str | None] = (None, None)
 ) -> tuple[str, str]:
-    """Codes of the languages of two files: ``a.de``, ``a.de.gz``.
+    """Returns the language codes of two files: ``a.de``, ``a.de.gz``.
 
     Args:
         flag: that names the files

@@ -1,4 +1,4 @@
-"""Steps from the text of a language pair to what fairseq reads: tokens, BPE, binarised text."""
+"""Steps from the text of a language pair to binarised data: tokenisation, BPE, fairseq."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .schema import Segmentation
 
 @dataclass(frozen=True)
 class Preparation:
-    """The text of a language pair, and the folders of what is made of it.
+    """The text of a language pair, and the folders of its prepared forms.
 
     Attributes:
         languages: in the order of the task's name
@@ -41,7 +41,7 @@ class Preparation:
     splits: tuple[str, ...] = SPLITS
 
     def steps(self) -> Iterator[Step]:
-        """What is done after ``raw`` is there."""
+        """Yields the steps after ``raw`` exists."""
         if self.tokenised is None:
             # all segmentations share it
             yield Step(
@@ -54,11 +54,11 @@ class Preparation:
             yield from self._cut_and_binarise(segmentation)
 
     def binarised(self, segmentation: Segmentation) -> Path:
-        """Folder that fairseq-train is given."""
+        """Returns the data folder for fairseq-train."""
         return self.work / f"bin{segmentation.suffix}"
 
     def dictionary_sizes(self, segmentation: Segmentation) -> dict[str, int]:
-        """Language → types in its dictionary."""
+        """Returns the number of types in the dictionary of each language."""
         sizes = {}
         for language in self.languages:
             path = self.binarised(segmentation) / f"dict.{language}.txt"
@@ -107,7 +107,7 @@ class Preparation:
         return file_digest(self._texts(self.raw))
 
     def _stamp(self, segmentation: Segmentation) -> str:
-        """Of the text and how it is cut; the words that stamps have always been made of."""
+        """Returns the stamp of the text and its segmentation; its words must never change."""
         cut = str(segmentation.operations)
         cut += "" if segmentation.joint else " codes-apart"
         cut += "" if segmentation.dictionary == "joint" else " dictionaries-apart"
@@ -172,7 +172,7 @@ class Preparation:
 
 
 def _same_counts(before: Sequence[Path], after: Sequence[Path]) -> Command:
-    """No tool may lose a sentence, or cut one in two."""
+    """Checks that no tool lost or split a sentence."""
     pairs = [str(path) for pair in zip(before, after, strict=True) for path in pair]
 
     def check(log: Path) -> None:

@@ -1,4 +1,4 @@
-"""Bars for long loops: drawn over on a terminal, a state every ten seconds elsewhere."""
+"""Progress bars for long loops; outside a terminal, a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from tqdm import tqdm
 
 
 def bar(items: Iterable[Any] | None = None, **options: Any) -> tqdm[Any]:
-    """A bar of tqdm on standard error; ``options`` are tqdm's."""
+    """Returns a bar of tqdm on standard error; ``options`` are tqdm's."""
     interval = 0.2 if sys.stderr.isatty() else 10.0
     return tqdm(items, mininterval=interval, delay=interval, leave=False, **options)

@@ -1,4 +1,4 @@
-"""The quickstart: small models on a corpus that is made on the spot."""
+"""The quickstart: small models on generated text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GRU = "--embed-dim 128 --hidden-dim 256 --weight-init xavier --output-bias-init
 
 @dataclass(frozen=True)
 class Quickstart:
-    """Everything that it does.
+    """Describes all steps of the quickstart.
 
     Attributes:
         work: folder of everything
@@ -51,7 +51,7 @@ class Quickstart:
 def plan_quickstart(
     pair: str, archs: Sequence[str], out: Path, updates: int, seed: int, flags: Sequence[str]
 ) -> Quickstart:
-    """What ``dc-nmt quickstart`` does.
+    """Plans the steps of ``dc-nmt quickstart``.
 
     Args:
         pair: source-target

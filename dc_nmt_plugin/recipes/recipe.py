@@ -1,4 +1,4 @@
-"""A task, in one of its directions, as ``tasks/TASK.yaml`` or one's own ``recipe.yaml`` has it."""
+"""A task in one direction, from ``tasks/TASK.yaml`` or a user's ``recipe.yaml``."""
 
 from __future__ import annotations
 
@@ -59,28 +59,28 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """What commands call it: the folder, with the languages in this direction's order."""
+        """Returns the name for commands: the folder, with the languages in this order."""
         return self.name_in(self.direction)
 
     def name_in(self, direction: str) -> str:
-        """Its name in a direction: ``iwslt14_es_en`` in en-es is ``iwslt14_en_es``."""
+        """Returns its name in a direction: ``iwslt14_es_en`` in en-es is ``iwslt14_en_es``."""
         return _name_in(self.folder, self.task.pair, direction)
 
     def problem(self, key: str, sentence: str) -> UserError:
-        """An error about a key's value."""
+        """Returns an error about the value of a key."""
         return UserError(f"{self.path}: {key}: {sentence}")
 
     def nearby(self) -> list[Path]:
-        """Folders beside the checkout in which the files may already be."""
+        """Returns folders beside the checkout that may have the files."""
         folders = [CHECKOUT / name for name in self.task.nearby]
         return [folder for folder in folders if folder.is_dir()]
 
     def local(self, file: SourceFile) -> Path | None:
-        """Where the recipe says that a file is on this machine."""
+        """Returns the path of a file on this machine, from the recipe."""
         return self.path.parent / file.path if file.path else None
 
     def place(self, name: str, out: Path | None, sample: int | None) -> Path:
-        """Folder of data and runs: ``out``, else the recipe's own or ``runs/NAME``.
+        """Returns the folder of data and runs: ``out``, else the recipe's or ``runs/NAME``.
 
         Args:
             name: the recipe's, in a direction
@@ -96,11 +96,11 @@ class Recipe:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Train, valid, test, and further test sets."""
+        """Returns train, valid, test, and further test sets."""
         return (*SPLITS, *self.task.splits.tests)
 
     def subset(self, split: str) -> str:
-        """What fairseq calls a split: further test sets are test1, test2, …
+        """Returns fairseq's name of a split; further test sets are test1, test2, …
 
         Raises:
             UserError: no such split to be translated
@@ -111,7 +111,7 @@ class Recipe:
         return split if split in SPLITS else f"test{self.splits.index(split) - 2}"
 
     def split_parts(self, split: str) -> list[Part]:
-        """The corpora of a split; none where validation text is taken from the training text."""
+        """Returns the corpora of a split; none if validation text comes from the training text."""
         splits = self.task.splits
         names = splits.tests[split] if split in splits.tests else getattr(splits, split)
         if self.held_out() and split == "valid":
@@ -123,12 +123,12 @@ class Recipe:
         return [self.task.parts[name] for name in names]
 
     def held_out(self) -> tuple[str, int] | None:
-        """``random`` or ``every``, and N, where validation text is taken from the training text."""
+        """Returns ``random`` or ``every`` and N, if validation is taken from the training text."""
         match = re.fullmatch(r"(random|every) (\d+)", " ".join(self.task.splits.valid))
         return (match[1], int(match[2])) if match else None
 
     def written(self, *place: str) -> dict[str, str]:
-        """A mapping of the file as words, in the file's order: what stamps are made of.
+        """Returns a mapping of the file as words, in order, for stamps.
 
         Args:
             place: keys that lead to it, such as ``parts``, ``train``
@@ -139,7 +139,7 @@ class Recipe:
         return _words(mapping)
 
     def text_words(self) -> list[str]:
-        """All that the text depends on, for its stamp."""
+        """Returns everything that the text depends on, for its stamp."""
         sections = {f"part:{name}": self.written("parts", name) for name in self.task.parts}
         sections |= {name: self.written(name) for name in ("splits", "text")}
         local = {name: file for name, file in self.task.files.items() if file.path}
@@ -186,7 +186,7 @@ class Recipe:
 
 
 def _words(mapping: Mapping[str, Any]) -> dict[str, str]:
-    """Values as the recipes write them: yes, 1,000, 1.5, words; mappings in their place."""
+    """Returns values as the recipes write them: yes, 1,000, 1.5, words."""
     words = {}
     for key, value in mapping.items():
         if isinstance(value, dict):
@@ -201,7 +201,7 @@ def _words(mapping: Mapping[str, Any]) -> dict[str, str]:
 
 
 def recipes_folder() -> Path:
-    """The package's recipes; ``DC_NMT_RECIPES`` names another folder of ``TASK.yaml`` files.
+    """Returns the folder of the recipes; ``DC_NMT_RECIPES`` names another folder.
 
     Raises:
         UserError: there is none
@@ -213,7 +213,7 @@ def recipes_folder() -> Path:
 
 
 def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
-    """Task, in every direction that is published → (its YAML file, direction)."""
+    """Returns (YAML file, direction) of every published direction of every task."""
     found = {}
     for path in sorted((folder or recipes_folder()).glob("*.yaml")):
         for name, direction in _directions(path, path.stat().st_mtime_ns):
@@ -223,7 +223,7 @@ def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
 
 @cache
 def _directions(path: Path, _changed: int) -> list[tuple[str, str]]:
-    """Names of a file's task and the directions that they are."""
+    """Returns the names of a file's task and their directions."""
     task = read_plain(path)  # not as a Recipe, whose checks take their time
     pair = str(task.get("pair", ""))
     directions = task.get("directions") or [pair]
@@ -235,7 +235,7 @@ def _name_in(folder: str, pair: str, direction: str) -> str:
 
 
 def load(name: str, folder: Path | None = None) -> Recipe:
-    """The recipe of a task; with its languages swapped, in the other direction if it is published.
+    """Returns the recipe of a task; swapped languages name the other published direction.
 
     Args:
         name: of the task, or a path that ends in it, or a folder that ``dc-nmt new`` made

@@ -1,4 +1,4 @@
-"""From a task, an architecture and options to a training and its evaluation."""
+"""Plans training and evaluation from a task, an architecture and options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .training import Experiment, Training, training_step
 
 @dataclass(frozen=True)
 class TrainPlan:
-    """A training.
+    """A planned training run.
 
     Attributes:
         recipe, settings: of the run
@@ -37,7 +37,7 @@ class TrainPlan:
 
 
 def plan_run(options: RunOptions) -> Experiment:
-    """The run that a training fills and an evaluation scores.
+    """Returns the run of a training and its evaluation.
 
     Raises:
         UserError: an unknown task or architecture
@@ -47,7 +47,7 @@ def plan_run(options: RunOptions) -> Experiment:
 
 
 def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
-    """What ``dc-nmt train`` does.
+    """Plans the steps of ``dc-nmt train``.
 
     Raises:
         UserError: an unknown task or architecture, options that contradict each other, sentences
@@ -156,7 +156,7 @@ def _with_updates(
 def _batch(
     settings: RunSettings, train: TrainOptions, workers: int, lengths: dict[str, int]
 ) -> Batch:
-    """Each process's share of an update."""
+    """Returns the share of an update for each process."""
     fits = train.max_tokens or settings.max_tokens
     if train.update_freq:
         return Batch(workers, fits, train.update_freq)
@@ -164,12 +164,12 @@ def _batch(
 
 
 def _longest(lengths: dict[str, int], split: str) -> int:
-    """Tokens of a split's longest sentence, with the end token; 0 where unknown."""
+    """Returns the tokens of a split's longest sentence, with the end token; 0 if unknown."""
     return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
 
 
 def _valid_tokens(lengths: dict[str, int], batch: Batch) -> list[str]:
-    """Room for a validation sentence that is longer than a training batch."""
+    """Returns room for a validation sentence that is longer than a training batch."""
     longest = _longest(lengths, "valid")
     return ["--max-tokens-valid", str(longest)] if longest > batch.max_tokens else []
 

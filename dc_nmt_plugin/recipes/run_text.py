@@ -1,4 +1,4 @@
-"""How the text of a run was prepared, done again for lines that the run has never seen."""
+"""Applies the text preparation of a run to new lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .settings import settings_of
 
 @dataclass(frozen=True)
 class RunText:
-    """What is done to text before a run's model reads it, and to what it says.
+    """Processing of text before and after the model of a run.
 
     Attributes:
         tokens: tokenises source lines
@@ -40,18 +40,18 @@ class RunText:
     target: str
 
     def pieces(self, lines: Sequence[str]) -> list[str]:
-        """Raw source lines as the model reads them."""
+        """Converts raw source lines to model input."""
         tokens = self.tokens(lines)
         return list(map(byte_pairs(self.codes).process_line, tokens)) if self.codes else tokens
 
     def raw(self, pieces: Sequence[str]) -> list[str]:
-        """What the model said as people write, line for line."""
+        """Converts model output to plain text, line by line."""
         words = [remove_bpe(mended(line)) for line in pieces]
         return untokenize(words, self.tokenizer, self.target, self.truecased)
 
 
 def text_of(place: Place, source: str, target: str, tokenizer: str | None = None) -> RunText:
-    """The text of a run: as its recipe has it, else as its score undid it.
+    """Returns the text processing of a run, from its recipe, else from its score.
 
     Args:
         place: of the run
@@ -64,8 +64,8 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
     codes = codes_of(place.data, source)
     if codes is None and "@@ " in (place.data / f"dict.{source}.txt").read_text("utf-8"):
         raise UserError(
-            f"{place.data}: its text is in pieces of words (BPE), and the codes are not beside it "
-            "(bpe/codes), where dc-nmt prepare leaves them"
+            f"{place.data}: its text is segmented by BPE, and the codes (bpe/codes, written by "
+            "dc-nmt prepare) are missing"
         )
     settings = _settings_of(place.data, needed=tokenizer is None)
     if settings is None:
@@ -112,7 +112,7 @@ def _settings_of(data: Path, needed: bool) -> TextSettings | None:
 
 
 def _scored_as(place: Place) -> str:
-    """The tokenizer that the run's score undid."""
+    """Returns the tokenizer that the run's score undid."""
     texts = read_result(place.folder).texts if (place.folder / RESULT).is_file() else None
     if texts is None or texts.truecased:
         raise UserError(
@@ -124,7 +124,7 @@ def _scored_as(place: Place) -> str:
 
 
 def recipe_of(data: Path) -> Recipe | None:
-    """The recipe that data was prepared by; None for other data.
+    """Returns the recipe that prepared the data; None for other data.
 
     Raises:
         UserError: it is not found from here
@@ -145,7 +145,7 @@ def recipe_of(data: Path) -> Recipe | None:
 
 
 def decoding_of(place: Place) -> list[str]:
-    """Flags with which a run's test set was translated; before that, its recipe's.
+    """Returns the flags that translated a run's test set; before that, its recipe's.
 
     Raises:
         UserError: the recipe is not found from here

@@ -1,4 +1,4 @@
-"""What a recipe's YAML may hold: ``tasks/TASK.yaml`` and ``papers.yaml``.
+"""Schema of the YAML files of recipes: ``tasks/TASK.yaml`` and ``papers.yaml``.
 
 The annotations stay types, and what may be missing is Optional[X]: omegaconf 2.0 reads no others.
 """
@@ -15,17 +15,17 @@ FORMATS = ("plain", "iwslt-tags", "iwslt-xml", "sgm", "tmx")
 
 @dataclass
 class SourceFile:
-    """A file that a recipe starts from.
+    """A source file of a recipe.
 
     Attributes:
         name: under which it is stored and looked for
-        urls: its homes, tried in this order
+        urls: its URLs, tried in this order
         path: where it is on this machine, seen from the recipe's folder: of one's own text
         sha256, md5: published checksum, hexadecimal
         bytes: its size, roughly
         modified: when it was last changed as its checksum was taken, seconds since 1970; 0: unknown
         listed: who publishes the checksum; "" for one that was measured on a copy
-        inside: archive and member: the file is found there, before its own homes are tried
+        inside: archive and member: the file is found there, before its URLs are tried
         also: other names under which users have it
         note: what to tell a user who has to get it by hand
     """
@@ -44,7 +44,7 @@ class SourceFile:
 
     @property
     def checksum(self) -> Optional[tuple[str, str]]:
-        """(``sha256`` or ``md5``, hexadecimal digest); None where nobody published one."""
+        """Returns (``sha256`` or ``md5``, hexadecimal digest); None if none is published."""
         if self.sha256:
             return "sha256", self.sha256.lower()
         return ("md5", self.md5.lower()) if self.md5 else None
@@ -73,14 +73,14 @@ class Part:
     apostrophe: bool = False
 
     def member(self, language: str) -> tuple[str, Optional[str]]:
-        """File, and member of that archive or None, of a language."""
+        """Returns the file, and the member of that archive or None, for a language."""
         name, _, member = self.files.get("both", self.files.get(language, "")).partition(" ")
         return name, member or None
 
 
 @dataclass
 class Splits:
-    """Which parts become which text.
+    """Assignment of parts to splits.
 
     Attributes:
         train, valid, test: names of parts; validation text may be taken from the training text by
@@ -106,7 +106,7 @@ class Splits:
 
 @dataclass
 class Segmentation:
-    """One way to cut words by BPE.
+    """One BPE segmentation.
 
     Attributes:
         operations: of BPE
@@ -129,13 +129,13 @@ class Segmentation:
 
     @property
     def suffix(self) -> str:
-        """Put behind the names of its folders; nothing for the default."""
+        """Returns the suffix of the names of its folders; empty for the default."""
         return "" if self.name in ("", "default") else f"-{self.name}"
 
 
 @dataclass
 class SettingsEntry:
-    """What a paper trains, decodes and scores with; None where another entry says it.
+    """A paper's settings of training, decoding and scoring; None if another entry has them.
 
     Attributes:
         like: entry of ``papers.yaml`` that this one changes
@@ -175,7 +175,7 @@ class SettingsEntry:
 
 @dataclass
 class Papers:
-    """``papers.yaml``: settings that several tasks have in common, by name."""
+    """``papers.yaml``: settings that several tasks share, by name."""
 
     settings: dict[str, SettingsEntry] = field(default_factory=dict)
 

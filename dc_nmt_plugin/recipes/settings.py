@@ -1,4 +1,4 @@
-"""What a paper trains, decodes and scores with: ``settings`` of a recipe."""
+"""Settings of training, decoding and scoring: ``settings`` of a recipe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NARROW = {
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How one architecture is trained on one task.
+    """Settings of one architecture on one task.
 
     Attributes:
         name: of the entry of ``papers.yaml`` that they are
@@ -75,7 +75,7 @@ class RunSettings:
 def settings_of(
     recipe: Recipe, arch: str, size: str | None = None, like: str | None = None
 ) -> RunSettings:
-    """The settings of an architecture.
+    """Returns the settings of an architecture.
 
     A recipe has them for ``all``, for a direction, and what is different for one family,
     architecture or size.
@@ -134,7 +134,7 @@ def _flags(text: str, place: str) -> tuple[str, ...]:
 
 
 def family_of(arch: str) -> Family:
-    """The paper's architecture that a name belongs to.
+    """Returns the paper's architecture of a name.
 
     Raises:
         UserError: no such architecture
@@ -146,7 +146,7 @@ def family_of(arch: str) -> Family:
 
 
 def translation_family(place: str, arch: str) -> Family:
-    """The same, of a translation model.
+    """Returns the paper's architecture of a translation model.
 
     Args:
         place: where the name was given, for errors
@@ -162,7 +162,7 @@ def translation_family(place: str, arch: str) -> Family:
 
 
 def with_updates(settings: RunSettings, updates: int) -> RunSettings:
-    """The same for another number of updates; checkpoints as often in proportion.
+    """Returns the settings for another number of updates, with equally many checkpoints.
 
     Raises:
         UserError: the learning rate would rise all the time, or too few checkpoints would come
@@ -184,7 +184,7 @@ def with_updates(settings: RunSettings, updates: int) -> RunSettings:
 
 
 def for_sample(settings: RunSettings) -> RunSettings:
-    """Narrow and short, everything else as it is."""
+    """Returns the settings for a narrow model and a short run."""
     kind = "gru" if settings.arch.startswith("gru") else "transformer"
     flags = replaced(settings.flags, "--warmup-updates", str(SAMPLE_UPDATES // 10))
     if "adam" in flags:
@@ -203,7 +203,7 @@ def for_sample(settings: RunSettings) -> RunSettings:
 
 
 def unsized_architectures() -> list[str]:
-    """Every translation architecture without its size, as commands are given them."""
+    """Returns every translation architecture without its size, as commands take them."""
     families = [family for family in FAMILIES if family.task != "language_modeling"]
     return [name for family in families for name in _without_size(family)]
 
@@ -219,7 +219,7 @@ def _without_size(family: Family) -> list[str]:
 
 
 def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) -> tuple[str, str]:
-    """The task's own size or "", and the architecture with a size that is its own.
+    """Returns the task's size or "", and the architecture with its size.
 
     Raises:
         UserError: neither has this size
@@ -245,7 +245,7 @@ def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) ->
 def _merged(
     recipe: Recipe, family: Family, arch: str, like: str | None = None
 ) -> tuple[str, SettingsEntry]:
-    """Name of the paper's entry, and what all entries say about an architecture."""
+    """Returns the name of the paper's entry, and the merged settings of an architecture."""
     entries = recipe.task.settings
     wanted = [ALL, recipe.direction, family.name]
     wanted += [
@@ -272,7 +272,7 @@ def _merged(
 
 
 def _with_paper(recipe: Recipe, entry: SettingsEntry, place: str) -> dict[str, Any]:
-    """What an entry says, on top of those that several tasks share (``like``)."""
+    """Merges an entry with the shared settings that it names (``like``)."""
     if entry.like is None:
         return _said(entry)
     papers = _papers().settings

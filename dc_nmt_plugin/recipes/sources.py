@@ -1,4 +1,4 @@
-"""A recipe's files: found, or fetched from one of their homes, and verified."""
+"""Files of a recipe: found, or downloaded from one of their URLs, and verified."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MAGIC = {".tgz": b"\x1f\x8b", ".gz": b"\x1f\x8b", ".zip": b"PK"}
 
 
 class Sources:
-    """The files of a recipe on this machine.
+    """Manages the files of a recipe on this machine.
 
-    ``DC_NMT_MIRROR`` names a home (its address without the file's name) that is tried first.
+    ``DC_NMT_MIRROR`` names a URL (without the name of the file) that is tried first.
 
     Args:
         recipe: whose files
@@ -43,7 +43,7 @@ class Sources:
         self._found: dict[str, Path] = {}
 
     def path(self, name: str) -> Path:
-        """The verified file, fetched if need be.
+        """Returns the verified file, downloaded if necessary.
 
         Raises:
             UserError: it is nowhere, or it is not what it should be
@@ -57,7 +57,7 @@ class Sources:
 
     @contextmanager
     def _fetching(self, name: str) -> Iterator[None]:
-        """Hold a file's place in the downloads."""
+        """Locks the place of a file in the downloads."""
         self.downloads.mkdir(parents=True, exist_ok=True)
         with open(self.downloads / f".{name}.lock", "w") as lock:
             waiting = f"  {name}: waiting for another recipe that fetches it"
@@ -65,7 +65,7 @@ class Sources:
             yield
 
     def plain(self, member: str) -> Path | None:
-        """A member of an archive that is unpacked in ``--raw``, with or without its folders.
+        """Returns an unpacked member of an archive in ``--raw``, with or without its folders.
 
         Raises:
             UserError: the member is a pattern, and several corpora fit it
@@ -84,7 +84,7 @@ class Sources:
         return found[0] if found else None
 
     def missing(self) -> list[SourceFile]:
-        """Files that would have to be fetched."""
+        """Returns the files that must be downloaded."""
         return [
             file
             for file in self.recipe.task.files.values()
@@ -92,13 +92,13 @@ class Sources:
         ]
 
     def available(self, name: str) -> bool:
-        """Whether the file is here or has a home."""
+        """Returns True when the file is here or has a URL."""
         file = self.recipe.task.files[name]
         inner = bool(file.inside) and self.available(file.inside[0])
         return self._here(file) is not None or bool(file.urls) or inner
 
     def checksums(self) -> dict[str, str]:
-        """Name → checksum of every file that was used in this run."""
+        """Returns the checksum of every file used in this run, by name."""
         result = {}
         for name in self._found:
             file = self.recipe.task.files[name]
@@ -130,7 +130,7 @@ class Sources:
         return path
 
     def _unpack(self, file: SourceFile, archive: str, member: str) -> Path | None:
-        """Take a file out of another; None where that fails and there are homes to try."""
+        """Takes a file out of an archive; None if that fails and there are URLs to try."""
         path = self.downloads / file.name
         try:
             extract(self.path(archive), member, path)
@@ -145,7 +145,7 @@ class Sources:
         return path
 
     def _verify(self, file: SourceFile, path: Path) -> None:
-        """Compare with the published checksum, or else with the one of the first time.
+        """Compares with the published checksum, else with that of the first download.
 
         Raises:
             UserError: another checksum, or something else than the file's name says
@@ -184,8 +184,8 @@ class Sources:
         self.downloads.mkdir(parents=True, exist_ok=True)
         failures = []
         mirror = os.environ.get("DC_NMT_MIRROR")
-        homes = [f"{mirror.rstrip('/')}/{file.name}"] if mirror else []
-        for url in (*homes, *file.urls):
+        mirrors = [f"{mirror.rstrip('/')}/{file.name}"] if mirror else []
+        for url in (*mirrors, *file.urls):
             part = target.with_name(f"{target.name}.part")
             try:
                 fetch(url, part, self.say)
@@ -197,7 +197,7 @@ class Sources:
                 continue
             part.replace(target)
             return target
-        reasons = "\n".join(failures) if failures else "  it has no public home"
+        reasons = "\n".join(failures) if failures else "  it has no public URL"
         raise UserError(
             f"{file.name}: cannot be fetched:\n{reasons}\n"
             f"{file.note + chr(10) if file.note else ''}"
@@ -207,10 +207,10 @@ class Sources:
 
 
 def fetch(url: str, part: Path, say: Say = print) -> None:
-    """Fetch ``url`` into ``part``, continuing there if it holds the beginning.
+    """Downloads ``url`` into ``part``; continues if it holds the beginning.
 
     Raises:
-        OSError: no such home, or the connection ended before the whole file was there; what came
+        OSError: no such URL, or the connection ended before the whole file was there; what came
             is kept
     """
     have = part.stat().st_size if part.exists() else 0
@@ -228,7 +228,7 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
         raise OSError(f"what is here, {have} bytes, is not its beginning; run again") from error
     with answer:
         if have and answer.status != 206:
-            have = 0  # a home that cannot continue
+            have = 0  # a server that cannot continue
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length else None
         say(f"  {url}" + (f" ({megabytes(total)})" if total else ""))
@@ -245,12 +245,12 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
 
 
 def megabytes(size: float) -> str:
-    """A size for people."""
+    """Returns a size in readable form."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
 def _check_kind(path: Path, name: str) -> None:
-    """Refuse the web page that a home sends instead of an archive."""
+    """Refuses the web page that a server sends instead of an archive."""
     start = MAGIC.get(Path(name).suffix)
     with open(path, "rb") as stream:
         head = stream.read(4)

@@ -27,7 +27,7 @@ TOLERANCE = 0.05  # of a published number that is rounded ("~")
 def say_disk(
     recipe: Recipe, sources: Sources, folder: Path, sample: int | None, say: Say = print
 ) -> None:
-    """Say how much disk the preparation needs.
+    """Prints the disk space that the preparation needs.
 
     Raises:
         UserError: there is not so much
@@ -50,7 +50,7 @@ def say_disk(
 
 
 def expectation(recipe: Recipe, split: str) -> tuple[int | None, bool]:
-    """The published number of pairs of a split, and whether it is exact (no ``~``)."""
+    """Returns the published number of pairs of a split, and True if it is exact (no ``~``)."""
     text = getattr(recipe.task.splits, f"{split}_lines", "").replace(",", "")
     number = text.removeprefix("~").strip()
     if number and not number.isdigit():
@@ -67,7 +67,7 @@ def make_text(
     any_counts: bool = False,
     say: Say = print,
 ) -> dict[str, int]:
-    """Write ``to/SPLIT.LANG`` (raw) and ``to/tokenised/SPLIT.LANG``.
+    """Writes ``to/SPLIT.LANG`` (raw) and ``to/tokenised/SPLIT.LANG``.
 
     Args:
         recipe: which task
@@ -89,7 +89,7 @@ def make_text(
     for split in recipe.splits:
         parts[split] = [part for part in parts[split] if corpora.ready(part)]
     if not parts["train"]:
-        raise UserError(f"{recipe.path}: no training corpus is here")
+        raise UserError(f"{recipe.path}: no training corpus was found")
     chosen = _choose(recipe, corpora, parts, sample)
     counts = {split: _write(recipe, corpora, *chosen[split], split, to) for split in recipe.splits}
     if corpora.settings.casing == "truecase":
@@ -100,7 +100,7 @@ def make_text(
 
 
 def optional_parts(recipe: Recipe, sources: Sources, work: Path, sample: int | None) -> list[str]:
-    """Names of the optional corpora that :func:`make_text` would use now."""
+    """Returns the names of the optional corpora that :func:`make_text` would use."""
     corpora = _corpora(recipe, sources, work, sample, True, lambda _: None)
     parts = recipe.task.parts.values()
     return sorted(part.name for part in parts if part.optional and corpora.here(part))
@@ -119,7 +119,7 @@ Choice = tuple[list[Part], Callable[[int], bool]]
 def _choose(
     recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]], sample: int | None
 ) -> dict[str, Choice]:
-    """Which lines (counted over all corpora of a split) belong to each split."""
+    """Returns the lines (counted over all corpora of a split) of each split."""
     held_out = None if sample is None else max(10, sample // 10)
     kept, ends = _clean(recipe, corpora, parts)
     total = sum(kept)
@@ -165,7 +165,7 @@ def _clean(
 def _leave_out_others(
     corpora: Corpora, parts: list[Part], kept: bytearray, held_out: list[bool]
 ) -> None:
-    """Leave training lines out whose source is also that of a line which is held out."""
+    """Drops training lines whose source is also the source of a held-out line."""
 
     def sources() -> Iterator[int]:
         return (hash(bare(source)) for part in parts for source, _ in corpora.tokens(part))
@@ -177,7 +177,7 @@ def _leave_out_others(
 
 
 def _from_training(recipe: Recipe, total: int, held_out: int | None) -> set[int]:
-    """Places of the training lines that become validation text."""
+    """Returns the positions of training lines that become validation text."""
     rule = recipe.held_out()
     if rule is None:
         raise recipe.problem("splits.valid", "is not names of parts, 'random N' or 'every N'")
@@ -195,7 +195,7 @@ def _spread(
     place: list[int] | None,
     sample: int | None,
 ) -> Callable[[int], bool]:
-    """Whether a training line is used; a sample takes about as much of every corpus."""
+    """Returns a test of used training lines; a sample takes similar amounts of every corpus."""
     if place is None:
         return lambda line: bool(kept[line])
     share = len(kept) if sample is None else -(-sample // len(ends))
@@ -270,7 +270,9 @@ def _check_counts(
     if sample is None and problems:
         problem = f"{recipe.name}: {'; '.join(problems)}"
         if not any_counts:
-            raise UserError(f"{problem}: other files than the paper's (--any-counts goes on)")
+            raise UserError(
+                f"{problem}: the files differ from the paper's; --any-counts continues anyway"
+            )
         say(f"warning: {problem}")
 
 

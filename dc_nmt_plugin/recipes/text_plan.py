@@ -1,4 +1,4 @@
-"""From a task and options to the steps that prepare its text."""
+"""Plans the steps that prepare the text of a task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLE_OPERATIONS = 2000  # of BPE at most
 
 @dataclass(frozen=True)
 class TextPlan:
-    """How a task's text is prepared: the step that fetches it, and what is made of it."""
+    """Plan of the text of a task: the step that gets it, and its preparation."""
 
     recipe: Recipe
     text: Step
@@ -35,7 +35,7 @@ class TextPlan:
 
 
 def plan_text(options: TextOptions) -> TextPlan:
-    """What ``dc-nmt prepare`` does.
+    """Plans the steps of ``dc-nmt prepare``.
 
     Raises:
         UserError: an unknown task or architecture
@@ -74,7 +74,7 @@ def plan_text(options: TextOptions) -> TextPlan:
 
 
 def _stamp(recipe: Recipe, options: TextOptions, corpora: Path) -> str:
-    """Of all that the text depends on, such as an optional corpus that has come since."""
+    """Returns the stamp of everything that the text depends on, such as optional corpora."""
     words = [str(options.sample), *recipe.text_words()]
     if any(part.optional for part in recipe.task.parts.values()):
         sources = Sources(recipe, options.raw, options.downloads)
@@ -92,7 +92,7 @@ def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) ->
 
 
 def _text(recipe: Recipe, options: TextOptions, work: Path, to: Path, log: Path) -> None:
-    """Make the text in this process: its progress is shown, and kept as the step's log."""
+    """Makes the text in this process; shows the progress and stores it as the log of the step."""
 
     def say(text: str) -> None:
         print(text, flush=True)

@@ -1,4 +1,4 @@
-"""Steps of one model: trained, averaged, translated with, scored."""
+"""Steps of one model: training, averaging, translation, scoring."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LAST_WORDS = 20  # lines of a training's log that are shown when it stops early
 
 @dataclass(frozen=True)
 class Experiment:
-    """One model in a folder of its own.
+    """One model in its own folder.
 
     Attributes:
         arch, task, criterion: fairseq's
@@ -64,21 +64,21 @@ class Experiment:
 
     @property
     def result(self) -> Path:
-        """What the evaluation leaves."""
+        """Returns the result file of the evaluation."""
         return self.folder / f"score{self.decoding}" / "result.json"
 
     @property
     def score_log(self) -> Path:
-        """What dc-nmt score printed."""
+        """Returns the log of dc-nmt score."""
         return self.folder / f"score{self.decoding}.log"
 
     def is_trained(self) -> bool:
-        """Whether the training that this folder holds has come to its end."""
+        """Returns True if the training in this folder is finished."""
         stamp = read_stamp(self.folder / "training.stamp")
         return stamp is not None and stamp == read_stamp(self.folder / "settings.stamp")
 
     def evaluation(self) -> Iterator[Step]:
-        """Average, translate, score."""
+        """Yields the steps that average, translate and score."""
         translated = self.folder / f"generate{self.decoding}"
 
         def stamp() -> str:
@@ -100,7 +100,7 @@ class Experiment:
         )
 
     def _trained_stamp(self) -> str:
-        """Of the training; while it has not finished, of the checkpoints that are there."""
+        """Returns the stamp of the training; before its end, that of the existing checkpoints."""
         stamp = read_stamp(self.folder / "settings.stamp")
         if stamp is None:
             raise UserError(
@@ -157,7 +157,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Training(Step):
-    """The step that fills a run's folder, in place: checkpoints are what is continued from.
+    """The training step; it fills the folder of a run in place, and continues from checkpoints.
 
     Attributes:
         run: what is trained
@@ -178,7 +178,7 @@ class Training(Step):
         return self.name
 
     def make(self) -> None:
-        """Train, or go on.
+        """Trains, or continues training.
 
         Raises:
             UserError: the folder holds another training, or the training stopped early
@@ -188,7 +188,7 @@ class Training(Step):
         begun = self.run.is_trained() or any(self.run.checkpoints.glob("checkpoint*.pt"))
         if begun and read_stamp(folder / "settings.stamp") not in (None, stamp):
             raise UserError(
-                f"{folder} holds a training with other data or settings (see its command.txt): "
+                f"{folder} has a run with other data or settings (see its command.txt): "
                 "use another folder, or remove that one"
             )
         (folder / COMMAND).write_text(f"{Command(self.command[:-2])}\n", "utf-8")
@@ -199,13 +199,13 @@ class Training(Step):
             log.unlink(missing_ok=True)
         if not self._train(log):
             raise UserError(
-                f"the training of {self.run.arch} stopped; its log is {log}, "
+                f"training of {self.run.arch} stopped; its log is {log}; "
                 "the same command continues it"
             )
         write_stamp(folder / "training.stamp", stamp)
 
     def _train(self, log: Path) -> bool:
-        """Train, the output in the log; whether that came to a good end."""
+        """Trains with the output in the log; returns True on success."""
         line = ProgressLine(self.run.arch, self.updates)
         tail: deque[str] = deque(maxlen=LAST_WORDS)
         with open(log, "ab") as out, running(self.command, stdout=PIPE, stderr=STDOUT) as process:
@@ -232,7 +232,7 @@ def training_step(
     flags: Sequence[str],
     launcher: Sequence[str],
 ) -> Training:
-    """The training of a run.
+    """Returns the training step of a run.
 
     Args:
         run: what is trained

@@ -1,4 +1,4 @@
-"""Raw lines in, plain translations out, by a run of a recipe."""
+"""Translates raw lines to plain text with a run of a recipe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REFUSED = (
 
 @dataclass(frozen=True)
 class Translation:
-    """One line.
+    """Translation of one line.
 
     Attributes:
         source: as it was given
@@ -38,7 +38,7 @@ class Translation:
 
 
 class RunTranslator:
-    """A trained run, ready for text of one's own.
+    """Translates new text with a trained run.
 
     Args:
         run: its folder, as recipes leave it, or a checkpoint in it
@@ -82,7 +82,7 @@ class RunTranslator:
         self._generator = self._translator.generator()
 
     def translate(self, lines: Sequence[str], first: int = 1) -> list[Translation]:
-        """Translate raw lines together.
+        """Translates raw lines together.
 
         Args:
             lines: of one sentence each
@@ -107,7 +107,7 @@ class RunTranslator:
         return [Translation(line, *found.get(n, ("", None))) for n, line in enumerate(lines)]
 
     def _encoded(self, pieces: str, number: int) -> torch.Tensor:
-        """A line's token numbers, the end token last."""
+        """Returns the token numbers of a line, the end token last."""
         dictionary = self._translator.task.source_dictionary
         row: torch.Tensor = dictionary.encode_line(pieces, add_if_not_exist=False).long()
         most = self._translator.positions[0]
@@ -120,7 +120,7 @@ class RunTranslator:
 
     @torch.no_grad()
     def _best(self, rows: Sequence[torch.Tensor]) -> list[tuple[str, float]]:
-        """Pieces and score of each row's best translation."""
+        """Returns pieces and score of each row's best translation."""
         if not rows:
             return []
         translator, found = self._translator, {}

@@ -1,4 +1,4 @@
-"""YAML files as dataclasses: every key known, every value of its type."""
+"""Reads YAML files into dataclasses; refuses unknown keys and wrong types."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_yaml(path: Path, kind: type[T]) -> tuple[T, dict[str, Any]]:
 
 
 def read_plain(path: Path) -> dict[str, Any]:
-    """A file's mapping, unchecked and quickly.
+    """Reads the mapping of a file quickly, without checks.
 
     Raises:
         UserError: it cannot be read, or is no mapping

@@ -1,1 +1,1 @@
-"""Tables and figures of the papers made again: which runs they need, what comes out."""
+"""Reproduction of the tables and figures of the papers: required runs and results."""

@@ -1,4 +1,4 @@
-"""Ours beside published: the cells of a table or figure."""
+"""Measured beside published numbers: the cells of a table or figure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHOLE = 0.99  # share of a training's updates that its log has at least: not ev
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of an item, and ours.
+    """One published number of an item, and the measured one.
 
     Attributes:
         row, column, measure: of the entry
@@ -56,7 +56,7 @@ class Cell:
 
     @property
     def gap(self) -> float | None:
-        """Mean of ours minus the published number; None unless it is of the same thing.
+        """Returns the measured mean minus the published number; None if they are not comparable.
 
         Speeds are those of another machine, and never the same.
         """
@@ -72,14 +72,14 @@ class Cell:
 
     @property
     def deviation(self) -> float | None:
-        """Standard deviation of the seeds; None for fewer than two."""
+        """Returns the standard deviation of the seeds; None for fewer than two."""
         return statistics.stdev(self.ours) if len(self.ours) > 1 else None
 
 
 def cells(
     item: Item, rows: Sequence[str], seeds: Sequence[int], sample: int | None, test: bool = True
 ) -> list[Cell]:
-    """Every number of an item that runs give, in its order.
+    """Returns every number of an item that runs can give, in the order of the item.
 
     Args:
         rows: names of rows or parts; none for all
@@ -124,7 +124,7 @@ def cells(
 
 
 def _paths(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, Path]:
-    """Seed → result, of trainings that came to their end and were scored then; seeds in order."""
+    """Returns the result of each seed that was trained to its end and scored, ordered by seed."""
     way = decoding(entry)
     runs = {seed: way.run(seed, None, sample) for seed in seeds}
     return {
@@ -135,13 +135,13 @@ def _paths(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, 
 
 
 def _is_of_the_end(run: Run) -> bool:
-    """Whether a run that is trained by now was so when it was scored."""
+    """Returns True if a trained run was already trained when it was scored."""
     updates, whole = run.result.updates, whole_number(run.command, "--max-update")
     return updates is None or whole is None or updates >= _WHOLE * whole
 
 
 def _other_settings(entry: Entry, paths: Iterable[Path]) -> tuple[str, ...]:
-    """In which settings runs are not what an entry was published for."""
+    """Returns the settings in which runs differ from a published entry."""
     found: dict[str, None] = {}
     for path in paths:
         run = Run.read(path)

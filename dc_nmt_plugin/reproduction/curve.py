@@ -1,4 +1,4 @@
-"""A figure of numbers against a setting: kernel size, layers, …"""
+"""Figures of numbers against a setting: kernel size, layers, …"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POINT = re.compile(r"(?:(.*), )?(\w) = (\d+)")
 
 
 def series(cells: Sequence[Cell]) -> tuple[str, dict[str, list[tuple[int, Cell]]]]:
-    """Name of the setting, and curve → its points.
+    """Returns the name of the setting, and the points of each curve.
 
     Raises:
         UserError: rows are not values of a setting
@@ -33,7 +33,7 @@ def series(cells: Sequence[Cell]) -> tuple[str, dict[str, list[tuple[int, Cell]]
 
 
 def draw(cells: Sequence[Cell], title: str, path: Path) -> list[Path]:
-    """Draw ours with the seeds' deviation, and what is published; missing points leave a gap.
+    """Draws measured (with deviation over seeds) and published points; missing points are gaps.
 
     Returns:
         the files written

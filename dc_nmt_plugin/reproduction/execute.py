@@ -1,4 +1,4 @@
-"""A plan's jobs done here, or given to Slurm."""
+"""Runs the jobs of a plan here, or submits them to Slurm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CPUS = 8  # as scripts/train.slurm asks for
 
 
 def run_here(jobs: Sequence[Job]) -> None:
-    """Do a plan's jobs, one after the other.
+    """Runs the jobs of a plan, one after the other.
 
     Texts, trainings and evaluations that are done are not done again; analyses are.
 
@@ -46,7 +46,7 @@ def run_here(jobs: Sequence[Job]) -> None:
 
 
 def sbatch_options(pairs: Sequence[str]) -> dict[str, str]:
-    """Options of sbatch, from ``NAME=VALUE``.
+    """Returns options of sbatch, from ``NAME=VALUE``.
 
     Raises:
         UserError: another form, or a number of GPUs that is none
@@ -66,7 +66,7 @@ def sbatch_options(pairs: Sequence[str]) -> dict[str, str]:
 def submit(
     jobs: Sequence[Job], folder: Path, cluster: str, options: Mapping[str, str]
 ) -> list[tuple[Job, str]]:
-    """Give a plan's jobs to a cluster, dependencies kept.
+    """Submits the jobs of a plan to a cluster, with their dependencies.
 
     Args:
         jobs: the plan
@@ -160,7 +160,7 @@ def _gpus(job: Job) -> int:
 
 
 def _count(text: str) -> str:
-    """The number in ``4`` or ``a100:4``."""
+    """Returns the number in ``4`` or ``a100:4``."""
     return text.rpartition(":")[2]
 
 

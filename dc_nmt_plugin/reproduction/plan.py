@@ -1,4 +1,4 @@
-"""What has to be done for a table or figure: commands of dc-nmt, each once."""
+"""Plans the commands for a table or figure, each once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_RUNS = (*SCORES, "params", "train-steps", "decode-sentences", "decode-tokens
 
 @dataclass(frozen=True)
 class Options:
-    """What ``dc-nmt paper run`` is told.
+    """Options of ``dc-nmt paper run``.
 
     Attributes:
         seeds: a training for each
@@ -72,14 +72,14 @@ class _Plan:
     jobs: list[Job] = field(default_factory=list)
 
     def add(self, job: Job) -> int:
-        """The place of a job; one that is there already is not added again."""
+        """Adds a job unless it exists, and returns its index."""
         if job not in self.jobs:
             self.jobs.append(job)
         return self.jobs.index(job)
 
 
 def entries_of(item: Item, rows: Sequence[str] = ()) -> list[Entry]:
-    """The entries of an item that are of our runs.
+    """Returns the entries of an item that runs can give.
 
     Args:
         rows: names of rows or parts; none for all
@@ -118,7 +118,7 @@ def entries_of(item: Item, rows: Sequence[str] = ()) -> list[Entry]:
 
 
 def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Job]:
-    """The jobs of an item, in an order in which they can be done.
+    """Returns the jobs of an item, ordered by their dependencies.
 
     Args:
         rows: names of rows or parts; none for all
@@ -154,7 +154,7 @@ def _ways(entries: Iterable[Entry]) -> Iterable[Decoding]:
 
 
 def baseline(entry: Entry) -> Entry | None:
-    """What an entry is compared with, where it is one of ours.
+    """Returns the entry of the baseline, if runs can give it.
 
     It is a row of its item, or a system that has numbers elsewhere in the document.
     """

@@ -1,4 +1,4 @@
-"""Whether a part of a table or figure can be made: from the commands and recipes there are."""
+"""Says if a part of a table or figure can be made with the existing commands and recipes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KINDS = ("run", "data", "needs", "drawing")
 
 @dataclass(frozen=True)
 class Made:
-    """Whether a part can be made.
+    """Says if a part can be made.
 
     Attributes:
         kind: of :data:`KINDS`
@@ -56,7 +56,7 @@ class Made:
 
 
 def state_of(part: Part) -> Made:
-    """Whether a part can be made, and by what."""
+    """Returns if a part can be made, and by which command."""
     if part.state.kind == "drawing":
         return Made("drawing")
     if part.state.kind == "needs":
@@ -73,7 +73,7 @@ def state_of(part: Part) -> Made:
 
 
 def in_a_word(states: Collection[Made]) -> str:
-    """Of an item's parts: ``run``, ``partly``, ``data``, ``needs`` or ``drawing``."""
+    """Returns one word for an item: ``run``, ``partly``, ``data``, ``needs`` or ``drawing``."""
     if not states:
         return "drawing"
     kinds = {made.kind for made in states}
@@ -83,7 +83,7 @@ def in_a_word(states: Collection[Made]) -> str:
 
 
 def _problems(entry: Entry) -> list[str]:
-    """Why an entry's run would not be the published one."""
+    """Returns why an entry's run would differ from the published one."""
     if entry.system.other or not entry.task:
         return []
     try:

@@ -1,4 +1,4 @@
-"""From an entry of the register to the run of ours that gives its number."""
+"""Finds the run that gives the number of a published entry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ON_CPU = MachineOptions(launcher="fairseq", gpus=0)
 
 @dataclass(frozen=True)
 class Training:
-    """A training that entries need.
+    """A training run that entries need.
 
     Attributes:
         task: name of the recipe, in the direction
@@ -48,7 +48,7 @@ class Training:
         return "-".join([self.arch, *([self.like] if self.like else []), *words]).replace(" ", "_")
 
     def options(self, seed: int, out: Path | None, sample: int | None, **more: Any) -> RunOptions:
-        """What ``dc-nmt train`` and ``dc-nmt evaluate`` are told."""
+        """Returns the options for ``dc-nmt train`` and ``dc-nmt evaluate``."""
         name = f"{self.name}-s{seed}" if self.name else None
         return RunOptions(
             self.task, self.arch, seed=seed, name=name, like=self.like, out=out, sample=sample,
@@ -58,7 +58,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Decoding:
-    """One way to translate with a training's model.
+    """One way to translate with a trained model.
 
     Attributes:
         training: which one
@@ -84,7 +84,7 @@ class Decoding:
 
 
 def training_of(entry: Entry) -> Training:
-    """The training that gives an entry's number.
+    """Returns the training run that gives an entry's number.
 
     Raises:
         UserError: the task has no recipe
@@ -113,7 +113,7 @@ def _training(
 
 
 def decoding(entry: Entry) -> Decoding:
-    """The translation that gives an entry's score."""
+    """Returns the decoding that gives an entry's score."""
     flags: list[str] = [] if entry.part == "main" else ["--decode-with", entry.part]
     masked = entry.decoding.get("mask_source_layers")
     flags += ["--mask-source-layers", str(masked)] if masked else []
@@ -129,7 +129,7 @@ def _recipe_name(text: str, direction: str) -> str:
 
 
 def has_recipe(entry: Entry) -> bool:
-    """Whether an entry's text is prepared by a recipe."""
+    """Returns True if a recipe prepares an entry's text."""
     return any(
         (path.stem, direction) == (entry.task, entry.direction)
         for path, direction in tasks().values()
@@ -137,7 +137,7 @@ def has_recipe(entry: Entry) -> bool:
 
 
 def disagreements(entry: Entry) -> list[Difference]:
-    """Settings in which our run is not what an entry fixes; none where everything agrees."""
+    """Returns the settings in which the run differs from an entry."""
     run = _described(decoding(entry), entry.task, entry.direction)
     found = differences(replace(run, of=entry.of), entry.measure, entry)
     # an analysis searches as it needs to, whatever the recipe's beam is
@@ -146,7 +146,7 @@ def disagreements(entry: Entry) -> list[Difference]:
 
 @cache
 def _described(way: Decoding, task: str, direction: str) -> Run:
-    """A run in the register's words, from the commands that it is made with."""
+    """Returns the settings of a run, from its commands."""
     options = way.training.options(1, None, None, subset=way.subset, decoding=way.name)
     plan = plan_training(options, TrainOptions(flags=way.training.flags, machines=ON_CPU))
     words = [*plan.training.run.decode, *way.flags]
@@ -154,7 +154,7 @@ def _described(way: Decoding, task: str, direction: str) -> Run:
 
 
 def layers_of(training: Training) -> tuple[int, int]:
-    """Encoder and decoder layers of the model."""
+    """Returns the numbers of encoder and decoder layers."""
     settings = model_settings(training.arch, flags_of(training.arch, training.flags))
     return settings.get("encoder_layers", 1), settings.get("decoder_layers", 1)
 

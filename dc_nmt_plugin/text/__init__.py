@@ -1,1 +1,1 @@
-"""Text: its lines, their checks and tokenisation, and a corpus that is made up."""
+"""Text: lines, checks, tokenisation, and a generated corpus."""

@@ -1,4 +1,4 @@
-"""Codes of languages, as users write them."""
+"""Language codes, as users write them."""
 
 from __future__ import annotations
 

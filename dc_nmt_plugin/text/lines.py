@@ -1,4 +1,4 @@
-"""The lines of a text file, and the checks of parallel text before anything is learnt from it."""
+"""Reads lines of text files, and checks parallel text before training."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_lines(path: str | os.PathLike[str], *, mend: bool = False) -> list[str]
 
 
 def decoded(lines: Iterable[bytes], name: object) -> Iterator[str]:
-    """The lines of a stream, one after the other, without their ends.
+    """Yields the lines of a stream without their ends.
 
     Args:
         lines: as they come, each with its line feed
@@ -82,12 +82,12 @@ def read_log(path: str | os.PathLike[str]) -> list[str]:
 
 
 def mended(line: str) -> str:
-    """A line with spaces where tools disagree whether it ends."""
+    """Returns a line with spaces for characters that only some tools take for a line end."""
     return line.translate(_SPACES)
 
 
 def character(text: str) -> str:
-    """The name of a character that cannot be seen: ``U+2028``."""
+    """Returns the name of an invisible character: ``U+2028``."""
     return f"U+{ord(text):04X}"
 
 
@@ -145,7 +145,7 @@ def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[st
     if counts[0] != counts[1]:
         raise UserError(
             f"{before} has {counts[0]:,} lines and what was made of it, {after}, {counts[1]:,}: "
-            "a sentence was lost or cut in two"
+            "a sentence was lost or split"
         )
 
 

@@ -91,7 +91,7 @@ def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Ite
 
 
 def _obey() -> None:
-    """In a process of the pool: end at once when told to.
+    """Ends a process of the pool immediately on a signal.
 
     The parent's handler, which is Python, may not run in one that waits for a lock, and the pool
     would wait for that process for ever; an interrupt is for the parent, which ends the pool.
@@ -101,7 +101,7 @@ def _obey() -> None:
 
 
 def bare(text: str) -> str:
-    """A sentence without its spaces and capitals: what tells whether two are the same."""
+    """Returns a sentence without spaces and capitals, to compare sentences."""
     return "".join(text.lower().split())
 
 

@@ -1,4 +1,4 @@
-"""Splitting text at punctuation and digits so that it can be put together again.
+"""Splits text reversibly at punctuation and digits.
 
 Moses tokenisation cannot be undone for times, dates and fractions ("6:46" becomes "6: 46"), of
 which the embedded corpus is full. Here a space becomes the mark "▁" at the front of its word, as
@@ -21,5 +21,5 @@ def split_line(line: str) -> str:
 
 
 def join_line(line: str) -> str:
-    """Undo :func:`split_line`."""
+    """Reverses :func:`split_line`."""
     return "".join(line.split()).replace(MARK, " ").strip()

@@ -1,4 +1,4 @@
-"""Tokenise and detokenise as the recipes do, so that both sides of a score are alike."""
+"""Tokenises and detokenises like the recipes, so that both sides of a score match."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from helpers import task
 from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
-from dc_nmt_plugin.models.transformer.stock import house_to_stock, stock_to_house
+from dc_nmt_plugin.models.transformer.stock import plugin_to_stock, stock_to_plugin
 from dc_nmt_plugin.modules.core.history import LayerHistory
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.source import Source
@@ -58,8 +58,8 @@ def samples(arch: str, first_seed: int, **settings: Any) -> dict[str, Tensor]:
     for seed in range(first_seed, first_seed + SEEDS):
         state = dict(new(arch, seed, **settings).state_dict())
         if arch == "transformer":
-            stock_to_house(state)  # drops what only fairseq keeps there
-        state = house_to_stock(state)
+            stock_to_plugin(state)  # drops what only fairseq keeps there
+        state = plugin_to_stock(state)
         # memory of fairseq 0.12.2's sinusoidal positions that nothing ever writes to
         states.append({name: x for name, x in state.items() if not name.endswith("_float_tensor")})
     return {name: torch.stack([state[name].flatten() for state in states]) for name in states[0]}

@@ -10,7 +10,7 @@ from fairseq.models.transformer import TransformerConfig, TransformerModel, base
 from helpers import TINY, build, pad, perturb, sample, sentences, shifted, task
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.models.transformer.stock import house_to_stock
+from dc_nmt_plugin.models.transformer.stock import plugin_to_stock
 
 # fairseq computes softmax and log-softmax in float32 whatever the weights' precision
 CLOSE = {"atol": 2e-6, "rtol": 1e-5}
@@ -72,7 +72,7 @@ def test_gradients_equal(name):
         losses.append(loss)
     assert float(losses[0]) == pytest.approx(float(losses[1]), rel=1e-6)
     theirs = {n: p.grad for n, p in stock.named_parameters()}
-    ours = house_to_stock({n: p.grad for n, p in house.named_parameters()})
+    ours = plugin_to_stock({n: p.grad for n, p in house.named_parameters()})
     assert set(ours) == {*theirs, "encoder.version", "decoder.version"}
     for key, gradient in theirs.items():
         assert torch.allclose(ours[key], gradient, **CLOSE), key
@@ -162,7 +162,7 @@ def test_unreduced_loss_is_per_position():
 
 def test_a_house_checkpoint_converts_back_to_stock():
     stock, house = both("post-norm")
-    back = house_to_stock(house.state_dict())
+    back = plugin_to_stock(house.state_dict())
     stock.load_state_dict(back, strict=False)
     theirs = {n for n, _ in stock.named_parameters()}
     assert theirs <= set(back)

@@ -14,7 +14,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from helpers import few
 from systems import FAMILIES, SOURCE, SPLITS, family, generation, task, train, training
 
-from dc_nmt_plugin.models.transformer.stock import house_to_stock
+from dc_nmt_plugin.models.transformer.stock import plugin_to_stock
 
 SEVERAL = few(
     ["transformer_dc", "transformer_mlmha", "transformer_ms_aux_aif"],
@@ -158,7 +158,7 @@ def test_the_stock_transformer_finds_the_same_hypotheses(beam, corpus, systems):
             setattr(flags, f"{side}_{name}", value)
     base_architecture(flags)
     stock = StockTransformer.build_model(flags, made)
-    stock.load_state_dict(house_to_stock(ours.state_dict()))
+    stock.load_state_dict(plugin_to_stock(ours.state_dict()))
     theirs = search(made, [stock.eval()], batch, beam=beam)
     for left, right in zip(search(made, [ours], batch, beam=beam), theirs, strict=True):
         for one, other in zip(left, right, strict=True):

@@ -75,7 +75,7 @@ def train_and_close() -> object:
 def assert_curves(folder: Path, trained: Result) -> None:
     """TensorBoard gets what the log has, and everything that docs/monitoring.md names."""
     page = (ROOT / "docs/monitoring.md").read_text("utf-8")
-    about = page.split("It has three runs")[1].split("**Weights")[0]
+    about = page.split("shows three runs")[1].split("**Weights")[0]
     named = {name for name in re.findall(r"`(\w+)`", about) if not name.startswith("_")}
     runs = {"train_inner", "train", "valid"}
     assert {path.name for path in folder.iterdir()} == runs < named

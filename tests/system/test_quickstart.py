@@ -45,7 +45,7 @@ def test_a_killed_training_continues_and_the_data_are_not_made_again(quickstart)
     quickstart.quickstart("--arch", DUAL).good()
     quickstart.make("kill")
     killed = quickstart.quickstart()
-    assert killed.code == 1 and f"the training of {PLAIN} stopped" in killed.errors
+    assert killed.code == 1 and f"training of {PLAIN} stopped" in killed.errors
     assert "the last words" in killed.errors and killed.started() == ["fairseq-train"]
     again = quickstart.quickstart().good()
     assert f"{PLAIN}: train 700 updates, from the last checkpoint on" in again.output
@@ -103,7 +103,7 @@ def test_other_settings_do_not_overwrite_a_training(quickstart):
     quickstart.quickstart("--arch", PLAIN).good()
     for other in (["--updates", 9], ["--", "--dropout", "0.2"], ["--seed", 2]):
         refused = quickstart.quickstart("--arch", PLAIN, *other)
-        assert f"quickstart_out/en-de/{PLAIN} holds a training with other" in refused.refused()
+        assert f"quickstart_out/en-de/{PLAIN} has a run with other" in refused.refused()
         assert "fairseq-train" not in refused.started()
     other = quickstart.quickstart("--updates", 9, "--out", "other").good()
     assert "--max-update 9 " in other.call("fairseq-train")

@@ -135,7 +135,7 @@ def test_a_training_that_has_not_finished_is_evaluated_anew_later(recipes):
     recipes.make("kill")
     assert recipes.run("train", *TASK).code == 1
     halfway = recipes.run("evaluate", *TASK).good()
-    assert f"the training in {RUN} has not finished" in halfway.errors
+    assert f"the run in {RUN} has not finished" in halfway.errors
     assert "from the last checkpoint on" in recipes.run("train", *TASK).good().output
     assert "fairseq-generate" in recipes.run("evaluate", *TASK).good().started()
 

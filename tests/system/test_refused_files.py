@@ -340,7 +340,7 @@ def test_zips(case, tmp_path):
 SEGMENTS = {
     "20,000 that are not closed": ("<seg" * 20_000, "no <seg>"),
     "20,000 that are opened": ("<seg>" * 20_000, "do not alternate"),
-    "the last one is cut off": ('<seg id="1">a</seg><seg id="2">b', "cut off"),
+    "the last one is cut off": ('<seg id="1">a</seg><seg id="2">b', "truncated"),
     "only closed": ("</seg>", "do not alternate"),
 }
 

@@ -215,7 +215,7 @@ BROKEN = {
     ),
     "no BPE codes": (
         lambda run: shutil.rmtree(run.parent / "data/bpe"),
-        ["data/bin: its text is in pieces", "dc-nmt prepare"],
+        ["data/bin: its text is segmented", "dc-nmt prepare"],
     ),
     "no truecaser": (
         lambda run: (run.parent / "data/raw/truecase.en").unlink(),
@@ -245,7 +245,10 @@ BROKEN = {
     "a flag that would do nothing": (lambda run: [RUN, "--nbest", "3"], ["--nbest: ", "has not"]),
     "no flag": (lambda run: [RUN, "--bem", "3"], ["--bem: ", "Did you mean --beam?"]),
     "a value of another kind": (lambda run: [RUN, "--beam", "x"], ["--beam: invalid int", "'x'"]),
-    "a file behind the flags": (lambda run: [RUN, "--cpu", "test.en"], ["test.en: belongs to no"]),
+    "a file behind the flags": (
+        lambda run: [RUN, "--cpu", "test.en"],
+        ["test.en: does not belong"],
+    ),
     "no such decoder": (lambda run: [RUN, "--decode-with", "aux:7"], ["--decode-with", "aux:1"]),
 }
 

@@ -75,7 +75,7 @@ def test_table_tells_the_remedy_and_fails(tmp_path):
     lines = done.stdout.splitlines()
     row = next(i for i, line in enumerate(lines) if line.startswith("BROKEN  torch"))
     assert "ZeroDivisionError" in lines[row]
-    assert lines[row + 1].lstrip().startswith("mend it: ")
+    assert lines[row + 1].lstrip().startswith("fix: ")
     assert lines[-1].startswith("2 broken, ")
 
 

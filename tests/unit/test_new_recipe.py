@@ -205,7 +205,7 @@ def test_fitted_to_the_corpus_and_the_machine(tmp_path):
     # 5 words and a number a pair, 1.5 pieces a word: nine pieces
     assert fitted(200_000, 0).updates == round(10 * 200_000 * 9 / 2048 / 100) * 100
     capped = fitted(5_000_000, 0)
-    assert capped.updates == SMALL.most and any("cut from 219,700" in why for why in capped.why)
+    assert capped.updates == SMALL.most and any("reduced from 219,700" in why for why in capped.why)
     assert any("raised from" in why for why in fitted(300, 0).why)
     assert any("4 CPU cores" in why for why in capped.why)
     assert not any("CPU core" in why for why in fitted(30_000, 1).why)

@@ -102,7 +102,7 @@ def test_wrong_sheets_are_named(tmp_path):
     ("number", "message"),
     [
         ("999", "line 3: sentence 999 was not given out"),
-        (None, "line 3: sentence [0-9]+ is there twice"),
+        (None, "line 3: sentence [0-9]+ occurs twice"),
         ("x", "line 3: 'x' is no number of a sentence"),
     ],
 )
@@ -134,7 +134,7 @@ def test_what_people_filled_in_is_not_written_over(filled, there):
     folder = filled.parent
     (folder / (KEY if there != KEY else "sheet-1.csv")).unlink()
     before = (folder / there).read_bytes()
-    with pytest.raises(UserError, match=f"{there}: is there, and sheets may be filled in"):
+    with pytest.raises(UserError, match=f"{there}: exists, and its sheets may be filled in"):
         write_sheets(folder, SYSTEMS, REFERENCES, None, sentences=10)
     assert [path.name for path in folder.iterdir()] == [there]
     assert (folder / there).read_bytes() == before

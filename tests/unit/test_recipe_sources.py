@@ -182,7 +182,7 @@ def test_when_all_homes_are_gone_the_user_is_told_what_to_put_where(sources, tmp
     assert "/gone/x.tgz: HTTP Error 404" in lines[1] and "something else" in lines[2]
     assert lines[3] == "Ask its makers."
     assert lines[4].startswith("Put x.tgz into a folder") and lines[4].endswith("--raw FOLDER")
-    with pytest.raises(UserError, match="it has no public home"):
+    with pytest.raises(UserError, match="it has no public URL"):
         sources().path("x.tgz")
 
 

@@ -85,7 +85,7 @@ def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_p
     for name in ("settings.stamp", "training.stamp"):
         (tmp_path / name).write_text("9-9\n")
     (tmp_path / "train.log").write_text("of ten hours\n")
-    with pytest.raises(UserError, match="holds a training with other data or settings"):
+    with pytest.raises(UserError, match="has a run with other data or settings"):
         training_step(run, 10, 5, ("--dropout", "0.3"), (), ("true",)).make()
     assert (tmp_path / "train.log").read_text() == "of ten hours\n"
 

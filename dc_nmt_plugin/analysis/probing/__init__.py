@@ -1,1 +1,1 @@
-"""What a frozen encoder's sentence vectors tell of a sentence."""
+"""Probing classifiers on the sentence vectors of frozen encoders."""

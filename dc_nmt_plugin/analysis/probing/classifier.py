@@ -53,7 +53,7 @@ Data = dict[str, tuple[Tensor, Tensor]]
 
 
 def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Found:
-    """Train every classifier of the grid; the one that is best on validation.
+    """Trains every classifier of the grid, and returns the best on validation.
 
     Args:
         data: the three splits
@@ -71,7 +71,7 @@ def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Found:
 def _train(
     data: Data, classes: int, setting: Setting, hidden: int, dropout: float, seed: int
 ) -> Found:
-    """One training with early stopping; test accuracy where validation was best."""
+    """Trains with early stopping, and returns the test accuracy at the best validation."""
     x, y = data["tr"]
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng():
@@ -102,6 +102,6 @@ def _train(
 
 @torch.no_grad()
 def accuracy(model: nn.Module, x: Tensor, y: Tensor) -> float:
-    """Share of right classes, %."""
+    """Returns the share of correct classes in %."""
     model.eval()
     return 100 * float((model(x).argmax(dim=1) == y).double().mean())

@@ -148,7 +148,7 @@ def layer_output(encoder: Any, tokens: Tensor, layer: int) -> Tensor:
 
 
 def untrained(subject: Subject) -> Any:
-    """The model as it is before training, always with the same random numbers."""
+    """Returns the untrained model, always with the same random numbers."""
     from fairseq import checkpoint_utils
 
     state = checkpoint_utils.load_checkpoint_to_cpu(str(subject.place.checkpoint))
@@ -159,7 +159,7 @@ def untrained(subject: Subject) -> Any:
 
 
 def _batches(tokens: Sequence[Tensor]) -> Iterator[list[int]]:
-    """Places of sentences of like length, so many at a time that memory suffices."""
+    """Yields positions of sentences of similar length, in batches that fit into memory."""
     order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
     batch: list[int] = []
     for place in order:

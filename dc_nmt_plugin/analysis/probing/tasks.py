@@ -186,7 +186,7 @@ def _word_contents(sentences: list[str], choice: random.Random) -> list[tuple[st
 
 
 def _shifts(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
-    """Every other sentence with two neighbours inverted: I; the others as they are: O."""
+    """Swaps two neighbours in every other sentence (class I); the others are unchanged (O)."""
     pairs = []
     for number, line in enumerate(sentences):
         words = line.split()

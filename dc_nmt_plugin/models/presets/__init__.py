@@ -36,12 +36,12 @@ MODELS: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True)
 class Architecture:
-    """One value of ``--arch``.
+    """Describes one value of ``--arch``.
 
     Attributes:
         name: the value
         model: registered model name
-        settings: what differs from the model's defaults
+        settings: differences from the defaults of the model
         family: the paper's architecture it belongs to
     """
 
@@ -53,7 +53,7 @@ class Architecture:
 
 @functools.cache  # every one of the hundreds is checked
 def architectures() -> Mapping[str, Architecture]:
-    """Every architecture by name: family, then variant, then size."""
+    """Returns every architecture by name, ordered by family, variant and size."""
     result = {}
     for family in FAMILIES:
         for variant, settings in family.variants.items():
@@ -66,7 +66,8 @@ def architectures() -> Mapping[str, Architecture]:
 
 
 def _fits(model: str, settings: FlagValues) -> bool:
-    """Whether a variant exists at a size: auxiliary decoders need enough encoder layers."""
+    """Returns True when a variant exists at a size: auxiliary decoders need enough encoder
+    layers."""
     cfg = MODELS[model][1]()
     for name, value in settings.items():
         setattr(cfg, name, value)
@@ -78,7 +79,7 @@ def _fits(model: str, settings: FlagValues) -> bool:
 
 
 def register_all() -> None:
-    """Register every architecture with fairseq."""
+    """Registers every architecture with fairseq."""
     for architecture in architectures().values():
         register_preset(
             architecture.model,
@@ -89,9 +90,9 @@ def register_all() -> None:
 
 
 def store_for_hydra() -> None:
-    """Let Hydra find every architecture as ``model=NAME``, with all of its settings.
+    """Stores every architecture for Hydra as ``model=NAME``, with all of its settings.
 
-    Tasks and criterions are there already: fairseq stores what has a dataclass.
+    fairseq itself stores tasks and criterions, because they have a dataclass.
     """
     store = ConfigStore.instance()
     for architecture in architectures().values():

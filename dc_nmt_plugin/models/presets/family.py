@@ -1,4 +1,4 @@
-"""What a preset is."""
+"""Definition of a preset."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FlagValues = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Family:
-    """One paper's architecture.
+    """Describes the architecture of one paper.
 
     Attributes:
         name: of the architecture, its criterion and its task
-        about: what it changes, in one line
-        cites: where it is published (key in REFERENCES.bib, and section)
+        about: its change to the usual model, in one line
+        cites: publication (key in REFERENCES.bib, and section)
         variants: suffix → settings on top of a size; "" is the default variant
         sizes: suffix → settings of a size; "" is the published one
         model: registered model name

@@ -93,7 +93,7 @@ FAMILIES = (
     Family(
         name="transformer_cross_agg",
         about="encoder attention logits, routed over heads and positions",
-        cites="cao2020cross",
+        cites="cao2019cross",
         variants={
             "": {"encoder_self_attention": _XAGG},
             # the printed weights of the heads (eq. 13); the others' do not depend on length

@@ -1,4 +1,4 @@
-"""Parts that both recurrent models are built from."""
+"""Parts of both recurrent models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .config import AND_LAST
 
 
 def build_embedding(dictionary: Dictionary, width: int) -> nn.Embedding:
-    """Word vectors from N(0, 0.01²), zero for padding."""
+    """Builds word vectors from N(0, 0.01²), with zeros for padding."""
     matrix = nn.Embedding(len(dictionary), width, padding_idx=dictionary.pad())
     nn.init.normal_(matrix.weight, std=SCALE)
     nn.init.zeros_(matrix.weight[dictionary.pad()])
@@ -30,7 +30,8 @@ def build_embedding(dictionary: Dictionary, width: int) -> nn.Embedding:
 def build_output_projection(
     vocabulary: int, width: int, *, tied_to: nn.Embedding | None
 ) -> nn.Linear:
-    """Features of `width` → vocabulary, with a bias; the weight is that of `tied_to`, if given."""
+    """Builds the projection from `width` to the vocabulary, with a bias; `tied_to` gives the
+    weight."""
     projection = init_linear(nn.Linear(width, vocabulary))
     if tied_to is not None:
         projection.weight = tied_to.weight
@@ -38,7 +39,7 @@ def build_output_projection(
 
 
 def build_residual(cfg: Any) -> ResidualContext:
-    """The module for ``cfg.readout``; the last word for the baselines."""
+    """Builds the module for ``cfg.readout``; for the baselines, the last word."""
     summary = cfg.readout.removesuffix(AND_LAST)
     residual = ResidualContext()
     if summary == "mean":
@@ -51,7 +52,7 @@ def build_residual(cfg: Any) -> ResidualContext:
 
 
 def decoder_options(cfg: Any) -> dict[str, Any]:
-    """Plain values that every decoder takes."""
+    """Returns the plain values that every decoder takes."""
     return {
         "dropout": dropout_between(cfg),
         "readout_dropout": cfg.dropout,
@@ -60,16 +61,16 @@ def decoder_options(cfg: Any) -> dict[str, Any]:
 
 
 def dropout_between(cfg: Any) -> float:
-    """Dropout of everything but the readout."""
+    """Returns the dropout of all parts except the readout."""
     dropout: float = cfg.dropout if cfg.dropout_after == "all" else 0.0
     return dropout
 
 
 def finish_weights(model: Any, cfg: Any, dictionary: Dictionary) -> None:
-    """What ``--weight-init`` and ``--output-bias-init`` change of the published initialisation.
+    """Applies ``--weight-init`` and ``--output-bias-init`` to the published initialisation.
 
     Args:
-        model: as its modules initialised it (dl4mt)
+        model: model with the initial weights of its modules (dl4mt)
         cfg: :class:`GRUConfig` or :class:`LanguageModelConfig`
         dictionary: of the words that are predicted, with their counts
     """
@@ -92,11 +93,11 @@ def _redraw(weight: nn.Parameter, kind: str, *, is_embedding: bool) -> None:
 
 
 def unigram_logits(dictionary: Dictionary) -> Tensor:
-    """Logarithms of the types' relative frequencies (V), by the dictionary's counts.
+    """Returns the logarithms of the relative frequencies of the types (V), from the dictionary.
 
-    A dictionary counts words only: the end of the sentence gets the most frequent word's count,
-    about one a sentence; types that never occur get one half. Where ``--output-dictionary-size``
-    cuts words off, their counts are those of the unknown word, which is predicted in their place.
+    A dictionary counts only words. The end of the sentence gets the count of the most frequent
+    word, about one per sentence, and types that never occur get one half. The words that
+    ``--output-dictionary-size`` removes add their counts to the unknown word, which replaces them.
     """
     all_counts = torch.tensor(dictionary.count, dtype=torch.float64)
     counts, cut_off = all_counts[: len(dictionary)], all_counts[len(dictionary) :]

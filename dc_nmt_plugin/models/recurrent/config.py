@@ -1,4 +1,4 @@
-"""The flags of the recurrent models, and what is wrong with their values."""
+"""Flags of the recurrent models, and checks of their values."""
 
 # fairseq reads the fields' types at run time: no postponed annotations here.
 from dataclasses import dataclass
@@ -17,29 +17,36 @@ DROPOUT_AFTER = ("all", "readout")
 
 @dataclass
 class _RecurrentConfig(CheckedConfig):
-    """What both models have."""
+    """Settings that both models have."""
 
     embed_dim: int = size(500, "width of the embeddings and of the readout")
     hidden_dim: int = size(1024, "width of the recurrent states, in each direction")
-    readout: str = flag("content", "what the output layer sees of the words so far")
+    readout: str = flag("content", "summary of the earlier words for the output layer")
     dropout: float = rate(0.5, "dropout probability")
     dropout_after: str = flag(
         "all",
-        "where: after every layer (all: embeddings, recurrent layers, readout), as the paper says, "
-        "or after the readout only (readout), as its released code has it",
+        (
+            "position of dropout: after embeddings, recurrent layers and readout (all), as "
+            "in the paper; or only after the readout (readout), as in its released code"
+        ),
         one_of=DROPOUT_AFTER,
     )
     weight_init: str = flag(
         "dl4mt",
-        "initial weights: N(0, 0.01^2), square matrices orthogonal (dl4mt), all of them "
-        "N(0, 0.01^2) (normal), or Glorot's uniform with embeddings N(0, 1/embed-dim) (xavier)",
+        (
+            "initial weights: N(0, 0.01^2) with orthogonal square matrices (dl4mt); N(0, "
+            "0.01^2) for all (normal); or Glorot's uniform with embeddings N(0, "
+            "1/embed-dim) (xavier)"
+        ),
         one_of=WEIGHT_INITS,
     )
     output_bias_init: str = flag(
         "zero",
-        "initial bias of the output layer: zero, as published, or the logarithm of the words' "
-        "frequencies (unigram). With Adam, zero biases let the states saturate before anything "
-        "else is learnt",
+        (
+            "initial bias of the output layer: zero, as published, or the logarithm of the "
+            "word frequencies (unigram). With Adam and zero biases, the states saturate "
+            "early"
+        ),
         one_of=OUTPUT_BIAS_INITS,
     )
     share_decoder_input_output_embed: bool = flag(
@@ -54,10 +61,13 @@ class GRUConfig(_RecurrentConfig):
 
     readout: str = flag(
         "content",
-        "what the output layer sees of the words so far: the last word (baseline), their mean, an "
-        "attentive average (content, content+scope), any of these with the last word added, which "
-        "is not the paper's (mean+last and so on); or attention over earlier states, in the "
-        "recurrence (memory-rnn) or beside the last word (self-attentive-rnn)",
+        (
+            "summary of the earlier words for the output layer: the last word (baseline), "
+            "the mean, or an attentive average (content, content+scope). mean+last and so "
+            "on add the last word, which the paper does not. memory-rnn and "
+            "self-attentive-rnn attend to earlier states, in the recurrence or beside the "
+            "last word"
+        ),
         one_of=READOUTS,
     )
     attention_dim: int = flag(

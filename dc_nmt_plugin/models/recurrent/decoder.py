@@ -1,4 +1,4 @@
-"""The decoders: a recurrence, what the readout sees of the words so far, and the output layer."""
+"""Recurrent decoders: recurrence, summary of the words so far, readout and output layer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DecoderOutput = tuple[Tensor, dict[str, Any]]
 
 
 class RecurrentDecoder(Generating, FairseqIncrementalDecoder):
-    """What both decoders share; subclasses say how words become features.
+    """Base of both decoders; subclasses turn words into features.
 
     Args:
         dictionary: of the target language

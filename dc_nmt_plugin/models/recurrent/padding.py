@@ -1,4 +1,5 @@
-"""Recurrent layers run from the first position: batches that are padded on the left move over."""
+"""Moves padding from the left to the right, because recurrent layers start at the first
+position."""
 
 from __future__ import annotations
 
@@ -9,26 +10,25 @@ from torch import Tensor
 
 
 class LeftAligned(NamedTuple):
-    """Token ids with their padding on the right.
+    """Holds token ids with padding on the right.
 
     Attributes:
         tokens: (B, T)
-        back: (B, T) for each position of the original layout its position here; None if it is
-            the same everywhere
+        back: (B, T) new position of each original position; None if nothing moved
     """
 
     tokens: Tensor
     back: Tensor | None
 
     def restore(self, x: Tensor) -> Tensor:
-        """(B, T, C) in the original layout."""
+        """Returns (B, T, C) in the original layout."""
         if self.back is None:
             return x
         return x.gather(1, self.back[:, :, None].expand(-1, -1, x.size(2)))
 
 
 def left_align(tokens: Tensor, padding_idx: int) -> LeftAligned:
-    """Move the padding in front of each row of `tokens` (B, T) behind it."""
+    """Moves the padding of each row of `tokens` (B, T) from the front to the end."""
     if not bool(tokens[:, 0].eq(padding_idx).any()):
         return LeftAligned(tokens, None)
     length = tokens.size(1)

@@ -1,7 +1,7 @@
 """The values of two axes as data: self-attention kinds (A) and source features (B).
 
-A new kind is one entry: the flags' choices, the modules that are built and the variants and
-combinations that are tested all come from here.
+A new kind is one entry. The choices of flags, the modules, and the tested variants and combinations
+come from here.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class SelfAttentionKind:
 
     Attributes:
         module: a :class:`~dc_nmt_plugin.modules.core.self_attention.MultiHeadSelfAttention`
-        options: what it takes beside width, heads and dropout of attention weights
-        not_in_decoders: the reason, where it cannot be causal; "" where it can
+        options: its options in addition to width, heads and dropout of attention weights
+        not_in_decoders: the reason why it cannot be causal; "" if it can
     """
 
     module: type[nn.Module]
@@ -73,11 +73,11 @@ ENCODER_ONLY_KINDS = tuple(name for name in SELF_ATTENTION_KINDS if name not in 
 
 @dataclass(frozen=True)
 class SourceFeatures:
-    """A value of ``--source-features``: what the main decoder's layers attend to.
+    """A value of ``--source-features``: input of the source attention of the main decoder.
 
     Attributes:
         aggregation: makes one representation of several encoder layers, or None
-        options: what it takes beside width and number of layers
+        options: its options in addition to width and number of layers
         attention: settings of attention to several layers, or None for attention to one
     """
 
@@ -87,7 +87,7 @@ class SourceFeatures:
 
     @property
     def several(self) -> bool:
-        """Whether more than the top encoder layer can be read."""
+        """Returns True when more than the top encoder layer can be read."""
         return self.aggregation is not None or self.attention is not None
 
 

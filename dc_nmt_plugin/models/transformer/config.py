@@ -1,4 +1,4 @@
-"""The flags of all Transformer variants, and what contradicts what."""
+"""Flags of all Transformer variants, and their contradictions."""
 
 # fairseq reads the fields' types at run time: no postponed annotations, and Optional[str] here.
 import math
@@ -61,8 +61,11 @@ class TransformerConfig(CheckedConfig):
     )
     depth_scaled_init: float = flag(
         0.0,
-        "alpha of depth-scaled initial weights (Zhang et al. 2019, who have 1): the matrices of "
-        "layer l start at alpha / sqrt(l) of their size; 0: as fairseq's",
+        (
+            "alpha of depth-scaled initial weights (1 in Zhang et al. 2019): the matrices "
+            "of layer l start at alpha / sqrt(l) of their size; 0: fairseq's initial "
+            "weights"
+        ),
         at_least=0,
     )
     max_source_positions: int = size(1024, "longest source, in tokens")
@@ -78,15 +81,27 @@ class TransformerConfig(CheckedConfig):
         refused={name: SELF_ATTENTION_KINDS[name].not_in_decoders for name in ENCODER_ONLY_KINDS},
     )
     encoder_self_attention_layers: Optional[str] = flag(
-        None, "encoder layers i-j that have --encoder-self-attention (default: all; else standard)"
+        None,
+        (
+            "encoder layers i-j with --encoder-self-attention; the others are standard "
+            "(default: all)"
+        ),
     )
     decoder_self_attention_layers: Optional[str] = flag(
-        None, "decoder layers i-j that have --decoder-self-attention (default: all; else standard)"
+        None,
+        (
+            "decoder layers i-j with --decoder-self-attention; the others are standard "
+            "(default: all)"
+        ),
     )
     dc_kernel_size: int = size(2, "dual context: width f of the local context's convolution")
 
     ctx_context: str = flag("deep-global+deep", "context-aware: context", one_of=CONTEXTS)
-    ctx_on: str = flag("both", "context-aware: what is mixed with the context", one_of=tuple(MIXED))
+    ctx_on: str = flag(
+        "both",
+        "context-aware: queries, keys or both are mixed with the context",
+        one_of=tuple(MIXED),
+    )
     ctx_gate: str = flag("learnt", "context-aware: gates λ of the context", one_of=GATES)
     xagg_routing: str = flag("both", "cross aggregation: routing", one_of=DIRECTIONS)
     xagg_init: str = flag("zero", "cross aggregation: start of horizontal routing", one_of=INITS)
@@ -94,22 +109,26 @@ class TransformerConfig(CheckedConfig):
         3, "cross aggregation: routing iterations; 0 is plain attention", at_least=0
     )
     xagg_head_weights: str = flag(
-        "mean", "cross aggregation: what the head weights see of positions", one_of=HEAD_WEIGHTS
+        "mean",
+        "cross aggregation: mean or sum over positions in the head weights",
+        one_of=HEAD_WEIGHTS,
     )
     xagg_checkpoint: bool = flag(
         False, "cross aggregation: recompute the routing in the backward pass to save memory"
     )
 
-    source_features: str = flag("top", "what the decoder attends to", one_of=tuple(SOURCE_FEATURES))
+    source_features: str = flag(
+        "top", "encoder features that the decoder attends to", one_of=tuple(SOURCE_FEATURES)
+    )
     source_layers: Optional[int] = flag(
         None, "number n of top encoder layers in --source-features (default: all; top: 1)"
     )
 
     aux_layers: Optional[str] = flag(
-        None, "encoder layers that auxiliary decoders are attached to, such as 1,3 (default: none)"
+        None, "encoder layers with an auxiliary decoder, such as 1,3 (default: none)"
     )
     aux_weight: float = flag(
-        1.0, "weight of every auxiliary decoder's loss", at_least=0, below=math.inf
+        1.0, "weight of the loss of every auxiliary decoder", at_least=0, below=math.inf
     )
     aux_fusion: bool = flag(
         False, "auxiliary information fusion: the main decoder reads the auxiliary decoders"

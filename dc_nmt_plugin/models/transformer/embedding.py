@@ -1,4 +1,4 @@
-"""Tokens to vectors, the same on both sides."""
+"""Token embeddings, for both sides."""
 
 from __future__ import annotations
 

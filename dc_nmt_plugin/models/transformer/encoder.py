@@ -1,4 +1,4 @@
-"""The encoder: embeddings, layers of any self-attention kind, and what the decoders get of them."""
+"""The encoder: embeddings, layers of any self-attention kind, and outputs for the decoders."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TransformerEncoder(FairseqEncoder):
         return Source(features=features, padding=padding, auxiliary=auxiliary)
 
     def _tap(self, outputs: Sequence[Tensor], layer: int) -> Tensor:
-        """The output (B, M, C) of a layer as decoders see it."""
+        """Returns the output (B, M, C) of a layer for the decoders."""
         output = outputs[layer - 1]
         if layer == len(outputs):
             return self.stack.top(output)

@@ -19,7 +19,7 @@ from ...compat import POSITION_MARKER
 from ...errors import UserError
 from ..options import read_config
 from .config import TransformerConfig
-from .stock import house_to_stock
+from .stock import plugin_to_stock
 
 StateDict = dict[str, Any]
 # what fairseq's generate and validate set up → its own name, and the settings that it has
@@ -31,10 +31,10 @@ _MAY_BE_TIED = ("embedding.tokens.weight", "output_projection.weight")
 
 
 def drop_auxiliary(state: StateDict, name: str) -> StateDict:
-    """The checkpoint without its auxiliary decoders and optimizer state, changed in place.
+    """Removes auxiliary decoders and optimizer state from the checkpoint, in place.
 
     Args:
-        state: a checkpoint of one of our Transformers
+        state: a checkpoint of a Transformer of this plugin
         name: of its file, for messages
 
     Raises:
@@ -65,10 +65,11 @@ def drop_auxiliary(state: StateDict, name: str) -> StateDict:
 
 
 def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
-    """The checkpoint as fairseq's own ``transformer``; changes `state`, from `drop_auxiliary`.
+    """Returns the checkpoint as fairseq's own ``transformer``; changes `state`, from
+    `drop_auxiliary`.
 
-    All settings are plain data and complete: torch's safe loader (2.6 and later) takes nothing
-    else where this plugin is not installed, and fairseq fills nothing in there.
+    All settings are plain data and complete. Without this plugin, torch's safe loader (2.6 and
+    later) accepts nothing else, and fairseq adds no defaults.
 
     Raises:
         UserError: the model has something that fairseq's ``transformer`` does not have
@@ -88,7 +89,7 @@ def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
         raise UserError(
             f"{name}: {flag} needs a standard Transformer, and this one has {', '.join(extra)}."
         )
-    state["model"] = house_to_stock(state["model"])
+    state["model"] = plugin_to_stock(state["model"])
     flags.arch = flags._name = "transformer"
     base_architecture(flags)
     flags.min_params_to_wrap = DEFAULT_MIN_PARAMS_TO_WRAP
@@ -104,11 +105,11 @@ def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
 
 
 def count_parameters(model: StateDict) -> int:
-    """Parameters of one of our Transformers, those of tied matrices once.
+    """Returns the number of parameters of a Transformer of this plugin; tied matrices count once.
 
-    A tied matrix is saved under each of its names; trained on a GPU or averaged, as copies.
-    fairseq 0.12.2 saves a marker with sinusoidal positions, which is none, nor is a single number
-    (``SlowLinear.scale``).
+    A tied matrix is saved under each of its names; after training on a GPU or averaging, as copies.
+    Two saved values are no parameters: the marker of fairseq 0.12.2's sinusoidal positions, and
+    single numbers (``SlowLinear.scale``).
     """
     matrices: list[Any] = []
     total = 0
@@ -124,7 +125,7 @@ def count_parameters(model: StateDict) -> int:
 
 
 def _model_flags(state: StateDict, name: str) -> Any:
-    """The model's settings as a namespace, which takes their place in the checkpoint."""
+    """Returns the model's settings as a namespace, which replaces them in the checkpoint."""
     flags = (state.get("cfg") or {}).get("model")
     if isinstance(flags, Mapping):  # of fairseq-hydra-train
         flags = state["cfg"]["model"] = Namespace(**plain(flags))

@@ -1,4 +1,4 @@
-"""Modules of the axes' values: self-attention (A) and what the decoder attends to (B)."""
+"""Builds the modules of two axes: self-attention (A) and source features (B)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .config import TransformerConfig
 
 
 def build_self_attention(cfg: TransformerConfig, side: str, layer: int) -> nn.Module:
-    """The self-attention of layer `layer` (1-based) of ``encoder`` or ``decoder``."""
+    """Builds the self-attention of layer `layer` (1-based) of ``encoder`` or ``decoder``."""
     kind = SELF_ATTENTION_KINDS[cfg.kind_of(side, layer)]
     return kind.module(
         embed_dim=getattr(cfg, f"{side}_embed_dim"),
@@ -24,7 +24,7 @@ def build_self_attention(cfg: TransformerConfig, side: str, layer: int) -> nn.Mo
 
 
 def build_source_attention(cfg: TransformerConfig, *, single: bool = False) -> nn.Module:
-    """The encoder-decoder attention of one decoder layer.
+    """Builds the encoder-decoder attention of one decoder layer.
 
     Args:
         cfg: the settings
@@ -43,7 +43,7 @@ def build_source_attention(cfg: TransformerConfig, *, single: bool = False) -> n
 
 
 def build_aggregation(cfg: TransformerConfig) -> nn.Module | None:
-    """What turns several encoder layers into one source representation; None for the others."""
+    """Builds the aggregation of encoder layers; None if --source-features has none."""
     features = SOURCE_FEATURES[cfg.source_features]
     if features.aggregation is None:
         return None

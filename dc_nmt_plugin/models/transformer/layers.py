@@ -1,4 +1,4 @@
-"""Encoder and decoder layers: sublayers with residual connections and layer norm around them."""
+"""Encoder and decoder layers: sublayers with residual connections and layer norm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...modules.core.state import State
 
 
 class Layer(nn.Module):
-    """What both kinds of layers share: residual connections and the feed-forward network.
+    """Base of both kinds of layers: residual connections and the feed-forward network.
 
     Args:
         embed_dim: model width C
@@ -53,7 +53,7 @@ class Layer(nn.Module):
         return norm(add_dropped(x, sublayer(x), self.dropout, self.training))
 
     def transform(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """The feed-forward sublayer, where something is; x (B, T, C) → (B, T, C)."""
+        """Applies the feed-forward sublayer to real positions; x (B, T, C) → (B, T, C)."""
         return mask.on_real(
             x, lambda real: self.residual(real, self.final_layer_norm, self.feed_forward)
         )

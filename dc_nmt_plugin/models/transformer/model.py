@@ -1,4 +1,4 @@
-"""Building a Transformer from its configuration: the only place where modules meet settings."""
+"""Builds a Transformer from its configuration. Only here do modules meet settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .encoder import TransformerEncoder
 from .kinds import build_aggregation, build_self_attention, build_source_attention
 from .layers import DecoderLayer, EncoderLayer
 from .stack import LayerStack
-from .stock import is_stock, stock_to_house
+from .stock import is_stock, stock_to_plugin
 
 MODEL_NAME = "dc_nmt_transformer"
 _STOCK_CRITERIONS = ("cross_entropy", "label_smoothed_cross_entropy")
@@ -60,15 +60,15 @@ class TransformerModel(FairseqEncoderDecoderModel):
         return build(cfg, task.source_dictionary, task.target_dictionary)
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
-        """Accept checkpoints of fairseq's own ``transformer`` to start from."""
+        """Accepts checkpoints of fairseq's own ``transformer`` as a start."""
         if is_stock(state_dict):
-            stock_to_house(state_dict)
+            stock_to_plugin(state_dict)
         match_position_buffers(self, state_dict)
         super().upgrade_state_dict_named(state_dict, name)
 
 
 def _check_criterion(cfg: TransformerConfig, args: Any) -> None:
-    """A stock criterion would train the main decoder alone and say nothing."""
+    """Refuses stock criterions, which would train only the main decoder without a warning."""
     criterion = getattr(args, "criterion", None)
     if cfg.auxiliary_layers and criterion in _STOCK_CRITERIONS:
         raise ConfigError(
@@ -146,7 +146,7 @@ def _tap_norms(cfg: TransformerConfig, read_layers: set[int]) -> nn.ModuleDict |
 
 
 def _freeze_untrained(cfg: TransformerConfig, of_auxiliary: Iterable[nn.Module]) -> None:
-    """Freeze what auxiliary decoders alone use, if nothing trains them."""
+    """Freezes the parameters that only auxiliary decoders use, if nothing trains them."""
     if cfg.aux_weight == 0 and not cfg.aux_fusion:
         # without this, distributed training would wait for their gradients
         for module in of_auxiliary:
@@ -169,7 +169,8 @@ def build_decoder(
 
 
 def _decoder_stack(cfg: TransformerConfig, *, main: bool) -> DecoderStack:
-    """The layers of the main decoder, or of an auxiliary one: the same but for what they read."""
+    """Builds the layers of the main or an auxiliary decoder, which differ in their source
+    features."""
     layers = [
         DecoderLayer(
             build_self_attention(cfg, "decoder", layer),

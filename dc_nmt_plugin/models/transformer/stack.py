@@ -1,4 +1,4 @@
-"""Running a stack of layers, the same loop for encoder, decoder and auxiliary decoders."""
+"""Runs a stack of layers, for encoder, decoder and auxiliary decoders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LayerStack(nn.Module):
     def outputs(
         self, x: Tensor, history: LayerHistory, run: Callable[[nn.Module, Tensor], Tensor]
     ) -> Iterator[Tensor]:
-        """The output (B, T, C) of every layer, lowest first, not yet normalised at the top.
+        """Yields the output (B, T, C) of every layer, lowest first, before the top layer norm.
 
         Args:
             x: (B, T, C) embeddings
@@ -53,7 +53,7 @@ class LayerStack(nn.Module):
             yield x
 
     def top(self, x: Tensor) -> Tensor:
-        """The stack's final output from its top layer's."""
+        """Returns the final output of the stack from that of its top layer."""
         return x if self.layer_norm is None else self.layer_norm(x)
 
     def _dropped(self) -> bool:

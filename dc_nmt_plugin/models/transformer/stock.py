@@ -1,6 +1,6 @@
-"""Parameter names of fairseq's ``transformer`` and of ours, both ways.
+"""Converts parameter names between fairseq's ``transformer`` and this plugin's.
 
-Ours stacks projections of the same input (q, k, v; or k, v of the source) into one matrix.
+This plugin stacks projections of the same input (q, k, v; or k, v of the source).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _DROPPED = re.compile(
 
 
 def is_stock(state: StateDict) -> bool:
-    """Whether these are parameters of fairseq's own ``transformer``."""
+    """Returns True for parameters of fairseq's own ``transformer``."""
     return "encoder.layers.0.self_attn.q_proj.weight" in state
 
 
-def stock_to_house(state: StateDict) -> None:
-    """Rename and stack the parameters of a stock Transformer, in place."""
+def stock_to_plugin(state: StateDict) -> None:
+    """Renames and stacks the parameters of a stock Transformer, in place."""
     for name in list(state):
         value = state.pop(name)
         if not _DROPPED.search(name):
@@ -52,8 +52,8 @@ def stock_to_house(state: StateDict) -> None:
                 state[f"{prefix}{stacked}.{kind}"] = torch.cat(pieces)
 
 
-def house_to_stock(state: StateDict) -> StateDict:
-    """Parameters of one of our standard Transformers under fairseq's names."""
+def plugin_to_stock(state: StateDict) -> StateDict:
+    """Returns the parameters of a standard Transformer of this plugin under fairseq's names."""
     back = [
         (re.compile("^(encoder|decoder)" + re.escape(ours)), r"\1" + theirs)
         for ours, theirs in (

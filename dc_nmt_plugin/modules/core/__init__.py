@@ -1,1 +1,1 @@
-"""What several mechanisms use; imports none of them."""
+"""Parts that several mechanisms share; imports none of the mechanisms."""

@@ -38,7 +38,7 @@ def _additive_scores(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
 
 
 def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
-    """Softmax over the last axis, computed in at least float32, returned as `dtype`."""
+    """Returns the softmax over the last axis, computed in float32 or better, as `dtype`."""
     return torch.softmax(scores, dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(
         dtype
     )
@@ -47,7 +47,7 @@ def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
 def causal_additive_attention(
     queries: Tensor, keys: Tensor, values: Tensor, vector: Tensor, *, need_weights: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Attend at each position to all positions up to it.
+    """Attends at each position to all positions up to it.
 
     Args:
         queries: (B, T, A), the last T of S positions

@@ -1,4 +1,4 @@
-"""Multi-head attention, the one that all other modules use, and attention to the source.
+"""Multi-head attention for all other modules, and attention to the source.
 
 Shapes: B sequences, T queries, S keys, C model width, H heads, K = C / H width of a head;
 R = (sentences × beam) hypotheses and M source positions when decoding.
@@ -32,7 +32,7 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 def attention_logits(query: Tensor, key: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
-    """Scaled dot products, -inf where attention is not allowed.
+    """Returns scaled dot products, -inf where attention is not allowed.
 
     Args:
         query: (B, H, T, K)
@@ -62,7 +62,7 @@ def attend(
     dropout: float = 0.0,
     need_weights: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """softmax(q kᵀ / √K) v, per head (Vaswani et al. 2017, eq. 1).
+    """Returns softmax(q kᵀ / √K) v per head (Vaswani et al. 2017, eq. 1).
 
     Args:
         query: (B, H, T, K)
@@ -89,8 +89,8 @@ def attend(
 class SourceAttention(Recordable):
     """Encoder-decoder attention over one source representation.
 
-    Keys and values depend on the sentence alone: when decoding they are projected once a sentence
-    and kept with the source, and the hypotheses of a sentence are further query rows.
+    Keys and values depend only on the sentence. In decoding they are projected once per sentence
+    and kept with the source; the hypotheses of a sentence are additional query rows.
 
     Args:
         embed_dim: width C of decoder and output
@@ -122,19 +122,19 @@ class SourceAttention(Recordable):
         self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
 
     def project_source(self, source: Source) -> tuple[Tensor, Tensor]:
-        """Keys and values (sentences, H, M, K) of the source's only representation."""
+        """Returns keys and values (sentences, H, M, K) of the only source representation."""
         (features,) = source.features
         return self.arrange_source(self.kv_proj(features))
 
     def arrange_source(self, projected: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (S, H, M, K) from both side by side (S, M, 2C)."""
+        """Returns keys and values (S, H, M, K) from their concatenation (S, M, 2C)."""
         key, value = (split_heads(part, self.num_heads) for part in projected.chunk(2, dim=-1))
         return key, value
 
     def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:
         """
         Args:
-            x: (R, T, C) queries, R = sentences × beam, the beams of a sentence side by side
+            x: (R, T, C) queries, R = sentences × beam, the hypotheses of a sentence adjacent
             source: what the decoder attends to
             state: the decoding session, or None; with it, keys and values are kept in `source`
 

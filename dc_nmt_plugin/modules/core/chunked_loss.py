@@ -1,8 +1,8 @@
 """Output projection and label-smoothed cross-entropy in one operation.
 
-The logits of a batch are the largest activation of a translation model. Here they exist for one
-chunk of rows at a time: each chunk is projected, turned into its loss and, in training, at once
-into its gradients, so that neither the logits nor their gradients are ever stored whole.
+The logits of a batch are the largest activation of a translation model. Here they exist only for
+one chunk of rows at a time. Each chunk is projected and reduced to its loss and, in training, to
+its gradients. So neither all logits nor all their gradients are ever stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _once_differentiable = cast(Callable[[_Function], _Function], once_differentiabl
 
 
 class SmoothedLoss(NamedTuple):
-    """Sums over target tokens; natural logarithm.
+    """Holds sums over target tokens, with natural logarithms.
 
     Attributes:
         loss: label-smoothed cross-entropy, with gradient
@@ -46,7 +46,7 @@ def label_smoothed_loss(
     count_correct: bool = False,
     chunk_rows: int | None = None,
 ) -> SmoothedLoss:
-    """fairseq's label-smoothed cross-entropy of ``features @ weight.T + bias``.
+    """Returns fairseq's label-smoothed cross-entropy of ``features @ weight.T + bias``.
 
     (1 - ε - ε_i) nll + ε_i Σ_v -log p_v with ε_i = ε / (V - 1); softmax in float32.
 
@@ -56,7 +56,7 @@ def label_smoothed_loss(
         target: (N) token ids
         epsilon: label smoothing ε
         bias: (V) of the output projection, or None
-        count_correct: count the tokens predicted right, one more pass over the logits
+        count_correct: count the correct predictions, which takes another pass over the logits
         chunk_rows: rows projected at a time; default by device and vocabulary
 
     Returns:

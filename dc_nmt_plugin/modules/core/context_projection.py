@@ -1,4 +1,4 @@
-"""The output projection of attention with several contexts side by side."""
+"""Output projection of attention with several concatenated contexts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ START = 0.3  # of the weights that would give one context's variance; our choice
 
 
 class ContextProjection(SlowLinear):
-    """[c^1; …; c^n] W + b, which learns slowly (:class:`SlowLinear`) and starts quiet.
+    """Computes [c^1; …; c^n] W + b with small steps (:class:`SlowLinear`) and a small start.
 
-    At the start of a training all contexts are much the same: means over the sentence. Slow alone,
-    with a short warm-up, the sublayer's output still came to drown the residual connection of
-    post-norm and was the same at every position to the end (hence :data:`START`).
+    At the start of training, all contexts are similar: means over the sentence. With small steps
+    alone and a short warm-up, the output of the sublayer still became much larger than the residual
+    connection of post-norm, and was the same at every position to the end. :data:`START` prevents
+    this.
 
     Enc-DC on Multi30k (4+4 layers of 128/256, dropout 0.3, Adam at 3e-3 after 400 updates, one
     cosine of 1,600; validation perplexity at updates 320, 560 and 1,600, where it was so long):

@@ -1,4 +1,4 @@
-"""Initial weights of the recurrent models, as in the dl4mt tutorial that the paper builds on."""
+"""Initial weights of the recurrent models, as in the dl4mt tutorial that the paper uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SCALE = 0.01
 
 
 def init_linear(linear: nn.Linear) -> nn.Linear:
-    """Weights from N(0, 0.01²), biases zero."""
+    """Draws weights from N(0, 0.01²) and sets biases to zero."""
     nn.init.normal_(linear.weight, std=SCALE)
     if linear.bias is not None:
         nn.init.zeros_(linear.bias)
@@ -18,13 +18,14 @@ def init_linear(linear: nn.Linear) -> nn.Linear:
 
 
 def init_square_blocks_(weight: Tensor) -> None:
-    """Make `weight` (k · n, n) a stack of k orthogonal matrices: dl4mt's square matrices."""
+    """Makes `weight` (k · n, n) a stack of k orthogonal matrices, as dl4mt's square matrices."""
     for block in weight.split(weight.size(1)):
         nn.init.orthogonal_(block)
 
 
 def init_recurrent(rnn: nn.RNNBase) -> nn.RNNBase:
-    """Recurrent weights orthogonal per gate, input weights from N(0, 0.01²), biases zero."""
+    """Makes recurrent weights orthogonal per gate, draws input weights from N(0, 0.01²), zeros
+    biases."""
     for name, parameter in rnn.named_parameters():
         if name.startswith("bias"):
             nn.init.zeros_(parameter)

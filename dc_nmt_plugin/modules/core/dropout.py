@@ -10,11 +10,11 @@ _LEVELS = 1 << 16
 
 
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
-    """Zero each element with probability `p` and scale the others by 1 / (1 - p).
+    """Zeros each element with probability `p` and scales the others by 1 / (1 - p).
 
-    On a CPU torch's own dropout draws one random number an element from a slow generator: about
-    a tenth of a small model's training step. Here one 64-bit number serves four elements, so `p`
-    is rounded to a multiple of 2^-16; elsewhere this is ``torch.nn.functional.dropout``.
+    On a CPU, torch's dropout draws one random number per element from a slow generator, which takes
+    about a tenth of a small model's training step. Here one 64-bit number serves four elements, so
+    `p` is rounded to a multiple of 2^-16. On other devices this is ``torch.nn.functional.dropout``.
 
     Args:
         x: any shape
@@ -38,7 +38,7 @@ def add_dropped(x: Tensor, y: Tensor, p: float, training: bool) -> Tensor:
 
 
 def _keep(x: Tensor, dropped: int) -> Tensor:
-    """1 where an element stays and 0 elsewhere; zeros have probability dropped / 2^16."""
+    """Returns 1 for kept elements and 0 for dropped ones, with probability dropped / 2^16."""
     words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
     numbers = words.random_(-(1 << 63), None).view(torch.int16)[: x.numel()]
     return torch.ge(numbers, dropped - _LEVELS // 2, out=torch.empty_like(x).view(-1)).view(x.shape)

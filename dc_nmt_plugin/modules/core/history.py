@@ -1,4 +1,4 @@
-"""What the lower layers saw: the inputs of the layers run so far, and their means."""
+"""Inputs of the layers that have run so far, and the means of these inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _itself(tensor: Tensor) -> Tensor:
 
 
 class LayerHistory:
-    """The inputs H^1 … H^l of the layers of one stack, in one forward pass.
+    """Keeps the inputs H^1 … H^l of the layers of one stack, in one forward pass.
 
     Layer l appends its input before it runs, so ``inputs[-1]`` is the running layer's own input.
 
@@ -30,11 +30,11 @@ class LayerHistory:
         self._means: dict[int, Tensor] = {}
 
     def append(self, x: Tensor) -> None:
-        """Add the input (B, T, C) of the next layer."""
+        """Appends the input (B, T, C) of the next layer."""
         self.inputs.append(x)
 
     def mean(self, level: int) -> Tensor:
-        """Global context c of layer `level` (0-based), computed on first use.
+        """Returns the global context c of layer `level` (0-based), computed on first use.
 
         Returns:
             (B, 1, C), the mean over real positions; for causal stacks (B, T, C), at position t the
@@ -55,11 +55,12 @@ class LayerHistory:
         return self._running_mean(x) if self.mask.causal else self._mean(x)
 
     def _zero_padding(self, x: Tensor) -> Tensor:
-        """x (B, T, C) in float32 at least, zero at padding: half precision cannot add up steps."""
+        """Returns x (B, T, C) in float32 or better, zero at padding: sums in half precision lose
+        steps."""
         return self.mask.zero_padding(x.to(torch.promote_types(x.dtype, torch.float32)))
 
     def _real(self, x: Tensor) -> Tensor:
-        """(B, T, 1), or (1, T, 1) where nothing is padded: 1 at real positions, 0 at padding."""
+        """Returns 1 at real positions, 0 at padding: (B, T, 1), or (1, T, 1) without padding."""
         if self.mask.padding is None:
             return x.new_ones(1, x.size(1), 1)
         return (~self.mask.padding)[:, :, None].to(x.dtype)

@@ -1,15 +1,15 @@
-"""Initial weights: fairseq's own for what fairseq has, one rule for what the papers add.
+"""Initial weights: fairseq's for the parts that fairseq has, one rule for the papers' additions.
 
 fairseq's Transformer starts its attention projections from Xavier-uniform weights and leaves
 everything else (feed-forward networks, the biases of query, key and value) at ``nn.Linear``'s
-own, U(-1/√fan-in, 1/√fan-in). In post-norm this matters: where a sublayer's output starts too
-large, it drowns the residual connection, tokens look alike at the top of the encoder, and the
-decoder finds its alignment hundreds of updates later.
+own, U(-1/√fan-in, 1/√fan-in). This matters in post-norm. If the output of a sublayer starts too
+large, it dominates the residual connection. Then the tokens look alike at the top of the encoder,
+and the decoder learns its alignment hundreds of updates later.
 
-The papers say nothing of initial weights. **Our rule** for what they add: a projection of
-attention starts like fairseq's projections of attention, every other matrix like ``nn.Linear``,
-and what replaces a sublayer (or the decoder's source) starts with an output of no more variance
-than what it replaces. ``tests/model/test_initial_weights.py`` holds both.
+The papers do not describe initial weights. This project uses one rule for their additions. A
+projection of attention starts like fairseq's projections of attention, and every other matrix like
+``nn.Linear``. A part that replaces a sublayer (or the decoder's source) starts with an output of at
+most the same variance. ``tests/model/test_initial_weights.py`` checks both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch import nn
 
 
 def input_projection(linear: nn.Linear, *, blocks: int = 1, shared_width: bool = True) -> nn.Linear:
-    """Start a projection to queries, keys or values as fairseq's ``MultiheadAttention`` does.
+    """Initialises a projection to queries, keys or values like fairseq's ``MultiheadAttention``.
 
     Args:
         linear: `blocks` projections stacked along the output; each is initialised as a matrix of
@@ -38,7 +38,7 @@ def input_projection(linear: nn.Linear, *, blocks: int = 1, shared_width: bool =
 
 
 def output_projection(linear: nn.Linear, *, contexts: int = 1, summed: bool = False) -> nn.Linear:
-    """Start the output projection of attention: Xavier-uniform, zero bias.
+    """Initialises the output projection of attention: Xavier-uniform, zero bias.
 
     With several contexts (side by side, or summed before the projection) the output has the
     variance that one context would give: W: nC → C starts as U(±√(3 / nC)), for n = 1 fairseq's
@@ -62,11 +62,12 @@ def output_projection(linear: nn.Linear, *, contexts: int = 1, summed: bool = Fa
 
 
 def scale_with_depth(layer: nn.Module, depth: int, alpha: float) -> None:
-    """Depth-scaled initialisation: every matrix of a layer times α / √l.
+    """Multiplies every matrix of a layer by α / √l (depth-scaled initialisation).
 
     B. Zhang, I. Titov, R. Sennrich, "Improving Deep Transformer with Depth-Scaled Initialization
-    and Merged Attention", EMNLP 2019, section 4: W ~ U(-γ α/√l, γ α/√l). The sublayers' outputs,
-    products of two matrices, start α²/l times as large, so the residual connections carry more.
+    and Merged Attention", EMNLP 2019, section 4: W ~ U(-γ α/√l, γ α/√l). The outputs of the
+    sublayers, products of two matrices, start α²/l times as large, so the residual connections have
+    more weight.
 
     Args:
         layer: an encoder or decoder layer, initialised

@@ -1,4 +1,4 @@
-"""Which positions may be attended to."""
+"""Masks of the positions that attention may use."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .packing import pack, unpack
 
 @dataclass(frozen=True)
 class SequenceMask:
-    """The mask of one batch of sequences, built once a forward pass and used by every layer.
+    """Holds the mask of one batch of sequences, built once per forward pass for all layers.
 
     Attributes:
-        padding: (B, T) bool, True at padding; None when the batch has none, and in decoders also
-            where all of it is on the right
+        padding: (B, T) bool, True at padding; None without padding, and in decoders also when all
+            padding is on the right
         causal: position t sees positions ≤ t only
-        rows: (N) indices of the real positions among the B * T, where leaving the others out of
-            what is done position by position saves a part worth the copies; else None
+        rows: (N) indices of the real positions among the B * T, if skipping padding in
+            position-wise work saves more than the copies cost; else None
         allowed: bool, True = may be attended, broadcastable to (B, H, T, T), as
-            ``scaled_dot_product_attention`` takes it; None where `is_causal` says everything
+            ``scaled_dot_product_attention`` takes it; None if `is_causal` is enough
     """
 
     padding: Tensor | None = None
@@ -32,7 +32,7 @@ class SequenceMask:
 
     @property
     def is_causal(self) -> bool:
-        """Whether attention needs the causal pattern beside `allowed`."""
+        """Returns True when attention needs the causal pattern in addition to `allowed`."""
         return self.causal and self.allowed is None
 
     @staticmethod
@@ -41,13 +41,13 @@ class SequenceMask:
     ) -> SequenceMask:
         """
         Args:
-            padding: (B, T) bool, True at padding; None for none, or for none that has to be masked
+            padding: (B, T) bool, True at padding; None if no padding has to be masked
             causal: whether positions see only earlier ones and themselves
             rows: see :class:`SequenceMask`
 
-        In a causal mask every position may see itself, so that padding on the left leaves no row
-        without a key (a softmax over nothing is NaN); padding on the right needs no mask at all,
-        because nothing real looks to the right.
+        In a causal mask, every position may see itself. So every row has a key, even with padding
+        on the left (a softmax over no keys is NaN). Padding on the right needs no mask, because no
+        real position looks to the right.
         """
         if padding is None:
             return SequenceMask(causal=causal, rows=rows)
@@ -60,7 +60,7 @@ class SequenceMask:
         return SequenceMask(padding, True, allowed, rows)
 
     def on_real(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """`function`, position by position, of x (B, T, C); at padding anything, such as zeros.
+        """Applies `function` to each position of x (B, T, C); the output at padding is arbitrary.
 
         Args:
             x: (B, T, C)
@@ -71,5 +71,5 @@ class SequenceMask:
         return unpack(function(pack(x, self.rows)), self.rows, x.size(0), x.size(1))
 
     def zero_padding(self, x: Tensor) -> Tensor:
-        """x (B, T, C) with zeros at padded positions."""
+        """Returns x (B, T, C) with zeros at padded positions."""
         return x if self.padding is None else x.masked_fill(self.padding[:, :, None], 0.0)

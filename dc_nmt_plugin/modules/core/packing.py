@@ -1,4 +1,4 @@
-"""Real positions of padded sequences as rows of a matrix, so that products leave padding out.
+"""Packs real positions of padded sequences into rows of a matrix, so that products skip padding.
 
 Shapes: B sequences, T positions, C features, N real positions.
 """
@@ -14,15 +14,15 @@ _WORTH_PACKING = 0.95
 
 
 def real_rows(padding: Tensor) -> Tensor:
-    """(N) indices of the real positions among the B * T, from padding (B, T), True at padding."""
+    """Returns (N) indices of the real positions among the B * T, from padding (B, T)."""
     return (~padding).flatten().nonzero().squeeze(1)
 
 
 def real_rows_and_side(padding: Tensor) -> tuple[Tensor, bool]:
-    """:func:`real_rows`, and whether some sequence is padded on the left.
+    """Returns :func:`real_rows`, and True when some sequence is padded on the left.
 
-    The host waits once for both: where some is, more marks follow the rows than there are
-    positions, so that the number of what is found tells it.
+    The host waits only once for both results. With padding on the left, extra entries follow the
+    rows, so the number of entries encodes the second result.
     """
     marks = padding.numel() + 1
     on_left = padding[:, 0].any().expand(marks)
@@ -31,24 +31,25 @@ def real_rows_and_side(padding: Tensor) -> tuple[Tensor, bool]:
 
 
 def worth_packing(rows: Tensor, padding: Tensor) -> Tensor | None:
-    """`rows`, or None where so little is padding that packing costs what it saves."""
+    """Returns `rows`, or None when there is too little padding for packing to save time."""
     return rows if len(rows) < _WORTH_PACKING * padding.numel() else None
 
 
 def pack(x: Tensor, rows: Tensor) -> Tensor:
-    """(B, T, C) → (N, C), its real positions."""
+    """Returns the real positions, (B, T, C) → (N, C)."""
     packed: Tensor = _Pack.apply(x.flatten(0, 1), rows)  # type: ignore[no-untyped-call]
     return packed
 
 
 def unpack(packed: Tensor, rows: Tensor, batch: int, length: int) -> Tensor:
-    """(N, C) → (B, T, C), zero at padding; undoes :func:`pack`."""
+    """Reverses :func:`pack`, (N, C) → (B, T, C), with zeros at padding."""
     flat = packed.new_zeros(batch * length, packed.size(-1)).index_copy(0, rows, packed)
     return flat.view(batch, length, -1)
 
 
 class _Pack(torch.autograd.Function):
-    """index_select, whose own gradient adds up rows one by one: here no two are the same."""
+    """Selects rows. The gradient of torch's ``index_select`` adds rows one by one; here all
+    differ."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:

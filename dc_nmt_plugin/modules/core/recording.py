@@ -1,4 +1,4 @@
-"""Attention weights, gates and routing coefficients on request, and at no cost otherwise."""
+"""Records attention weights, gates and routing coefficients on request, at no cost otherwise."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ Records = dict[str, dict[str, Tensor]]
 
 
 class Recordable(nn.Module):
-    """A module that can tell what it computed inside.
+    """Base of modules that can record what they compute.
 
     Inside ``with recording(model) as records:`` a module's :meth:`record` stores detached tensors.
-    What is computed for that alone, a module computes only where it :meth:`wants` to.
+    Tensors that only the recording needs are computed only when :meth:`wants` is true.
     """
 
     _records: dict[str, Tensor] | None = None
     _names: Collection[str] | None = None  # None: all
 
     def wants(self, name: str) -> bool:
-        """Whether a tensor of this name is being recorded."""
+        """Returns True when a tensor of this name is being recorded."""
         return self._records is not None and (self._names is None or name in self._names)
 
     def record(self, **tensors: Tensor) -> None:
-        """Store the wanted ones of these tensors (the last forward pass wins)."""
+        """Stores those of the tensors that are wanted; the last forward pass wins."""
         if self._records is not None:
             self._records.update(
                 {name: tensor.detach() for name, tensor in tensors.items() if self.wants(name)}
@@ -34,9 +34,9 @@ class Recordable(nn.Module):
 
 @contextmanager
 def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterator[Records]:
-    """Collect what every :class:`Recordable` inside `model` records.
+    """Collects what every :class:`Recordable` inside `model` records.
 
-    Inside another recording of the same modules both get what they asked for.
+    Recordings of the same modules can be nested; each gets the tensors that it asked for.
 
     Args:
         model: the modules that record
@@ -64,5 +64,5 @@ def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterato
 
 
 def _both(one: Collection[str] | None, other: Collection[str] | None) -> Collection[str] | None:
-    """All names of both; None is all there are."""
+    """Returns the names of both; None means all names."""
     return None if one is None or other is None else {*one, *other}

@@ -1,8 +1,8 @@
-"""Softmax-weighted averages of all items so far, when the scores do not depend on the position.
+"""Computes softmax-weighted averages of all items so far, for scores independent of position.
 
 With scores u_i and values y_i, position t gets ``d_t = Σ_{i≤t} exp(u_i) y_i / Σ_{i≤t} exp(u_i)``.
-All that the past leaves behind is one score and one average, so a step costs O(1), and a sequence
-needs no loop over its steps.
+The past is summarised by one score and one average. So a step costs O(1), and a sequence needs no
+loop over its steps.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ CHUNK = 64
 
 
 class Summary(NamedTuple):
-    """What is left of the items seen so far.
+    """Summarises the items so far.
 
     Attributes:
         peak: (B, 1) the highest score
-        mass: (B, 1) Σ exp(u_i - peak), at least 1: nothing overflows and, as the peak is kept
-            apart from the logarithm of the sum, scores of ±10⁴ lose no digits
+        mass: (B, 1) Σ exp(u_i - peak), at least 1, so that nothing overflows; the peak is stored
+            separately, so scores of ±10⁴ lose no digits
         average: (B, 1, C) the weighted average
     """
 
@@ -35,12 +35,12 @@ class Summary(NamedTuple):
 def running_attention(
     scores: Tensor, values: Tensor, past: Summary | None = None
 ) -> tuple[Tensor, Summary]:
-    """Attend at each position to all positions up to it.
+    """Attends at each position to all positions up to it.
 
     Args:
         scores: (B, T)
         values: (B, T, C)
-        past: what came before, or None
+        past: summary of the earlier items, or None
 
     Returns:
         the averages (B, T, C) and the summary after the last position
@@ -74,7 +74,7 @@ def _advance(scores: Tensor, values: Tensor, past: Summary | None) -> tuple[Tens
 
 
 def causal_logits(scores: Tensor, offset: Tensor) -> Tensor:
-    """(B, T, T): ``scores[:, i] - offset[:, t]`` in row t, -inf at later positions i > t."""
+    """Returns (B, T, T): ``scores[:, i] - offset[:, t]`` in row t, -inf at positions i > t."""
     logits = scores[:, None, :] - offset[:, :, None]
     if scores.size(1) == 1:
         return logits
@@ -83,6 +83,6 @@ def causal_logits(scores: Tensor, offset: Tensor) -> Tensor:
 
 
 def running_weights(scores: Tensor) -> Tensor:
-    """The weights themselves, (B, T) → (B, T, T), row t over positions ≤ t; for analysis."""
+    """Returns the weights for analysis, (B, T) → (B, T, T), row t over positions ≤ t."""
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     return torch.softmax(causal_logits(scores, torch.zeros_like(scores)), dim=-1)

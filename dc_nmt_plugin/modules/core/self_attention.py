@@ -1,4 +1,4 @@
-"""Self-attention: what every kind of it (axis A) shares, and the standard kind.
+"""Self-attention: the base of every kind (axis A), and the standard kind.
 
 Shapes: B sequences, T positions, C model width, H heads, K = C / H width of a head; R hypotheses
 when decoding.
@@ -18,10 +18,10 @@ from .state import State, Stateful
 
 
 class MultiHeadSelfAttention(Recordable, Stateful):
-    """Base of all kinds: heads, the decoding session's cache, attending, recording.
+    """Base of all kinds: heads, cache of the decoding session, attention, recording.
 
-    A kind is the sublayer without its residual connection. It makes its projections and says in
-    :meth:`forward` what attends to what.
+    A kind is the sublayer without its residual connection. It computes its projections, and
+    :meth:`forward` defines what attends to what.
 
     Args:
         num_heads: heads H; must divide C
@@ -54,14 +54,14 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         raise NotImplementedError
 
     def heads(self, projected: Tensor, parts: int) -> list[Tensor]:
-        """(B, T, parts · C) → `parts` tensors (B, H, T, K)."""
+        """Splits (B, T, parts · C) into `parts` tensors (B, H, T, K)."""
         return [split_heads(part, self.num_heads) for part in projected.chunk(parts, dim=-1)]
 
     def with_past(self, state: State | None, *new: Tensor) -> list[Tensor]:
-        """Keys and values of all steps so far: `new` itself unless decoding.
+        """Returns keys and values of all steps so far; without a decoding session, `new` itself.
 
-        They are kept as one tensor with all heads side by side, and beam search's reordering waits
-        for the next step: both together are one copy, however many there are.
+        They are stored as one tensor with all heads adjacent. The reordering of beam search is
+        delayed to the next step, so that reordering and appending are one copy.
 
         Args:
             state: the decoding session, or None
@@ -96,7 +96,7 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         *,
         record: str = "weights",
     ) -> Tensor:
-        """softmax(q kᵀ / √K) v, the heads' outputs side by side.
+        """Returns softmax(q kᵀ / √K) v, with the outputs of the heads concatenated.
 
         Args:
             query: (B, H, T, K)
@@ -123,7 +123,8 @@ class MultiHeadSelfAttention(Recordable, Stateful):
 
 
 def _append(past: Tensor, order: Tensor | None, new: Tensor) -> Tensor:
-    """Rows `order` of past (R', h, t, K), all if None, and new (R, h, 1, K) → (R, h, t + 1, K)."""
+    """Appends new (R, h, 1, K) to rows `order` (all if None) of past (R', h, t, K) → (R, h, t + 1,
+    K)."""
     if order is None:
         return torch.cat([past, new], dim=2)
     if torch.is_grad_enabled():  # which writing into a part of a tensor does not allow
@@ -170,5 +171,5 @@ class SelfAttention(MultiHeadSelfAttention):
         return output  # (B, T, C)
 
     def project(self, x: Tensor, history: LayerHistory | None, state: State | None) -> list[Tensor]:
-        """Queries, keys and values of x (B, T, C), each (B, H, T, K)."""
+        """Returns queries, keys and values of x (B, T, C), each (B, H, T, K)."""
         return self.heads(self.in_proj(x), 3)

@@ -1,4 +1,4 @@
-"""A matrix over several blocks of inputs that have much in common."""
+"""Linear layer over several blocks of similar inputs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor, nn
 
 
 class SlowLinear(nn.Linear):
-    """[x^1; …; x^n] W + b with W = `weight` / n, which learns as slowly as a matrix of one block.
+    """Computes [x^1; …; x^n] W + b with W = `weight` / n, as fast to change as one block's matrix.
 
-    Adam moves every entry of a matrix equally far. Where the blocks are much the same, as means
-    over the sentence, or one layer's states and the next one's, each step of n blocks moves the
-    output n times as far as that of one; hence the division.
+    Adam moves every entry of a matrix equally far. If the blocks are similar, such as means over
+    the sentence or the states of adjacent layers, a step of n blocks moves the output n times as
+    far as a step of one block. The division prevents this.
 
-    It is kept in the checkpoint (`scale`, a buffer): checkpoints from before have none, and their
-    W is `weight` itself. Whoever sets initial weights sets W, then calls :meth:`rescale`.
+    The factor is stored in the checkpoint (`scale`, a buffer). Older checkpoints have no `scale`;
+    their W is `weight` itself. To set initial weights, set W, then call :meth:`rescale`.
 
     Args:
         block: width of a block
@@ -36,13 +36,13 @@ class SlowLinear(nn.Linear):
         self.register_buffer("scale", torch.tensor(1.0 / blocks))
 
     def rescale(self, start: float = 1.0) -> None:
-        """Take `weight` for W, times `start`."""
+        """Interprets `weight` as W, and multiplies it by `start`."""
         with torch.no_grad():
             self.weight.mul_(start / self.scale)
 
     @property
     def matrix(self) -> Tensor:
-        """W (out_features, n block), as ``nn.Linear`` keeps it."""
+        """Returns W (out_features, n block), in the layout of ``nn.Linear``."""
         return self.weight * self.scale
 
     def forward(self, blocks: Tensor) -> Tensor:

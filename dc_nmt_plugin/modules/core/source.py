@@ -1,4 +1,4 @@
-"""What the decoders attend to: the encoder's output, and what decoding keeps of it."""
+"""Source representations for the decoders, and their cache in decoding."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Cache = dict[int, tuple[Tensor, ...]]
 
 @dataclass(frozen=True)
 class Source:
-    """Source representations of a batch of sentences, shared by all hypotheses of a sentence.
+    """Holds the source representations of a batch, shared by all hypotheses of a sentence.
 
-    fairseq's beam search repeats the encoder output once a hypothesis and reorders it at every
-    step. Nothing here depends on the hypothesis, so tensors keep one row a sentence; `beam` says
-    how many hypotheses (side by side in the decoder's rows) belong to each, and a reorder that
-    stays inside the sentences copies nothing.
+    fairseq's beam search repeats the encoder output for each hypothesis and reorders it at every
+    step. Nothing here depends on the hypothesis, so tensors keep one row per sentence. `beam` is
+    the number of hypotheses of each sentence, which are adjacent rows in the decoder. A reorder
+    inside the sentences copies nothing.
 
     Attributes:
-        features: what the main decoder attends to, each (sentences, M, C); one tensor, or one a
-            source layer for attention over several encoder layers
+        features: inputs of the main decoder's source attention, each (sentences, M, C); one tensor,
+            or one per source layer for attention over several encoder layers
         padding: (sentences, M) bool, True at padding; None when there is none
         auxiliary: for each encoder layer that an auxiliary decoder is attached to (1-based), its
             output (sentences, M, C)
         beam: hypotheses per sentence
-        cache: projected keys and values by module, kept while decoding; one row a sentence
+        cache: projected keys and values by module, kept during decoding; one row per sentence
     """
 
     features: list[Tensor]
@@ -45,7 +45,7 @@ class Source:
 
     @cached_property
     def allowed(self) -> Tensor | None:
-        """(sentences, 1, 1, M) bool, True = may be attended; None when nothing is padded."""
+        """Returns (sentences, 1, 1, M) bool, True = may be attended; None without padding."""
         return None if self.padding is None else ~self.padding[:, None, None, :]
 
     def cached(
@@ -55,7 +55,7 @@ class Source:
         *,
         keep: bool,
     ) -> tuple[Tensor, ...]:
-        """`project(self)`; with `keep` only once for each module, remembered in the cache."""
+        """Returns `project(self)`; with `keep`, computes it once for each module and caches it."""
         if not keep:
             return project(self)
         if id(module) not in self.cache:
@@ -64,23 +64,25 @@ class Source:
         return self.cache[id(module)]
 
     def of_auxiliary(self, layer: int) -> Source:
-        """What the auxiliary decoder on encoder layer `layer` attends to; shares the cache."""
+        """Returns the source of the auxiliary decoder on encoder layer `layer`; shares the
+        cache."""
         return replace(self, features=[self.auxiliary[layer]], auxiliary={})
 
     def rows_of(self, weights: Tensor, length: int) -> Tensor:
-        """(sentences, H, beam * T, M) → (R, H, T, M): one row a hypothesis."""
+        """Returns one row per hypothesis, (sentences, H, beam * T, M) → (R, H, T, M)."""
         sentences, heads, _, source_length = weights.shape
         weights = weights.view(sentences, heads, self.beam, length, source_length).transpose(1, 2)
         return weights.reshape(sentences * self.beam, heads, length, source_length)
 
     def reorder(self, new_order: Tensor) -> Source:
-        """Row i becomes what row ``new_order[i]`` was (rows are hypotheses).
+        """Replaces row i by row ``new_order[i]`` (rows are hypotheses).
 
         Args:
             new_order: (R',) indices into the R = sentences * beam rows
 
-        Beam search's own orders (repeat each sentence; swap beams inside sentences; drop finished
-        sentences) keep one row a sentence. Any other order falls back to one row a hypothesis.
+        The orders of beam search (repeat each sentence, swap hypotheses inside sentences, drop
+        finished sentences) keep one row per sentence. Any other order falls back to one row per
+        hypothesis.
         """
         sentence = new_order.div(self.beam, rounding_mode="floor")  # (R',)
         rows, sentences = new_order.numel(), self.sentences

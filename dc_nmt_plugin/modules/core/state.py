@@ -9,7 +9,7 @@ State = dict[str, dict[str, Tensor]]
 
 
 class Stateful(nn.Module):
-    """A module that keeps tensors between decoding steps.
+    """Base of modules that keep tensors between decoding steps.
 
     The state belongs to the caller (fairseq's ``incremental_state``); a module only owns one slot
     in it. The slot's name contains the object's identity, so copies of a module, the members of
@@ -17,11 +17,11 @@ class Stateful(nn.Module):
     """
 
     def slot(self, state: State) -> dict[str, Tensor]:
-        """The tensors of this module in `state`, hypotheses first: (R, ...)."""
+        """Returns the tensors of this module in `state`, hypotheses first: (R, ...)."""
         return state.setdefault(f"{type(self).__name__}.{id(self)}", {})
 
     def reorder_incremental_state(self, incremental_state: State, new_order: Tensor) -> None:
-        """Make row i what row ``new_order[i]`` was; called by fairseq's beam search.
+        """Replaces row i by row ``new_order[i]``; called by fairseq's beam search.
 
         Args:
             incremental_state: the decoding session

@@ -1,8 +1,8 @@
-"""Products of one matrix with step after step of a sequence, and one product for its gradient.
+"""Products of one matrix with each step of a sequence, and one product for its gradient.
 
-Inside a loop over positions autograd computes a weight's gradient step by step: a thin product
-and a sum of whole matrices each time. Here the steps only note what they saw; when all of them
-have been through the backward pass, one product over all steps gives the same gradient.
+In a loop over positions, autograd computes the gradient of a weight step by step, with a small
+product and a sum of whole matrices each time. Here each step only stores its input. After the
+backward pass of all steps, one product over all steps gives the same gradient.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class StepwiseProduct:
     """``x_t @ weight + bias`` for one step t after another of one forward pass.
 
     Args:
-        weight: (K, N), or (S, K, N) for a matrix a sentence
+        weight: (K, N), or (S, K, N) for one matrix per sentence
         bias: (N) or None
         dtype: of the products (mixed precision)
     """
@@ -55,7 +55,7 @@ class _Step(torch.autograd.Function):
 
 
 class _Collect(torch.autograd.Function):
-    """Weight and bias themselves; the backward pass gets here when all steps are done."""
+    """Passes weight and bias through; its backward pass runs after that of all steps."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bias: Tensor, notes: Notes) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
-"""What the mechanisms record, reduced to the numbers that their papers look at.
+"""Reduces what the mechanisms record to the numbers of their papers.
 
-One file a mechanism. A model has the diagnostics of all mechanisms whose modules it has: they are
-found from what it records, whatever the architecture is called.
+There is one file for each mechanism. A model has the diagnostics of all mechanisms that it
+contains. They are selected by the recorded tensors, not by the name of the architecture.
 """
 
 from ..core.recording import Records
@@ -20,7 +20,7 @@ NEEDED = frozenset(name for diagnostic in DIAGNOSTICS for name in diagnostic.nee
 
 
 def diagnose(records: Records, batch: Batch) -> Totals:
-    """Every diagnostic of one batch, name → (sum, count)."""
+    """Returns every diagnostic of one batch, name → (sum, count)."""
     return {
         name: pair
         for diagnostic in DIAGNOSTICS

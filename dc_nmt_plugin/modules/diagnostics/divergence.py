@@ -1,4 +1,4 @@
-"""How different the two attentions of a dual-context layer are (Ampomah et al., 7.2)."""
+"""Divergence of the two attentions of a dual-context layer (Ampomah et al., 7.2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .records import Batch, Diagnostic, Totals, layer_records, pool
 def attention_divergence(
     global_weights: Tensor, local_weights: Tensor, padding: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Jensen-Shannon divergence between α_g and α_l, eqs (10)-(12), natural logarithm.
+    """Returns the Jensen-Shannon divergence between α_g and α_l in nats, eqs (10)-(12).
 
     α is the element-wise maximum over heads, its rows not renormalised (the literal eq. 10).
 
@@ -33,7 +33,7 @@ def attention_divergence(
 
 
 def _kl(p: Tensor, q: Tensor) -> Tensor:
-    """Σ_x P log P - Σ_x P log Q over the last axis, with 0 log 0 = 0: Eq. (12)."""
+    """Returns Σ_x P log P - Σ_x P log Q over the last axis, with 0 log 0 = 0: Eq. (12)."""
     return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(dim=-1)
 
 

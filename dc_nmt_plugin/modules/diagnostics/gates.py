@@ -1,4 +1,4 @@
-"""Mean gates of context-aware self-attention, from what its modules record.
+"""Mean gates of context-aware self-attention, from the recorded gates.
 
 Context-aware self-attention (AAAI 2019), Figs 2-4.
 """
@@ -14,10 +14,10 @@ GATES = ("lambda_q", "lambda_k")
 
 
 def token_total(values: Tensor, padding: Tensor | None) -> tuple[float, int]:
-    """Sum and number of the values at real tokens.
+    """Returns sum and number of the values at real tokens.
 
     Args:
-        values: (B, T, 1) or (B, T), one number a token
+        values: (B, T, 1) or (B, T), one number per token
         padding: (B, T) bool, True at padding, or None
     """
     values = values.double().reshape(values.size(0), values.size(1))

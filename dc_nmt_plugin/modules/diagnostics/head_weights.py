@@ -1,4 +1,4 @@
-"""Head weights and added logits of cross aggregation, from what its modules record."""
+"""Head weights and added logits of cross aggregation, from the recorded tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .records import Batch, Diagnostic, Totals, layer_records
 
 
 def head_weight_totals(head_weights: Tensor) -> tuple[list[float], int]:
-    """Sum of Λ over sentences, head by head, and the number of sentences.
+    """Returns the sum of Λ over sentences for each head, and the number of sentences.
 
     Args:
         head_weights: (B, H) as recorded
@@ -19,18 +19,19 @@ def head_weight_totals(head_weights: Tensor) -> tuple[list[float], int]:
 
 
 def head_weight_entropy(head_weights: Tensor) -> Tensor:
-    """Entropy in nats (B,) of every sentence's Λ (B, H); log H where all heads weigh the same."""
+    """Returns the entropy (B,) of Λ (B, H) in nats; it is log H for equal weights."""
     entropies: Tensor = torch.special.entr(head_weights.double())
     return entropies.sum(dim=-1)
 
 
 def entropy_total(head_weights: Tensor) -> tuple[float, int]:
-    """Sum of the entropy of Λ (B, H) over sentences, in nats, and the number of sentences."""
+    """Returns the sum of the entropy of Λ (B, H) in nats, and the number of sentences."""
     return float(head_weight_entropy(head_weights).sum()), head_weights.size(0)
 
 
 def added_norm_total(added_norm: Tensor, padding: Tensor | None) -> tuple[float, int]:
-    """Sum of the norms of the added logits over heads and real queries, and their number.
+    """Returns the sum of the norms of the added logits over heads and real queries, and their
+    number.
 
     Args:
         added_norm: (B, H, T) as recorded

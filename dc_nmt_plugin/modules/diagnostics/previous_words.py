@@ -1,7 +1,8 @@
-"""Where a recurrent decoder looks among the earlier target words (after section 8.1).
+"""Attention of a recurrent decoder to earlier target words (after section 8.1).
 
-Miculicich Werlen et al. 2018. The weights are what the readouts of ``gru_selfattn_residual`` and
-``lstm_lm_selfattn_residual`` record as ``previous_words``: (B, T, T), row t for the prediction
+Miculicich Werlen et al. 2018. The readouts of ``gru_selfattn_residual`` and
+``lstm_lm_selfattn_residual`` record the weights as ``previous_words``: (B, T, T), row t for the
+prediction
 at position t, column i for the word read at position i ≤ t; padding on the right.
 """
 
@@ -15,7 +16,7 @@ from .records import Batch, Diagnostic, Totals
 
 
 def previous_word_weights(records: Records) -> Tensor | None:
-    """The recorded (B, T, T) weights; None for a readout that attends to no earlier words."""
+    """Returns the recorded weights (B, T, T); None for a readout without such attention."""
     for tensors in records.values():
         if "previous_words" in tensors:
             return tensors["previous_words"]
@@ -23,7 +24,7 @@ def previous_word_weights(records: Records) -> Tensor | None:
 
 
 def previous_word_totals(weights: Tensor, lengths: Tensor) -> Totals:
-    """Entropy of the weights, and the share that falls on the last word.
+    """Returns the entropy of the weights, and the share of the last word.
 
     Args:
         weights: (B, T, T)

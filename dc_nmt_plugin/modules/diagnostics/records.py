@@ -1,4 +1,4 @@
-"""What a diagnostic gets, and what it gives."""
+"""Input and output of a diagnostic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAYER = re.compile(r"(encoder|decoder)\.stack\.layers\.(\d+)\.(\w+)$")
 
 @dataclass(frozen=True)
 class Batch:
-    """What a diagnostic knows of a batch beside the records.
+    """Describes a batch for a diagnostic, in addition to the records.
 
     Attributes:
         source: (B, M) tokens that the encoder reads; a language model's own words
@@ -48,11 +48,11 @@ class Batch:
 
 
 class Diagnostic(NamedTuple):
-    """What one mechanism's paper looks at.
+    """Reduces recorded tensors to the numbers of one mechanism's paper.
 
     Attributes:
         needs: names of the recorded tensors that it reduces
-        totals: from the records of one batch; nothing where no module recorded those tensors
+        totals: function of the records of one batch; returns nothing if no module recorded them
     """
 
     needs: tuple[str, ...]
@@ -60,7 +60,7 @@ class Diagnostic(NamedTuple):
 
 
 def layer_records(records: Records, sublayer: str) -> Iterator[tuple[str, int, dict[str, Tensor]]]:
-    """Side, layer (1-based) and tensors of every main-stack `sublayer` that recorded something."""
+    """Yields side, layer (1-based) and tensors of every main-stack `sublayer` with records."""
     for name, tensors in records.items():
         found = _LAYER.search(name)
         if found and found[3] == sublayer and tensors:

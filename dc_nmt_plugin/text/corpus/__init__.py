@@ -1,1 +1,1 @@
-"""The embedded parallel corpus: phrases in many languages, made from CLDR."""
+"""The generated parallel corpus: phrases in many languages, from CLDR."""

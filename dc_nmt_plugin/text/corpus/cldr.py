@@ -1,4 +1,4 @@
-"""Phrases that mean the same in two languages, from CLDR's locale data and numbers in words.
+"""Generates equivalent phrases in two languages, from CLDR data and numbers in words.
 
 A phrase family draws a meaning (a date, a price, a list of countries) and returns a
 function that says it in a given language. Babel and num2words do the saying.

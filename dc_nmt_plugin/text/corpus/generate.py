@@ -1,4 +1,4 @@
-"""Draw distinct pairs of lines, split them, and write them as plain text."""
+"""Draws distinct pairs of lines, splits them, and writes them as plain text."""
 
 from __future__ import annotations
 

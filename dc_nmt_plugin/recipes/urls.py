@@ -1,4 +1,4 @@
-"""Whether the addresses of a recipe's files still answer: their sizes are asked for, no file."""
+"""Checks that the URLs of a recipe's files answer. Asks only for sizes, downloads no file."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .recipe import Recipe
 from .schema import SourceFile
 
 TIMEOUT = 20  # seconds without an answer
-TOLERANCE = 0.1  # of a size that a recipe knows roughly
+TOLERANCE = 0.1  # tolerated difference from an approximate size in a recipe
 AT_A_TIME = 8
-# no network, as opposed to a home that has gone
+# no network; a URL that has gone gives an HTTP error
 UNREACHABLE = (urllib.error.URLError, OSError, http.client.HTTPException)
 
 
 @dataclass(frozen=True)
-class Home:
-    """One address of a file.
+class CheckedUrl:
+    """Describes the answer of one URL of a file.
 
     Attributes:
-        name: of the file
-        url: the address
-        expected: bytes that the recipe has; None where it does not say
-        bytes: what the address says; None where it does not
-        status: of HTTP; None without an answer
-        problem: why there was no answer; "" for one
+        name: name of the file
+        url: the URL
+        expected: size in bytes in the recipe; None if unknown
+        bytes: size in bytes in the answer; None if unknown
+        status: HTTP status; None without an answer
+        problem: reason why there was no answer; "" with an answer
     """
 
     name: str
@@ -41,7 +41,7 @@ class Home:
 
     @property
     def verdict(self) -> str:
-        """In a word or a few; nothing but ``ok`` is good."""
+        """Returns ``ok``, or what is wrong in a few words."""
         if self.status is None:
             return f"no answer: {self.problem}"
         if self.status >= 400:
@@ -53,25 +53,25 @@ class Home:
         return "ok"
 
 
-def check_homes(recipe: Recipe) -> Iterator[Home]:
-    """Ask every address of a recipe's files, several at a time; in the recipe's order."""
-    homes = [(file, url) for file in recipe.task.files.values() for url in file.urls]
+def check_urls(recipe: Recipe) -> Iterator[CheckedUrl]:
+    """Yields the answer of every URL of a recipe, in the order of the recipe."""
+    urls = [(file, url) for file in recipe.task.files.values() for url in file.urls]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        yield from pool.map(lambda home: _ask(*home), homes)
+        yield from pool.map(lambda each: _ask(*each), urls)
 
 
-def _ask(file: SourceFile, url: str) -> Home:
-    def home(size: int | None, status: int | None, problem: str = "") -> Home:
-        return Home(file.name, url, file.bytes, size, status, problem)
+def _ask(file: SourceFile, url: str) -> CheckedUrl:
+    def answered(size: int | None, status: int | None, problem: str = "") -> CheckedUrl:
+        return CheckedUrl(file.name, url, file.bytes, size, status, problem)
 
     try:
         with _head(url) as answer:
             length = answer.headers.get("Content-Length")
-            return home(int(length) if length and length.isdigit() else None, answer.status)
+            return answered(int(length) if length and length.isdigit() else None, answer.status)
     except urllib.error.HTTPError as error:
-        return home(None, error.code, str(error.reason))
+        return answered(None, error.code, str(error.reason))
     except UNREACHABLE as error:
-        return home(None, None, str(getattr(error, "reason", error)))
+        return answered(None, None, str(getattr(error, "reason", error)))
 
 
 def _head(url: str) -> http.client.HTTPResponse:

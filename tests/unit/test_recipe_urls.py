@@ -75,5 +75,5 @@ def test_a_file_without_a_good_address_is_named(check, home):
 def test_without_a_network_a_sentence(check):
     code, output, errors = check(a=["http://127.0.0.1:9/a.tgz", "http://127.0.0.1:9/b.tgz"])
     assert code == 1 and output == ""
-    assert "none of 2 addresses answers" in errors and "is there a network?" in errors
+    assert "none of 2 URLs answers" in errors and "is there a network?" in errors
     assert errors.count("\n") == 1
