@@ -1,6 +1,7 @@
 """dc-nmt: what each command prints, and how it fails."""
 
 import json
+import os
 
 import pytest
 
@@ -38,6 +39,30 @@ def test_an_interrupt_ends_without_a_traceback(capsys, monkeypatch):
 
     monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", interrupted)
     assert run(capsys, "user-dir") == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(32, "of a tokenizer"), KeyError("--colour"), OSError("--colour")]
+)
+def test_an_unknown_failure_is_not_hidden(capfd, monkeypatch, error):
+    def failing(argv):
+        raise error
+
+    monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", failing)
+    with pytest.raises(type(error)):
+        cli.main(["user-dir"])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_known_failure_says_where_its_traceback_is(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", lambda argv: os.listdir(argv[1]))
+    status, out, err = run(capsys, "user-dir", "--input", "/nowhere/text")
+    (path,) = tmp_path.glob("dc-nmt-*.txt")
+    told = "--input /nowhere/text: No such file or directory."
+    assert (status, out) == (1, "")
+    assert err == f"dc-nmt user-dir: error: {told}\ntraceback: {path}\n"
+    assert "FileNotFoundError: [Errno 2]" in path.read_text("utf-8")
 
 
 def test_unknown_command(capsys):

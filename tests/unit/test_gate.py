@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from fairseq import options
+from torch.multiprocessing import ProcessRaisedException
 
 from dc_nmt_plugin.errors import ConfigError, UserError
 from dc_nmt_plugin.gate.explanations import explained
@@ -54,10 +55,6 @@ def test_one_layer_may_be_a_number():
     assert cfg.auxiliary_layers == [3]
 
 
-class ProcessRaisedException(Exception):
-    """As torch calls what a spawned process ended by."""
-
-
 def test_every_problem_of_a_spawned_process_is_told():
     text = (
         "\n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):"
@@ -65,7 +62,7 @@ def test_every_problem_of_a_spawned_process_is_told():
         "dc_nmt_plugin.errors.ConfigError: --aux-layers: '9' is none.\n"
         "--share-all-embeddings: no.\n"
     )
-    told = explained(ProcessRaisedException(text))
+    told = explained(ProcessRaisedException(text, 0, 1))
     assert told == "--aux-layers: '9' is none.\n--share-all-embeddings: no."
 
 
