@@ -110,6 +110,9 @@ def test_params_takes_the_flags_of_the_model(capsys):
     assert name == "transformer_mlmha --source-layers 3"
     assert three == pytest.approx(73.8, abs=0.05)  # thesis, Table 3.4, M-10, n = 3
     assert count("transformer_mlmha")[1] == pytest.approx(92.7, abs=0.05)  # n = 6
+    name, own = count("transformer_standard", "--no-share-all-embeddings")
+    assert name == "transformer_standard --no-share-all-embeddings"
+    assert own - count("transformer_standard")[1] == pytest.approx(2 * 33_300 * 512 / 1e6, abs=1e-3)
     status, _, err = run(capsys, "params", "transformer_mlmha", "--source-layer", "3")
     assert status == 1 and "'--source-layer' is no flag of transformer_mlmha" in err
     status, _, err = run(capsys, "params", "--share-all-embeddings")
