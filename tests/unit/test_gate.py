@@ -48,6 +48,19 @@ def test_a_list_of_layers_with_a_gap(layers):
         TransformerConfig(aux_layers=layers).check()
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"aux_layers": "²"},
+        {"encoder_self_attention": "dual_context", "encoder_self_attention_layers": "1-²"},
+    ],
+)
+def test_digits_that_are_no_numbers(settings):
+    """``"²".isdigit()`` is true, and ``int`` does not read it."""
+    with pytest.raises(ConfigError, match="²"):
+        TransformerConfig(**settings).check()
+
+
 def test_one_layer_may_be_a_number():
     """Of Hydra: ``model.aux_layers=3``."""
     cfg = TransformerConfig(aux_layers=3)
