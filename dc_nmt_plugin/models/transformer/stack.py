@@ -43,11 +43,12 @@ class LayerStack(nn.Module):
 
         Args:
             x: (B, T, C) embeddings
-            history: receives the input of every layer
+            history: receives the input of every layer, and its norm in pre-norm
             run: calls a layer on its input
         """
         for layer in self.layers:
-            history.append(x)
+            norm: Any = layer.self_attn_layer_norm if layer.normalize_before else None
+            history.append(x, norm)
             if not self._dropped():
                 x = self._run(layer, x, run)
             yield x
