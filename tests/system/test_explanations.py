@@ -51,8 +51,8 @@ STRANGERS = {
         "ModuleNotFoundError: No module named 'coloured_text'",
     ),
     "a module that is optional elsewhere": (
-        "import sys; sys.modules['matplotlib'] = None; import matplotlib",
-        "ModuleNotFoundError: import of matplotlib halted; None in sys.modules",
+        "raise ModuleNotFoundError(\"No module named 'matplotlib'\")",
+        "ModuleNotFoundError: No module named 'matplotlib'",
     ),
     "a function of fairseq's name": ("validate({})", "KeyError: 'colour'"),
     "a message with a flag": (

@@ -2,12 +2,14 @@
 
 import json
 import os
+import sys
 
 import pytest
 
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.bench.measure import interleave, peak_memory, ratio, timed
+from dc_nmt_plugin.files import write_figure
 from dc_nmt_plugin.table import format_table
 
 
@@ -63,6 +65,18 @@ def test_a_known_failure_says_where_its_traceback_is(capsys, monkeypatch, tmp_pa
     assert (status, out) == (1, "")
     assert err == f"dc-nmt user-dir: error: {told}\ntraceback: {path}\n"
     assert "FileNotFoundError: [Errno 2]" in path.read_text("utf-8")
+
+
+def test_an_optional_package_that_is_missing(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("sys.path", [])  # where it would be found
+    draw = "dc_nmt_plugin.commands.user_dir.main"
+    monkeypatch.setattr(draw, lambda argv: write_figure(None, tmp_path / "x.svg"))
+    status, _, err = run(capsys, "user-dir")
+    assert status == 1
+    assert "error: matplotlib is not installed: pip install matplotlib.\ntraceback: " in err
 
 
 def test_unknown_command(capsys):

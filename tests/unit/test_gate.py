@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import io
+import re
 import sys
 from types import SimpleNamespace
 
@@ -11,7 +14,7 @@ from fairseq import options
 from torch.multiprocessing import ProcessRaisedException
 
 from dc_nmt_plugin.errors import ConfigError, UserError
-from dc_nmt_plugin.gate.explanations import explained
+from dc_nmt_plugin.gate.explanations import _KNOWN, explained
 from dc_nmt_plugin.gate.interactive import _Input
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 
@@ -77,6 +80,17 @@ def test_every_problem_of_a_spawned_process_is_told():
     )
     told = explained(ProcessRaisedException(text, 0, 1))
     assert told == "--aux-layers: '9' is none.\n--share-all-embeddings: no."
+
+
+PLACES = sorted({place for known in _KNOWN for place in known.places.split() if "*" not in place})
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_places_of_known_failures_are_there(place):
+    """A fairseq that moves them would keep its tracebacks, and nobody would notice."""
+    module, function = place.split(":")
+    text = inspect.getsource(importlib.import_module(module))
+    assert re.search(rf"^ *def {function}\(", text, re.M)
 
 
 def test_constraints_before_a_line_that_is_too_long():
