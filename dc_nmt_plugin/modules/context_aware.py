@@ -57,7 +57,7 @@ class ContextAwareSelfAttention(SelfAttention):
         λ_Q = σ(Q V_Q^H + C U_Q V_Q^C)                                              (6)
 
     where:
-        C: (B, T, d_c) the context, made of what this layer and the lower ones read, H^1 … H^l
+        C: (B, T, d_c) the context, made of the inputs H^1 … H^l of this and the lower layers
         U_Q, U_K: (d_c, C); `context_proj` stacks those in use, no bias
         V^H, V^C: (C,) each; rows of `gate_input` and `gate_context`, no bias
         λ: one scalar a position, shared by all heads; without gates Q̂ = Q + C U_Q (footnote 1)
@@ -71,18 +71,22 @@ class ContextAwareSelfAttention(SelfAttention):
     In causal stacks a key is mixed with the context of its own position, so it never changes once
     computed and is cached after mixing.
 
-    H^l is what the self-attention of layer l reads. In post-norm, which the paper has, that is the
-    layer's input; in pre-norm it is the layer norm of the input. The inputs themselves grow there
-    from layer to layer, and their contexts would drown the queries. Standard deviations at the
-    start, of an encoder of six layers, 512 wide, beside 0.71 of Q (0.87 in post-norm's layer 1):
+    H^l is the input of layer l. In post-norm, which the paper has, the self-attention reads H^l
+    itself. In pre-norm it reads the layer norm of H^l, and H^l grows from layer to layer; so do the
+    contexts. Standard deviations of C U_Q at the start (encoder, 512 wide, mean of three seeds; Q
+    has 0.71, and 0.87 in post-norm's layer 1):
 
     =====================  ====  ====  ====  ====  ====  ====
-    C U_Q in layer            1     2     3     4     5     6
+    layer                     1     2     3     4     5     6
     =====================  ====  ====  ====  ====  ====  ====
     post-norm              0.45  0.75  0.77  0.80  0.82  0.84
-    pre-norm               0.29  0.59  0.67  0.71  0.74  0.76
-    pre-norm, of inputs    0.45  0.79  0.89  0.97  1.02  1.09
+    pre-norm               0.45  0.79  0.89  0.97  1.02  1.09
+    pre-norm, of norms     0.29  0.59  0.67  0.71  0.74  0.76
     =====================  ====  ====  ====  ====  ====  ====
+
+    Contexts of the norms learnt no faster: after 300 updates of a small model (six layers, 64 wide,
+    two seeds) the validation loss was 7.83 and 7.77 bits a token, that of the inputs 7.81 and 7.68.
+    The inputs therefore stay, as in every checkpoint so far.
 
     Args:
         embed_dim: model width C
@@ -153,7 +157,7 @@ class ContextAwareSelfAttention(SelfAttention):
         return [split_heads(part, self.num_heads) for part in parts.values()]
 
     def _check(self, history: LayerHistory | None, state: State | None) -> LayerHistory:
-        inputs = 0 if history is None else len(history)
+        inputs = 0 if history is None else len(history.inputs)
         if history is None or inputs < self.layer:
             raise ValueError(
                 f"context {self.context!r} of layer {self.layer} needs the inputs of layers "
@@ -174,7 +178,7 @@ class ContextAwareSelfAttention(SelfAttention):
         positions share are multiplied once a sentence, not once a position.
         """
         means = [history.mean(level) for level in self.global_levels]
-        deep = [history.input(level) for level in self.deep_levels]
+        deep = [history.inputs[level] for level in self.deep_levels]
         if not (deep and means) or means[0].shape == deep[0].shape:
             projected = self.context_proj(torch.cat(means + deep, dim=-1))
         else:  # [c; H] U = c U_1 + H U_2, with c (B, 1, ·) and H (B, T, ·)

@@ -21,28 +21,6 @@ def batch():
     return sample(sentences([7, 3, 5]), sentences([4, 6, 2], seed=5))
 
 
-@pytest.mark.parametrize("settings", [{}, PRE_NORM], ids=["post-norm", "pre-norm"])
-@pytest.mark.parametrize("side", ["encoder", "decoder"])
-def test_contexts_are_made_of_what_the_self_attentions_read(side, settings):
-    """In pre-norm of normalised states too: the sum of all sublayers grows from layer to layer."""
-    kind = {f"{side}_self_attention": "context_aware"}
-    net = perturb(build("transformer_standard", **kind, **settings))
-    read, used = [], []
-
-    def note(module, positional, named):
-        read.append(positional[0])
-        history = named["history"]
-        used.append([history.input(level) for level in range(len(history))])
-
-    for layer in net.get_submodule(side).stack.layers:
-        layer.self_attn.register_forward_pre_hook(note, with_kwargs=True)
-    net(**batch()["net_input"])
-    for layer, inputs in enumerate(used, start=1):
-        assert len(inputs) == layer
-        for context, seen in zip(inputs, read, strict=False):
-            assert torch.equal(context, seen)
-
-
 # -- no gradient is lost on the way -----------------------------------------------------------
 
 

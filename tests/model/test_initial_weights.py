@@ -127,7 +127,7 @@ def self_attention_output(side: str, **settings: Any) -> Tensor:
     for _ in range(2):  # the second layer has every context
         history.append(layer_input())
     with torch.no_grad():
-        return stack.layers[1].self_attn(history.input(len(history) - 1), mask, history=history)
+        return stack.layers[1].self_attn(history.inputs[-1], mask, history=history)
 
 
 def source_attention_output(**settings: Any) -> Tensor:

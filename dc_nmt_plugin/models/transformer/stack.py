@@ -43,12 +43,11 @@ class LayerStack(nn.Module):
 
         Args:
             x: (B, T, C) embeddings
-            history: receives the input of every layer, and its norm in pre-norm
+            history: receives the input of every layer
             run: calls a layer on its input
         """
         for layer in self.layers:
-            norm: Any = layer.self_attn_layer_norm if layer.normalize_before else None
-            history.append(x, norm)
+            history.append(x)
             if not self._dropped():
                 x = self._run(layer, x, run)
             yield x

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -14,21 +12,10 @@ def _itself(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _kept_out_of_checkpoints() -> torch.autograd.graph.saved_tensors_hooks:
-    """For what a layer computes on first use.
-
-    Activation checkpointing runs a layer twice and expects it to save the same tensors twice, but
-    the second run finds the result. What is saved here (masks, counts, inputs of layers, which the
-    checkpoint keeps anyway) stays out of the checkpoint's sight.
-    """
-    return torch.autograd.graph.saved_tensors_hooks(_itself, _itself)
-
-
 class LayerHistory:
-    """What the self-attentions of one stack read, H^1 … H^l, in one forward pass.
+    """The inputs H^1 … H^l of the layers of one stack, in one forward pass.
 
-    The stack appends each layer's input before the layer runs, so the last is the running layer's
-    own. In pre-norm a self-attention reads the layer norm of the layer's input: H is that norm.
+    Layer l appends its input before it runs, so ``inputs[-1]`` is the running layer's own input.
 
     Args:
         mask: padding and causality of the stack's sequences
@@ -39,28 +26,12 @@ class LayerHistory:
     def __init__(self, mask: SequenceMask, past: dict[str, Tensor] | None = None) -> None:
         self.mask = mask
         self.past = past
-        self._inputs: list[Tensor] = []
-        self._norms: list[Callable[[Tensor], Tensor] | None] = []
-        self._normalised: dict[int, Tensor] = {}
+        self.inputs: list[Tensor] = []
         self._means: dict[int, Tensor] = {}
 
-    def __len__(self) -> int:
-        return len(self._inputs)
-
-    def append(self, x: Tensor, norm: Callable[[Tensor], Tensor] | None = None) -> None:
-        """Adds the input (B, T, C) of the next layer, and its layer norm in pre-norm."""
-        self._inputs.append(x)
-        self._norms.append(norm)
-
-    def input(self, level: int) -> Tensor:
-        """Returns H (B, T, C) of layer `level` (0-based), normalised on first use."""
-        norm = self._norms[level]
-        if norm is None:
-            return self._inputs[level]
-        if level not in self._normalised:
-            with _kept_out_of_checkpoints():
-                self._normalised[level] = norm(self._inputs[level])
-        return self._normalised[level]
+    def append(self, x: Tensor) -> None:
+        """Add the input (B, T, C) of the next layer."""
+        self.inputs.append(x)
 
     def mean(self, level: int) -> Tensor:
         """Global context c of layer `level` (0-based), computed on first use.
@@ -70,12 +41,15 @@ class LayerHistory:
             mean over real positions ≤ t (context-aware self-attention, "global context")
         """
         if level not in self._means:
-            x = self.input(level)
-            with _kept_out_of_checkpoints():
-                self._means[level] = self._compute_mean(level, x)
+            # Activation checkpointing runs a layer twice and expects it to save the same tensors
+            # twice, but the second run finds the mean: keep what it saves (masks and counts, no
+            # activations) out of the checkpoint's sight.
+            with torch.autograd.graph.saved_tensors_hooks(_itself, _itself):
+                self._means[level] = self._compute_mean(level)
         return self._means[level]
 
-    def _compute_mean(self, level: int, x: Tensor) -> Tensor:
+    def _compute_mean(self, level: int) -> Tensor:
+        x = self.inputs[level]
         if self.past is not None:
             return self._next_running_mean(level, x)
         return self._running_mean(x) if self.mask.causal else self._mean(x)
