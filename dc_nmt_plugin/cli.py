@@ -8,12 +8,13 @@ import io
 import logging
 import os
 import platform
+import select
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 
 from . import __version__
-from .errors import Stopped, choice_problem, debugging
+from .errors import Stopped, choice_problem, debugging, tell
 from .gate.explanations import explained
 
 INTERRUPTED = 130  # exit status of shells for Ctrl-C
@@ -80,6 +81,13 @@ def _run(name: str, argv: Sequence[str]) -> int:
     return int(module.main(argv) or 0)
 
 
+def _reader_has_gone() -> bool:
+    """Returns True when standard output is a pipe whose reader (head, less) has ended."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)  # an error is told without being asked for
+    return bool(output.poll(0))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command.
 
@@ -117,14 +125,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debugging():
             raise
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe (head, less) has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:
-        sentence = explained(error)
+        if isinstance(error, BrokenPipeError) and _reader_has_gone():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        sentence = explained(error, rest)
         if sentence is None or debugging():
             raise
-        print(f"dc-nmt {name}: error: {sentence}", file=sys.stderr)
+        tell(sentence, error, f"dc-nmt {name}")
         return INTERRUPTED if isinstance(error, Stopped) else 1
     finally:
         logging.disable(logging.NOTSET)

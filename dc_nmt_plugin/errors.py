@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable, Iterable
 from types import TracebackType
+
+_SPAWNED = "torch.multiprocessing.spawn.ProcessRaisedException"
 
 
 class UserError(ValueError):
@@ -66,8 +71,68 @@ def debugging() -> bool:
     return os.environ.get("DC_NMT_DEBUG", "0") not in ("", "0")
 
 
+def refusal(error: BaseException) -> str | None:
+    """Returns the message of a :class:`UserError`, also of a spawned process's; else None.
+
+    Args:
+        error: what ended the program
+    """
+    if isinstance(error, UserError):
+        return str(error)
+    text = spawned_traceback(error) or ""
+    found = re.search(rf"^{__package__}\.[\w.]+: (.*)", text, re.M | re.S)
+    return found[1] if found else None
+
+
+def spawned_traceback(error: BaseException) -> str | None:
+    """Returns the traceback of a process that torch spawned; None for any other failure.
+
+    Of several chained tracebacks it is the last. torch hands over the text alone.
+
+    Args:
+        error: what ended the program
+    """
+    kind = type(error)  # its name: `dc-nmt --help` imports no torch
+    if f"{kind.__module__}.{kind.__name__}" != _SPAWNED:
+        return None
+    return str(error).rpartition("Traceback (most recent call last):\n")[2].rstrip()
+
+
+def tell(sentence: str, error: BaseException, program: str = "") -> None:
+    """Prints the sentence for a failure, then the file that has the traceback.
+
+    A refusal of ours has no traceback, and ``DC_NMT_DEBUG`` has shown it already. Where no file can
+    be written, the traceback itself follows.
+
+    Args:
+        sentence: what the failure means
+        error: the failure
+        program: the command that failed, where the user may not know
+    """
+    print(f"{program and f'{program}: '}error: {sentence}", file=sys.stderr)
+    if debugging() or refusal(error) is not None:
+        return
+    text = "".join(traceback.format_exception(error))
+    try:
+        print(f"traceback: {_kept(text)}", file=sys.stderr)
+    except OSError:
+        print(text, end="", file=sys.stderr)
+
+
+def _kept(text: str) -> str:
+    """Writes a text into a new file that only this user can read; returns its path."""
+    handle, path = tempfile.mkstemp(prefix="dc-nmt-", suffix=".txt")
+    try:
+        with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError:
+        os.remove(path)
+        raise
+    return path
+
+
 def install_excepthook(explain: Callable[[BaseException], str | None]) -> None:
-    """Let a failure that can be explained end the program with a sentence, not a traceback.
+    """Let a known failure end the program with a sentence; see :func:`tell`.
 
     Args:
         explain: exception → sentence, or None
@@ -83,7 +148,7 @@ def install_excepthook(explain: Callable[[BaseException], str | None]) -> None:
         if sentence is None or debugging():
             previous(kind, error, traceback)
         if sentence is not None:
-            print(f"error: {sentence}", file=sys.stderr)
+            tell(sentence, error)
 
     hook._prints_user_errors = True  # type: ignore[attr-defined]
     sys.excepthook = hook

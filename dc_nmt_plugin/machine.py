@@ -4,32 +4,92 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 GIB = 1024**3
+_ROOT = Path("/")
 
 
 def usable_cpus() -> int:
     """Returns the CPUs that this process may use, by affinity and container quota."""
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-        return min(count, max(1, int(quota) // int(period)))
-    except (OSError, ValueError):  # no such file, or no limit ("max")
-        return count
+    for group in _control_groups("cpu"):
+        quota, period = (
+            [
+                *_numbers(group / "cpu.max"),  # version 2
+                *_numbers(group / "cpu.cfs_quota_us"),
+                *_numbers(group / "cpu.cfs_period_us"),
+            ][:2]
+            or (-1, 1)
+        )
+        if quota > 0:
+            count = min(count, max(1, quota // period))
+    return count
 
 
 def available_memory_gib() -> float | None:
-    """Returns the memory available without swapping in GiB; None if unknown."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
+    """Returns the memory that can be had without swapping, GiB; a container's limit counts too.
+
+    None where the system does not tell.
+    """
+    free = _table(_ROOT / "proc/meminfo")
+    if "MemAvailable" not in free:
         return None
-    kib = {line.split(":")[0]: int(line.split()[1]) for line in lines}
-    return kib["MemAvailable"] * 1024 / GIB if "MemAvailable" in kib else None
+    return min([free["MemAvailable"] * 1024, *_left_in_groups()]) / GIB
 
 
 def free_disk_gib(folder: Path) -> float:
     """Returns the free space on the disk of ``folder`` in GiB."""
     return shutil.disk_usage(folder).free / GIB
+
+
+def _left_in_groups() -> Iterator[int]:
+    """Bytes under the limit of each control group; cached files give way, so they count as left."""
+    for group in _control_groups("memory"):
+        limit = [*_numbers(group / "memory.max"), *_numbers(group / "memory.limit_in_bytes")]
+        used = [*_numbers(group / "memory.current"), *_numbers(group / "memory.usage_in_bytes")]
+        if limit and used:
+            cached = _table(group / "memory.stat")
+            files = cached.get("total_inactive_file", cached.get("inactive_file", 0))
+            yield max(0, limit[0] - used[0] + files)
+
+
+def _control_groups(controller: str) -> Iterator[Path]:
+    """Folders of this process's group and the groups above it; limits of all of them hold.
+
+    A container's /proc may name its group by the host's path, of which it sees the end or nothing:
+    its own group is then the top folder.
+
+    Args:
+        controller: "cpu" or "memory"
+    """
+    top = _ROOT / "sys/fs/cgroup"
+    for line in _lines(_ROOT / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        # version 1 has a tree for each controller; version 2 one, maybe beside them
+        tree = top / controllers if controllers else top
+        for part in (PurePosixPath(path), *PurePosixPath(path).parents):
+            yield tree / part.relative_to("/")
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _numbers(path: Path) -> list[int]:
+    """The numbers of a file of one line; none where it says that there is no limit ("max")."""
+    words = [word for line in _lines(path) for word in line.split()]
+    return [] if "max" in words else [int(word) for word in words]
+
+
+def _table(path: Path) -> dict[str, int]:
+    """Name → number; a unit behind the number is left out."""
+    rows = [line.replace(":", " ").split() for line in _lines(path)]
+    return {row[0]: int(row[1]) for row in rows if len(row) > 1}

@@ -175,7 +175,19 @@ if ! fairseq_works; then
     }
   fi
 fi
-must_install "the plugin, from this folder" --no-deps --no-build-isolation -e .
+# installed_from: where the plugin in the environment is from; fails where there is none.
+installed_from() {
+  "$python" -I -c '
+import importlib.metadata, json
+plugin = importlib.metadata.distribution("dc_nmt_plugin")
+print(json.loads(plugin.read_text("direct_url.json") or "{}").get("url", "an index of packages"))' 2>/dev/null
+}
+from=$(installed_from) || from=
+if [ -n "${DC_NMT_PYTHON:-}" ] && [ -n "$from" ] && [ "$from" != "file://$ROOT" ]; then
+  say "the plugin there is from ${from#file://} and stays; scripts of this folder run this folder's code; to replace it: $python -m pip install --no-deps --no-build-isolation -e $ROOT"
+else
+  must_install "the plugin, from this folder" --no-deps --no-build-isolation -e .
+fi
 
 [ -z "$torch_before" ] || [ "$(torch_version)" = "$torch_before" ] ||
   die "torch changed from $torch_before to $(torch_version), which must not happen: please report it with $log"

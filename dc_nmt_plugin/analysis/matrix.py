@@ -140,7 +140,7 @@ class Matrix(Analysis):
             return [("mean of heads" if heads > 1 else "", weights.mean(dim=0))]
         if self.args.heads == "all":
             return [(f"head {number + 1}", weights[number]) for number in range(heads)]
-        if self.args.heads.isdigit() and 1 <= int(self.args.heads) <= heads:
+        if self.args.heads.isdecimal() and 1 <= int(self.args.heads) <= heads:
             return [(f"head {self.args.heads}", weights[int(self.args.heads) - 1])]
         raise UserError(
             f"--heads: {self.args.heads!r} is not mean, all or a head from 1 to {heads} "

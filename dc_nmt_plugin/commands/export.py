@@ -86,7 +86,7 @@ def _load(path: Path, average: str | None, chosen: str | None) -> dict[str, Any]
             raise UserError(f"--input {path}: is a folder; name a checkpoint, or give --average")
         return load_checkpoint(str(path))
     kind, _, number = average.partition(":")
-    if kind in ("last", "best") and number.isdigit() and int(number) > 0:
+    if kind in ("last", "best") and number.isdecimal() and int(number) > 0:
         last, best = (int(number), None) if kind == "last" else (None, int(number))
         return average_checkpoints(find_checkpoints(path, last=last, best=best, kind=chosen))
     if ":" in average:

@@ -37,7 +37,7 @@ def number(least: int) -> Callable[[str], int]:
     """Returns a parser of whole numbers from ``least`` on."""
 
     def read(text: str) -> int:
-        if not text.isdigit() or int(text) < least:
+        if not text.isdecimal() or int(text) < least:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
         return int(text)
 

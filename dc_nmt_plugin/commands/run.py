@@ -130,6 +130,32 @@ def _stray(flags: Sequence[str], known: Container[str]) -> str | None:
     for before, word in pairwise(("", *flags)):
         if not before and not word.startswith("-"):
             return word
-        if word in known and before not in ("--task", "--criterion"):
+        if word in known and not _takes_value(before):
             return word
     return None
+
+
+def _takes_value(word: str) -> bool:
+    """Whether the word is a flag with a value, not a switch: as fairseq, and we, declare it."""
+    if not word.startswith("--") or "=" in word:
+        return False
+    from fairseq.dataclass.utils import gen_parser_from_dataclass
+    from fairseq.options import get_training_parser
+    from fairseq.registry import REGISTRIES
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    from .. import registration as registration
+    from ..models.presets import MODELS
+
+    configs = [config for _, config in MODELS.values()]
+    for known in (
+        TASK_DATACLASS_REGISTRY,
+        *(each["dataclass_registry"] for each in REGISTRIES.values()),
+    ):
+        configs += [config for config in known.values() if config is not None]
+    parsers = [get_training_parser()]
+    for config in configs:
+        parsers.append(argparse.ArgumentParser(add_help=False, allow_abbrev=False))
+        gen_parser_from_dataclass(parsers[-1], config())
+    actions = (action for parser in parsers for action in parser._actions)
+    return not any(word in action.option_strings and action.nargs == 0 for action in actions)

@@ -183,7 +183,7 @@ def check_threads() -> Check:
     threads = os.environ.get("OMP_NUM_THREADS", "")
     value = f"{cpus} CPUs usable, OMP_NUM_THREADS {threads or 'not set'}"
     # Unset, torch starts one thread a CPU it sees, which may be more than a container grants.
-    wanted = int(threads) if threads.isdigit() else os.cpu_count() or 1
+    wanted = int(threads) if threads.isdecimal() else os.cpu_count() or 1
     ok = wanted <= cpus
     return Check("threads", value, ok, "" if ok else f"export OMP_NUM_THREADS={cpus}", False)
 

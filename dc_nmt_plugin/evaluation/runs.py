@@ -213,7 +213,7 @@ def _check_one_system(row: str, runs: Mapping[str, Run]) -> None:
 
 def _nearly(one: str, other: str) -> bool:
     """Shared out over other numbers of GPUs, an update's tokens differ by a sentence's length."""
-    numbers = [float(text.replace(",", "")) for text in (one, other) if text[:1].isdigit()]
+    numbers = [float(text.replace(",", "")) for text in (one, other) if text[:1].isdecimal()]
     return len(numbers) == 2 and math.isclose(*numbers, rel_tol=0.02)
 
 

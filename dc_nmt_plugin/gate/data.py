@@ -66,7 +66,7 @@ def read_dictionary(path: str) -> int:
             number = 0
             for number, line in enumerate(lines, start=1):
                 word, _, count = line.rstrip().removesuffix(" #fairseq:overwrite").rpartition(" ")
-                if not word or not count.isdigit():
+                if not word or not count.isdecimal():
                     raise UserError(
                         f"{path}, line {number}: {line.strip()[:60]!r} is not a word and its count."
                     )

@@ -1,139 +1,208 @@
-"""What fairseq's and Python's exceptions mean to a user, in a sentence each."""
+"""Sentences for the failures that are known; every other failure keeps its traceback."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..errors import UserError
+from ..errors import refusal
 from ..files import MAKE_ROOM, no_space
+from .failures import Failure
 
-Told = Callable[[re.Match[str]], str]
 
-# pattern of "Type: message" → sentence
-_SENTENCES: list[tuple[str, Told]] = [
-    (
+@dataclass(frozen=True)
+class _Known:
+    """A failure that is recognised by all of its type, its place and its message.
+
+    Attributes:
+        kinds: names of types, separated by spaces
+        places: patterns ``module:function``, separated by spaces: who raised it
+        pattern: regular expression that is searched in the message
+        sentence: for the user; ``{1}`` is the pattern's first group
+    """
+
+    kinds: str
+    places: str
+    pattern: str
+    sentence: str
+
+
+_KNOWN = (
+    _Known(
+        "Exception",
+        "fairseq.tasks.fairseq_task:filter_indices_by_size fairseq.data.data_utils:filter_by_size",
         r"Size of sample #(\d+) is invalid \(=\(?(?:\D*\d+\()?(\d+).*max_positions=(\(.*?\)|\d+)",
-        lambda found: (
-            f"sentence {found[1]} (from 0) has {found[2]} tokens or its translation more than the "
-            f"model's positions {found[3]}: leave such sentences out with "
-            "--skip-invalid-size-inputs-valid-test, or train with higher --max-source-positions "
-            "and --max-target-positions"
-        ),
+        "sentence {1} (from 0) has {2} tokens or its translation more than the model's positions "
+        "{3}: leave such sentences out with --skip-invalid-size-inputs-valid-test, or train with "
+        "higher --max-source-positions and --max-target-positions",
     ),
-    (
+    _Known(
+        "AssertionError",
+        "fairseq.data.data_utils_fast:*",
         r"Sentences lengths should not exceed max_tokens=(-?\d+)",
-        lambda found: f"--max-tokens: {found[1]} is less than one sentence has; raise it",
+        "--max-tokens: {1} is less than one sentence has; raise it",
     ),
-    (
-        r"FloatingPointError: gradients are Nan/Inf",
-        lambda _: (
-            "the loss or its gradients became NaN or infinite: the training has diverged; lower "
-            "--lr, raise --warmup-updates or give --clip-norm, and start again from the last "
-            "checkpoint (crash.pt in --save-dir is the state at this moment)"
-        ),
+    _Known(
+        "FloatingPointError",
+        "fairseq.trainer:train_step",
+        r"gradients are Nan/Inf",
+        "the loss or its gradients became NaN or infinite: the training has diverged; lower --lr, "
+        "raise --warmup-updates or give --clip-norm, and start again from the last checkpoint "
+        "(crash.pt in --save-dir is the state at this moment)",
     ),
-    (
-        r"FloatingPointError: (?:AMP: )?Minimum loss scale reached",
-        lambda _: (
-            "half precision fails: the loss scale fell to its least value; lower --lr, or train "
-            "with --amp or in float32"
-        ),
+    _Known(
+        "FloatingPointError",
+        "fairseq.optim.amp_optimizer:clip_grad_norm "
+        "fairseq.optim.dynamic_loss_scaler:check_overflow",
+        r"Minimum loss scale reached",
+        "half precision fails: the loss scale fell to its least value; lower --lr, or train with "
+        "--amp or in float32",
     ),
-    (
-        r"FloatingPointError: Fatal error: gradients are inconsistent",
-        lambda _: "the processes' gradients differ: they do not run the same command or data",
+    _Known(
+        "FloatingPointError",
+        "fairseq.trainer:_check_grad_norms",
+        r"gradients are inconsistent",
+        "the processes' gradients differ: they do not run the same command or data",
     ),
-    (
+    _Known(
+        "Exception",
+        "fairseq.data.iterators:first_batch",
         r"The dataset is empty",
-        lambda _: "no sentence is left to train on: all are too long; raise --max-source-positions",
+        "no sentence is left to train on: all are too long; raise --max-source-positions",
     ),
-    (
-        r"Dataset not found: (\S+) \((.*)\)",
-        lambda found: f"{found[2]}: has no subset {found[1]!r}",
+    _Known(
+        "FileNotFoundError",
+        "fairseq.tasks.*:load_*",
+        r"^Dataset not found: (\S+) \((.*)\)",
+        "{2}: has no subset '{1}'",
     ),
-    (
+    _Known(
+        "AssertionError",
+        "fairseq.distributed.utils:_infer_single_node_init",
         r"world size is (\d+) but have (\d+) available devices",
-        lambda found: f"--distributed-world-size: {found[1]} and there are {found[2]} GPUs",
+        "--distributed-world-size: {1} and there are {2} GPUs",
     ),
-    (
+    _Known(
+        "AssertionError",
+        "fairseq.sequence_generator:_generate",
         r"min_len cannot be larger than max_len",
-        lambda _: "--min-len: is above the greatest length (--max-len-a, --max-len-b)",
+        "--min-len: is above the greatest length (--max-len-a, --max-len-b)",
     ),
-    (
-        r"ValueError: (optimizer|lr_scheduler) is required!",
-        lambda found: (
-            f"--{found[1].replace('_', '-')}: none is chosen; of fairseq-hydra-train, "
-            f"{found[1]}=NAME"
-        ),
+    _Known(
+        "ValueError",
+        "fairseq.registry:build_x",
+        r"^optimizer is required!",
+        "--optimizer: none is chosen; of fairseq-hydra-train, optimizer=NAME",
     ),
-    (r"(Please install .*)", lambda found: found[1]),
-    (
-        r"No module named '(\S+)'",
-        lambda found: f"{found[1]} is not installed: pip install {found[1]}",
+    _Known(
+        "ValueError",
+        "fairseq.registry:build_x",
+        r"^lr_scheduler is required!",
+        "--lr-scheduler: none is chosen; of fairseq-hydra-train, lr_scheduler=NAME",
     ),
-    (
-        r"CUDA out of memory|OutOfMemoryError",
-        lambda _: "the GPU is out of memory: lower --max-tokens",
+    _Known(
+        "KeyError",
+        "fairseq_cli.train:validate",
+        r"^('.*')$",
+        "--best-checkpoint-metric: {1} is not measured on validation; the log's valid_… numbers "
+        "are",
     ),
-    (r"^MemoryError", lambda _: "out of memory"),
-]
-# an exception that names a flag explains itself
-_NAMES_A_FLAG = re.compile(r"^\w*(?:Error|Exception): (.*--[a-z][a-z-]+.*)", re.S)
+    _Known(
+        "torch.OutOfMemoryError torch.cuda.OutOfMemoryError",
+        "*",  # torch's allocator has no frame, and its type is of nothing else
+        r"",
+        "the GPU is out of memory: lower --max-tokens",
+    ),
+    _Known("MemoryError", "fairseq* torch.* numpy.* dc_nmt_plugin.*", r"", "out of memory"),
+    _Known("ImportError", "fairseq.*", r"(Please install .*)", "{1}"),
+    # what sacreBLEU says of MeCab
+    _Known("RuntimeError", "sacrebleu.tokenizers.*:__init__", r"(.*pip install .*)", "{1}"),
+    # fairseq's own refusals, where settings become objects
+    _Known(
+        "ValueError AssertionError RuntimeError NotImplementedError ImportError",
+        "fairseq.options:* fairseq.utils:* fairseq.search:* fairseq.*:__init__ fairseq.*:build_* "
+        "fairseq.*:_build_* fairseq.tasks.* fairseq.trainer:* fairseq.distributed.utils:* "
+        "fairseq.checkpoint_utils:load_checkpoint fairseq.data.indexed_dataset:read_index "
+        "fairseq.data.iterators:load_state_dict fairseq.data.fairseq_dataset:adjust_bsz "
+        "fairseq_cli.*:*main",
+        r"(.*--[a-z][a-z-]+.*)",
+        "{1}",
+    ),
+)
+# module → what to install: what fairseq, sacreBLEU and this package import only where it is used
+_OPTIONAL = {
+    "HanTa": "HanTa",
+    "MeCab": "'sacrebleu[ja]'",
+    "bert_score": "bert-score",
+    "comet": "'dc_nmt_plugin[comet]'",
+    "compare_mt": "compare-mt six",
+    "ctranslate2": "'dc_nmt_plugin[ctranslate2]'",
+    "editdistance": "editdistance",
+    "fairscale": "fairscale",
+    "ipadic": "'sacrebleu[ja]'",
+    "jieba": "jieba",
+    "matplotlib": "matplotlib",
+    "mecab_ko": "'sacrebleu[ko]'",
+    "nltk": "nltk",
+    "sacremoses": "sacremoses",
+    "scipy": "scipy",
+    "sentencepiece": "sentencepiece",
+    "submitit": "'dc_nmt_plugin[slurm]'",
+    "subword_nmt": "subword-nmt",
+    "tensorboard": "tensorboard",
+    "tensorboardX": "tensorboardX",
+    "wandb": "wandb",
+}
+_LIBRARIES = ("fairseq.*", "fairseq_cli.*", "torch.*", "sacrebleu.*", "dc_nmt_plugin.*")
 
 
-def explained(error: BaseException) -> str | None:
-    """A sentence, or None where only a traceback helps.
+def explained(error: BaseException, words: Sequence[str] | None = None) -> str | None:
+    """Returns a sentence for a known failure, or None where only a traceback helps.
 
     Args:
         error: what ended the program
+        words: the command line without the program's name; default this process's
     """
-    if isinstance(error, UserError):
-        return str(error)
-    sentence = _explained(error)
+    told = refusal(error)
+    if told is not None:
+        return told
+    sentence = _sentence(error, sys.argv[1:] if words is None else words)
     return f"{sentence.rstrip('.')}." if sentence else None
 
 
-def _explained(error: BaseException) -> str | None:
-    if type(error).__name__ == "ProcessRaisedException":
-        return _of_spawned(str(error))
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+def _sentence(error: BaseException, words: Sequence[str]) -> str | None:
+    failure = Failure.of(error)
     if reason := no_space(error):
-        return f"{reason}: {MAKE_ROOM}"
-    if isinstance(error, KeyError) and _functions(error)[-1:] == ["validate"]:
-        return (
-            f"--best-checkpoint-metric: {error.args[0]!r} is not measured on validation; the log's "
-            "valid_… numbers are"
-        )
-    return _of_text(f"{type(error).__name__}: {error}")
-
-
-def _of_text(text: str) -> str | None:
-    for pattern, told in _SENTENCES:
-        if found := re.search(pattern, text):
-            return told(found)
-    if found := _NAMES_A_FLAG.match(text):
-        return " ".join(found[1].split())
+        return ": ".join(filter(None, (failure.path, reason, MAKE_ROOM)))
+    if failure.path is not None and failure.reason is not None and failure.is_a("OSError"):
+        flag = _flag_of(failure.path, words)
+        if flag is None and not failure.raised_in(*_LIBRARIES):
+            return None
+        return f"{flag or ''} {failure.path}: {failure.reason}".lstrip()
+    if failure.is_a("ModuleNotFoundError"):
+        missing = re.fullmatch(r"No module named '(.+)'", failure.message)
+        package = _OPTIONAL.get(missing[1]) if missing else None
+        if missing and package and failure.raised_in(*_LIBRARIES):
+            return f"{missing[1]} is not installed: pip install {package}"
+        return None
+    for known in _KNOWN:
+        if failure.is_a(*known.kinds.split()) and failure.raised_in(*known.places.split()):
+            found = re.search(known.pattern, failure.message)
+            if found:
+                return known.sentence.format(found[0], *found.groups())
     return None
 
 
-def _of_spawned(text: str) -> str | None:
-    last = text.strip().rpartition("\n\n")[2]
-    lines = text.strip().splitlines()
-    for number, line in reversed(list(enumerate(lines))):
-        if found := re.match(r"(?:[\w.]+\.)?(\w*(?:Error|Exception|Checkpoint)): (.*)", line):
-            if line.startswith("dc_nmt_plugin"):  # several problems have a line each
-                return "\n".join([found[2], *lines[number + 1 :]])
-            return _of_text(f"{found[1]}: {found[2]}")
-    return _of_text(last)
-
-
-def _functions(error: BaseException) -> list[str]:
-    """Names of the functions that the exception passed through."""
-    names, place = [], error.__traceback__
-    while place is not None:
-        names.append(place.tb_frame.f_code.co_name)
-        place = place.tb_next
-    return names
+def _flag_of(path: str, words: Sequence[str]) -> str | None:
+    """Returns the flag whose value is the path ("" for a value without a flag), or None."""
+    before = ""
+    for word in words:
+        name, _, value = word.partition("=")
+        if value and value.rstrip("/") == path.rstrip("/"):
+            return name
+        if word.rstrip("/") == path.rstrip("/"):
+            return before
+        before = word if word.startswith("--") else ""
+    return None

@@ -18,7 +18,7 @@ from .ranges import ABOVE_ZERO, AT_LEAST, BETAS, EACH_AT_LEAST, HALF_PRECISION, 
 def range_problems(command: Command, values: Mapping[str, Any] | None = None) -> Iterator[str]:
     values = command.flags if values is None else values
     for name, value in values.items():
-        if name in AT_LEAST and isinstance(value, str) and value.lstrip("-").isdigit():
+        if name in AT_LEAST and isinstance(value, str) and value.lstrip("-").isdecimal():
             value = int(value)  # where the default is another flag's value
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             continue

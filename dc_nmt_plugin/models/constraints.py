@@ -18,6 +18,7 @@ def flag(
     refused: Mapping[str, str] | None = None,
     at_least: float | None = None,
     below: float | None = None,
+    negatable: bool = False,
 ) -> Any:
     """Returns a field of a configuration, which is also a flag.
 
@@ -28,11 +29,12 @@ def flag(
         refused: other plausible values → the reason why they are not valid
         at_least: the smallest valid value
         below: upper bound, exclusive; with `at_least`
+        negatable: an architecture may set it, and ``--no-NAME`` then switches it off
     """
     if one_of:
         text = f"{text}; one of {', '.join(one_of)}"
     valid = {"one_of": one_of, "refused": refused or {}, "at_least": at_least, "below": below}
-    return field(default=default, metadata={"help": text, **valid})
+    return field(default=default, metadata={"help": text, "negatable": negatable, **valid})
 
 
 def size(default: int, text: str) -> Any:

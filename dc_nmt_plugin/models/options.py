@@ -22,8 +22,18 @@ ConfigT = TypeVar("ConfigT", bound=FairseqDataclass)
 
 
 def add_flags(parser: argparse.ArgumentParser, config: type[FairseqDataclass]) -> None:
-    """Adds one flag for each field of `config`, without defaults, so that presets can set them."""
+    """Adds one flag for each field of `config`, without defaults, so that presets can set them.
+
+    A negatable field has ``--no-NAME`` too; of both, the last on the command line holds.
+    """
     gen_parser_from_dataclass(parser, config(), delete_default=True)
+    for field in fields(config):
+        if field.metadata.get("negatable"):
+            name = field.name.replace("_", "-")
+            help_text = f"switch --{name} off, where the architecture has it"
+            parser.add_argument(
+                f"--no-{name}", dest=field.name, action="store_false", help=help_text
+            )
 
 
 def defaults(config: type[FairseqDataclass]) -> dict[str, Any]:

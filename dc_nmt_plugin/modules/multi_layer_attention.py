@@ -115,6 +115,14 @@ class MultiLayerAttention(Recordable):
             parts = [[torch.cat(group, dim=along)] for group in parts]
         return tuple(part for group in parts for part in group)
 
+    def source_projections(self) -> list[nn.Linear]:
+        """See :class:`.source_projection.ProjectsSource`."""
+        return [proj for proj in self.kv_projs if isinstance(proj, nn.Linear)]
+
+    def arrange_for_decoding(self, projected: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """See :class:`.source_projection.ProjectsSource`."""
+        return self.arrange_source(projected, decoding=True)
+
     def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:
         """
         Args:

@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.attention import SourceAttention
 from .core.source import Source
-from .multi_layer_attention import MultiLayerAttention
 
 
-def project_all(
-    attentions: Sequence[SourceAttention | MultiLayerAttention], source: Source
-) -> None:
-    """Fills the cache of the source for the attentions of all decoder layers.
+@runtime_checkable
+class ProjectsSource(Protocol):
+    """An encoder-decoder attention whose projections of the source can be stacked with others'."""
 
-    Each source feature takes one matrix product, with the weights of the layers stacked. The cache
-    then holds the same tensors as after the first step of each module. Modules that are already in
-    the cache are skipped.
+    def source_projections(self) -> Sequence[nn.Linear]:
+        """Returns the linear layer of each source feature, in the features' order."""
+
+    def arrange_for_decoding(self, projected: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Returns what the module keeps in the source's cache, of its layers' outputs (S, M, …)."""
+
+
+def project_all(attentions: Sequence[nn.Module], source: Source) -> None:
+    """Fills the source's cache for the attentions of all decoder layers.
+
+    One matrix product for each source feature, with the layers' weights stacked. What is kept is
+    what each module's own first step would have kept. Modules already in the cache are left alone,
+    and so is a module that is no :class:`ProjectsSource`: its own first step projects.
 
     Args:
-        attentions: modules that attend to this source, all with the same number of features
+        attentions: modules that attend to this source
         source: the features, and the cache to fill
     """
-    waiting = [module for module in attentions if id(module) not in source.cache]
+    waiting = [
+        module
+        for module in attentions
+        if isinstance(module, ProjectsSource) and id(module) not in source.cache
+    ]
     if not waiting:
         return
-    projections = [_projections(module) for module in waiting]
+    projections = [module.source_projections() for module in waiting]
     # by feature, then by module: (S, M, 2C)
     projected = [
         _in_one_product(feature, list(of_all_modules))
@@ -38,7 +50,7 @@ def project_all(
         )
     ]
     for module, of_all_features in zip(waiting, zip(*projected, strict=True), strict=True):
-        _keep(module, _arrange(module, of_all_features), source)
+        _keep(module, module.arrange_for_decoding(of_all_features), source)
 
 
 def _in_one_product(x: Tensor, linears: Sequence[nn.Linear]) -> tuple[Tensor, ...]:
@@ -49,19 +61,5 @@ def _in_one_product(x: Tensor, linears: Sequence[nn.Linear]) -> tuple[Tensor, ..
     return torch.split(output, [linear.out_features for linear in linears], dim=-1)
 
 
-def _projections(module: SourceAttention | MultiLayerAttention) -> list[nn.Linear]:
-    if isinstance(module, SourceAttention):
-        return [module.kv_proj]
-    return [proj for proj in module.kv_projs if isinstance(proj, nn.Linear)]
-
-
-def _arrange(
-    module: SourceAttention | MultiLayerAttention, projected: Sequence[Tensor]
-) -> tuple[Tensor, ...]:
-    if isinstance(module, SourceAttention):
-        return module.arrange_source(*projected)
-    return module.arrange_source(projected, decoding=True)
-
-
-def _keep(module: nn.Module, tensors: tuple[Tensor, ...], source: Source) -> None:
+def _keep(module: object, tensors: tuple[Tensor, ...], source: Source) -> None:
     source.cached(module, lambda _: tensors, keep=True)

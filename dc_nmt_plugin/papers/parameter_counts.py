@@ -88,8 +88,15 @@ def published_rows(place: str, entries: list[Entry]) -> list[CountRow]:
 def preset_row(arch: str, flags: Mapping[str, Any], vocabulary: int) -> CountRow:
     """Returns the count of one architecture with flags and the user's vocabulary."""
     built = count(build(arch, flags, dummy_dictionary(vocabulary))) / MILLION
-    name = " ".join([arch, *(f"--{k.replace('_', '-')} {v}" for k, v in flags.items())])
+    name = " ".join([arch, *(_written(setting, value) for setting, value in flags.items())])
     return CountRow(table="architectures", name=name, vocabulary=vocabulary, built=round(built, 3))
+
+
+def _written(setting: str, value: object) -> str:
+    flag = setting.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{flag}" if value else f"--no-{flag}"
+    return f"--{flag} {value}"
 
 
 def _is_count(entry: Entry) -> bool:

@@ -170,7 +170,7 @@ def tokens_of(words: Sequence[str]) -> int | None:
     None where nothing fixes them: no ``--max-tokens``, or another ``--update-freq`` in each epoch.
     """
     text, frequency = flag_value(words, "--max-tokens"), flag_value(words, "--update-freq") or "1"
-    if text is None or not frequency.isdigit():
+    if text is None or not frequency.isdecimal():
         return None
     processes = whole_number(words, "--distributed-world-size") or 1
     return int(_as(float, "--max-tokens", text)) * processes * int(frequency)

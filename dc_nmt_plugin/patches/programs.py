@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..errors import debugging
+from ..errors import debugging, tell
 from ..files import no_space
 from ..gate.command import Command
 from ..gate.data import check_data
@@ -91,7 +91,7 @@ def explain_under_hydra(stock: Callable[..., Any]) -> Callable[..., Any]:
             sentence = explained(error)
             if sentence is None or debugging():
                 raise
-            print(f"error: {sentence}", file=sys.stderr)
+            tell(sentence, error)
             sys.exit(1)
 
     return _hydra_main

@@ -7,16 +7,18 @@ read by pattern, as sacreBLEU does. ``tmx``: translation memories, parsed as XML
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree
 
 from ..errors import UserError
+from ..text.languages import known_as
 from ..text.lines import decoded
 from .archives import opened
 
@@ -146,8 +148,9 @@ def _read_segments(path: Path) -> list[Pair]:
 
 
 def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]:
-    """Yields units with both languages; ``EN-GB`` counts as ``en``."""
+    """Units that have both languages; ``EN-GB`` and ``eng`` count as ``en``."""
     units = pairs = 0
+    codes: set[str] = set()
     with opened(path) as stream:
         try:
             for _, element in ElementTree.iterparse(stream):
@@ -156,24 +159,44 @@ def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]
                 units += 1
                 texts = _unit_texts(element)
                 element.clear()
-                if all(language in texts for language in languages):
+                codes |= texts.keys()
+                first, second = (_code_of(language, texts) for language in languages)
+                if first is not None and second is not None and first != second:
                     pairs += 1
-                    yield texts[languages[0]], texts[languages[1]]
+                    yield texts[first], texts[second]
         except ElementTree.ParseError as error:
             raise UserError(f"{path}: not well-formed XML after {units} units: {error}") from error
         except (EOFError, OSError, zlib.error) as error:
             raise UserError(f"{path}: damaged or truncated ({error})") from error
     if not pairs:
-        raise UserError(f"{path}: none of its {units} units has both {' and '.join(languages)}")
+        raise UserError(
+            f"{path}: none of its {units} units has both {' and '.join(languages)}; "
+            f"its languages are {', '.join(sorted(codes)) or 'not named'}"
+        )
 
 
 def _unit_texts(unit: ElementTree.Element) -> dict[str, str]:
+    """Code of a language, in small letters with hyphens → text."""
     texts = {}
     for variant in unit:
         if variant.tag.rpartition("}")[2].lower() != "tuv":
             continue
-        language = (variant.get(_XML_LANG) or variant.get("lang") or "").lower()[:2]
+        code = _normalised(variant.get(_XML_LANG) or variant.get("lang") or "")
         for child in variant:
             if child.tag.rpartition("}")[2].lower() == "seg":
-                texts[language] = " ".join("".join(child.itertext()).split())
+                texts[code] = " ".join("".join(child.itertext()).split())
     return texts
+
+
+def _code_of(language: str, codes: Iterable[str]) -> str | None:
+    """The code itself where it is there (zh-TW beside zh-CN), else one of the same language."""
+    wanted, known = _normalised(language), _known_as(language)
+    same = [code for code in codes if code == wanted or _known_as(code) == known]
+    return wanted if wanted in same else next(iter(same), None)
+
+
+def _normalised(code: str) -> str:
+    return code.strip().lower().replace("_", "-")
+
+
+_known_as = functools.cache(known_as)  # asked for every line

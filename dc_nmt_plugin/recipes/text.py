@@ -53,7 +53,7 @@ def expectation(recipe: Recipe, split: str) -> tuple[int | None, bool]:
     """Returns the published number of pairs of a split, and True if it is exact (no ``~``)."""
     text = getattr(recipe.task.splits, f"{split}_lines", "").replace(",", "")
     number = text.removeprefix("~").strip()
-    if number and not number.isdigit():
+    if number and not number.isdecimal():
         raise recipe.problem(f"splits.{split}_lines", f"{text!r} is not a number or ~number")
     return (int(number) if number else None), not text.startswith("~")
 

@@ -67,7 +67,7 @@ def _ask(file: SourceFile, url: str) -> CheckedUrl:
     try:
         with _head(url) as answer:
             length = answer.headers.get("Content-Length")
-            return answered(int(length) if length and length.isdigit() else None, answer.status)
+            return answered(int(length) if length and length.isdecimal() else None, answer.status)
     except urllib.error.HTTPError as error:
         return answered(None, error.code, str(error.reason))
     except UNREACHABLE as error:

@@ -58,7 +58,7 @@ def sbatch_options(pairs: Sequence[str]) -> dict[str, str]:
             raise UserError(f"--sbatch: {pair!r} is not NAME=VALUE")
         given[name.replace("-", "_")] = value
     text = given.get("gpus_per_node", "1")
-    if not _count(text).isdigit():
+    if not _count(text).isdecimal():
         raise UserError(f"--sbatch: gpus-per-node={text} is no number of GPUs such as 4 or a100:4")
     return given
 
@@ -144,7 +144,7 @@ def _parameters(job: Job, before: Sequence[str], options: Mapping[str, str]) -> 
     more: dict[str, Any] = {}
     for name in ("time", "cpus_per_task", "gpus_per_node"):
         if text := given.pop(name, ""):  # Slurm's own forms too: 24:00:00, a100:2
-            more[name] = int(text) if text.isdigit() else text
+            more[name] = int(text) if text.isdecimal() else text
     own.update({name: given.pop(name) for name in ("partition", "account", "mem") if name in given})
     if before:
         given["dependency"] = f"afterok:{':'.join(before)}"

@@ -104,6 +104,6 @@ def _not_a_decoder(name: str, choices: dict[str, int | None]) -> str:
 
 def _numbers(flag: str, text: str) -> frozenset[int]:
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() for part in parts):
+    if not all(part.isdecimal() for part in parts):
         raise ConfigError([f"{flag}: {text!r} is not a list of layer numbers such as 3,5."])
     return frozenset(int(part) for part in parts)

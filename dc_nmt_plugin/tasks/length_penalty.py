@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
 
-class WuLengthPenalty(float):
+
+@dataclass(frozen=True)
+class WuLengthPenalty:
     """The papers' length penalty lp(Y) = ((5 + |Y|) / 6)^α (Wu et al. 2016, eq. 14).
 
-    fairseq's generator divides a hypothesis's score by ``|Y| ** len_penalty``; this number
-    makes that expression Wu's. |Y| counts the end token, as in fairseq.
+    fairseq's generator divides a hypothesis's score by ``|Y| ** len_penalty``; this object makes
+    that expression Wu's. |Y| counts the end token, as in fairseq, and may be a number, an array of
+    numpy's or a tensor. It is no float: a float's power is what numpy and torch would take.
 
     >>> 7 ** WuLengthPenalty(1.0)
     2.0
     """
 
-    def __rpow__(self, length: float, mod: None = None) -> float:
-        return float(((5.0 + length) / 6.0) ** float(self))
+    alpha: float
+    __array_ufunc__ = None  # so that numpy leaves the power to this class
+
+    def __rpow__(self, length: Any) -> Any:
+        return ((5.0 + length) / 6.0) ** self.alpha

@@ -103,6 +103,31 @@ def test_incremental_decoding_is_the_full_forward(name):
             assert torch.allclose(step[:, -1], full[:, -1], atol=1e-5)
 
 
+class NewAttention(torch.nn.Module):
+    """A kind of attention to the source that nothing of the package names."""
+
+    def forward(self, x, source, *, state=None):
+        real = (
+            source.features[0]
+            if source.padding is None
+            else source.features[0].masked_fill(source.padding[:, :, None], 0)
+        )
+        return x + real.sum(dim=1).repeat_interleave(source.beam, dim=0)[:, None, : x.size(-1)]
+
+
+@torch.no_grad()
+def test_a_new_attention_to_the_source_decodes():
+    net = build("transformer_standard")
+    for layer in net.decoder.stack.layers:
+        layer.encoder_attn = NewAttention()
+    source, prefix = pad(sentences(LENGTHS), left=True), torch.tensor([[2, 5], [2, 6], [2, 7]])
+    full, _ = net(source, None, prefix)
+    state, encoded = {}, net.encoder(source)
+    net.decoder(prefix[:, :1], encoder_out=encoded, incremental_state=state)
+    step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
+    assert torch.allclose(step[:, -1], full[:, -1], atol=1e-5)
+
+
 @pytest.mark.parametrize("name", SOME)
 @torch.no_grad()
 def test_an_arbitrary_reorder_is_followed_too(name):

@@ -14,6 +14,16 @@ from systems import SPLITS, binarise, train
 from dc_nmt_plugin.analysis import translator
 
 
+@pytest.fixture(scope="session", autouse=True)
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Programs keep tracebacks in the folder for temporary files: none is left in the system's."""
+    folder = str(tmp_path_factory.mktemp("temporary"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr("tempfile.tempdir", folder)
+        yield
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of binarised text; its splits have SPLITS' numbers of sentences."""

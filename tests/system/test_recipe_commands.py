@@ -248,9 +248,19 @@ def test_a_task_in_one_call(recipes, monkeypatch):
         (["--seed", "2", "transformer_dc"], "'transformer_dc': put architectures directly behind"),
         (["--seed", "2", "transformr_dc"], "'transformr_dc': put architectures directly behind"),
         (["--fp16", "--seed", "2", "transformer_dc"], "'transformer_dc': put architectures"),
+        (["--eval-bleu", "transformer_dc"], "'transformer_dc': put architectures"),
+        (["--eval-bleu-args", "{}", "transformer_dc"], "'transformer_dc': put architectures"),
+        (["--layernorm-embedding", "transformer_dc"], "'transformer_dc': put architectures"),
     ):
         refused = recipes.run("run", "multi30k_en_de", *flags)
         assert named in refused.refused() and refused.calls == []
+
+
+def test_the_value_of_a_flag_is_no_architecture(recipes):
+    named = ["--wandb-project", "transformer_dc", "--source-lang", "transformer_standard"]
+    named += ["--log-file=transformer_dc", "--tensorboard-logdir", "transformer_ms_aux"]
+    done = recipes.run("run", *TASK, "--warmup", 300, *named, "--dry-run").good()
+    assert "--wandb-project transformer_dc" in done.output
 
 
 def test_a_task_is_refused_before_its_text_is_made(recipes):

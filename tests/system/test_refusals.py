@@ -121,6 +121,7 @@ DECODING = {
     "--distributed-world-size 2 --distributed-rank 7": ["--distributed-rank", "7"],
     "--diverse-beam-groups 3 --beam 5": ["--diverse-beam-groups", "--beam 5"],
     "--no-repeat-ngram-size=-1": ["--no-repeat-ngram-size", "-1"],
+    "--mask-source-layers ²": ["--mask-source-layers", "²"],
     "--lm-path {nowhere}": ["--lm-path", "no such file"],
     "--replace-unk": ["--replace-unk", "alignments"],
     "--replace-unk --dataset-impl raw": ["--replace-unk", "alignments"],
@@ -286,6 +287,10 @@ def without_counts(path):
     path.write_text(path.read_text().replace(" ", ""))
 
 
+def superscript(path):
+    path.write_text("né ³\n")
+
+
 def doubled(path):
     path.write_text(path.read_text() + path.read_text().splitlines(keepends=True)[0])
 
@@ -299,7 +304,7 @@ def blank(path):
 
 
 DAMAGE = {
-    "dict.xx.txt": (missing, empty, blank, small, without_counts, doubled, latin),
+    "dict.xx.txt": (missing, empty, blank, small, without_counts, superscript, doubled, latin),
     "test.xx-yy.xx.idx": (missing, empty, cut_off, cut_off_early, text, another_type),
     "test.xx-yy.xx.bin": (missing, empty, cut_off),
     "test.xx-yy.yy.bin": (missing, cut_off),

@@ -1,12 +1,15 @@
 """dc-nmt: what each command prints, and how it fails."""
 
 import json
+import os
+import sys
 
 import pytest
 
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.bench.measure import interleave, peak_memory, ratio, timed
+from dc_nmt_plugin.files import write_figure
 from dc_nmt_plugin.table import format_table
 
 
@@ -38,6 +41,42 @@ def test_an_interrupt_ends_without_a_traceback(capsys, monkeypatch):
 
     monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", interrupted)
     assert run(capsys, "user-dir") == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(32, "of a tokenizer"), KeyError("--colour"), OSError("--colour")]
+)
+def test_an_unknown_failure_is_not_hidden(capfd, monkeypatch, error):
+    def failing(argv):
+        raise error
+
+    monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", failing)
+    with pytest.raises(type(error)):
+        cli.main(["user-dir"])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_known_failure_says_where_its_traceback_is(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", lambda argv: os.listdir(argv[1]))
+    status, out, err = run(capsys, "user-dir", "--input", "/nowhere/text")
+    (path,) = tmp_path.glob("dc-nmt-*.txt")
+    told = "--input /nowhere/text: No such file or directory."
+    assert (status, out) == (1, "")
+    assert err == f"dc-nmt user-dir: error: {told}\ntraceback: {path}\n"
+    assert "FileNotFoundError: [Errno 2]" in path.read_text("utf-8")
+
+
+def test_an_optional_package_that_is_missing(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("sys.path", [])  # where it would be found
+    draw = "dc_nmt_plugin.commands.user_dir.main"
+    monkeypatch.setattr(draw, lambda argv: write_figure(None, tmp_path / "x.svg"))
+    status, _, err = run(capsys, "user-dir")
+    assert status == 1
+    assert "error: matplotlib is not installed: pip install matplotlib.\ntraceback: " in err
 
 
 def test_unknown_command(capsys):
@@ -85,6 +124,9 @@ def test_params_takes_the_flags_of_the_model(capsys):
     assert name == "transformer_mlmha --source-layers 3"
     assert three == pytest.approx(73.8, abs=0.05)  # thesis, Table 3.4, M-10, n = 3
     assert count("transformer_mlmha")[1] == pytest.approx(92.7, abs=0.05)  # n = 6
+    name, own = count("transformer_standard", "--no-share-all-embeddings")
+    assert name == "transformer_standard --no-share-all-embeddings"
+    assert own - count("transformer_standard")[1] == pytest.approx(2 * 33_300 * 512 / 1e6, abs=1e-3)
     status, _, err = run(capsys, "params", "transformer_mlmha", "--source-layer", "3")
     assert status == 1 and "'--source-layer' is no flag of transformer_mlmha" in err
     status, _, err = run(capsys, "params", "--share-all-embeddings")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import io
+import re
 import sys
 from types import SimpleNamespace
 
 import pytest
 from fairseq import options
+from torch.multiprocessing import ProcessRaisedException
 
 from dc_nmt_plugin.errors import ConfigError, UserError
-from dc_nmt_plugin.gate.explanations import explained
+from dc_nmt_plugin.gate.explanations import _KNOWN, explained
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.patches.interactive import _Input
 
@@ -47,15 +51,24 @@ def test_a_list_of_layers_with_a_gap(layers):
         TransformerConfig(aux_layers=layers).check()
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"aux_layers": "²"},
+        {"encoder_self_attention": "dual_context", "encoder_self_attention_layers": "1-²"},
+    ],
+)
+def test_digits_that_are_no_numbers(settings):
+    """``"²".isdigit()`` is true, and ``int`` does not read it."""
+    with pytest.raises(ConfigError, match="²"):
+        TransformerConfig(**settings).check()
+
+
 def test_one_layer_may_be_a_number():
     """Of Hydra: ``model.aux_layers=3``."""
     cfg = TransformerConfig(aux_layers=3)
     cfg.check()
     assert cfg.auxiliary_layers == [3]
-
-
-class ProcessRaisedException(Exception):
-    """As torch calls what a spawned process ended by."""
 
 
 def test_every_problem_of_a_spawned_process_is_told():
@@ -65,8 +78,19 @@ def test_every_problem_of_a_spawned_process_is_told():
         "dc_nmt_plugin.errors.ConfigError: --aux-layers: '9' is none.\n"
         "--share-all-embeddings: no.\n"
     )
-    told = explained(ProcessRaisedException(text))
+    told = explained(ProcessRaisedException(text, 0, 1))
     assert told == "--aux-layers: '9' is none.\n--share-all-embeddings: no."
+
+
+PLACES = sorted({place for known in _KNOWN for place in known.places.split() if "*" not in place})
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_places_of_known_failures_are_there(place):
+    """A fairseq that moves them would keep its tracebacks, and nobody would notice."""
+    module, function = place.split(":")
+    text = inspect.getsource(importlib.import_module(module))
+    assert re.search(rf"^ *def {function}\(", text, re.M)
 
 
 def test_constraints_before_a_line_that_is_too_long():

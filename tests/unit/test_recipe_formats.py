@@ -60,6 +60,35 @@ def test_translation_memories(tmp_path):
         list(read_pairs("tmx", (path, path), ("fr", "de")))
 
 
+@pytest.mark.parametrize(
+    ("wanted", "written"),
+    [
+        (("eng", "deu"), ("en", "de")),
+        (("en", "de"), ("ENG", "ger")),
+        (("eng_Latn", "deu_Latn"), ("en-GB", "DE_at")),
+        (("zh-CN", "zh_TW"), ("ZH-cn", "zh-tw")),
+        (("ceb", "fil"), ("ceb", "fil")),
+    ],
+)
+def test_codes_of_translation_memories(tmp_path, wanted, written):
+    path = tmp_path / "x.tmx"
+    units = "".join(
+        f'<tu><tuv xml:lang="{code}"><seg>{code}</seg></tuv>'
+        f'<tuv lang="{other}"><seg>b</seg></tuv></tu>'
+        for code, other in (written, written[::-1])
+    )
+    path.write_text(f"<tmx><body>{units}</body></tmx>", encoding="utf-8")
+    pairs = [(written[0], "b"), ("b", written[1])]
+    assert list(read_pairs("tmx", (path, path), wanted)) == pairs
+
+
+def test_variants_of_one_language_are_no_pair(tmp_path):
+    path = tmp_path / "x.tmx"
+    path.write_text(made.tmx(("zh", "de"), PAIRS), encoding="utf-8")
+    with pytest.raises(UserError, match=r"has both zh-CN and zh-TW; its languages are .*zh"):
+        list(read_pairs("tmx", (path, path), ("zh-CN", "zh-TW")))
+
+
 def test_only_a_line_feed_ends_a_line(tmp_path):
     paths = files(tmp_path, "\ufeffa\u2028b\x85c\r\nd\n", "x\ny")
     assert read("plain", paths) == [("a b c", "x"), ("d", "y")]

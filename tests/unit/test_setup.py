@@ -227,6 +227,36 @@ def test_an_environment_of_the_users_own_is_not_cleared(tmp_path):
     assert [path.name for path in tmp_path.glob(".venv/*")] == ["pyvenv.cfg"]
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_another_checkout_s_plugin_stays_in_the_users_environment(there, tmp_path):
+    """Building the documentation, say, must not replace what other programs there import."""
+    for name in ("scripts", "requirements"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("setup.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    url = "file:///elsewhere" if there else ""
+    python = tmp_path / "python"  # this environment's, but for what pip installs
+    python.write_text(
+        f'''#!/bin/sh
+case "$*" in
+*direct_url*) echo "{url}"; exit {int(not there)} ;;
+*"pip install"*) echo "$*" >>{tmp_path}/installed; exit 0 ;;
+*"import fairseq"*) exit 0 ;;
+esac
+exec {sys.executable} "$@"
+'''
+    )
+    python.chmod(0o755)
+    environment = {**os.environ, "DC_NMT_PYTHON": str(python)}
+    command = [tmp_path / "scripts" / "setup.sh"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    log = tmp_path / "installed"
+    calls = log.read_text() if log.exists() else ""
+    assert ("-e ." in calls) is not there
+    assert ("is from /elsewhere and stays" in done.stdout) is there
+
+
 def test_a_python_may_be_named_from_the_folder_that_the_script_is_called_in(tmp_path):
     (tmp_path / "python").symlink_to("/bin/false")
     environment = {**os.environ, "DC_NMT_PYTHON": "./python"}

@@ -51,7 +51,10 @@ class TransformerConfig(CheckedConfig):
         False, "share the decoder's input and output embeddings"
     )
     share_all_embeddings: bool = flag(
-        False, "share encoder, decoder and output embeddings (needs a joint dictionary)"
+        False,
+        "share encoder, decoder and output embeddings (needs a joint dictionary; "
+        "--no-share-all-embeddings where an architecture sets it)",
+        negatable=True,
     )
     no_token_positional_embeddings: bool = flag(False, "no positional embeddings")
     layernorm_embedding: bool = flag(False, "layer norm on the embeddings")
@@ -164,7 +167,7 @@ class TransformerConfig(CheckedConfig):
             return 1, layers
         first, dash, last = str(text).partition("-")
         last = last if dash else first
-        if not (first.isdigit() and last.isdigit() and 1 <= int(first) <= int(last) <= layers):
+        if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= layers):
             raise ConfigError(
                 [
                     f"--{side}-self-attention-layers: {text!r} is not a layer or a range i-j "
@@ -255,7 +258,7 @@ class TransformerConfig(CheckedConfig):
         parts = self._auxiliary()
         highest = self.encoder_layers - 1
         problems = []
-        if any(not (part.isdigit() and 1 <= int(part) <= highest) for part in parts):
+        if any(not (part.isdecimal() and 1 <= int(part) <= highest) for part in parts):
             valid = f"1-{highest}" if highest else "none: --encoder-layers is 1"
             problems.append(
                 f"--aux-layers: {self.aux_layers!r} is not a list of encoder layers below the top "

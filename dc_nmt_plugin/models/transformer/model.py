@@ -92,7 +92,7 @@ def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> Tra
             [
                 "--share-all-embeddings: source and target dictionary differ "
                 f"({len(source)} and {len(target)} types); binarise the data with "
-                "fairseq-preprocess --joined-dictionary."
+                "fairseq-preprocess --joined-dictionary, or give --no-share-all-embeddings."
             ]
         )
     if cfg.share_all_embeddings and cfg.decoder_embed_path not in (None, cfg.encoder_embed_path):

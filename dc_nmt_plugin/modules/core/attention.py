@@ -7,6 +7,7 @@ R = (sentences × beam) hypotheses and M source positions when decoding.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -130,6 +131,14 @@ class SourceAttention(Recordable):
         """Returns keys and values (S, H, M, K) from their concatenation (S, M, 2C)."""
         key, value = (split_heads(part, self.num_heads) for part in projected.chunk(2, dim=-1))
         return key, value
+
+    def source_projections(self) -> list[nn.Linear]:
+        """See :class:`..source_projection.ProjectsSource`."""
+        return [self.kv_proj]
+
+    def arrange_for_decoding(self, projected: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """See :class:`..source_projection.ProjectsSource`."""
+        return self.arrange_source(*projected)
 
     def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:
         """

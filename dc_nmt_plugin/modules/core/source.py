@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-ModuleT = TypeVar("ModuleT", bound=nn.Module)
 Cache = dict[int, tuple[Tensor, ...]]
 
 
@@ -50,7 +48,7 @@ class Source:
 
     def cached(
         self,
-        module: ModuleT,
+        module: object,
         project: Callable[[Source], tuple[Tensor, ...]],
         *,
         keep: bool,

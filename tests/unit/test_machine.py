@@ -1,0 +1,71 @@
+"""What a container grants: files as the kernel writes them, of both versions of cgroups."""
+
+import os
+
+import pytest
+
+from dc_nmt_plugin import machine
+
+GIB = 1024**3
+MEMINFO = "MemTotal:  65536000 kB\nMemFree:  1000 kB\nMemAvailable:   33554432 kB\nHugePages: 0\n"
+NO_LIMIT_1 = {"memory/memory.limit_in_bytes": 9223372036854771712,
+              "memory/memory.usage_in_bytes": 5 * GIB, "cpu,cpuacct/cpu.cfs_quota_us": -1,
+              "cpu,cpuacct/cpu.cfs_period_us": 100000}  # fmt: skip
+# what /proc/self/cgroup says, files under /sys/fs/cgroup → GiB, CPUs
+CASES = {
+    "no cgroups": ("", {}, 32, 8),
+    "version 2, no limit": (
+        "0::/\n",
+        {"memory.max": "max", "memory.current": 5 * GIB, "cpu.max": "max 100000"},
+        *(32, 8),
+    ),
+    "version 2": (
+        "0::/\n",
+        {"memory.max": 4 * GIB, "memory.current": 3 * GIB, "cpu.max": "250000 100000",
+         "memory.stat": f"anon 5\ninactive_file {GIB}\n"},
+        *(2, 2),
+    ),
+    "version 2, a limit above": (
+        "0::/system.slice/job.scope\n",
+        {"system.slice/memory.max": 8 * GIB, "system.slice/memory.current": 2 * GIB,
+         "system.slice/job.scope/memory.max": "max",
+         "system.slice/job.scope/memory.current": GIB, "system.slice/cpu.max": "50000 100000"},
+        *(6, 1),
+    ),
+    "version 2, the host's path": (
+        "0::/docker/0123\n",
+        {"memory.max": 4 * GIB, "memory.current": 5 * GIB, "cpu.max": "300000 100000"},
+        *(0, 3),
+    ),
+    "version 1, no limit": ("4:memory:/\n1:cpu,cpuacct:/\n0::/\n", NO_LIMIT_1, 32, 8),
+    "version 1": (
+        "9:name=systemd:/\n4:memory:/docker/0123\n1:cpu,cpuacct:/docker/0123\n0::/\n",
+        NO_LIMIT_1
+        | {"memory/docker/0123/memory.limit_in_bytes": 2 * GIB,
+           "memory/docker/0123/memory.usage_in_bytes": GIB,
+           "memory/docker/0123/memory.stat": f"inactive_file 7\ntotal_inactive_file {GIB // 2}\n",
+           "cpu,cpuacct/docker/0123/cpu.cfs_quota_us": 400000,
+           "cpu,cpuacct/docker/0123/cpu.cfs_period_us": 100000},
+        *(1.5, 4),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_limits_of_containers(case, tmp_path, monkeypatch):
+    cgroup, files, gib, cpus = CASES[case]
+    files = {f"sys/fs/cgroup/{name}": f"{text}\n" for name, text in files.items()}
+    files |= {"proc/self/cgroup": cgroup, "proc/meminfo": MEMINFO}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(machine, "_ROOT", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert machine.available_memory_gib() == pytest.approx(gib)
+    assert machine.usable_cpus() == cpus
+
+
+def test_a_system_that_tells_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "_ROOT", tmp_path)
+    assert machine.available_memory_gib() is None
+    assert machine.usable_cpus() >= 1
