@@ -14,11 +14,11 @@ from ..evaluation.buckets import (
     EDGES,
     NO_GROUP_SCORE,
     Bucket,
+    bucket_table,
     check_plot,
     parse_edges,
     plot_buckets,
     score_buckets,
-    score_cell,
     source_lengths,
 )
 from ..evaluation.chance import RESAMPLES
@@ -267,12 +267,7 @@ def format_report(report: Report, latex: bool) -> str:
         "\n".join(f"{comment}{n}" for n in (report.signature, report.text, *report.notes)),
     ]
     if report.buckets:
-        systems = list(report.buckets[0].scores)
-        rows = [
-            (b.label, f"{b.sentences:,}", *(score_cell(b.scores[name]) for name in systems))
-            for b in report.buckets
-        ]
-        parts.append(table((f"source {report.length_unit}", "sentences", *systems), rows))
+        parts.append(table(*bucket_table(report.buckets, report.length_unit or "")))
         if any(None in b.scores.values() for b in report.buckets):
             parts.append(f"{comment}{NO_GROUP_SCORE}")
     if report.half_size_tests:
@@ -288,13 +283,13 @@ def format_report(report: Report, latex: bool) -> str:
         parts.append(table(("systems", "first wins", "second wins", "p"), rows))
         parts.append(f"{comment}{HALF_SIZE}, {COMPARE_MT_RESAMPLES:,} samples, seed {SEED}")
     if report.sampled_tests:
-        rows = [(t.right, f"{t.right_wins:.3f}", f"{t.p_value:.3f}") for t in report.sampled_tests]
-        parts.append(table((f"samples of {report.pairs:,} pairs", "wins", "p"), rows))
+        wins = [(t.right, f"{t.right_wins:.3f}", f"{t.p_value:.3f}") for t in report.sampled_tests]
+        parts.append(table((f"samples of {report.pairs:,} pairs", "wins", "p"), wins))
         parts.append(
             f"{comment}compare-mt's test, {COMPARE_MT_RESAMPLES:,} samples, one-sided, seed {SEED}"
         )
     if report.t_tests:
-        rows = [(t.name, f"{t.t:.2f}", f"{t.p_value:.4f}") for t in report.t_tests]
-        parts.append(table(("one-tailed paired t-test", "t", "p"), rows))
+        found = [(t.name, f"{t.t:.2f}", f"{t.p_value:.4f}") for t in report.t_tests]
+        parts.append(table(("one-tailed paired t-test", "t", "p"), found))
         parts.append(f"{comment}over sentence BLEU, add-one smoothed from bigrams on")
     return "\n\n".join(parts)

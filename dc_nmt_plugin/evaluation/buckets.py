@@ -130,6 +130,16 @@ def score_cell(score: float | None, form: str = ".2f") -> str:
     return "-" if score is None else format(score, form)
 
 
+def bucket_table(buckets: Sequence[Bucket], unit: str) -> tuple[list[str], list[list[str]]]:
+    """Returns header and cells of a table with a row a bucket."""
+    systems = list(buckets[0].scores)
+    cells = [
+        [b.label, f"{b.sentences:,}", *(score_cell(b.scores[name]) for name in systems)]
+        for b in buckets
+    ]
+    return [f"source {unit}", "sentences", *systems], cells
+
+
 def check_plot(flag: str, path: Path) -> None:
     """Raises UserError where the name does not tell a format that is written."""
     if path.suffix[1:].lower() not in PLOTS:
