@@ -22,7 +22,8 @@ What the scores mean (0-100, higher is better; on 500 sentences that no model ha
            less where a translation is too short; made-up text like this one is easy
   BLEU lc  the same without regard to capitals
   chrF     the same for runs of up to six characters: it forgives a wrong ending
-  p        how often chance alone would bring such a difference; below 0.05 counts as a difference
+  p        how often another choice of sentences would bring such a difference where there is
+           none (p (sacreBLEU): its one-sided form); below 0.05 counts as a difference
            of the systems, on this text and with this one training each"""
 
 

@@ -58,7 +58,9 @@ def comparison_rows(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
             f"{c.score:.2f}",
             f"{c.interval:.2f}",
             *test_cells(c.difference, c.against, c.corrected_p, several),
-            p_cell(c.against.sacrebleu_p_value if c.against else None),
+            number_cell(
+                c.against.sacrebleu_p_value if c.against else None, ".3f"
+            ),  # as printed there
         )
         for c in comparisons
     ]
