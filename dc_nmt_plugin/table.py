@@ -83,4 +83,4 @@ def latex_text(text: str) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return not cell or cell[0].isdigit() or cell[0] in "+-."
+    return not cell or cell[0].isdigit() or cell[0] in "+-.<"

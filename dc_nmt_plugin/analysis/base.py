@@ -24,11 +24,13 @@ class Table:
         title: above it; says what the numbers are, with units
         header: names of the columns
         rows: cells
+        notes: lines under it
     """
 
     title: str
     header: Sequence[str]
     rows: list[list[str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 class Report:

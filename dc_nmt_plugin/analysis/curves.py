@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from .base import Report, Results, Table
 from .figure import finish_axes, styles
 
 UNITS = {
-    "loss": "bits a token", "nll_loss": "bits a token", "main_loss": "bits a token",
+    "loss": "bits a token", "nll_loss": "bits a token", "joint_loss": "bits a token",
     "ppl": "perplexity", "bleu": "BLEU",
 }  # fmt: skip
 DEFAULT = ("train:loss", "valid:loss", "valid:bleu")
@@ -25,7 +26,7 @@ _BOOKKEEPING = frozenset(
      "gb_free", "wall", "update", "loss_scale", "uncertain", "oom")
 )  # fmt: skip
 _OF_DECODERS = re.compile(
-    f"(aux[0-9]+_)?({'|'.join(UNITS)}|accuracy)(_aux[0-9]+)?|best_(loss|bleu)"
+    f"(aux[0-9]+_)?({'|'.join(UNITS)}|accuracy)(_aux[0-9]+)?|best_(joint_)?(loss|bleu)"
 )
 MOST = 12  # panels
 
@@ -65,6 +66,10 @@ class Curves(Report):
     def measure(self, folder: Path) -> dict[str, Any]:
         """Returns the curves of one run.
 
+        `loss` is that of the main decoder for every run. fairseq logs the joint loss of a run with
+        auxiliary decoders under that name: here `joint_loss`, so that no figure has both on one
+        axis.
+
         Args:
             folder: of the run, with ``train.log``; or such a log
 
@@ -77,7 +82,7 @@ class Curves(Report):
         curves = read_curves(log)
         if not curves:
             raise UserError(f"{log}: has no numbers; it is not a log of --log-format json.")
-        return {"curves": curves}
+        return {"curves": {_comparable(name, curves): curve for name, curve in curves.items()}}
 
     def chosen(self, results: Results) -> list[str]:
         """Returns the names of the curves to show.
@@ -228,6 +233,15 @@ class Curves(Report):
                 axes.yaxis.set_major_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
                 axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
         grid.flat[0].legend(fontsize=8)
+
+
+def _comparable(name: str, curves: Mapping[str, object]) -> str:
+    """The name of a logged number among those of other runs."""
+    split, _, number = name.partition(":")
+    if f"{split}:main_loss" not in curves:
+        return name
+    names = {"loss": "joint_loss", "best_loss": "best_joint_loss", "main_loss": "loss"}
+    return f"{split}:{names.get(number, number)}"
 
 
 def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:

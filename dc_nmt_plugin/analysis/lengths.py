@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..evaluation.buckets import parse_edges
+from ..evaluation.buckets import NO_GROUP_SCORE, parse_edges, score_cell
 from ..text.tokenizers import TOKENIZERS
 from .base import Analysis, Results, Table
 from .figure import finish_axes, styles
@@ -95,7 +96,7 @@ class LengthGains(Analysis):
                         "to": max(own) if high is None or not self.args.edges else high - 1,
                         "open": high is None,
                         "sentences": len(places),
-                        "bleu": score(part),
+                        "bleu": score.of_group(part),
                     }
                 )
         return {
@@ -121,18 +122,19 @@ class LengthGains(Analysis):
             header += [label, "gain"]
         rows = []
         for place, group in enumerate(baseline["groups"]):
-            cells = [group_name(group), str(group["sentences"]), f"{group['bleu']:.2f}"]
+            cells = [group_name(group), f"{group['sentences']:,}", score_cell(group["bleu"])]
             for label in labels[1:]:
                 bleu = results[label]["groups"][place]["bleu"]
-                cells += [f"{bleu:.2f}", f"{bleu - group['bleu']:+.2f}"]
+                cells += [score_cell(bleu), score_cell(_gain(bleu, group["bleu"]), "+.2f")]
             rows.append(cells)
-        last = ["all", str(sum(g["sentences"] for g in baseline["groups"]))]
+        last = ["all", f"{sum(g['sentences'] for g in baseline['groups']):,}"]
         last.append(f"{baseline['bleu']:.2f}")
         for label in labels[1:]:
             bleu = results[label]["bleu"]
             last += [f"{bleu:.2f}", f"{bleu - baseline['bleu']:+.2f}"]
         title = f"BLEU by source length in {baseline['unit']}; {baseline['text']}"
-        return [Table(title, header, [*rows, last])]
+        scores = [group["bleu"] for found in results.values() for group in found["groups"]]
+        return [Table(title, header, [*rows, last], [NO_GROUP_SCORE] if None in scores else [])]
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws BLEU above, and the differences to the first run below (Fig. 5)."""
@@ -144,11 +146,11 @@ class LengthGains(Analysis):
         panels = figure.subplots(2 if len(labels) > 1 else 1, 1, squeeze=False)[:, 0]
         for label, style in zip(labels, styles(), strict=False):
             values = [group["bleu"] for group in results[label]["groups"]]
-            panels[0].plot(places, values, label=label, **style)
+            panels[0].plot(places, _drawn(values), label=label, **style)
             if label != labels[0]:
                 pairs = zip(values, baseline["groups"], strict=True)
-                gaps = [value - group["bleu"] for value, group in pairs]
-                panels[1].plot(places, gaps, label=label, **style)
+                gaps = [_gain(value, group["bleu"]) for value, group in pairs]
+                panels[1].plot(places, _drawn(gaps), label=label, **style)
         finish_axes(panels[0], x, "BLEU")
         if len(labels) > 1:
             panels[1].axhline(0, color="grey", linewidth=2, label=labels[0])
@@ -156,6 +158,15 @@ class LengthGains(Analysis):
         for axes in panels:
             axes.set_xticks(places, names, fontsize=8)
             axes.legend(fontsize=8)
+
+
+def _gain(bleu: float | None, baseline: float | None) -> float | None:
+    return None if bleu is None or baseline is None else bleu - baseline
+
+
+def _drawn(values: Sequence[float | None]) -> list[float]:
+    """Nothing is drawn at NaN."""
+    return [math.nan if value is None else value for value in values]
 
 
 def group_name(group: dict[str, Any]) -> str:

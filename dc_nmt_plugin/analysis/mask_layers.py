@@ -12,6 +12,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU
 
 from ..errors import UserError
+from ..evaluation.buckets import group_score
 from ..evaluation.metrics import METRICS, Metric
 from ..files import write_figure
 from ..tasks.decoding import MAIN
@@ -113,6 +114,13 @@ class SubsetScore:
     def __call__(self, hypotheses: dict[int, str]) -> float:
         found = self._bleu.corpus_score(self.lines(hypotheses), self.references(hypotheses))
         return float(found.score)
+
+    def of_group(self, hypotheses: dict[int, str]) -> float | None:
+        """Returns BLEU of some sentences; None where it would say nothing (`group_score`)."""
+        lines, references = self.lines(hypotheses), self.references(hypotheses)
+        if any(group_score(self.metric, lines, each, self.lang) is None for each in references):
+            return None
+        return self(hypotheses)
 
     def lines(self, hypotheses: dict[int, str]) -> list[str]:
         """Returns hypotheses as they are scored, by number of the sentence."""

@@ -193,4 +193,5 @@ def _table(table: Table) -> str:
     return (
         f'<div class="scroll"><table><caption>{escape(table.title)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>\n{lines}</tbody></table></div>"
+        + "".join(f"<p>{escape(note)}</p>" for note in table.notes)
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..evaluation.significance import LEVEL, paired_bootstrap
+from ..evaluation.chance import Difference
+from ..evaluation.difference_text import TEST_COLUMNS, difference_notes, test_cells
+from ..evaluation.significance import paired_bootstrap
 from ..modules.diagnostics.source_shares import share_totals
 from ..text.tokenizers import TOKENIZERS
 from .base import Analysis, Results, Table
@@ -77,14 +80,15 @@ class SourceLayers(Analysis):
                 "layer": int(comparison.name),
                 "bleu": comparison.score,
                 "difference": comparison.difference,
-                "p": comparison.p_value,
+                "against": comparison.against and asdict(comparison.against),
+                "corrected_p": comparison.corrected_p,
             }
             for comparison in compared[1:]
         ]
         return {**found, "text": score.text, "bleu": compared[0].score, "masked": rows}
 
     def tables(self, results: Results) -> list[Table]:
-        """Shares by decoder layer; differences of BLEU as Table 3.5 prints them."""
+        """Shares by decoder layer; the differences of BLEU of Table 3.5, with their tests."""
         numbers = sorted({int(n) for found in results.values() for n in found["shares"]["all"]})
         header = ["run", "", *[f"layer {n}" for n in numbers]]
         shares = Table("share of each encoder layer in what the decoder reads, %", header)
@@ -96,12 +100,14 @@ class SourceLayers(Analysis):
         masked_runs = {label: found for label, found in results.items() if "masked" in found}
         if masked_runs:
             text = next(iter(masked_runs.values()))["text"]
-            title = f"difference of BLEU with the layer masked; * p < {LEVEL}, ** p < 0.01; {text}"
-            table = Table(title, ["run", "BLEU", *header[2:]])
+            columns = ["run", "masked", "BLEU", *TEST_COLUMNS]
+            table = Table(f"BLEU with each encoder layer masked; {text}", columns)
             for label, found in masked_runs.items():
-                rows = {row["layer"]: row for row in found["masked"]}
-                cells = [_difference(rows[n]) if n in rows else "" for n in numbers]
-                table.rows.append([label, f"{found['bleu']:.2f}", *cells])
+                table.rows.extend(_masked_rows(label, found))
+                about = f"{label}: " if len(masked_runs) > 1 else ""
+                tests = {f"layer {row['layer']}": _test(row) for row in found["masked"]}
+                notes = difference_notes(tests, "the whole model", "bleu")
+                table.notes.extend(f"{about}{note}" for note in notes)
             tables.append(table)
         return tables
 
@@ -173,6 +179,14 @@ def _place(module: str) -> str:
     return "aggregation"
 
 
-def _difference(row: dict[str, Any]) -> str:
-    stars = "" if row["p"] is None or row["p"] >= LEVEL else "*" if row["p"] >= 0.01 else "**"
-    return f"{row['difference']:+.2f}{stars}"
+def _test(row: dict[str, Any]) -> Difference | None:
+    return Difference(**row["against"]) if row["against"] else None
+
+
+def _masked_rows(label: str, found: dict[str, Any]) -> list[list[str]]:
+    rows = [[label, "nothing", f"{found['bleu']:.2f}", "", "", "", ""]]
+    several = len(found["masked"]) > 1
+    for row in found["masked"]:
+        cells = test_cells(row["difference"], _test(row), row["corrected_p"], several)
+        rows.append([label, f"layer {row['layer']}", f"{row['bleu']:.2f}", *cells])
+    return rows

@@ -66,6 +66,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"{kind.title} ({kind.source}){about}")
         for table in tables:
             print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
+            print("".join(f"\n{note}" for note in table.notes), end="\n" if table.notes else "")
         for seconds in timings:
             print(f"\n{timing_line(seconds)}")
     if figure is not None:

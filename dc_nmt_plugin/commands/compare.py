@@ -12,13 +12,17 @@ from pathlib import Path
 from ..errors import UserError
 from ..evaluation.buckets import (
     EDGES,
+    NO_GROUP_SCORE,
     Bucket,
+    bucket_table,
     check_plot,
     parse_edges,
     plot_buckets,
     score_buckets,
     source_lengths,
 )
+from ..evaluation.chance import RESAMPLES
+from ..evaluation.comparemt import RESAMPLES as COMPARE_MT_RESAMPLES
 from ..evaluation.comparemt import (
     SEED,
     HalfSizeTest,
@@ -27,18 +31,13 @@ from ..evaluation.comparemt import (
     write_report,
 )
 from ..evaluation.comparemt import TITLE as HALF_SIZE
+from ..evaluation.difference_text import comparison_header, comparison_notes, comparison_rows
 from ..evaluation.generated import read_pieces
 from ..evaluation.metrics import Metric, find_metrics
 from ..evaluation.published_tests import TTest, check_t_test, sampled_tests, t_tests
 from ..evaluation.results import RESULT
 from ..evaluation.run import Run
-from ..evaluation.significance import (
-    RESAMPLES,
-    Comparison,
-    comparison_header,
-    comparison_rows,
-    paired_bootstrap,
-)
+from ..evaluation.significance import Comparison, paired_bootstrap
 from ..evaluation.systems import PlainTextOptions, System, default_metric, load_systems, sides_of
 from ..evaluation.text_checks import UNSPACED
 from ..files import replacing
@@ -55,7 +54,7 @@ class Report:
     metric: str
     signature: str
     text: str
-    test: str
+    notes: list[str]
     comparisons: list[Comparison]
     length_unit: str | None
     buckets: list[Bucket]
@@ -69,8 +68,8 @@ def parser() -> argparse.ArgumentParser:
     """The command's options."""
     parser = Parser(
         prog="dc-nmt compare",
-        description="Compare systems with a baseline: scores, differences, paired bootstrap "
-        f"({RESAMPLES:,} full-size resamples, sacreBLEU's test), scores by source length.",
+        description="Compare systems with a baseline: scores, differences with 95% interval and "
+        f"two-sided p (paired bootstrap, {RESAMPLES:,} resamples), scores by source length.",
     )
     parser.add_argument(
         "systems", nargs="+", type=Path, metavar="BASELINE SYSTEM",
@@ -184,7 +183,7 @@ def compare(
         metric=metric.name,
         signature=signature,
         text=first.origin,
-        test=f"paired bootstrap of sacreBLEU, {RESAMPLES:,} full-size resamples, seed 12345",
+        notes=comparison_notes(comparisons, metric.name),
         comparisons=comparisons,
         length_unit=unit if buckets else None,
         buckets=buckets,
@@ -265,15 +264,12 @@ def format_report(report: Report, latex: bool) -> str:
     header = comparison_header(report.comparisons, report.metric)
     parts = [
         table(header, comparison_rows(report.comparisons)),
-        f"{comment}{report.signature}\n{comment}{report.text}\n{comment}{report.test}",
+        "\n".join(f"{comment}{n}" for n in (report.signature, report.text, *report.notes)),
     ]
     if report.buckets:
-        systems = list(report.buckets[0].scores)
-        rows = [
-            (b.label, f"{b.sentences:,}", *(f"{b.scores[name]:.2f}" for name in systems))
-            for b in report.buckets
-        ]
-        parts.append(table((f"source {report.length_unit}", "sentences", *systems), rows))
+        parts.append(table(*bucket_table(report.buckets, report.length_unit or "")))
+        if any(None in b.scores.values() for b in report.buckets):
+            parts.append(f"{comment}{NO_GROUP_SCORE}")
     if report.half_size_tests:
         rows = [
             (
@@ -285,13 +281,15 @@ def format_report(report: Report, latex: bool) -> str:
             for t in report.half_size_tests
         ]
         parts.append(table(("systems", "first wins", "second wins", "p"), rows))
-        parts.append(f"{comment}{HALF_SIZE}, {RESAMPLES:,} samples, seed {SEED}")
+        parts.append(f"{comment}{HALF_SIZE}, {COMPARE_MT_RESAMPLES:,} samples, seed {SEED}")
     if report.sampled_tests:
-        rows = [(t.right, f"{t.right_wins:.3f}", f"{t.p_value:.3f}") for t in report.sampled_tests]
-        parts.append(table((f"samples of {report.pairs:,} pairs", "wins", "p"), rows))
-        parts.append(f"{comment}compare-mt's test, {RESAMPLES:,} samples, one-sided, seed {SEED}")
+        wins = [(t.right, f"{t.right_wins:.3f}", f"{t.p_value:.3f}") for t in report.sampled_tests]
+        parts.append(table((f"samples of {report.pairs:,} pairs", "wins", "p"), wins))
+        parts.append(
+            f"{comment}compare-mt's test, {COMPARE_MT_RESAMPLES:,} samples, one-sided, seed {SEED}"
+        )
     if report.t_tests:
-        rows = [(t.name, f"{t.t:.2f}", f"{t.p_value:.4f}") for t in report.t_tests]
-        parts.append(table(("one-tailed paired t-test", "t", "p"), rows))
+        found = [(t.name, f"{t.t:.2f}", f"{t.p_value:.4f}") for t in report.t_tests]
+        parts.append(table(("one-tailed paired t-test", "t", "p"), found))
         parts.append(f"{comment}over sentence BLEU, add-one smoothed from bigrams on")
     return "\n\n".join(parts)

@@ -18,6 +18,7 @@ from .paper_register import list_items, show_item, table_form
 from .recipe_options import Parser, add_text, number
 
 if TYPE_CHECKING:
+    from ..evaluation.chance import Difference
     from ..papers.schema import Item
     from ..reproduction.comparison import Cell
     from ..reproduction.plan import Job
@@ -180,8 +181,10 @@ def _table(args: argparse.Namespace) -> int:
 
 
 def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str]]]:
+    from ..evaluation.difference_text import TEST_COLUMNS, test_cells
+
     header = ["", "", "by", "published", "ours", "± sd", "seeds", "to published", "published diff.",
-              "difference", "published p", "p"]  # fmt: skip
+              "published p", *TEST_COLUMNS]  # fmt: skip
     rows = []
     for cell in found:
         gap = cell.gap if whole else None
@@ -189,8 +192,8 @@ def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str
             cell.row, cell.column, cell.measure, cell.published or "",
             number_cell(cell.mean, ".2f"), number_cell(cell.deviation, ".2f"),
             str(len(cell.ours)), number_cell(gap, "+.2f"), cell.published_difference or "",
-            number_cell(cell.difference, "+.2f"),
-            f"< {cell.published_p}" if cell.published_p else "", number_cell(cell.p, ".3f"),
+            f"< {cell.published_p}" if cell.published_p else "",
+            *test_cells(cell.difference, cell.tested, cell.corrected_p, several=True),
         ])  # fmt: skip
     return header, rows
 
@@ -199,15 +202,28 @@ def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
     notes = [
         "ours: mean over the seeds that are trained to their end and scored; empty without one"
     ]
-    if any(cell.difference is not None for cell in found):
-        against = dict.fromkeys(c.against for c in found if c.difference is not None)
-        notes.append(
-            f"difference: to {' or '.join(against)}, over the seeds that both have; p: paired "
-            "bootstrap of sacreBLEU of these means, 1,000 resamples"
-        )
+    if any(cell.tested for cell in found):
+        notes += _test_notes(found)
     if args.sample is not None:
         notes.append("a sample: small text, narrow models; not comparable with published numbers")
     return notes + _setting_notes(found)
+
+
+def _test_notes(found: Sequence[Cell]) -> list[str]:
+    """What differences, intervals and p are, for each baseline and metric."""
+    from ..evaluation.difference_text import difference_notes
+
+    families: dict[tuple[str, str], dict[str, Difference | None]] = {}
+    for cell in found:
+        if cell.tested:
+            name = " ".join(filter(None, (cell.row, cell.column)))
+            families.setdefault((cell.against, cell.measure), {})[name] = cell.tested
+    notes = [
+        note
+        for (against, measure), tests in families.items()
+        for note in difference_notes(tests, against, measure)
+    ]
+    return ["differences are over the seeds that both have", *dict.fromkeys(notes)]
 
 
 def _setting_notes(found: Sequence[Cell]) -> list[str]:

@@ -22,8 +22,9 @@ What the scores mean (0-100, higher is better; on 500 sentences that no model ha
            short translations are penalised. Generated text like this is easy
   BLEU lc  BLEU without regard to capitals
   chrF     the same for sequences of up to six characters; a wrong ending costs less
-  p        probability of such a difference by chance in the choice of sentences; below 0.05 counts
-           as a difference, for this text and one training run of each model"""
+  p        how often another choice of sentences would bring such a difference if there were none
+           (two-sided; p (sacreBLEU) is its one-sided form); below 0.05 counts as a difference,
+           for this text and one training run of each model"""
 
 
 def parser() -> RecipeParser:

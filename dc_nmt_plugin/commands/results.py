@@ -57,8 +57,8 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--over-seeds", action="store_true",
         help="a row for runs whose names differ in -sSEED alone: mean, standard deviation, and "
-        "the bootstrap of the means over the seeds that a system and the baseline both have, and "
-        "a t-test of the seeds' scores",
+        "the difference over the seeds that the baseline has too, with interval and p over "
+        "sentences and seeds",
     )  # fmt: skip
     parser.add_argument(
         "--speeds", type=Path, metavar="FILE",

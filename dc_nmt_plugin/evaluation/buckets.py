@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import write_figure
 from .metrics import Metric
+from .significance import LEAST_SENTENCES
 from .text_checks import UNSPACED
 
 EDGES = (10, 20, 30, 40, 50, 60)  # compare-mt's own
+NO_GROUP_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or no 4-gram"
 PLOTS = ("png", "pdf", "svg")
 
 
@@ -22,13 +25,14 @@ class Bucket:
     Attributes:
         low, high: both included; high is None in the last bucket
         sentences: how many
-        scores: system → corpus score of these sentences
+        scores: system → corpus score of these sentences; None for fewer than ten, and for BLEU
+            where the system or the reference has no 4-gram
     """
 
     low: int
     high: int | None
     sentences: int
-    scores: dict[str, float]
+    scores: dict[str, float | None]
 
     @property
     def label(self) -> str:
@@ -88,11 +92,52 @@ def score_buckets(
             continue
         reference = [references[i] for i in chosen]
         scores = {
-            name: metric.score([lines[i] for i in chosen], reference, target_lang)[0]
+            name: group_score(metric, [lines[i] for i in chosen], reference, target_lang)
             for name, lines in systems.items()
         }
         buckets.append(Bucket(low, high, len(chosen), scores))
     return buckets
+
+
+def group_score(
+    metric: Metric, lines: Sequence[str], references: Sequence[str], target_lang: str
+) -> float | None:
+    """Returns the corpus score of some sentences; None where it would say nothing.
+
+    It would for fewer than ten sentences, and for BLEU without a 4-gram on either side: two short
+    sentences that are translated perfectly have a BLEU of 0.
+
+    Args:
+        lines: hypotheses
+        references: as many
+        target_lang: chooses sacreBLEU's tokeniser
+    """
+    if len(lines) < LEAST_SENTENCES:
+        return None
+    sides = [metric.prepared(side) for side in (lines, references)]
+    if metric.is_bleu and not all(_has_4_gram(metric, side, target_lang) for side in sides):
+        return None
+    return metric.score(lines, references, target_lang)[0]
+
+
+def _has_4_gram(metric: Metric, prepared: Sequence[str], target_lang: str) -> bool:
+    counts = metric.make(target_lang)._extract_corpus_statistics(prepared, [prepared])
+    return any(row[-1] for row in counts)
+
+
+def score_cell(score: float | None, form: str = ".2f") -> str:
+    """Returns a table's cell, such as 38.58; a dash for None, so that no column shifts."""
+    return "-" if score is None else format(score, form)
+
+
+def bucket_table(buckets: Sequence[Bucket], unit: str) -> tuple[list[str], list[list[str]]]:
+    """Returns header and cells of a table with a row a bucket."""
+    systems = list(buckets[0].scores)
+    cells = [
+        [b.label, f"{b.sentences:,}", *(score_cell(b.scores[name]) for name in systems)]
+        for b in buckets
+    ]
+    return [f"source {unit}", "sentences", *systems], cells
 
 
 def check_plot(flag: str, path: Path) -> None:
@@ -118,7 +163,9 @@ def plot_buckets(buckets: Sequence[Bucket], path: Path, metric: str, unit: str) 
     axes = figure.add_subplot()
     places = range(len(buckets))
     for name, marker in zip(buckets[0].scores, "osD^vPX*" * len(buckets[0].scores), strict=False):
-        axes.plot(places, [b.scores[name] for b in buckets], marker=marker, label=name)
+        scores = [b.scores[name] for b in buckets]
+        drawn = [math.nan if score is None else score for score in scores]
+        axes.plot(places, drawn, marker=marker, label=name)
     axes.set_xticks(places, [f"{b.label}\n({b.sentences:,})" for b in buckets])
     axes.set_xlabel(f"{unit} of the source sentence (number of sentences)")
     axes.set_ylabel(metric)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
 from ..files import replacing
+from .chance import Difference
 
 
 @dataclass(frozen=True)
@@ -26,15 +27,16 @@ class RunRow:
         decode_sentences_per_second: of the test set, or the benchmark's
         score: by the table's metric
         scores: by other metrics
-        difference, p_value: against the baseline; None for the baseline
+        difference: to the baseline, over `compared_seeds`; None for the baseline
+        against: its test; None for the baseline, and where there is too little text
+        corrected_p: its p, by Holm for the number of systems
         published_score, published_place: of what was trained and decoded in the same way
         published_metric: of the published score
         to_published: our score by that metric minus the published one; None where there is none
         seeds: runs that the row is the mean of
         deviation: standard deviation of their scores; None for one
-        compared_seeds: over which difference and p are, those that the baseline has too (empty:
-            it has none of them, so over all of either); None for the baseline and single runs
-        seeds_p_value: Welch's t-test of the seeds' scores; None where either system has one
+        compared_seeds: those that the baseline has too (empty: it has none of them, so the
+            difference is over all of either); None for the baseline and single runs
     """
 
     label: str
@@ -48,22 +50,15 @@ class RunRow:
     score: float
     scores: dict[str, float]
     difference: float | None
-    p_value: float | None
+    against: Difference | None
+    corrected_p: float | None
     published_score: float | None
     published_place: str | None
-    published_metric: str | None = None
-    to_published: float | None = None
-    seeds: int = 1
-    deviation: float | None = None
-    compared_seeds: list[str] | None = None
-    seeds_p_value: float | None = None
-
-
-# absent from files of before
-_LATER = (
-    *("published_metric", "to_published", "seeds", "deviation", "compared_seeds"),
-    "seeds_p_value",
-)
+    published_metric: str | None
+    to_published: float | None
+    seeds: int
+    deviation: float | None
+    compared_seeds: list[str] | None
 
 
 @dataclass(frozen=True)
@@ -93,12 +88,8 @@ class RunTable:
     def read(cls, path: Path) -> RunTable:
         """Raises UserError where the file is not what :meth:`save` wrote."""
         try:
-            values: Any = _as_lists(json.loads(path.read_text("utf-8")))
-            names = [field.name for field in fields(RunRow)]
-            rows = [
-                RunRow(**{n: row[n] for n in names if n not in _LATER or n in row})
-                for row in values["rows"]
-            ]
+            values: Any = json.loads(path.read_text("utf-8"))
+            rows = [RunRow(**{**row, "against": _test(row["against"])}) for row in values["rows"]]
             table = cls(
                 values["metric"],
                 dict(values["signatures"]),
@@ -109,18 +100,17 @@ class RunTable:
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path}: not written by dc-nmt results --save: {error}") from error
+            raise UserError(
+                f"{path}: not written by this version's dc-nmt results --save ({error}); make it "
+                "anew from the runs"
+            ) from error
         if not rows:
             raise UserError(f"{path}: has no rows")
         return table
 
 
-def _as_lists(values: Any) -> Any:
-    """Converts older files, whose rows named two scores instead of a list."""
-    renamed = {"BLEU lc": "mteval-v13a-lc", "chrF": "chrf"}
-    signatures = {renamed.get(name, name): text for name, text in values["signatures"].items()}
-    rows = []
-    for row in values["rows"]:
-        named = {"mteval-v13a-lc": row.get("bleu_lc"), "chrf": row.get("chrf")}
-        rows.append({"scores": {name: x for name, x in named.items() if x is not None}, **row})
-    return {**values, "signatures": signatures, "rows": rows}
+def _test(values: Any) -> Difference | None:
+    if values is None:
+        return None
+    low, high = values["interval"]
+    return Difference(**{**values, "interval": (low, high)})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..table import format_table, latex_table, markdown_table, number_cell
+from .difference_text import TEST_COLUMNS, difference_notes, score_name, test_cells
 from .run_table import RunRow, RunTable
-from .significance import RESAMPLES
 
 # metric → its column's heading, and its name below the table
 HEADINGS = {
@@ -39,7 +39,7 @@ def format_markdown(table: RunTable) -> str:
 def _cells_of(table: RunTable) -> tuple[list[str], list[list[str]]]:
     baseline = table.rows[0]
     others = list(dict.fromkeys(name for row in table.rows for name in row.scores))
-    score = {"chrf": "chrF", "ter": "TER"}.get(table.metric, "BLEU")
+    score = score_name(table.metric)
     header = [
         "run",
         "architecture",
@@ -50,16 +50,17 @@ def _cells_of(table: RunTable) -> tuple[list[str], list[list[str]]]:
         "decoding speed",
         score,
         *(HEADINGS.get(name, (name, name))[0] for name in others),
-        "difference",
-        "p",
-        "p of the seeds",
+        *TEST_COLUMNS,
         f"published {score}",
         "to published",
     ]
-    return header, [_cells(row, baseline, table.metric, others) for row in table.rows]
+    several = len(table.rows) > 2
+    return header, [_cells(row, baseline, table.metric, others, several) for row in table.rows]
 
 
-def _cells(row: RunRow, baseline: RunRow, metric: str, others: Sequence[str]) -> list[str]:
+def _cells(
+    row: RunRow, baseline: RunRow, metric: str, others: Sequence[str], several: bool
+) -> list[str]:
     own = row.published_metric in (None, metric)
     other = "" if own else f" ({row.published_metric})"
     return [
@@ -72,9 +73,7 @@ def _cells(row: RunRow, baseline: RunRow, metric: str, others: Sequence[str]) ->
         _relative(row.decode_sentences_per_second, baseline.decode_sentences_per_second),
         f"{row.score:.2f}" + (f" ± {row.deviation:.2f}" if row.deviation is not None else ""),
         *(number_cell(row.scores.get(name), ".2f") for name in others),
-        number_cell(row.difference, "+.2f"),
-        number_cell(row.p_value, ".3f"),
-        number_cell(row.seeds_p_value, ".3f"),
+        *test_cells(row.difference, row.against, row.corrected_p, several),
         number_cell(row.published_score, "g") + other,
         number_cell(row.to_published, "+.2f"),
     ]
@@ -89,20 +88,12 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
     ]
     notes.append(f"{table.sentences:,} test sentences")
     several = any(row.seeds > 1 for row in table.rows)
-    of_means = ", of the means over the seeds that both have" if several else ""
     if several:
         notes.append("±: standard deviation over the seeds")
     if len(table.rows) > 1:
-        notes.append(
-            f"difference and p: against {baseline.label}, paired bootstrap of sacreBLEU, "
-            f"{RESAMPLES:,} resamples{of_means}"
-        )
+        found = {row.label: row.against for row in table.rows[1:]}
+        notes += difference_notes(found, baseline.label, table.metric)
         notes += _notes_on_seeds(table)
-    if any(row.seeds_p_value is not None for row in table.rows):
-        notes.append(
-            f"p of the seeds: two-sided t-test (Welch) of all seeds' scores against "
-            f"{baseline.label}'s; the bootstrap's p is of the choice of sentences alone"
-        )
     speeds = [
         f"{value:,.0f} {what}"
         for value, what in (

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from ..errors import UserError, choice_problem
 from ..flags import COMMAND
+from .chance import Difference
 from .metrics import Metric
 from .published import published
 from .results import COLUMNS, RESULT, Result, results_of
 from .run import TOKENS, Run
 from .run_table import RunRow, RunTable
-from .seeds import by_row, pooled_bootstrap, seed_of, system_of
-from .significance import Comparison, paired_bootstrap
+from .seeds import by_row, seed_of, system_of
+from .significance import Comparison, compare_systems, paired_bootstrap
 from .speeds import DECODING, TRAINING, Speeds
 from .systems import PlainTextOptions, System, default_metric, labels, load_systems, sides_of
 
@@ -128,7 +129,7 @@ def _compare(
     pooled = {
         name: {seed_of(label): texts[label] for label in labels} for name, labels in rows.items()
     }
-    return signature, pooled_bootstrap(pooled, references, language, metric)
+    return signature, compare_systems(pooled, references, language, metric)
 
 
 def _row(
@@ -163,7 +164,8 @@ def _row(
         score=round(comparison.score, 4),
         scores={name: round(mean, 4) for name in others if (mean := _mean_score(results, name))},
         difference=_rounded(comparison.difference, 4),
-        p_value=_rounded(comparison.p_value, 6),
+        against=_rounded_test(comparison.against),
+        corrected_p=_rounded(comparison.corrected_p, 6),
         published_score=paper.score,
         published_place=paper.place,
         published_metric=paper.metric,
@@ -171,7 +173,22 @@ def _row(
         seeds=len(runs),
         deviation=_rounded(comparison.deviation, 4),
         compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
-        seeds_p_value=_rounded(comparison.seeds_p_value, 6),
+    )
+
+
+def _rounded_test(test: Difference | None) -> Difference | None:
+    if test is None:
+        return None
+    low, high = test.interval
+    return Difference(
+        round(test.value, 4),
+        (round(low, 4), round(high, 4)),
+        round(test.p_value, 6),
+        round(test.standard_error, 6),
+        _rounded(test.freedom, 2),
+        round(test.sentences_p_value, 6),
+        _rounded(test.seeds_p_value, 6),
+        round(test.sacrebleu_p_value, 6),
     )
 
 

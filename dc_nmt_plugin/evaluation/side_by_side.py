@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..table import format_table, number_cell
+from .difference_text import format_comparisons
 from .results import COLUMNS, Result, read_result
-from .significance import format_comparisons, paired_bootstrap
+from .significance import paired_bootstrap
 from .systems import PlainTextOptions, load_systems, named_labels
 
 

@@ -1,17 +1,27 @@
-"""Is a difference more than chance: paired bootstrap resampling, sacreBLEU's own test."""
+"""Systems scored on one test set and compared with a baseline."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sacrebleu.significance import PairedTest, Result
+import numpy as np
+from sacrebleu.significance import estimate_ci
 
-from ..table import format_table
+from .chance import (
+    SACREBLEU_RESAMPLES,
+    Difference,
+    Scores,
+    common_seeds,
+    compare,
+    draws,
+    holm,
+)
 from .metrics import METRICS, Metric
 
-RESAMPLES = 1000
-LEVEL = 0.05
+LEAST_SENTENCES = 10  # fewer make no score worth a comparison
+_LONGEST_NGRAM = 5  # column of sacreBLEU's counts for BLEU: matching 4-grams of a sentence
 
 
 @dataclass(frozen=True)
@@ -20,42 +30,37 @@ class Comparison:
 
     Attributes:
         name: of the system
-        score: on the test set
-        interval: half the width of the 95% confidence interval of the resamples' scores
-        difference: score of the system minus score of the baseline
-        p_value: how often chance alone makes such a difference; sacreBLEU's smallest is
-            1 / (resamples + 1)
+        score: on the test set; the mean of several seeds
+        interval: half of the 95% confidence interval of the score, of the choice of sentences
         deviation: standard deviation of the scores of several seeds; None for one run
-        seeds: over which difference and p are, those that both systems have (empty: they share
-            none, so over all of either); None for the baseline and where seeds are not pooled
-        seeds_p_value: how often seeds alone make such a difference; None where either system has
-            one seed
+        against: the test of the difference; None for the baseline, and where both have too little
+            text for a test
+        difference: mean score minus mean score of the baseline, over `seeds`; None for the baseline
+        seeds: that both have (empty: they share none, so the difference is over all of either);
+            None for the baseline
+        corrected_p: two-sided p, by Holm for the number of systems
     """
 
     name: str
     score: float
     interval: float
-    difference: float | None = None
-    p_value: float | None = None
     deviation: float | None = None
+    difference: float | None = None
     seeds: tuple[str, ...] | None = None
-    seeds_p_value: float | None = None
-
-    @property
-    def significant(self) -> bool:
-        return self.p_value is not None and self.p_value < LEVEL
+    against: Difference | None = None
+    corrected_p: float | None = None
 
 
-def paired_bootstrap(
-    hypotheses: Mapping[str, Sequence[str]],
+def compare_systems(
+    hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
     references: Sequence[str],
     target_lang: str,
     metric: Metric | None = None,
 ) -> list[Comparison]:
-    """Compare every system with the first one (Koehn 2004; 1,000 full-size resamples, seed 12345).
+    """Compares every system's mean over its seeds with the first system's.
 
     Args:
-        hypotheses: name → lines as the metric scores them; the first is the baseline
+        hypotheses: system → seed → lines as the metric scores them; the first is the baseline
         references: lines
         target_lang: chooses sacreBLEU's tokeniser
         metric: default BLEU with sacreBLEU's tokeniser of the language
@@ -64,49 +69,64 @@ def paired_bootstrap(
         the baseline, then the others
     """
     metric = metric or METRICS["sacrebleu"]
-    lines = {name: metric.prepared(text) for name, text in hypotheses.items()}
-    tested = metric.make(target_lang)
-    test = PairedTest(
-        list(lines.items()),
-        {"": tested},
-        references=[metric.prepared(references)],
-        test_type="bs",
-        n_samples=RESAMPLES,
-    )
-    _, scores = test()
-    # the only list of results; the other one is of the systems' names
-    found = next(s for s in scores.values() if s and isinstance(s[0], Result))
-    baseline, *systems = [score for score in found if isinstance(score, Result)]
-    first, *others = lines
-    comparisons = [Comparison(first, float(baseline.score), float(baseline.ci or 0.0))]
-    for name, system in zip(others, systems, strict=True):
-        score, interval = float(system.score), float(system.ci or 0.0)
-        # sacreBLEU counts resamples with a greater difference, so it calls equals significant
-        p_value = 1.0 if score == baseline.score else float(system.p_value or 0.0)
-        comparisons.append(Comparison(name, score, interval, score - baseline.score, p_value))
+    tested, prepared = metric.make(target_lang), metric.prepared(references)
+    texts = [
+        (name, seed, lines) for name, runs in hypotheses.items() for seed, lines in runs.items()
+    ]
+    counts = [tested._extract_corpus_statistics(metric.prepared(t[2]), [prepared]) for t in texts]
+    tables = [np.array(each, dtype=float) for each in counts]
+    resampled: list[list[float]] = [[] for _ in texts]
+    for block in draws(len(prepared)):
+        for table, found in zip(tables, resampled, strict=True):
+            sums = (block @ table).astype("float32")  # as sacreBLEU adds them up
+            found += [tested._compute_score_from_stats(row).score for row in sums]
+    scores: dict[str, dict[str, Scores]] = {}
+    enough: dict[str, bool] = {}
+    for (name, seed, _), each, table, found in zip(texts, counts, tables, resampled, strict=True):
+        score = float(tested._aggregate_and_compute(each).score)
+        scores.setdefault(name, {})[seed] = Scores(score, np.array(found))
+        sentences = int((table[:, _LONGEST_NGRAM] > 0).sum()) if metric.is_bleu else len(table)
+        enough[name] = enough.get(name, False) or sentences >= LEAST_SENTENCES
+    return _corrected(_compared(scores, enough))
+
+
+def paired_bootstrap(
+    hypotheses: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    target_lang: str,
+    metric: Metric | None = None,
+) -> list[Comparison]:
+    """:func:`compare_systems` of one run each: name → lines."""
+    runs = {name: {"": lines} for name, lines in hypotheses.items()}
+    found = compare_systems(runs, references, target_lang, metric)
+    return [replace(comparison, seeds=None) for comparison in found]
+
+
+def _compared(
+    scores: Mapping[str, Mapping[str, Scores]], enough: Mapping[str, bool]
+) -> list[Comparison]:
+    baseline = next(iter(scores))
+    comparisons = []
+    for name, runs in scores.items():
+        own = [run.score for run in runs.values()]
+        mean = np.mean([run.resampled[:SACREBLEU_RESAMPLES] for run in runs.values()], axis=0)
+        found = Comparison(
+            name,
+            statistics.fmean(own),
+            float(estimate_ci(mean)[1]),
+            statistics.stdev(own) if len(own) > 1 else None,
+        )
+        if name != baseline:
+            against = compare(runs, scores[baseline])
+            tested = against if enough[name] or enough[baseline] else None
+            seeds = common_seeds(runs, scores[baseline])
+            found = replace(found, difference=against.value, seeds=seeds, against=tested)
+        comparisons.append(found)
     return comparisons
 
 
-def comparison_rows(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
-    """Cells: name, score, its interval, difference, p, a mark below 0.05."""
-    return [
-        (
-            c.name,
-            f"{c.score:.2f}",
-            f"±{c.interval:.2f}",
-            "" if c.difference is None else f"{c.difference:+.2f}",
-            "" if c.p_value is None else f"{c.p_value:.3f}",
-            "*" if c.significant else "",
-        )
-        for c in comparisons
-    ]
-
-
-def comparison_header(comparisons: Sequence[Comparison], metric: str) -> tuple[str, ...]:
-    """Names of the columns of :func:`comparison_rows`."""
-    return (f"against {comparisons[0].name}", metric, "95%", "difference", "p", f"p < {LEVEL}")
-
-
-def format_comparisons(comparisons: Sequence[Comparison], metric: str = "BLEU") -> str:
-    """A row a system: score, difference to the baseline, p, and a mark below 0.05."""
-    return format_table(comparison_header(comparisons, metric), comparison_rows(comparisons))
+def _corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Comparisons with one baseline, their p corrected for how many they are."""
+    tested = [c for c in comparisons if c.against is not None]
+    values = iter(holm([c.against.p_value for c in tested if c.against]))
+    return [replace(c, corrected_p=next(values)) if c.against else c for c in comparisons]

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UserError
+from ..evaluation.chance import Difference, holm
 from ..evaluation.metrics import METRICS
 from ..evaluation.published import describe
 from ..evaluation.results import Result, read_result
 from ..evaluation.run import Run
-from ..evaluation.seeds import pooled_bootstrap
+from ..evaluation.significance import compare_systems
 from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
 from ..flags import whole_number
 from ..papers.matching import differences
@@ -35,7 +36,8 @@ class Cell:
         published, published_difference, published_p: as printed; None where they are not
         ours: a number a seed that is trained to its end, and scored
         difference: mean of ours minus mean of the baseline's, over the seeds that both have
-        p: of that difference, paired bootstrap of the means over these seeds
+        tested: interval and p of that difference; None without translations of both
+        corrected_p: its p, by Holm for the systems in this column against this baseline
         against: the baseline's row
         other_settings: in which ours are not what is published, a sentence each
         other_settings_against: in which the baseline's are not
@@ -49,7 +51,8 @@ class Cell:
     published_p: str | None
     ours: tuple[float, ...]
     difference: float | None
-    p: float | None
+    tested: Difference | None
+    corrected_p: float | None
     against: str
     other_settings: tuple[str, ...] = ()
     other_settings_against: tuple[str, ...] = ()
@@ -109,7 +112,8 @@ def cells(
                 None if entry.p is None else str(entry.p),
                 tuple(_numbers(list(paths.values()), entry.measure)),
                 statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
-                _p(others, paths, both, entry.measure) if test else None,
+                _tested(others, paths, both, entry.measure) if test else None,
+                None,
                 entry.row if is_masked(entry) else entry.against,
                 () if small else _other_settings(entry, paths.values()),
                 () if small or not base else _other_settings(base, others.values()),
@@ -120,7 +124,24 @@ def cells(
             f"{item.document}, {item.name}: no number of it is a run's; its analyses are files in "
             "the folder that dc-nmt paper run names"
         )
-    return found
+    return _corrected(found)
+
+
+def _corrected(found: Sequence[Cell]) -> list[Cell]:
+    """Cells with p corrected among those of one column, measure and baseline."""
+    families: dict[tuple[str, str, str], list[float]] = {}
+    for cell in found:
+        if cell.tested:
+            families.setdefault(_family(cell), []).append(cell.tested.p_value)
+    values = {family: iter(holm(p_values)) for family, p_values in families.items()}
+    return [
+        replace(cell, corrected_p=next(values[_family(cell)])) if cell.tested else cell
+        for cell in found
+    ]
+
+
+def _family(cell: Cell) -> tuple[str, str, str]:
+    return cell.column, cell.measure, cell.against
 
 
 def _paths(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, Path]:
@@ -179,9 +200,9 @@ def _number(result: Result, path: Path, measure: str) -> float | None:
     return float(match[1]) if match else None
 
 
-def _p(
+def _tested(
     base: Mapping[int, Path], ours: Mapping[int, Path], seeds: Sequence[int], measure: str
-) -> float | None:
+) -> Difference | None:
     if measure not in SCORES or not seeds or base == ours:
         return None
     metric = METRICS[measure]
@@ -193,4 +214,4 @@ def _p(
         for name in ("base", "ours")
     }
     references, language = sides[systems[0].label].references, systems[0].target_lang
-    return pooled_bootstrap(texts, references, language, metric)[1].p_value
+    return compare_systems(texts, references, language, metric)[1].against

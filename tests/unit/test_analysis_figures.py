@@ -1,6 +1,8 @@
 """Figures of analyses by the data that they draw; tables by their cells."""
 
 import argparse
+import math
+from dataclasses import asdict
 
 import pytest
 
@@ -9,6 +11,7 @@ from dc_nmt_plugin.analysis.page import _options
 from dc_nmt_plugin.analysis.probing import report as probing
 from dc_nmt_plugin.analysis.registry import ANALYSES
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.evaluation.chance import Difference
 
 
 def drawn(name, results, **options):
@@ -112,14 +115,22 @@ def test_routing():
 
 
 def test_source_layers():
-    masked = [{"layer": n, "bleu": 9.0, "difference": d, "p": p}
-              for n, d, p in ((1, -1.0, 0.001), (2, -0.5, 0.03), (3, 0.2, 0.4))]  # fmt: skip
+    masked = []
+    for layer, gap, p, holm in ((1, -1.0, 0.001, 0.003), (2, -0.5, 0.03, 0.06), (3, 0.2, 0.4, 0.4)):
+        test = Difference(gap, (gap - 0.5, gap + 0.5), p, 0.3, None, p, None, p / 2)
+        masked.append({"layer": layer, "bleu": 10.0 + gap, "difference": gap,
+                       "against": asdict(test), "corrected_p": holm})  # fmt: skip
     shares = {"all": {"1": 0.5, "2": 0.3, "3": 0.2}}
     results = {"a": {"shares": shares, "bleu": 10.0, "masked": masked, "text": ""}}
     (left, right), tables = drawn("source-layers", results)
     assert named([left, right])
     assert heights(left) == pytest.approx([50, 30, 20]) and heights(right) == [-1, -0.5, 0.2]
-    assert tables[1].rows[0] == ["a", "10.00", "-1.00**", "-0.50*", "+0.20"]
+    assert tables[1].rows[:3] == [
+        ["a", "nothing", "10.00", "", "", "", ""],
+        ["a", "layer 1", "9.00", "-1.00**", "[-1.50, -0.50]", "0.001", "0.003"],
+        ["a", "layer 2", "9.50", "-0.50", "[-1.00, 0.00]", "0.030", "0.060"],
+    ]
+    assert any("** p < 0.01, two-sided after Holm's" in note for note in tables[1].notes)
 
 
 def test_dependency():
@@ -170,6 +181,13 @@ def test_lengths():
     assert line(bleu, "base") == [10, 20] and line(gap, "new") == [2, -1]
     assert tables[0].rows[0] == ["0-4", "10", "10.00", "12.00", "+2.00"]
     assert tables[0].rows[1][0] == "5+"
+    assert not tables[0].notes
+    results["base"]["groups"][0]["bleu"] = None
+    (bleu, gap), (table,) = drawn("lengths", results)
+    assert table.rows[0] == ["0-4", "10", "-", "12.00", "-"]
+    assert table.notes == ["-: fewer than 10 sentences, or no 4-gram"]
+    assert math.isnan(line(bleu, "base")[0]) and math.isnan(line(gap, "new")[0])
+    assert "0-4\n(10)" in [text.get_text() for text in bleu.get_xticklabels()]
     results["new"]["groups"][0]["sentences"] = 9
     with pytest.raises(UserError, match="base and new have other sentences"):
         drawn("lengths", results)

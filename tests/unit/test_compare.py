@@ -59,8 +59,11 @@ def test_scores_differences_and_lengths(folder, texts, capsys):
     assert found["metric"] == "multi-bleu"
     base, good = found["comparisons"]
     assert (base["name"], good["name"]) == ("base", "good")
-    assert base["difference"] is None and good["difference"] > 10 and good["p_value"] < 0.002
-    assert "full-size" in found["test"] and "seed 12345" in printed and "  *" in printed
+    assert base["difference"] is None and good["difference"] > 10
+    assert good["against"]["p_value"] < 0.002 and good["corrected_p"] < 0.002
+    assert 0 < good["against"]["interval"][0] < good["difference"]
+    assert "10,000 resamples" in found["notes"][0] and found["notes"][0] in printed
+    assert "95% interval" in printed and "**" in printed and "p (sacreBLEU)" in printed
     assert "tok:none" in found["signature"] and found["length_unit"] == "words"
     assert [(b["low"], b["high"]) for b in found["buckets"]] == [(0, 9), (10, 19), (20, None)]
     assert sum(b["sentences"] for b in found["buckets"]) == 60
@@ -158,6 +161,31 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
 def test_chinese_sources_are_counted_in_characters():
     assert source_lengths(["我们 在家", "好"], "zh") == [4, 1]
     assert source_lengths(["we are home", "good"], "en") == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "metric", "scored"),
+    [
+        (["a b c d"] * 9, "multi-bleu", False),  # too few
+        (["a b c d"] * 10, "multi-bleu", True),
+        (["a b c"] * 10, "multi-bleu", False),  # perfect, and 0.00 BLEU
+        (["a b c"] * 10, "chrf", True),
+        (["a b c"] * 9, "ter", False),
+    ],
+)
+def test_a_bucket_without_a_4_gram_or_ten_sentences_has_no_score(
+    tmp_path, lines, metric, scored, capsys
+):
+    long = ["a b c d e f g h i j k l"] * 12
+    for name, text in (("a", [*lines, *long]), ("b", [*lines, *long]), ("s", [*lines, *long])):
+        (tmp_path / name).write_text("\n".join(text) + "\n")
+    flags = "a b --source s --target-lang en --buckets 10 --plot x.svg"
+    kind = "--tokenized --tokenized-reference a" if metric == "multi-bleu" else "--reference a"
+    found, printed = compare(tmp_path, f"{flags} {kind} --metric {metric}", capsys)
+    short, rest = found["buckets"]
+    assert (short["sentences"], rest["sentences"]) == (len(lines), 12)
+    assert (None not in short["scores"].values()) == scored and None not in rest["scores"].values()
+    assert ("-: fewer than 10 sentences, or no 4-gram" in printed) != scored
 
 
 def test_buckets_without_sentences_are_left_out(texts):

@@ -78,3 +78,30 @@ def test_the_diagnostics_of_layers_are_shown_and_what_decoders_score_is_not(tmp_
     assert cli.main(["analyze", "curves", str(tmp_path)]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "valid:" in line]
     assert [row[1] for row in rows] == ["valid:loss", "valid:source_layer_1", "valid:dv_encoder"]
+
+
+def test_a_joint_loss_is_not_drawn_beside_a_plain_one(tmp_path, capsys):
+    """MS-1 stood at 16 to 22 bits, the plain model at 8 to 11."""
+    logged = {
+        "plain": {"loss": 8.0, "best_loss": 8.0},
+        "joint": {"loss": 16.5, "main_loss": 8.2, "aux1_loss": 8.3, "best_loss": 16.5},
+    }
+    for name, values in logged.items():
+        lines = [
+            f"1 | INFO | {stage} | {json.dumps({f'{prefix}num_updates': 5, **own})}\n"
+            for stage, prefix in (("valid", "valid_"), ("train_inner", ""))
+            for own in [{f"{prefix}{number}": value for number, value in values.items()}]
+        ]
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.log").write_text("".join(lines))
+    runs = [str(tmp_path / name) for name in logged]
+    assert cli.main(["analyze", "curves", *runs, "--at", "5", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["at"]
+    found = {(row["number"], row["run"]): row["mean"] for row in rows}
+    for split in ("train", "valid"):
+        assert [found[f"{split}:loss", name] for name in logged] == [8.0, 8.2]
+    assert not any("joint" in number for number, _ in found)
+    wanted = ["--numbers", "valid:joint_loss", "valid:best_joint_loss", "valid:aux1_loss"]
+    assert cli.main(["analyze", "curves", *runs, *wanted, "--at", "5", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["at"]
+    assert [row["mean"] for row in rows] == [None, 16.5, None, 16.5, None, 8.3]

@@ -355,7 +355,7 @@ def test_submitit_s_local_executor_does_the_plan(tmp_path):
 
 
 def cell(row, *ours, published=None):
-    return Cell(row, "BLEU", "mteval-v13a", published, None, None, ours, None, None, "")
+    return Cell(row, "BLEU", "mteval-v13a", published, None, None, ours, None, None, None, "")
 
 
 def test_missing_points_are_missing_not_zero(tmp_path, monkeypatch):

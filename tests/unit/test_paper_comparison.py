@@ -66,7 +66,7 @@ def table(capsys, *words):
 
 
 def test_a_run_of_the_published_settings_has_its_gap(capsys, monkeypatch):
-    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._p", lambda *_: 0.5)
+    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._tested", lambda *_: None)
     finished("Baseline", 30.00)
     finished("MS-1", 31.00)
     text = table(capsys)
@@ -85,7 +85,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_a_run_of_other_settings_is_shown_without_a_gap(what, capsys, monkeypatch):
-    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._p", lambda *_: 0.5)
+    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._tested", lambda *_: None)
     other, note = OTHERS[what]
     finished("Baseline", 30.00)
     finished("MS-1", 31.00, **other)
@@ -97,7 +97,7 @@ def test_a_run_of_other_settings_is_shown_without_a_gap(what, capsys, monkeypatc
 
 
 def test_what_several_runs_differ_in_is_said_once(capsys, monkeypatch):
-    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._p", lambda *_: 0.5)
+    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._tested", lambda *_: None)
     finished("Baseline", 30.00, updates=5000)
     finished("MS-1", 31.00, updates=5000)
     assert table(capsys).count(UPDATES) == 1
@@ -133,13 +133,16 @@ def test_p_is_of_all_seeds_that_both_have(capsys):
         finished("Baseline", 80.0, seed=seed, test_vi=bad)
         finished("MS-1", 80.0 if ours == bad else 100.0, seed=seed, test_vi=ours)
     item = find_item(TABLE)
-    p = {seeds: cells(item, ["MS-1"], seeds, None)[0].p for seeds in ((1,), (2,), (1, 2))}
-    assert p[1,] == 1 and p[2,] < 0.05 and p[1, 2] < 0.05
-    assert "over the seeds that both have; p: paired bootstrap" in table(capsys, "--seeds", "1,2")
+    of = {seeds: cells(item, ["MS-1"], seeds, None)[0].tested for seeds in ((1,), (2,), (1, 2))}
+    assert of[1,].p_value == 1 and of[2,].p_value < 0.05
+    # another choice of sentences would give it again, other seeds would not
+    assert of[1, 2].sentences_p_value < 0.05 < of[1, 2].p_value
+    printed = table(capsys, "--seeds", "1,2")
+    assert "over the seeds that both have" in printed and "and between seeds" in printed
 
 
 def test_speeds_of_two_machines_have_no_gap():
-    one = Cell("B0", "", "sacrebleu", "30.58", None, None, (30.0,), None, None, "")
+    one = Cell("B0", "", "sacrebleu", "30.58", None, None, (30.0,), None, None, None, "")
     assert one.gap == pytest.approx(-0.58)
     for measure in ("train-steps", "decode-sentences", "decode-tokens"):
         assert replace(one, measure=measure).gap is None

@@ -8,7 +8,8 @@ import statistics
 from pathlib import Path
 
 import pytest
-from first_results import OLD, REFERENCE
+from first_results import OLD as SHORT
+from first_results import REFERENCE as LINES
 
 from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.commands import results as results_command
@@ -26,7 +27,9 @@ from dc_nmt_plugin.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.text.lines import read_lines
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OTHER = ["Ein Haus steht am Bach.", "Die Katze schläft.", "Wir gehen nach Hause."]
+REFERENCE = 4 * LINES  # fewer than ten sentences are not tested
+OLD = {**SHORT, "sentences": len(REFERENCE)}
+OTHER = 4 * ["Ein Haus steht am Bach.", "Die Katze schläft.", "Wir gehen nach Hause."]
 
 
 def finished(task, name, lines=REFERENCE, arch="transformer_dc", score="score", **values):
@@ -67,13 +70,15 @@ def test_the_table_of_runs(task, capsys):
     )  # fmt: skip
     assert dual["run"] == "runs/multi30k_en_de/a-dc" and dual["arch"] == "transformer_dc"
     assert plain["score"] == 100 and dual["difference"] == pytest.approx(dual["score"] - 100)
-    assert 0 < dual["p_value"] <= 1
+    assert 0 < dual["against"]["p_value"] <= 1 and dual["against"]["freedom"] is None
+    assert dual["against"]["interval"][0] < dual["difference"] < dual["against"]["interval"][1]
     results(task)
     printed = capsys.readouterr().out
     assert "1,500,000" in printed and " 0.80 " in printed  # speed relative to the baseline's
     assert "1.00 is 1,000 target tokens/s in training and 50 sentences/s" in printed
     assert "published" not in printed  # nothing is, for this task
-    assert "against b-plain" in printed and "tok:13a" in printed
+    assert "difference: to b-plain; 95% interval" in printed and "tok:13a" in printed
+    assert "with 80% power such a test (p < 0.05) finds a difference of" in printed
 
 
 def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
@@ -91,7 +96,7 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
     results(*runs, "--over-seeds", "--baseline", "dc")
     printed = capsys.readouterr().out
     assert "plain, 2 seeds" in printed and " ± " in printed
-    assert "means over the seeds that both have\nplain: the difference is of seed 1\n" in printed
+    assert "\nplain: the difference is of seed 1\n" in printed
     finished(task, "late-s3", OTHER)
     results(*runs, task / "late-s3", "--over-seeds")
     printed = capsys.readouterr().out
@@ -187,7 +192,7 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
         "hypotheses": "score/generate.txt", "kind": "generated", "target_lang": "de",
         "tokenizer": "moses", "reference": str(task / "ref.de"),
     })  # fmt: skip
-    pieces = ["Ein Ha@@ us steht am Bach .", "Die Katze schl&quot; .", "Wir gehen nach Hause ."]
+    pieces = 4 * ["Ein Ha@@ us steht am Bach .", "Die Katze schl&quot; .", "Wir gehen nach Hause ."]
     lines = "".join(f"H-{n}\t-0.1\t{text}\n" for n, text in enumerate(pieces))
     (generated / "score" / "generate.txt").write_text(lines)
     logged = [
@@ -370,12 +375,12 @@ def test_of_one_subset_and_as_latex(task, capsys):
         results(task, "--subset", "test2")
     results(task, "--latex")
     printed = capsys.readouterr().out
-    assert r"\begin{tabular}" in printed and "% difference and p: against b-plain" in printed
+    assert r"\begin{tabular}" in printed and "% difference: to b-plain; 95% interval" in printed
 
 
 def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     (alone,) = rows(capsys, task / "a-dc")
-    assert alone["label"] == "a-dc" and alone["p_value"] is None and alone["score"] < 100
+    assert alone["label"] == "a-dc" and alone["against"] is None and alone["score"] < 100
     (task / "c-running").mkdir()
     (task / "c-running" / "command.txt").write_text("fairseq-train data\n")
     results(task)
@@ -512,7 +517,7 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
         ("runs/multi30k_en_de --save s.json --update-readme", "README.md: needs the line"),
         ("runs/multi30k_en_de runs/other", "results on different tests: b-plain and x"),
         ("stored --metric chrf", "for --metric name the folders of the runs"),
-        ("stored", "results.json: not written by dc-nmt results"),
+        ("stored", "results.json: not written by this version's dc-nmt"),
     ],
 )
 def test_bad_input(task, flags, message):
@@ -521,7 +526,7 @@ def test_bad_input(task, flags, message):
     Path("stored/results.json").write_text('{"rows": [{}]}')
     (task / "a-dc" / "broken.json").write_text("{")
     finished(task.parent / "other", "x")
-    (task.parent / "other" / "ref.de").write_text("Ganz anders.\nJa.\nNein.\n")
+    (task.parent / "other" / "ref.de").write_text(4 * "Ganz anders.\nJa.\nNein.\n")
     with pytest.raises(UserError, match=message):
         results(*flags.split())
 
@@ -544,21 +549,19 @@ def test_invalid_results_are_named(tmp_path, text, message):
         read_result(tmp_path / "result.json")
 
 
-def test_tables_stored_before_rows_had_a_list_of_scores(task, tmp_path, capsys):
+def test_tables_stored_with_a_one_sided_p_are_refused(task, tmp_path):
     stored = tmp_path / "stored" / "results.json"
     results(task, "--save", stored)
     values = json.loads(stored.read_text())
+    assert RunTable.read(stored).rows[1].against.p_value
     for row in values["rows"]:
-        scores = row.pop("scores")
-        row["bleu_lc"], row["chrf"] = scores["mteval-v13a-lc"], scores["chrf"]
-    for new, old in (("mteval-v13a-lc", "BLEU lc"), ("chrf", "chrF")):
-        values["signatures"][old] = values["signatures"].pop(new)
-    now = RunTable.read(stored)
+        row["p_value"] = (row.pop("against") or {}).get("sacrebleu_p_value")
     stored.write_text(json.dumps(values))
-    assert RunTable.read(stored) == now
+    with pytest.raises(UserError, match=r"results.json: .*'against'\); make it anew from the runs"):
+        RunTable.read(stored)
 
 
 def test_runs_side_by_side(task, capsys):
-    results(task, "--examples", 1)
+    results(task, "--examples", 2)
     printed = capsys.readouterr().out
-    assert "b-plain" in printed and "95%" in printed and "Die Katze schläft." in printed
+    assert "b-plain" in printed and "95%" in printed and "Ein Haus steht am Bach." in printed

@@ -1,12 +1,29 @@
-"""The paired bootstrap sees a clear difference, and none between equals."""
+"""Systems compared with a baseline: clear differences are seen, none between equals."""
 
 import random
+import statistics
 
+import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
+from dc_nmt_plugin.evaluation import significance
+from dc_nmt_plugin.evaluation.chance import draws, holm
+from dc_nmt_plugin.evaluation.difference_text import format_comparisons
 from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.evaluation.significance import format_comparisons, paired_bootstrap
+from dc_nmt_plugin.evaluation.significance import compare_systems, paired_bootstrap
+
+WORDS = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
+
+
+def text(seed, lines):
+    chooser = random.Random(seed)
+    return [" ".join(chooser.choices(WORDS, k=12)) for _ in range(lines)]
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return text(1, 80)
 
 
 def spoil(lines, share, seed):
@@ -18,9 +35,7 @@ def spoil(lines, share, seed):
 
 
 def test_clear_and_absent_differences():
-    chooser = random.Random(1)
-    words = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
-    reference = [" ".join(chooser.choices(words, k=12)) for _ in range(120)]
+    reference = text(1, 120)
     systems = {
         "baseline": spoil(reference, 0.2, 2),
         "same": spoil(reference, 0.2, 2),
@@ -28,37 +43,140 @@ def test_clear_and_absent_differences():
         "worse": spoil(reference, 0.4, 4),
     }
     baseline, same, better, worse = paired_bootstrap(systems, reference, "en")
-    assert baseline.name == "baseline" and baseline.p_value is None and not baseline.significant
-    assert better.score == baseline.score + better.difference and baseline.interval > 0
-    assert same.difference == 0 and not same.significant
-    assert better.difference > 5 and better.significant
-    assert worse.difference < -5 and worse.significant
-    text = format_comparisons([baseline, same, better, worse])
-    assert text.count("*") == 2 and "against baseline" in text
+    assert baseline.name == "baseline" and baseline.against is None and baseline.interval > 0
+    assert same.difference == 0 and same.against.p_value == same.corrected_p == 1
+    assert better.score == pytest.approx(baseline.score + better.difference)
+    assert better.difference > 5 and better.corrected_p < 0.01
+    assert 0 < better.against.interval[0] < better.difference < better.against.interval[1]
+    assert worse.difference < -5 and worse.corrected_p < 0.01
+    p_values = [c.against.p_value for c in (same, better, worse)]
+    assert [c.corrected_p for c in (same, better, worse)] == holm(p_values)
+    printed = format_comparisons([baseline, same, better, worse])
+    assert printed.count("**") == 3 and "** p < 0.01, two-sided after Holm's" in printed
+    assert (
+        "with 80% power such a test (p < 0.05 before the correction) finds a difference of"
+        in printed
+    )
+    assert "interval and p do not include variation between training seeds" in printed
     again = paired_bootstrap(systems, reference, "en")
     assert again == [baseline, same, better, worse]
+    alone = format_comparisons([baseline, better])
+    assert "Holm" not in alone and "two-sided" in alone
+
+
+def test_a_table_of_seeds_says_what_its_p_includes(reference):
+    runs = {"base": {"1": spoil(reference, 0.2, 2), "2": spoil(reference, 0.2, 3)}}
+    runs["ours"] = {"1": spoil(reference, 0.3, 4), "2": spoil(reference, 0.3, 5)}
+    both = compare_systems(runs, reference, "en")
+    assert both[1].against.freedom and "and between seeds (Satterthwaite)" in format_comparisons(
+        both
+    )
+    runs["once"] = {"2": spoil(reference, 0.3, 6)}
+    printed = format_comparisons(compare_systems(runs, reference, "en"))
+    assert "\nonce: interval and p do not include variation between seeds" in printed
+
+
+def test_under_no_difference_few_are_called_different(monkeypatch):
+    """BLEU of pairs of systems that make the same number of mistakes elsewhere."""
+    monkeypatch.setattr(significance, "draws", lambda sentences: draws(sentences, 200))
+    reference = text(3, 60)
+    found = [
+        paired_bootstrap(
+            {name: spoil(reference, 0.2, 2 * pair + seed) for seed, name in enumerate("ab")},
+            reference,
+            "en",
+            METRICS["multi-bleu"],
+        )[1].against
+        for pair in range(150)
+    ]
+    assert 1 <= sum(test.p_value < 0.05 for test in found) <= 16  # 7.5 are expected
+    assert sum(test.sacrebleu_p_value < 0.05 for test in found) > sum(
+        test.p_value < 0.05 for test in found
+    )
 
 
 def test_different_texts_of_one_score_do_not_differ():
-    reference = ["a b c d e"] * 5
-    systems = {"one": ["x y z"] * 5, "two": ["v w"] * 5}
-    one, two = paired_bootstrap(systems, reference, "en", METRICS["multi-bleu"])
+    reference = ["a b c d e"] * 20
+    systems = {"one": ["x y z"] * 20, "two": ["v w"] * 20}
+    one, two = paired_bootstrap(systems, reference, "en", METRICS["chrf"])
     assert (one.score, two.score, two.difference) == (0, 0, 0)
-    assert two.p_value == 1 and not two.significant
+    assert two.against.p_value == two.against.sacrebleu_p_value == 1
 
 
-def test_it_is_the_test_of_sacrebleu_itself():
+@pytest.mark.parametrize(("metric", "tested"), [("multi-bleu", False), ("chrf", True)])
+def test_scores_without_n_grams_are_not_tested(metric, tested):
+    """BLEU 0.48 against 0.50 had two stars."""
+    reference = text(1, 75)
+    worse, bad = (spoil(reference, share, 5) for share in (0.9, 0.85))
+    systems = {"base": bad, "worse": worse, "good": spoil(reference, 0.1, 3)}
+    _, low, good = paired_bootstrap(systems, reference, "en", METRICS[metric])
+    assert (low.against is not None) == tested and low.difference <= 0
+    assert good.corrected_p < 0.01
+    printed = format_comparisons(paired_bootstrap(systems, reference, "en", METRICS[metric]))
+    assert ("worse: no p, for there are fewer than 10 sentences" in printed) != tested
+
+
+def test_a_few_sentences_are_not_tested():
+    reference = text(1, 9)
+    _, other = paired_bootstrap({"a": reference, "b": reference}, reference, "en", METRICS["ter"])
+    assert other.against is None and other.difference == 0
+
+
+def test_sacrebleu_s_own_p_is_there_under_its_name():
     """Figures of ``sacrebleu REF -i BASE SYS --paired-bs``, and of its library."""
-    chooser = random.Random(5)
-    reference = [
-        " ".join(chooser.choices(["the", "a", "house", "tree", "walks"], k=9)) for _ in range(50)
-    ]
-    systems = [("one", spoil(reference, 0.2, 2)), ("two", spoil(reference, 0.25, 3))]
+    reference = text(5, 50)
+    systems = [("one", spoil(reference, 0.2, 2)), ("two", spoil(reference, 0.23, 3))]
     for name, metric in (("multi-bleu-lc", BLEU(lowercase=True, tokenize="none",
                           smooth_method="none")), ("chrf", CHRF()), ("ter", TER())):  # fmt: skip
         ours = paired_bootstrap(dict(systems), reference, "en", METRICS[name])
         _, scores = PairedTest(systems, {"m": metric}, [reference], "bs", 1000)()
         theirs = scores[next(key for key in scores if key != "System")]
-        assert [(c.score, c.interval) for c in ours] == [(r.score, r.ci) for r in theirs]
-        assert ours[1].p_value == theirs[1].p_value
-        assert 0.0009 < ours[1].p_value < 1
+        assert [c.score for c in ours] == [r.score for r in theirs]
+        assert [c.interval for c in ours] == pytest.approx([r.ci for r in theirs])
+        assert ours[1].against.sacrebleu_p_value == theirs[1].p_value
+        assert 0.0009 < theirs[1].p_value < 0.6 * ours[1].against.p_value
+        assert f"{theirs[1].p_value:.3f}" in format_comparisons(ours, name)
+
+
+# -- several seeds -----------------------------------------------------------------------------
+
+
+def test_scores_are_means_and_the_deviation_is_that_of_the_seeds(reference):
+    metric = METRICS["multi-bleu"]
+    base = {str(seed): spoil(reference, 0.2, seed) for seed in (2, 3, 4)}
+    ours = {str(seed): spoil(reference, 0.3, seed) for seed in (5, 6)}
+    first, second = compare_systems({"base": base, "ours": ours}, reference, "en", metric)
+    scores = [
+        [metric.score(lines, reference, "en")[0] for lines in runs.values()]
+        for runs in (base, ours)
+    ]
+    assert first.score == pytest.approx(statistics.fmean(scores[0]))
+    assert second.score == pytest.approx(statistics.fmean(scores[1]))
+    assert second.deviation == pytest.approx(statistics.stdev(scores[1]))
+    assert second.difference == pytest.approx(second.score - first.score)
+    assert first.seeds is None and second.seeds == ()
+
+
+def test_a_difference_is_of_the_seeds_that_both_have(reference):
+    """Otherwise a baseline's seed that the system lacks passes for the system's gain."""
+    base = {"1": spoil(reference, 0.1, 1), "2": spoil(reference, 0.3, 2)}
+    ours = {"2": spoil(reference, 0.28, 3), "4": spoil(reference, 0.1, 4)}
+    _, both = compare_systems({"base": base, "ours": ours}, reference, "en")
+    alone = {"base": base["2"], "ours": ours["2"]}
+    _, single = paired_bootstrap(alone, reference, "en")
+    assert both.seeds == ("2",) and single.seeds is None
+    assert both.against.sentences_p_value == single.against.p_value < both.against.p_value
+    assert both.difference == pytest.approx(single.difference)
+    assert both.score > single.score  # the mean of all its seeds
+
+
+def test_the_same_runs_again_are_no_new_evidence(reference):
+    """Three equal seeds say as much as one: the sentences are what is resampled."""
+    base, near = spoil(reference, 0.2, 2), spoil(reference, 0.23, 3)
+    _, once = compare_systems({"base": {"1": base}, "near": {"1": near}}, reference, "en")
+    again = {name: dict.fromkeys("123", lines) for name, lines in (("base", base), ("near", near))}
+    _, thrice = compare_systems(again, reference, "en")
+    assert 0.01 < once.against.p_value == thrice.against.sentences_p_value
+    assert thrice.against.p_value == pytest.approx(once.against.p_value, abs=0.02)
+    assert thrice.against.standard_error == pytest.approx(once.against.standard_error)
+    assert thrice.against.seeds_p_value is None
