@@ -17,6 +17,7 @@ from ..flags import flag_value, read_command
 from ..text.lines import mended
 from ..text.pieces import remove_bpe
 from ..text.preparation import TextSettings, load_truecaser, tokenise
+from ..text.signs import escape_symbols
 from ..text.tokenizers import tokenize, untokenize
 from .recipe import OWN, Recipe, load
 from .settings import settings_of
@@ -41,7 +42,7 @@ class RunText:
 
     def pieces(self, lines: Sequence[str]) -> list[str]:
         """Raw source lines as the model reads them."""
-        tokens = self.tokens(lines)
+        tokens = list(map(escape_symbols, self.tokens(lines)))
         return list(map(byte_pairs(self.codes).process_line, tokens)) if self.codes else tokens
 
     def raw(self, pieces: Sequence[str]) -> list[str]:
