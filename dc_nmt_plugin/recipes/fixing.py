@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ftfy import fix_encoding
@@ -13,10 +13,12 @@ from ftfy.badness import is_bad
 
 from ..errors import UserError
 from ..files import write_lines, write_parallel
+from ..text.gate import check_lines
 from ..text.kinds import KINDS
-from ..text.lines import read_lines
+from ..text.lines import decoded, mended
 from ..text.scan import Scan
 from ..text.signs import escape_symbols
+from .archives import opened
 from .formats import Pair, read_pairs
 
 FORMATS = {"iwslt": "iwslt-tags", "xml": "iwslt-xml"}  # kind of problem → format to read as
@@ -56,13 +58,16 @@ def fix(scans: Sequence[Scan], folder: Path) -> tuple[list[Path], Fixed]:
     """
     paths, targets = _places(scans, folder)
     done = Fixed()
-    repairs = [_repair(each, done) for each in scans]
-    if len(scans) == 1:
-        write_lines(targets[0], list(map(repairs[0], read_lines(paths[0], mend=True))))
-        return targets, done
     form = _format(scans)
-    pairs = read_pairs(form, (paths[0], paths[1]), ("", ""))
-    if form != "plain":
+    repairs = [_repair(each, done, form) for each in scans]
+    if len(scans) == 1:
+        write_lines(targets[0], list(map(repairs[0], _lines(paths[0]))))
+        return targets, done
+    if form == "plain":
+        check_lines(scans)
+        pairs: Iterable[Pair] = zip(_lines(paths[0]), _lines(paths[1]), strict=True)
+    else:
+        pairs = read_pairs(form, (paths[0], paths[1]), ("", ""))
         done.update({(each.name, f"read as {form}"): each.lines for each in scans})
     both = ", ".join(each.name for each in scans)
 
@@ -96,12 +101,17 @@ def _format(scans: Sequence[Scan]) -> str:
     return next((form for kind, form in FORMATS.items() if any(kind in k for k in kinds)), "plain")
 
 
-def _repair(found: Scan, done: Fixed) -> Callable[[str], str]:
+def _lines(path: Path) -> Iterator[str]:
+    """As they are: U+0085 may be part of a character in a wrong encoding, and no end of a line."""
+    with opened(path) as stream:
+        yield from decoded(stream, path, mend=False)
+
+
+def _repair(found: Scan, done: Fixed, form: str) -> Callable[[str], str]:
     """What repairs one line of a file, and counts what was done."""
     kinds = {finding.kind: finding for finding in found.findings}
     name = found.name
-    if "line-end" in kinds:
-        done[name, "line ends: spaces"] = kinds["line-end"].lines
+    misread = "mojibake" in kinds and form == "plain"
     removed = [
         re.compile(pattern)
         for kind in ("control", "invisible", "unseen")
@@ -112,9 +122,13 @@ def _repair(found: Scan, done: Fixed) -> Callable[[str], str]:
 
     def repair(line: str) -> str:
         text = line
-        if "mojibake" in kinds and not text.isascii() and is_bad(text):
+        if misread and not text.isascii() and is_bad(text):
             text = fix_encoding(text)
             done[name, "encoding"] += text != line
+        if "line-end" in kinds:
+            whole = mended(text)
+            done[name, "line ends: spaces"] += whole != text
+            text = whole
         if removed:
             bare = _without(text, removed, found.spaceless)
             done[name, "characters removed"] += bare != text

@@ -73,12 +73,13 @@ def blocks_of(path: str | os.PathLike[str]) -> Iterator[bytes]:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def decoded(lines: Iterable[bytes], name: object) -> Iterator[str]:
+def decoded(lines: Iterable[bytes], name: object, *, mend: bool = True) -> Iterator[str]:
     """The lines of a stream, one after the other, without their ends.
 
     Args:
         lines: as they come, each with its line feed
         name: of the stream
+        mend: replace by spaces what tools disagree about
 
     Raises:
         UserError: a line is not UTF-8
@@ -90,7 +91,8 @@ def decoded(lines: Iterable[bytes], name: object) -> Iterator[str]:
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise _not_utf8(name, number, error) from error
-        yield mended(text.removesuffix("\n").removesuffix("\r"))
+        text = text.removesuffix("\n").removesuffix("\r")
+        yield mended(text) if mend else text
 
 
 def read_log(path: str | os.PathLike[str]) -> list[str]:
