@@ -100,7 +100,7 @@ def refuse_repeated(words: Sequence[str], error: Callable[[str], NoReturn]) -> N
             continue
         end = next((n for n in range(number + 1, len(words)) if words[n][:2] == "--"), len(words))
         values = [value] if equals else list(words[number + 1 : end])
-        if flag in given and (values or given[flag]):
+        if values and given.get(flag):
             error(_twice(flag, given[flag], values))
         given[flag] = values
 

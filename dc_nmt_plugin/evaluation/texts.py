@@ -170,11 +170,10 @@ def load_texts(files: TextFiles) -> Texts:
     as_it_is = files.tokenizer == "none" and raw_reference == tokenized_reference
     known = next(iter(references.values()))
     spaced = not is_spaceless(files.target_lang, known) and not as_it_is
-    if raw_reference is not None and spaced:
-        for path, reference in (
-            (p, r) for p, r in references.items() if r is not tokenized_reference
-        ):
-            check_raw(path, reference, "give it as --tokenized-reference, without --reference")
+    if files.reference and spaced:
+        for path in (files.reference, *files.more_references):
+            remedy = "give it as --tokenized-reference, without --reference"
+            check_raw(path, references[path], remedy)
     hypotheses = _Hypotheses(lines, files)
     if spaced and (sign := tokenized_sign(hypotheses.raw)):
         warnings.append(
