@@ -48,7 +48,7 @@ COMMANDS = [
     "export --input a --output b --output c",
     "results x --metric chrf --metric ter",
     "rank sheets a b --to x --to y",
-    "paper list --json --paper a --paper b",
+    "paper table x --to a --to b",
     "check-text --fix a --fix b hyp refA",
     "params --vocabulary 10 --vocabulary 20",
     "bench transformer_dc --length 10 --length 20",
