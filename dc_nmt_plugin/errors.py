@@ -1,4 +1,4 @@
-"""Errors that a user can mend: one clear sentence each, without a traceback."""
+"""Errors that a user can correct: one clear sentence each, without a traceback."""
 
 from __future__ import annotations
 

@@ -10,8 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
+from ..evaluation.generated import check_free_flags
 from ..pipeline import Pipeline, stoppable
 from .completion import architecture_names, completed, task_names
+from .parser import refuse_repeated
 from .recipe_options import RecipeParser, add_common, add_run, values_of
 
 if TYPE_CHECKING:
@@ -56,16 +58,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt evaluate``."""
     words = list(argv or [])
     end = words.index("--") if "--" in words else len(words)
-    args, unknown = parser().parse_known_args(words[:end])
+    options = parser()
+    args, unknown = options.parse_known_args(words[:end])
     if unknown:
         raise UserError(
             f"{unknown[0]!r} is no option of dc-nmt evaluate; flags of fairseq-generate come "
             "behind --"
         )
+    flags = words[end + 1 :]
+    refuse_repeated(flags, options.error)
+    check_free_flags(flags)
     from ..recipes.options import RunOptions
 
     with stoppable():
-        evaluate(Pipeline(args.dry_run), values_of(RunOptions, args), tuple(words[end + 1 :]))
+        evaluate(Pipeline(args.dry_run), values_of(RunOptions, args), tuple(flags))
     return 0
 
 

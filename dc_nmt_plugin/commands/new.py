@@ -22,7 +22,8 @@ def parser() -> RecipeParser:
                         "name")  # fmt: skip
     files = ("SOURCE", "TARGET")
     parser.add_argument("--train", type=Path, nargs=2, required=True, metavar=files,
-                        help="such as a.de a.en: from German to English")  # fmt: skip
+                        action="append", help="such as a.de a.en: from German to English; give it "
+                        "again for each further corpus")  # fmt: skip
     for split in ("valid", "test"):
         parser.add_argument(f"--{split}", type=Path, nargs=2, metavar=files,
                             help="default: held out of --train")  # fmt: skip
@@ -50,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     made = make_recipe(values_of(NewOptions, args, archs=archs))
     rows = [(split, f"{n:,}", made.origins[split]) for split, n in made.pairs.items()]
     print(format_table(("split", "pairs", "from"), rows))
+    if made.problems:
+        print(f"\n{made.problems}")
     print("", *(f"- {sentence}" for sentence in made.why), sep="\n")
     print(f"\n{made.recipe.path} is yours to change. What comes next:\n")
     folder = shlex.quote(str(args.folder))

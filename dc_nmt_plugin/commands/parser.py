@@ -6,7 +6,7 @@ import argparse
 import difflib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..errors import choice_problem
@@ -33,6 +33,7 @@ class Parser(argparse.ArgumentParser):
     """argparse's parser, with docstrings as descriptions and defaults in the help."""
 
     _completing = False
+    _given: dict[argparse.Action, list[str]]
 
     def __init__(self, *, description: str | None = None, **options: Any) -> None:
         options.setdefault("formatter_class", WithDefaults)
@@ -45,7 +46,18 @@ class Parser(argparse.ArgumentParser):
 
             Parser._completing = True  # argcomplete parses in its turn
             argcomplete.autocomplete(self)
-        return super().parse_known_args(args, namespace)
+        self._given = {}
+        found, unknown = super().parse_known_args(args, namespace)
+        refuse_repeated(unknown, self.error)
+        return found, unknown
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """argparse's values of one flag, which may be given once unless it takes several."""
+        if action.option_strings and action.nargs != 0:
+            if action in self._given and not isinstance(action, argparse._AppendAction):
+                self.error(_twice(action.option_strings[-1], self._given[action], arg_strings))
+            self._given[action] = arg_strings
+        return super()._get_values(action, arg_strings)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parses as argparse, and suggests the nearest flag for an unknown one."""
@@ -72,6 +84,30 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exits with the usage, one sentence and status 2."""
         super().error(message)
+
+
+def refuse_repeated(words: Sequence[str], error: Callable[[str], NoReturn]) -> None:
+    """Refuses a flag of fairseq's that the user gave twice, of which fairseq takes the last.
+
+    Args:
+        words: flags and their values
+        error: is given the sentence
+    """
+    given: dict[str, list[str]] = {}
+    for number, word in enumerate(words):
+        flag, equals, value = word.partition("=")
+        if not re.fullmatch(r"--[a-z][\w-]*", flag):
+            continue
+        end = next((n for n in range(number + 1, len(words)) if words[n][:2] == "--"), len(words))
+        values = [value] if equals else list(words[number + 1 : end])
+        if values and given.get(flag):
+            error(_twice(flag, given[flag], values))
+        given[flag] = values
+
+
+def _twice(flag: str, first: Sequence[str], second: Sequence[str]) -> str:
+    one, other = (" ".join(words) for words in (first, second))
+    return f"{flag}: is given twice, with {one!r} and with {other!r}; give it once"
 
 
 def _without_markup(text: str | None) -> str | None:

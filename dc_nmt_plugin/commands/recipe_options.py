@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import UserError
-from .parser import Parser, RawWithDefaults
+from .parser import Parser, RawWithDefaults, refuse_repeated
 
 T = TypeVar("T")
 
@@ -30,7 +30,9 @@ class RecipeParser(Parser):
         words = list(argv)
         end = words.index("--") if "--" in words else len(words)
         args, unknown = self.parse_known_args(words[:end])
-        return args, [*unknown, *words[end + 1 :]]
+        flags = [*unknown, *words[end + 1 :]]
+        refuse_repeated(flags, self.error)
+        return args, flags
 
 
 def number(least: int) -> Callable[[str], int]:

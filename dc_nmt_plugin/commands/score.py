@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..evaluation.comet import score_comet
-from ..evaluation.generated import read_generated
+from ..evaluation.generated import check_free_log, read_generated
 from ..evaluation.logs import read_decoder, read_training_log
 from ..evaluation.metrics import GROUPS, METRICS, check_names, find_metrics, in_groups
 from ..evaluation.results import UNNAMED, Result
@@ -48,7 +48,10 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
     )
-    parser.add_argument("--reference", type=Path, help="raw text, one a line")
+    parser.add_argument(
+        "--reference", type=Path, action="append", default=[],
+        help="raw text, one a line; give it again for each further reference",
+    )  # fmt: skip
     parser.add_argument(
         "--tokenized-reference",
         type=Path,
@@ -107,6 +110,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.error("--tokenized goes with --hypothesis; --generated is tokenised text")
     if args.truecased and args.hypothesis and not args.tokenized:
         options.error("--truecased goes with --generated, or with --hypothesis and --tokenized")
+    if len(args.reference) > 1 and (args.tokenized_reference or args.comet_model):
+        other = "--tokenized-reference" if args.tokenized_reference else "--comet-model"
+        options.error(f"--reference: {other} goes with one reference alone")
     if args.comet_model and not args.source:
         options.error("--comet-model needs --source")
     if args.generate_log and not args.generated:
@@ -159,10 +165,13 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         kind="generated" if args.generated else "tokenized" if args.tokenized else "raw",
         target_lang=args.target_lang,
         tokenizer=args.tokenizer,
-        reference=str(args.reference) if args.reference else None,
+        reference=str(args.reference[0]) if args.reference else None,
+        more_references=list(map(str, args.reference[1:])),
         tokenized_reference=str(args.tokenized_reference) if args.tokenized_reference else None,
         truecased=args.truecased,
     )
+    if args.generate_log:
+        check_free_log(args.generate_log)
     texts = load_texts(files)
     source = read_lines(args.source) if args.source else []
     if args.source and len(source) != len(texts.raw.hypotheses):
@@ -174,8 +183,9 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
     if args.comet_model:
         wanted = f"{wanted},comet"
     names = in_groups(
-        wanted, args.target_lang, texts.tokenized is not None, comet=args.comet_model is not None
-    )
+        wanted, args.target_lang, texts.tokenized is not None,
+        comet=args.comet_model is not None, references=texts.raw.references,
+    )  # fmt: skip
     if "comet" in names and not args.comet_model:
         raise UserError("--metrics: comet needs --comet-model and --source")
     strings = [name for name in names if name != "comet"]

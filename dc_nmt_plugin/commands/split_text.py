@@ -30,13 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="output folder; the names of the files stay the same, unpacked",
     )
     parser.add_argument(
-        "--mend", action="store_true",
+        "--fix", action="store_true",
         help=("replace characters that only some tools take for the end of a line by spaces"),
     )  # fmt: skip
     args = parser.parse_args(argv)
     _check_names(args.files, args.out)
     for path in args.files:
-        lines = read_lines(path, mend=args.mend)
+        lines = read_lines(path, fix=args.fix)
         for number, line in enumerate(lines, start=1):
             if MARK in line:
                 raise UserError(f"{path}, line {number}: has {MARK!r}, the mark for a space")

@@ -11,11 +11,14 @@ from itertools import islice
 from pathlib import Path
 
 from ..errors import UserError
+from ..text.gate import refuse
 from ..text.lines import decoded, read_lines
+from ..text.scan import scan_lines
 from ..text.tokenizers import TOKENIZERS
 from .parser import Parser
 from .recipe_options import number
 
+WARNED = ("tokenized", "entity", "unseen")  # of what is wrong with the text
 BUFFER = 1000  # lines; translated shortest first, which wastes less padding
 
 
@@ -99,7 +102,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _lines(file: str) -> Iterable[str]:
     """The lines of a file, which is read whole and checked, or of standard input as they come."""
     if file != "-":
-        return read_lines(file, mend=True)
+        lines = read_lines(file, fix=True)
+        findings = scan_lines(file, lines).findings
+        refuse(findings)
+        for finding in findings:
+            if finding.kind in WARNED:
+                print(f"warning: {finding}", file=sys.stderr)
+        return lines
     return decoded(sys.stdin.buffer, "standard input")
 
 

@@ -41,7 +41,7 @@ class Check:
         name: what was looked at.
         value: what was found.
         ok: False where something is wrong.
-        remedy: the one line that mends it; empty where ``ok``.
+        remedy: the command that corrects it; empty where ``ok``.
         required: whether training and translation fail without it.
     """
 

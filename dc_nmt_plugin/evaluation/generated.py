@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
+import statistics
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import UserError
+from ..flags import given_flags
 from ..text.lines import read_lines, read_log
 from ..text.pieces import remove_bpe
 
+# settings of fairseq-generate with which its output is no free translation, and their defaults
+_FREE = {
+    "prefix_size": "0", "score_reference": "False", "constraints": "None", "sampling": "False",
+    "diverse_beam_groups": "-1", "diversity_rate": "-1.0", "match_source_len": "False",
+}  # fmt: skip
+_SETTING = re.compile(rf"'({'|'.join(_FREE)})': (?:'([^']*)'|([\w.+-]+))")
+TARGET = re.compile(r"T-(\d+)\t(.*)")
+UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
+UNLIKELY = -2  # bits a token: no search finds what is less probable on average
 HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
 SOURCE = re.compile(r"S-(\d+)\t(.*)")
 LEFT_OUT = re.compile(r"([\d,]+) samples have invalid sizes and will be skipped")
@@ -18,10 +32,17 @@ SPEED = re.compile(r"Translated ([\d,]+) sentences .* in ([\d.]+)s \(([\d.]+) se
 
 @dataclass(frozen=True)
 class Generated:
-    """Best hypotheses by sentence number, without BPE, still tokenised."""
+    """What fairseq-generate printed.
+
+    Attributes:
+        hypotheses: the best ones by sentence number, without BPE, still tokenised
+        sentences_per_second: inference alone; None where the summary is missing
+        targets: the T- lines by sentence number, prepared alike; empty where they are missing
+    """
 
     hypotheses: list[str]
-    sentences_per_second: float | None  # inference alone; None where the summary is missing
+    sentences_per_second: float | None
+    targets: list[str]
 
 
 def read_generated(
@@ -34,12 +55,14 @@ def read_generated(
     into the order of their numbers.
 
     Raises:
-        UserError: no hypotheses, a sentence number is missing, sentences were left out, or a
-            hypothesis's score is no number.
+        UserError: no hypotheses, a sentence number is missing, sentences were left out, a
+            hypothesis's score is no number, or the hypotheses are no free translations.
     """
     best: dict[int, str] = {}
+    targets: dict[int, str] = {}
+    scores: dict[int, float] = {}
     speed = None
-    for line in [*read_lines(path, mend=True), *(read_log(log) if log else [])]:
+    for line in [*read_lines(path, fix=True), *(read_log(log) if log else [])]:
         if match := HYPOTHESIS.fullmatch(line):
             if match[2] == "nan":
                 raise UserError(
@@ -47,6 +70,11 @@ def read_generated(
                     "model is broken, and so is its translation"
                 )
             best.setdefault(int(match[1]), remove_bpe(match[3]))
+            scores.setdefault(int(match[1]), _number(match[2]))
+        elif match := TARGET.fullmatch(line):
+            targets[int(match[1])] = remove_bpe(match[2])
+        elif "'generation': " in line:
+            check_free(path, _settings(line))
         elif match := LEFT_OUT.search(line):
             raise UserError(
                 f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
@@ -59,7 +87,140 @@ def read_generated(
     missing = sorted(set(range(max(best) + 1)) - best.keys())
     if missing:
         raise UserError(f"{path}: no hypothesis for sentence {missing[0]} (H-{missing[0]})")
-    return Generated([best[number] for number in sorted(best)], speed)
+    if targets.keys() != best.keys():
+        targets = {}
+    _check_unforced(path, best, targets, scores)
+    return Generated(
+        [best[number] for number in sorted(best)],
+        speed,
+        [targets[number] for number in sorted(targets)],
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _settings(line: str) -> dict[str, str]:
+    return {match[1]: match[2] or match[3] for match in _SETTING.finditer(line)}
+
+
+def check_free_log(log: str | os.PathLike[str]) -> None:
+    """Checks what the log of ``fairseq-generate`` says of how its output was made.
+
+    Raises:
+        UserError: as :func:`check_free` does
+    """
+    for line in read_log(log):
+        if "'generation': " in line:
+            check_free(log, _settings(line))
+
+
+def check_free(origin: object, settings: Mapping[str, str]) -> None:
+    """Checks that an output is a model's own best translation.
+
+    Args:
+        origin: of the settings, for the message
+        settings: name → value, of fairseq-generate
+
+    Raises:
+        UserError: it was forced, drawn at random, or searched for diversity
+    """
+    for name, free in _FREE.items():
+        value = settings.get(name, free)
+        if _same(value, free) or (name == "diverse_beam_groups" and value in ("0", "1")):
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        given = flag if value == "True" else f"{flag} {value}"
+        raise UserError(
+            f"{origin}: fairseq-generate with {given} gives no free translation, and a score of "
+            "its output would not be one of the model; translate without that flag"
+        )
+
+
+def _same(value: str, free: str) -> bool:
+    try:
+        return float(value) == float(free)
+    except ValueError:
+        return value == free
+
+
+def check_free_flags(flags: Sequence[str]) -> None:
+    """Checks flags of ``fairseq-generate`` before anything is translated.
+
+    Raises:
+        UserError: as :func:`check_free` does
+    """
+    given = given_flags(flags)
+    names = {f"--{name.replace('_', '-')}": name for name in _FREE}
+    check_free("--", {name: given[flag] or "True" for flag, name in names.items() if flag in given})
+
+
+def _check_unforced(
+    path: object, best: Mapping[int, str], targets: Mapping[int, str], scores: Mapping[int, float]
+) -> None:
+    """
+    Raises:
+        UserError: all hypotheses begin as the reference does, and the model finds them improbable
+    """
+    pairs = [(_beginning(best[n]), _beginning(targets[n])) for n in targets]
+    beginnings = {target for _, target in pairs}
+    alike = all(one == other for one, other in pairs)
+    if len(pairs) >= 20 and len(beginnings) >= 5 and alike:
+        mean = statistics.fmean(scores.values())
+        if mean < UNLIKELY:
+            raise UserError(
+                f"{path}: every hypothesis begins as its T- line, and their mean score is "
+                f"{mean:.1f}: fairseq-generate was given the reference (--prefix-size, "
+                "--score-reference); translate again without such a flag"
+            )
+
+
+def _beginning(line: str) -> str:
+    return UNKNOWN.sub("<unk>", line).partition(" ")[0]
+
+
+def check_targets(
+    path: object, targets: Sequence[str], reference_path: object, references: Sequence[str]
+) -> list[str]:
+    """Checks that an output is of the text that it is scored against, by its T- lines.
+
+    Returns:
+        warnings
+
+    Raises:
+        UserError: most T- lines are not the reference's lines
+    """
+    other = [
+        number
+        for number, (target, reference) in enumerate(zip(targets, references, strict=True))
+        if not _same_words(target, reference)
+    ]
+    if not other:
+        return []
+    found = (
+        f"{path}: {len(other):,} of {len(references):,} T- lines are not lines of "
+        f"{reference_path}, the first is T-{other[0]}"
+    )
+    if 2 * len(other) > len(references):
+        raise UserError(
+            f"{found}; give the reference of the set that was translated (--gen-subset)"
+        )
+    return [found]
+
+
+def _same_words(target: str, reference: str) -> bool:
+    """Whether letters and digits are the same; an unknown word of the target may be any."""
+    parts = [re.escape(_words(part)) for part in UNKNOWN.split(target)]
+    return re.fullmatch(".*".join(parts), _words(reference)) is not None
+
+
+def _words(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
+    return re.sub(r"[\W_]+", "", plain)
 
 
 def read_pieces(path: str | os.PathLike[str]) -> list[str]:
@@ -69,7 +230,7 @@ def read_pieces(path: str | os.PathLike[str]) -> list[str]:
         UserError: the file has none
     """
     found = {}
-    for line in read_lines(path, mend=True):
+    for line in read_lines(path, fix=True):
         if match := SOURCE.fullmatch(line):
             found[int(match[1])] = match[2]
     if not found:

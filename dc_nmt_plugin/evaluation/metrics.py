@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from ..errors import UserError, choice_problem
+from ..text.scripts import is_spaceless, spaceless_codes
 
 # tokenizer.perl -a has split hyphens to "@-@" already, which is one word, not a compound
 COMPOUND = re.compile(r"(?:^|(?<=\s))@-@(?=\s|$)|(\S)-(\S)")
@@ -28,6 +30,15 @@ def split_compounds(line: str) -> str:
     """
     joined = line.replace(" @-@ ", "-")
     return COMPOUND.sub(lambda m: f"{m[1]} ##AT##-##AT## {m[2]}" if m[1] else m[0], joined)
+
+
+def split_characters(line: str) -> str:
+    """A space between all characters: each is a word.
+
+    >>> split_characters("ab c")
+    'a b c'
+    """
+    return " ".join("".join(line.split()))
 
 
 def _as_it_is(line: str) -> str:
@@ -60,23 +71,48 @@ class Metric:
 
     @property
     def is_bleu(self) -> bool:
-        return self.name not in ("chrf", "ter")
+        return self.name not in ("chrf", "ter", "ter-char")
 
     @property
     def higher_is_better(self) -> bool:
-        return self.name != "ter"
+        return not self.name.startswith("ter")
 
     def prepared(self, lines: Sequence[str]) -> list[str]:
         """Lines as the metric counts them."""
         return [self.prepare(line) for line in lines]
 
     def score(
-        self, hypotheses: Sequence[str], references: Sequence[str], target_lang: str
+        self,
+        hypotheses: Sequence[str],
+        references: Sequence[str],
+        target_lang: str,
+        more: Sequence[Sequence[str]] = (),
     ) -> tuple[float, str]:
-        """Corpus score (0 to 100; TER may be more) and sacreBLEU's signature."""
+        """Corpus score (0 to 100; TER may be more) and sacreBLEU's signature.
+
+        Args:
+            hypotheses, references: one line each for every sentence
+            target_lang: two letters
+            more: further references of the same sentences
+
+        Raises:
+            UserError: the metric splits at spaces, and the references are written without spaces
+        """
         metric = self.make(target_lang)
-        found = metric.corpus_score(self.prepared(hypotheses), [self.prepared(references)])
+        self._check_spaces(metric, references, target_lang)
+        streams = [self.prepared(lines) for lines in (references, *more)]
+        found = metric.corpus_score(self.prepared(hypotheses), streams)
         return found.score, str(metric.get_signature())
+
+    def _check_spaces(self, metric: Any, references: Sequence[str], target_lang: str) -> None:
+        splits = isinstance(getattr(metric, "tokenizer", None), Tokenizer13a)
+        splits |= self.name == "ter"
+        if splits and not self.tokenized and is_spaceless(target_lang, references):
+            instead = "ter-char" if self.name == "ter" else default_bleu(target_lang, references)
+            raise UserError(
+                f"{self.name}: splits text at spaces, and the references ({target_lang}) are in a "
+                f"script without spaces between words; use {instead}"
+            )
 
 
 # force: no advice about tokenised full stops; text_checks.py looks at all of the text
@@ -89,7 +125,25 @@ def _multi_bleu(lowercase: bool = False) -> Callable[[str], BLEU]:
 
 
 def _language_default(target_lang: str) -> BLEU:
-    return BLEU(trg_lang=target_lang, force=True)
+    """sacreBLEU's, or characters where that would split at spaces that are not there.
+
+    Raises:
+        UserError: the package that splits the language's words is not installed
+    """
+    try:
+        metric = BLEU(trg_lang=target_lang, force=True)
+    except (ImportError, RuntimeError) as error:
+        raise UserError(
+            f"sacrebleu: BLEU of {target_lang!r} needs MeCab, which is not installed; "
+            f"pip install 'sacrebleu[{target_lang}]' installs it"
+        ) from error
+    if isinstance(metric.tokenizer, Tokenizer13a) and target_lang in spaceless_codes():
+        return _characters(target_lang)
+    return metric
+
+
+def _characters(_: str) -> BLEU:
+    return BLEU(tokenize="char", force=True)
 
 
 _ALL = (
@@ -104,30 +158,44 @@ _ALL = (
     Metric("zh-words", "multi-bleu.perl on segmented Chinese words", True, _multi_bleu()),
     Metric("zh", "sacreBLEU --tokenize zh: Chinese characters", False,
            lambda _: BLEU(tokenize="zh", force=True)),
+    Metric("char", "sacreBLEU --tokenize char: characters", False, _characters),
     Metric("sacrebleu", "sacreBLEU's default for the language", False, _language_default),
     Metric("sacrebleu-tokenized", "the same on tokenised text", True, _language_default),
     Metric("chrf", "chrF2", False, lambda _: CHRF()),
     Metric("ter", "TER, lower is better", False, lambda _: TER()),
+    Metric("ter-char", "TER of characters", False, lambda _: TER(), split_characters,
+           "split into characters"),
 )  # fmt: skip
 METRICS = {metric.name: metric for metric in _ALL}
 
 
-def default_metrics(target_lang: str, tokenized: bool) -> list[str]:
+def default_bleu(target_lang: str, references: Sequence[str] = ()) -> str:
+    """Name of the BLEU of detokenised text that suits a language.
+
+    Args:
+        target_lang: two letters
+        references: text in it, whose script counts where the code tells nothing
+    """
+    if target_lang == "zh":
+        return "zh"
+    return "char" if is_spaceless(target_lang, references) else "mteval-v13a"
+
+
+def default_metrics(target_lang: str, tokenized: bool, references: Sequence[str] = ()) -> list[str]:
     """What is scored without ``--metrics``: every line that papers use for the language.
 
     Args:
         target_lang: two letters
         tokenized: tokenised text of both sides is at hand
+        references: as for :func:`default_bleu`
     """
-    if target_lang == "zh":
-        raw, words = ["zh", "chrf", "ter"], ["zh-words"]
-    else:
-        raw, words = ["mteval-v13a", "mteval-v13a-lc", "chrf", "ter"], ["multi-bleu"]
-        words += ["multi-bleu-lc"]
-        words += {"de": ["compound-split"], "vi": ["sacrebleu-tokenized"]}.get(target_lang, [])
-    if not tokenized:
-        words = []
-    return [*raw[:-2], *words, *raw[-2:]]
+    bleu = default_bleu(target_lang, references)
+    if bleu != "mteval-v13a":
+        words = ["zh-words" if target_lang == "zh" else "multi-bleu"]
+        return [bleu, *(words if tokenized else []), "chrf", "ter-char"]
+    words = ["multi-bleu", "multi-bleu-lc"]
+    words += {"de": ["compound-split"], "vi": ["sacrebleu-tokenized"]}.get(target_lang, [])
+    return [bleu, "mteval-v13a-lc", *(words if tokenized else []), "chrf", "ter"]
 
 
 GROUPS = {
@@ -150,19 +218,25 @@ def check_names(flag: str, names: str) -> None:
         raise UserError("\n".join(problem for problem in problems if problem))
 
 
-def in_groups(names: str, target_lang: str, tokenized: bool, comet: bool) -> list[str]:
+def in_groups(
+    names: str, target_lang: str, tokenized: bool, comet: bool, references: Sequence[str] = ()
+) -> list[str]:
     """Names separated by commas, those of GROUPS replaced by their metrics; once each.
 
     Args:
         names: as given to ``--metrics``
-        target_lang, tokenized: as for :func:`default_metrics`
+        target_lang, tokenized, references: as for :func:`default_metrics`
         comet: ``all`` has COMET too
     """
-    default = default_metrics(target_lang, tokenized)
+    default = default_metrics(target_lang, tokenized, references)
     groups = {
         "default": default,
         "raw": [name for name in default if not METRICS[name].tokenized],
-        "tokenized": [n for n in default_metrics(target_lang, True) if METRICS[n].tokenized],
+        "tokenized": [
+            name
+            for name in default_metrics(target_lang, True, references)
+            if METRICS[name].tokenized
+        ],
         "all": [*default, *(["comet"] if comet else [])],
     }
     found = [name.strip() for name in names.split(",") if name.strip()]

@@ -135,7 +135,7 @@ def _named_scores(values: dict[str, Any]) -> list[MetricScore]:
 
 # heading → the metrics that it is for, the first that a result has
 COLUMNS = {
-    "BLEU": ("mteval-v13a", "zh", "sacrebleu"),
+    "BLEU": ("mteval-v13a", "zh", "char", "sacrebleu"),
     "BLEU lc": ("mteval-v13a-lc", "zh-lc"),
     "chrF": ("chrf",),
 }

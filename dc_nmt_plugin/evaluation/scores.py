@@ -55,6 +55,6 @@ def score_metrics(
     found = []
     for metric in metrics:
         sides = texts.sides(metric)
-        score, signature = metric.score(sides.hypotheses, sides.references, target_lang)
+        score, signature = metric.score(sides.hypotheses, sides.references, target_lang, sides.more)
         found.append(MetricScore(metric.name, score, signature, sides.origin, metric is paper))
     return found

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..text.lines import read_lines
-from .metrics import METRICS, Metric
+from .generated import check_free_log
+from .metrics import METRICS, Metric, default_bleu
 from .results import RESULT, UNNAMED, Result, read_result
 from .texts import Sides, TextFiles, Texts, load_texts
 
@@ -129,9 +130,15 @@ def load_systems(
         source = given.source or (result.source if result else None)
         source = source or (known.source if known else None)
         if result:
+            _check_free(path)
             _check_test_set(path, files.reference, files.tokenized_reference, source)
         lines = read_lines(source) if source else None
         systems.append(System(label, load_texts(files), files.target_lang, lines, result))
+        if systems[-1].texts.raw.more:
+            raise UserError(
+                f"{path}: was scored against {1 + len(files.more_references)} references, and "
+                "systems are compared on one; score it again with one --reference"
+            )
         if lines is not None and len(lines) != len(systems[-1].texts.raw.hypotheses):
             raise UserError(
                 f"{source}: {len(lines)} source lines for "
@@ -161,15 +168,14 @@ def sides_of(systems: Sequence[System], metric: Metric) -> dict[str, Sides]:
 
 
 def default_metric(baseline: System) -> Metric:
-    """The paper's, where the run names it; else mteval-v13a, for Chinese zh.
+    """The paper's, where the run names it; else the BLEU that suits the target language.
 
     Tokenised plain text without a tokenizer has multi-bleu alone.
     """
     paper = baseline.result.paper_metric if baseline.result else None
-    chinese = baseline.target_lang == "zh"
-    fallback = "zh" if chinese else "mteval-v13a"
+    fallback = default_bleu(baseline.target_lang, baseline.texts.raw.references)
     if "tokenised" in baseline.texts.raw.origin and baseline.texts.tokenized:
-        fallback = "zh-words" if chinese else "multi-bleu"
+        fallback = "zh-words" if baseline.target_lang == "zh" else "multi-bleu"
     return METRICS[paper or fallback]
 
 
@@ -179,6 +185,18 @@ def _files_of_run(path: Path, result: Result) -> TextFiles:
     if files is None:
         raise UserError(f"{path}: has no hypotheses: score it with dc-nmt score --hypotheses FILE")
     return files
+
+
+def _check_free(path: Path) -> None:
+    """
+    Raises:
+        UserError: the run's log says that its output is no free translation
+    """
+    result = path / RESULT if path.is_dir() else path
+    decoding = decoding_of(result)
+    log = run_folder(result) / f"generate{f'-{decoding}' if decoding else ''}.log"
+    if log.is_file():
+        check_free_log(log)
 
 
 def _check_test_set(run: Path, *files: str | None) -> None:

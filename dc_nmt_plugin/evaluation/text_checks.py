@@ -6,46 +6,15 @@ import re
 from collections.abc import Sequence
 
 from ..errors import UserError
+from ..text.gate import refuse
+from ..text.scan import scan_lines
+from ..text.scripts import spaceless_codes
+from ..text.signs import tokenized_sign
 
-# Words or characters make no difference to their own tokenisers in sacreBLEU.
-UNSPACED = ("zh", "ja")
-MOSES_MARK = re.compile(r"(?:^| )@-@(?: |$)|&(?:apos|quot|amp|lt|gt|#9[13]|#124);")
-FREE_STOP = re.compile(r"(?:^| )[.,](?: |$)")  # not ? ! : ; which French sets apart in raw text
-STOP = re.compile(r"[.,](?: |$)")
+UNSPACED = spaceless_codes()  # of these, lengths are numbers of characters
 # what a tokeniser leaves → what stands there in text that it did not see
 MARKS = {"@-@": r"\w-\w", "&apos;": "'", "&quot;": '"'}
-PIECE = re.compile(r"\S@@(?: |$)")
-SPACE_MARK = "▁"
-# UTF-8 that was taken for Latin-1 and written as UTF-8 again: é has become Ã©
-MOJIBAKE = re.compile(r"[ÂÃâ][\x80-\xbf]|\ufffd")
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
-
-
-def tokenized_sign(lines: Sequence[str]) -> str | None:
-    """Why the lines look tokenised, naming one of them; None if they look like raw text.
-
-    Signs are what Moses leaves (`` @-@ ``, ``&apos;``) in more than one line in a hundred, or
-    commas and full stops standing alone in at least half of the lines that have any.
-    """
-    marked = [n for n, line in enumerate(lines, start=1) if MOSES_MARK.search(line)]
-    if marked and len(marked) * 100 > len(lines):
-        found = MOSES_MARK.search(lines[marked[0] - 1])
-        return f"{found[0].strip()!r} in line {marked[0]}" if found else None
-    free = [n for n, line in enumerate(lines, start=1) if FREE_STOP.search(line)]
-    with_stop = sum(1 for line in lines if STOP.search(line))
-    if free and 2 * len(free) >= with_stop:
-        return f"{len(free)} of {with_stop} lines with free-standing punctuation, as line {free[0]}"
-    return None
-
-
-def untokenized_sign(lines: Sequence[str]) -> str | None:
-    """Why the lines do not look tokenised: most commas and full stops hang on their words."""
-    with_stop = [n for n, line in enumerate(lines, start=1) if STOP.search(line)]
-    free = sum(1 for line in lines if FREE_STOP.search(line))
-    if len(with_stop) >= 10 and 2 * free < len(with_stop):
-        hanging = len(with_stop) - free
-        return f"{hanging} of {len(with_stop)} lines with punctuation attached to words"
-    return None
 
 
 def check_counts(hypotheses: int, references: int) -> None:
@@ -81,49 +50,18 @@ def check_references(path: object, lines: Sequence[str]) -> None:
         )
 
 
-def check_whole_words(path: object, lines: Sequence[str], tokenizer: str, tokenized: bool) -> None:
-    """Words that are put together again.
+def check_text(path: object, lines: Sequence[str], allowed: Sequence[str] = ()) -> None:
+    """Text that can be scored: words in one piece, decoded rightly, no markup.
 
     Args:
         path: of the text, for the message
         lines: of it
-        tokenizer: one of TOKENIZERS; "split" marks spaces itself
-        tokenized: the text is
+        allowed: kinds of problems (of text/kinds.py) that are none here
 
     Raises:
-        UserError: marks of subwords are left, naming one
+        UserError: a kind of problem that spoils the whole text
     """
-    marked = [n for n, line in enumerate(lines, start=1) if PIECE.search(line)]
-    if len(marked) * 100 > len(lines):
-        raise UserError(
-            f"{path}: has the marks of BPE ('@@ ') in {len(marked):,} lines, first in line "
-            f"{marked[0]}: join the words first, with sed 's/@@ //g' or fairseq-generate's "
-            "--remove-bpe"
-        )
-    if tokenizer == "split" and tokenized:
-        return
-    marked = [n for n, line in enumerate(lines, start=1) if SPACE_MARK in line]
-    if marked:
-        raise UserError(
-            f"{path}: has {SPACE_MARK!r} in {len(marked):,} lines, first in line {marked[0]}: "
-            "these are pieces, of sentencepiece (fairseq-generate --remove-bpe sentencepiece joins "
-            "them) or of dc-nmt split-text (--tokenizer split)"
-        )
-
-
-def check_decoding(path: object, lines: Sequence[str]) -> None:
-    """Text that was decoded rightly when it was made.
-
-    Raises:
-        UserError: more than one line in a hundred has what Latin-1 makes of UTF-8
-    """
-    bad = [n for n, line in enumerate(lines, start=1) if MOJIBAKE.search(line)]
-    if len(bad) * 100 > len(lines):
-        found = MOJIBAKE.search(lines[bad[0] - 1])
-        raise UserError(
-            f"{path}: looks like UTF-8 that was taken for Latin-1 ({found[0] if found else ''!r} "
-            f"in line {bad[0]}): make the file again from the original"
-        )
+    refuse(scan_lines(path, lines).findings, (), allowed)
 
 
 def check_raw(path: object, lines: Sequence[str], remedy: str) -> None:
@@ -134,7 +72,9 @@ def check_raw(path: object, lines: Sequence[str], remedy: str) -> None:
     """
     sign = tokenized_sign(lines)
     if sign:
-        raise UserError(f"{path}: looks tokenised ({sign}), where raw text is expected: {remedy}")
+        raise UserError(
+            f"{path}: looks tokenised ({sign.text}), where raw text is expected: {remedy}"
+        )
 
 
 def hypothesis_warnings(origin: object, lines: Sequence[str]) -> list[str]:

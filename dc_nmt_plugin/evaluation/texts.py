@@ -10,20 +10,18 @@ from typing import Any
 
 from ..errors import UserError, choice_problem
 from ..text.lines import read_lines
+from ..text.scripts import is_spaceless
+from ..text.signs import tokenized_sign, untokenized_sign
 from ..text.tokenizers import MOSES, TOKENIZERS, tokenize, untokenize
-from .generated import read_generated
+from .generated import check_targets, read_generated
 from .metrics import Metric
 from .text_checks import (
-    UNSPACED,
     check_counts,
-    check_decoding,
     check_raw,
     check_references,
-    check_whole_words,
+    check_text,
     hypothesis_warnings,
-    tokenized_sign,
     unlike_warnings,
-    untokenized_sign,
 )
 
 KINDS = ("generated", "raw", "tokenized")
@@ -39,6 +37,7 @@ class TextFiles:
         target_lang: two letters
         tokenizer: one of TOKENIZERS: what the tokenised text was made with
         reference: raw text
+        more_references: further ones of the same sentences
         tokenized_reference: as the training text was tokenised, without BPE
         truecased: the tokenised text of both sides is; as raw text, sentences begin with a capital
             again
@@ -51,6 +50,7 @@ class TextFiles:
     reference: str | None = None
     tokenized_reference: str | None = None
     truecased: bool = False
+    more_references: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -60,8 +60,8 @@ class TextFiles:
         """Raises UserError where `values` is not what :meth:`to_json` made."""
         try:
             files = cls(**values)
-            if not all(isinstance(value, (str, type(None))) for value in values.values()
-                       if not isinstance(value, bool)):  # fmt: skip
+            texts = [*values.values(), *files.more_references]
+            if not all(isinstance(value, (str, bool, list, type(None))) for value in texts):
                 raise TypeError
         except TypeError:
             raise UserError(f"{origin}: 'texts' is not what dc-nmt score writes") from None
@@ -76,16 +76,22 @@ class TextFiles:
             hypotheses=locate(self.hypotheses, origin) or self.hypotheses,
             reference=locate(self.reference, origin),
             tokenized_reference=locate(self.tokenized_reference, origin),
+            more_references=[locate(path, origin) or path for path in self.more_references],
         )
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Hypotheses and references, line by line, and how they came to be what they are."""
+    """Hypotheses and references, line by line, and how they came to be what they are.
+
+    Attributes:
+        more: further references
+    """
 
     hypotheses: list[str]
     references: list[str]
     origin: str
+    more: tuple[list[str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,17 +144,13 @@ def load_texts(files: TextFiles) -> Texts:
     problem = choice_problem("--tokenizer", files.tokenizer, TOKENIZERS)
     if problem:
         raise UserError(problem)
-    lines = (
-        read_generated(files.hypotheses).hypotheses
-        if files.kind == "generated"
-        else read_lines(files.hypotheses)
-    )
-    check_whole_words(files.hypotheses, lines, files.tokenizer, files.kind != "raw")
-    check_decoding(files.hypotheses, lines)
+    generated = read_generated(files.hypotheses) if files.kind == "generated" else None
+    lines = generated.hypotheses if generated else read_lines(files.hypotheses)
+    pieces = ("piece",) if files.tokenizer == "split" else ()
+    check_text(files.hypotheses, lines, allowed=pieces if files.kind != "raw" else ())
     warnings = hypothesis_warnings(files.hypotheses, lines)
-    references = {
-        path: read_lines(path) for path in (files.reference, files.tokenized_reference) if path
-    }
+    paths = (files.reference, *files.more_references, files.tokenized_reference)
+    references = {path: read_lines(path) for path in paths if path}
     if not references:
         raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
     for path, reference in references.items():
@@ -157,29 +159,37 @@ def load_texts(files: TextFiles) -> Texts:
         except UserError as error:
             raise UserError(f"{files.hypotheses} against {path}: {error}") from None
         check_references(path, reference)
-        is_tokenized = path == files.tokenized_reference
-        check_whole_words(path, reference, files.tokenizer, is_tokenized)
-        check_decoding(path, reference)
+        check_text(path, reference, allowed=pieces if path == files.tokenized_reference else ())
+    if generated and generated.targets:
+        first = next(iter(references))
+        warnings += check_targets(files.hypotheses, generated.targets, first, references[first])
     raw_reference = references.get(files.reference or "")
+    more = [references[path] for path in files.more_references]
     tokenized_reference = references.get(files.tokenized_reference or "")
     # text that is used as it is, tokenised by somebody else: dc-nmt new --tokenized
     as_it_is = files.tokenizer == "none" and raw_reference == tokenized_reference
-    spaced = files.target_lang not in UNSPACED and not as_it_is
-    if raw_reference is not None and spaced:
-        check_raw(
-            files.reference, raw_reference, "give it as --tokenized-reference, without --reference"
-        )
+    known = next(iter(references.values()))
+    spaced = not is_spaceless(files.target_lang, known) and not as_it_is
+    if files.reference and spaced:
+        for path in (files.reference, *files.more_references):
+            remedy = "give it as --tokenized-reference, without --reference"
+            check_raw(path, references[path], remedy)
     hypotheses = _Hypotheses(lines, files)
     if spaced and (sign := tokenized_sign(hypotheses.raw)):
         warnings.append(
-            f"{files.hypotheses}: hypotheses that should be detokenised look tokenised ({sign}): "
-            "scores of detokenised text are wrong if they are; "
+            f"{files.hypotheses}: hypotheses that should be detokenised look tokenised "
+            f"({sign.text}): scores of detokenised text are wrong if they are; "
             "see --tokenizer, and --tokenized for plain text"
         )
-    if tokenized_reference and not as_it_is and (sign := untokenized_sign(tokenized_reference)):
-        warnings.append(f"{files.tokenized_reference}: does not look tokenised ({sign})")
+    if tokenized_reference and not as_it_is and (text := untokenized_sign(tokenized_reference)):
+        warnings.append(f"{files.tokenized_reference}: does not look tokenised ({text})")
     raw = _raw_sides(hypotheses, raw_reference, tokenized_reference)
     tokenized = _tokenized_sides(hypotheses, raw_reference, tokenized_reference)
+    if more:
+        raw = replace(raw, more=tuple(more), origin=f"{raw.origin}; {1 + len(more)} references")
+        if tokenized:
+            each = (tokenize(lines, files.tokenizer, files.target_lang) for lines in more)
+            tokenized = replace(tokenized, more=tuple(each))
     either = tokenized or raw
     warnings += unlike_warnings(files.hypotheses, either.hypotheses, either.references)
     return Texts(raw, tokenized, warnings)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ..errors import UserError
 from ..files import replacing, write_parallel
+from ..text.gate import as_table, look_at, refuse
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
 from .archives import extract
@@ -23,6 +24,7 @@ from .schema import Part
 from .sources import Say, Sources
 
 T = TypeVar("T")
+NAMED = ("mojibake", "tab")  # a published corpus is used with all its faults
 
 
 class Corpora:
@@ -174,6 +176,7 @@ class Corpora:
             shutil.rmtree(temporary, ignore_errors=True)
         if not count:
             raise UserError(f"{paths[0]}: has no text")
+        self._look_at(targets)
         if part.lines is not None and count != part.lines and self.limit is None:
             problem = (
                 f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in "
@@ -185,6 +188,17 @@ class Corpora:
                 )
             self.say(f"warning: {problem}")
         return count
+
+    def _look_at(self, paths: list[Path]) -> None:
+        """Say what is wrong with a corpus that was read.
+
+        Raises:
+            UserError: its words are in pieces, or it is full of markup
+        """
+        _, findings = look_at([paths])
+        if findings:
+            self.say(as_table(findings))
+        refuse(findings, allowed=NAMED)
 
     def _plain_files(self, part: Part, temporary: Path) -> tuple[Path, Path]:
         made: dict[tuple[str, str | None], Path] = {}

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ..errors import UserError
+from ..evaluation.metrics import default_bleu
 from ..text.tokenizers import detokenize, tokenize
 from .own_text import SAMPLED, Corpus, Side
 
@@ -131,9 +132,8 @@ def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fi
             f"about {_duration(seconds)} a model on {cpus} CPU core{'s' * (cpus > 1)}, reckoned "
             f"from {TOKENS_PER_SECOND:,} tokens a second and core; --max-update N trains less"
         )
-    target = corpus.languages[1]
-    raw = "zh" if target == "zh" else "mteval-v13a"
-    metric = "multi-bleu" if tokenised else raw
+    targets = [target for _, target in corpus.first(SAMPLED)]
+    metric = "multi-bleu" if tokenised else default_bleu(corpus.languages[1], targets)
     return Fit(size, operations, joint, tokenizer, updates, metric, tuple(why))
 
 

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import yaml
+import numpy as np
 
 from ..errors import UserError
-from ..evaluation.text_checks import (
-    UNSPACED,
-    check_decoding,
-    check_raw,
-    check_references,
-    check_whole_words,
-)
 from ..files import replacing
 from ..machine import usable_cpus
-from ..text.lines import read_lines
-from .fitting import LONGEST, Fit, fit
+from ..text.gate import as_table, check_lines, look_at, refuse, refused
+from ..text.scan import Scan
+from .fitting import fit
 from .launch import visible_gpus
-from .own_text import LEAST, Corpus, LocalFile, languages_of
+from .own_text import LEAST, Corpus, Files, languages_of
 from .recipe import OWN, SPLITS, Recipe, tasks
+from .recipe_text import as_text, recipe_content
 from .settings import translation_family
 
-HEAD = "Made by dc-nmt new; yours to change. Why it is as it is:"
+# refused besides what spoils every text; blank pairs of the training text are left out
+TRAIN = ("unseen", "symbol")
+REFERENCE = (*TRAIN, "blank")
 TEXT = "text"  # folder of held-out text and what is left of the training text
 
 
@@ -40,7 +34,8 @@ class NewOptions:
 
     Attributes:
         folder: to be made
-        train, valid, test: files of source and target; none: held out of the training text
+        train: files of source and target, of one corpus or of several
+        valid, test: files of source and target; none: held out of the training text
         source_lang, target_lang: codes; None: the files' endings
         archs: to be trained
         tokenized: the text's words are separated already
@@ -48,7 +43,7 @@ class NewOptions:
     """
 
     folder: Path
-    train: Sequence[Path]
+    train: Files
     valid: Sequence[Path] | None = None
     test: Sequence[Path] | None = None
     source_lang: str | None = None
@@ -67,16 +62,22 @@ class NewRecipe:
         pairs: split → pairs
         origins: split → where it is from
         why: a sentence for each choice
+        problems: of the text, as a table; "" where there is none
     """
 
     recipe: Recipe
     pairs: dict[str, int]
     origins: dict[str, str]
     why: tuple[str, ...]
+    problems: str = ""
 
 
-def make_recipe(options: NewOptions) -> NewRecipe:
+def make_recipe(options: NewOptions, say: Callable[[str], None] = print) -> NewRecipe:
     """Reads the text, chooses settings, and writes ``folder``; leaves nothing after a failure.
+
+    Args:
+        options: files, languages, architectures
+        say: is given the table of problems where the text is refused
 
     Raises:
         UserError: text that cannot be trained on, an unknown architecture, or a folder that exists
@@ -85,33 +86,70 @@ def make_recipe(options: NewOptions) -> NewRecipe:
     _check_folder(folder)
     for arch in options.archs:
         translation_family("--arch", arch)
+    files: dict[str, Files] = {"train": options.train}
+    files |= {
+        split: [paths]
+        for split, paths in (("valid", options.valid), ("test", options.test))
+        if paths is not None
+    }
+    scans, problems = _look_at(files, options.tokenized, say)
     given = options.source_lang, options.target_lang
-    pair = languages_of("--train", options.train, given)
-    files: dict[str, Sequence[Path]] = {"train": options.train}
-    for split, paths in (("valid", options.valid), ("test", options.test)):
-        if paths is None:
-            continue
-        files[split] = paths
-        if None in given and languages_of(f"--{split}", paths, given) != pair:
-            raise UserError(
-                f"--{split}: {paths[0]} and {paths[1]} are not {' and '.join(pair)}, in this "
-                "order, as --train is"
-            )
-    corpora = {split: Corpus(f"--{split}", paths, pair) for split, paths in files.items()}
+    pair = languages_of("--train", options.train[0], given)
+    for split, groups in files.items():
+        for paths in groups:
+            if None in given and languages_of(f"--{split}", paths, given) != pair:
+                raise UserError(
+                    f"--{split}: {paths[0]} and {paths[1]} are not {' and '.join(pair)}, in this "
+                    "order, as --train is"
+                )
+    corpora = {
+        split: Corpus(f"--{split}", groups, pair, scans[split]) for split, groups in files.items()
+    }
     train = corpora["train"]
     if train.pairs - train.blank < LEAST:
         raise UserError(
             f"--train: {train.pairs - train.blank} pairs are too few to learn from and to measure "
             f"with; {LEAST} are the least"
         )
-    for split in files.keys() - {"train"}:
-        corpora[split].without_blanks()
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        return _write(options, pair, files, corpora)
+        return replace(_write(options, pair, files, corpora), problems=problems)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _look_at(
+    files: dict[str, Files], tokenized: bool, say: Callable[[str], None]
+) -> tuple[dict[str, list[list[Scan]]], str]:
+    """What was seen of each set's files, and the table of their problems.
+
+    Raises:
+        UserError: a problem makes a training meaningless; the table is said before
+    """
+    for split, groups in files.items():
+        for path in (path for group in groups for path in group):
+            if not path.is_file():
+                raise UserError(f"--{split}: {path} is not a file")
+    every = [group for groups in files.values() for group in groups]
+    scans, findings = look_at(every)
+    table = as_table(findings) if findings else ""
+    rest = iter(scans)
+    of_split = {split: [next(rest) for _ in groups] for split, groups in files.items()}
+    allowed = ("tokenized",) if tokenized else ()
+    for split, seen in of_split.items():
+        names = {side.name for group in seen for side in group}
+        kinds = ("tokenized", *(TRAIN if split == "train" else REFERENCE))
+        own = [finding for finding in findings if finding.file in names]
+        if refused(own, kinds, allowed):
+            say(table)
+        try:
+            for group in seen:
+                check_lines(group)
+            refuse(own, kinds, allowed)
+        except UserError as error:
+            raise UserError(f"--{split}: {error}") from None
+    return of_split, table
 
 
 def _check_folder(folder: Path) -> None:
@@ -127,162 +165,38 @@ def _check_folder(folder: Path) -> None:
 def _write(
     options: NewOptions,
     pair: tuple[str, str],
-    files: dict[str, Sequence[Path]],
+    files: dict[str, Files],
     corpora: dict[str, Corpus],
 ) -> NewRecipe:
     folder, train = options.folder, corpora["train"]
     pairs = {split: corpus.pairs for split, corpus in corpora.items()}
-    origins = {split: f"{paths[0]}, {paths[1]}" for split, paths in files.items()}
+    origins = {
+        split: ", ".join(str(path) for group in groups for path in group)
+        for split, groups in files.items()
+    }
     missing = [split for split in SPLITS if split not in files]
     why = []
     if missing:
-        given = {text for split in corpora.keys() - {"train"} for text in corpora[split].known()}
-        counts = train.divide(missing, options.seed, folder / TEXT, given)
+        given = [corpora[split].sources for split in corpora.keys() - {"train"}]
+        apart = np.concatenate(given) if given else ()
+        counts = train.divide(missing, options.seed, folder / TEXT, apart)
         pairs |= counts
         for split in ("train", *missing):
-            files[split] = [folder / TEXT / f"{split}.{code}" for code in pair]
+            files[split] = [[folder / TEXT / f"{split}.{code}" for code in pair]]
         origins |= dict.fromkeys(missing, f"held out of --train (seed {options.seed})")
         sizes = " and ".join(f"{counts[split]:,} pairs for {split}" for split in missing)
         why.append(f"{sizes} held out at random, among those that occur once")
-    for split in ("valid", "test"):
-        _check_target(
-            f"--{split if split in corpora else 'train'}", files[split][1], pair[1], options
-        )
     if train.blank:
         why.append(f"{train.blank:,} training pairs with a blank side are left out")
     chosen = fit(train, pairs["train"], visible_gpus(), usable_cpus(), tokenised=options.tokenized)
     for split, what in (("valid", "validation"), ("test", "test")):
-        if split in corpora and (repeated := train.shared(corpora[split].known())):
+        if split in corpora and (repeated := train.shared(corpora[split])):
             why.append(
                 f"{repeated:,} training pairs whose source is in the {what} set are left out"
             )
     chosen_why = (*why, *chosen.why)
-    content = _content(options, pair, files, pairs, chosen, train)
+    content = recipe_content(folder, options.archs, pair, files, pairs, chosen, train)
     path = folder / OWN
     with replacing(path) as temporary:
-        temporary.write_text(_as_text(content, chosen_why), encoding="utf-8")
+        temporary.write_text(as_text(content, chosen_why), encoding="utf-8")
     return NewRecipe(Recipe(path), {split: pairs[split] for split in SPLITS}, origins, chosen_why)
-
-
-def _check_target(flag: str, path: Path, language: str, options: NewOptions) -> None:
-    """Refuses references that could not be scored, before training instead of after it.
-
-    Raises:
-        UserError: text that ``dc-nmt score`` would refuse
-    """
-    lines, place = read_lines(path), f"{flag}: {path}"
-    check_references(place, lines)
-    check_whole_words(place, lines, "none", options.tokenized)
-    check_decoding(place, lines)
-    if not options.tokenized and language not in UNSPACED:
-        check_raw(place, lines, "give --tokenized, or turn entities such as &amp; into characters")
-
-
-def _content(
-    options: NewOptions,
-    pair: tuple[str, str],
-    files: dict[str, Sequence[Path]],
-    pairs: dict[str, int],
-    chosen: Fit,
-    train: Corpus,
-) -> dict[str, Any]:
-    """Returns the recipe with the keys of ``recipes/schema.py``."""
-    named: dict[str, Any] = {}
-    parts: dict[str, Any] = {}
-    for split in SPLITS:
-        for code, path in zip(pair, files[split], strict=True):
-            local = LocalFile.of(path)
-            named[f"{split}.{code}{'.gz' if path.suffix == '.gz' else ''}"] = {
-                "path": _seen_from(options.folder, path),
-                "sha256": local.sha256,
-                "bytes": local.bytes,
-                "modified": local.modified,
-            }
-        names = [name for name in named if name.startswith(f"{split}.")]
-        parts[split] = {"format": "plain", "files": dict(zip(pair, names, strict=True))}
-        parts[split]["lines"] = pairs[split]
-    return {
-        "title": f"{options.folder.resolve().name}, text of one's own",
-        "pair": "-".join(pair),
-        "archs": list(options.archs),
-        "pair_bytes": max(1, sum(side.bytes for side in train.sides) // train.pairs),
-        "files": named,
-        "parts": parts,
-        "splits": {
-            **{split: [split] for split in SPLITS},
-            "exclude_test": True,
-            "exclude_valid": True,
-        },
-        "text": {"tokenizer": chosen.tokenizer},
-        "bpe": {
-            "default": {
-                "operations": chosen.operations,
-                "joint": chosen.joint,
-                "dictionary": "joint" if chosen.joint else "separate",
-                "max_tokens": LONGEST,
-                "ratio": 9,
-            }
-        },
-        "settings": _settings(chosen),
-    }
-
-
-def _settings(chosen: Fit) -> dict[str, Any]:
-    size = chosen.size
-    sides = [
-        f"--{side}-layers {size.layers} --{side}-embed-dim {size.width} "
-        f"--{side}-ffn-embed-dim {size.inner} --{side}-attention-heads {size.heads}"
-        for side in ("encoder", "decoder")
-    ]
-    sharing = "--share-all-embeddings" if chosen.joint else "--share-decoder-input-output-embed"
-    source = f"fitted by dc-nmt new: {chosen.updates:,} updates, {size.about}"
-    return {
-        "all": {
-            "source": source,
-            # the unnamed size shares all embeddings, which two dictionaries do not allow
-            **({} if chosen.joint else {"size": "unshared"}),
-            "tokens": size.tokens,
-            "max_tokens": size.max_tokens,
-            "save_every": max(1, chosen.updates // 20),
-            "updates": chosen.updates,
-            "average": 5,
-            "flags": " ".join([*sides, sharing, _training(chosen, chosen.updates)]),
-            "decode": "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20",
-            "paper": chosen.metric,
-        },
-        "transformer": {"size": ""},  # fairseq's own, whose sizes are flags
-        # With the published initial weights Adam, unlike Adadelta, saturates the states.
-        "gru_selfattn_residual": {
-            "source": source,
-            "size": "",
-            "updates": chosen.updates // 2,
-            "save_every": max(1, chosen.updates // 40),
-            "flags": f"--embed-dim {size.embedding} --hidden-dim {size.state} --weight-init xavier "
-            f"--output-bias-init unigram {_training(chosen, chosen.updates // 2)}",
-        },
-    }
-
-
-def _training(chosen: Fit, updates: int) -> str:
-    size = chosen.size
-    return (
-        f"--dropout {size.dropout} --label-smoothing 0.1 --clip-norm 1.0 --optimizer adam "
-        f'--adam-betas "(0.9, 0.98)" --lr {size.rate} --lr-scheduler cosine '
-        f"--warmup-updates {min(4000, max(1, updates // 7))}"
-    )
-
-
-def _seen_from(folder: Path, path: Path) -> str:
-    """Returns a relative path if both are in one folder, else an absolute path."""
-    near = folder.resolve().parent
-    if path.resolve().is_relative_to(near):
-        return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
-    return str(path.resolve())
-
-
-def _as_text(content: dict[str, Any], why: Sequence[str]) -> str:
-    wrap = textwrap.TextWrapper(96, subsequent_indent="  ", break_on_hyphens=False).wrap
-    lines = [HEAD, *(line for sentence in why for line in wrap(f"- {sentence}"))]
-    head = "".join(f"# {line}\n" for line in lines)
-    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
-    return f"{head}{body}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import random
 import re
-from array import array
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,18 +16,21 @@ import numpy as np
 
 from ..errors import UserError
 from ..files import sha256, write_parallel
+from ..text.gate import check_lines, look_at
 from ..text.languages import language
-from ..text.preparation import bare
+from ..text.scan import NOTHING, Scan
+from ..text.scripts import count_letters
 from .formats import Pair, read_pairs
 
 LEAST = 200  # training pairs; below, nothing can be learnt or measured
 KINDS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")  # endings, no languages
 HELD_OUT = 1000  # pairs at most, and a twentieth of the text
 LETTERS_PER_WORD = 15  # more on average: text that is written without spaces
-# in scripts that do so, whose words are short: Thai, Lao, Tibetan, Burmese, Khmer, Kana, Han
-SPACELESS = ((0x0E00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x9FFF))
-SPACELESS_PER_WORD = 5
+SPACELESS_PER_WORD = 5  # in scripts that do so, whose words are short
 SAMPLED = 1000  # pairs that are looked at closely
+COUNTED = 50_000  # pairs whose letters and words are counted
+
+Files = Sequence[Sequence[Path]]  # source and target of each corpus, in their order
 
 
 @dataclass
@@ -37,41 +39,41 @@ class Side:
 
     Attributes:
         words: separated by spaces, in all
-        letters: character → how often
-        longest: words of the longest line
         bytes: in UTF-8, with the ends of lines
+        letters: character → how often
     """
 
     words: int = 0
     bytes: int = 0
     letters: Counter[str] = field(default_factory=Counter)
-    longest: int = 0
 
-    def add(self, line: str) -> None:
-        words = line.split()
-        self.words += len(words)
-        self.bytes += len(line.encode()) + 1
-        self.longest = max(self.longest, len(words))
-        self.letters.update(character for character in line if character.isalpha())
+    def count(self, lines: Sequence[str], share: int) -> None:
+        """Count one line in so many, and reckon for all."""
+        text = "\n".join(lines) + "\n"
+        self.words = share * len(text.split())
+        self.bytes = share * len(text.encode())
+        counts = Counter(text)
+        self.letters = Counter({c: share * n for c, n in counts.items() if c.isalpha()})
 
     def has_no_spaces(self) -> bool:
         """Returns True if words are not separated by spaces."""
         letters = self.letters.total()
-        spaceless = sum(n for letter, n in self.letters.items() if _is_spaceless(letter))
+        spaceless = sum(n for letter, n in self.letters.items() if count_letters(letter)[1])
         most = SPACELESS_PER_WORD if 2 * spaceless > letters else LETTERS_PER_WORD
         return letters > most * max(1, self.words)
 
 
 class Corpus:
-    """Two files with one sentence per line, read once.
+    """Files with one sentence per line in two languages, read once.
 
     Args:
         flag: that names them
-        paths: of both languages
+        files: of both languages, of one corpus or of several
         languages: their codes
+        scans: what was seen of the files; None: they are looked at now
 
     Attributes:
-        pairs: of both files
+        pairs: of all files
         blank: pairs with nothing on a side
         sides: numbers of both languages
 
@@ -79,75 +81,70 @@ class Corpus:
         UserError: unreadable, empty, of different lengths, or the same text twice
     """
 
-    def __init__(self, flag: str, paths: Sequence[Path], languages: tuple[str, str]) -> None:
-        self.flag, self.paths, self.languages = flag, (paths[0], paths[1]), languages
-        for path in paths:
-            if not path.is_file():
-                raise UserError(f"{flag}: {path} is not a file")
-        self.pairs = self.blank = same = 0
-        self.sides = (Side(), Side())
-        self._texts = (array("q"), array("q"))
-        for pair in read_pairs("plain", self.paths, languages):
-            self.pairs += 1
-            self.blank += not all(map(str.strip, pair))
-            same += pair[0] == pair[1]
-            for side, texts, line in zip(self.sides, self._texts, pair, strict=True):
-                side.add(line)
-                texts.append(_bare(line))
+    def __init__(
+        self,
+        flag: str,
+        files: Files,
+        languages: tuple[str, str],
+        scans: Sequence[Sequence[Scan]] | None = None,
+    ) -> None:
+        self.flag, self.files, self.languages = flag, files, languages
+        scans = look_at(files)[0] if scans is None else scans
+        for pair in scans:
+            check_lines(pair)
+        self._texts = [np.concatenate([pair[n].texts for pair in scans]) for n in (0, 1)]
+        self.pairs = len(self._texts[0])
+        empty = (self._texts[0] == NOTHING) | (self._texts[1] == NOTHING)
+        self.blank = int(empty.sum())
+        same = int((self._texts[0] == self._texts[1]).sum()) - self.blank
+        names = ", ".join(f"{source} and {target}" for source, target in files)
         if self.pairs == self.blank:
-            raise UserError(f"{flag}: {paths[0]} and {paths[1]} have no pair of sentences")
+            raise UserError(f"{flag}: {names} have no pair of sentences")
         if same > self.pairs // 2:
             raise UserError(
-                f"{flag}: {same:,} of {self.pairs:,} lines are the same in {paths[0]} and "
-                f"{paths[1]}: these are not two languages"
+                f"{flag}: {same:,} of {self.pairs:,} lines are the same in {names}: "
+                "these are not two languages"
             )
+        share = self.pairs // COUNTED + 1
+        self.sides = (Side(), Side())
+        counted = zip(*islice(self.read(), 0, None, share), strict=True)
+        for side, lines in zip(self.sides, counted, strict=True):
+            side.count(lines, share)
+
+    def read(self) -> Iterator[Pair]:
+        """The pairs of all files, in their order."""
+        for source, target in self.files:
+            yield from read_pairs("plain", (source, target), self.languages)
 
     def first(self, pairs: int) -> list[Pair]:
         """Returns this many pairs from the beginning."""
-        return list(islice(read_pairs("plain", self.paths, self.languages), pairs))
+        return list(islice(self.read(), pairs))
 
-    def known(self) -> set[int]:
-        """Returns its sources in a form that :meth:`shared` compares."""
-        return set(self._texts[0])
+    @property
+    def sources(self) -> Any:
+        """Returns a number for each source line; equal for lines that differ in spaces only."""
+        return self._texts[0]
 
-    def shared(self, sources: Collection[int]) -> int:
-        """Returns the number of pairs whose source is among them."""
-        return sum(text in sources for text in self._texts[0])
+    def shared(self, other: Corpus) -> int:
+        """Returns the number of pairs whose source is among those of the other corpus."""
+        return int(np.isin(self.sources, other.sources).sum())
 
-    def unique(self, apart: Collection[int] = ()) -> Any:
+    def unique(self, apart: Any = ()) -> Any:
         """Places of pairs whose source and target occur once, and the source not in `apart`."""
-        fit = np.ones(self.pairs, dtype=bool)
+        fit = ~np.isin(self.sources, np.array(apart, dtype=np.int64))
         for texts in self._texts:
-            hashes = np.frombuffer(texts, dtype=np.int64)
-            ordered = np.sort(hashes)
+            ordered = np.sort(texts)
             repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-            fit &= ~np.isin(hashes, repeated) & (hashes != _bare(""))
-        sources = np.frombuffer(self._texts[0], dtype=np.int64)
-        fit &= ~np.isin(sources, np.array(list(apart), dtype=np.int64))
+            fit &= ~np.isin(texts, repeated) & (texts != NOTHING)
         return np.flatnonzero(fit)
 
-    def without_blanks(self) -> Corpus:
-        """Itself.
-
-        Raises:
-            UserError: a pair has nothing on a side, where each is translated and scored
-        """
-        if self.blank:
-            nothing = _bare("")
-            places = [place for texts in self._texts for place in _places(texts, nothing)]
-            raise UserError(
-                f"{self.flag}: line {min(places) + 1} is blank in {self.paths[0]} or "
-                f"{self.paths[1]}: take such pairs out of both"
-            )
-        return self
-
     def divide(
-        self, sets: Sequence[str], seed: int, folder: Path, apart: Collection[int] = ()
+        self, sets: Sequence[str], seed: int, folder: Path, apart: Any = ()
     ) -> dict[str, int]:
         """Write ``folder/SET.LANG`` of every held-out set and of what is left, ``train``.
 
         A pair that is held out is in the corpus once, so that nothing of it is left, and its
-        source is not among those of `apart`, another set's (:meth:`known`).
+        source is not among those of `apart`, another set's (:attr:`sources`).
 
         Returns:
             set → pairs
@@ -166,7 +163,7 @@ class Corpus:
         home = {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
         counts = {}
         for name in ("train", *sets):
-            pairs = enumerate(read_pairs("plain", self.paths, self.languages))
+            pairs = enumerate(self.read())
             counts[name] = write_parallel(
                 [folder / f"{name}.{code}" for code in self.languages],
                 (pair for place, pair in pairs if home.get(place, "train") == name),
@@ -215,15 +212,3 @@ def languages_of(
     if found[0] == found[1]:
         raise UserError(f"{flag}: {paths[0]} and {paths[1]} are both {found[0]}")
     return found[0], found[1]
-
-
-def _is_spaceless(letter: str) -> bool:
-    return any(first <= ord(letter) <= last for first, last in SPACELESS)
-
-
-def _bare(line: str) -> int:
-    return hash(bare(line))
-
-
-def _places(texts: array[int], wanted: int) -> list[int]:
-    return [place for place, text in enumerate(texts) if text == wanted]

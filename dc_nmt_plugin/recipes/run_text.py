@@ -14,9 +14,10 @@ from ..analysis.subject import Place
 from ..errors import UserError
 from ..evaluation.results import RESULT, read_result
 from ..flags import flag_value, read_command
-from ..text.lines import mended
+from ..text.lines import with_plain_ends
 from ..text.pieces import remove_bpe
 from ..text.preparation import TextSettings, load_truecaser, tokenise
+from ..text.signs import escape_symbols
 from ..text.tokenizers import tokenize, untokenize
 from .recipe import OWN, Recipe, load
 from .settings import settings_of
@@ -41,12 +42,12 @@ class RunText:
 
     def pieces(self, lines: Sequence[str]) -> list[str]:
         """Converts raw source lines to model input."""
-        tokens = self.tokens(lines)
+        tokens = list(map(escape_symbols, self.tokens(lines)))
         return list(map(byte_pairs(self.codes).process_line, tokens)) if self.codes else tokens
 
     def raw(self, pieces: Sequence[str]) -> list[str]:
         """Converts model output to plain text, line by line."""
-        words = [remove_bpe(mended(line)) for line in pieces]
+        words = [remove_bpe(with_plain_ends(line)) for line in pieces]
         return untokenize(words, self.tokenizer, self.target, self.truecased)
 
 

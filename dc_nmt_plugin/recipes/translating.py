@@ -13,6 +13,7 @@ from ..analysis.subject import find
 from ..analysis.translator import Translator, refuse_unused
 from ..errors import UserError
 from ..flags import flag_value
+from ..text.signs import is_visible
 from .run_text import decoding_of, text_of
 
 _REFUSED = (
@@ -92,7 +93,9 @@ class RunTranslator:
             UserError: a line is longer than the model's positions; its translation has no score
         """
         pieces = self._text.pieces(lines)
-        numbers = [number for number, line in enumerate(lines) if line.strip() and pieces[number]]
+        numbers = [
+            number for number, line in enumerate(lines) if is_visible(line) and pieces[number]
+        ]
         rows = [self._encoded(pieces[number], first + number) for number in numbers]
         best = self._best(rows)
         said = self._text.raw([text for text, _ in best])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import os
 import re
@@ -12,9 +11,9 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ..errors import UserError
-from ..files import write_lines
 
 INDEX_COUNT = 18  # bytes before the number of sentences in an index of fairseq's
+BLOCK = 1 << 24  # bytes that are looked at together
 GZIP = b"\x1f\x8b"  # no UTF-8 text begins so
 
 
@@ -25,7 +24,7 @@ _STRAY = re.compile(f"[{STRAY}]")
 _SPACES = str.maketrans(dict.fromkeys(STRAY, " "))
 
 
-def read_lines(path: str | os.PathLike[str], *, mend: bool = False) -> list[str]:
+def read_lines(path: str | os.PathLike[str], *, fix: bool = False) -> list[str]:
     """The lines of a UTF-8 file: here it is decided, for every command, what a line is.
 
     A line feed ends a line, and a carriage return before it belongs to it; nothing else does. What
@@ -33,7 +32,7 @@ def read_lines(path: str | os.PathLike[str], *, mend: bool = False) -> list[str]
 
     Args:
         path: the file
-        mend: replace by spaces what tools disagree about
+        fix: replace by spaces what tools disagree about
 
     Raises:
         UserError: the file is missing, empty or not UTF-8, or has a character that some tools
@@ -42,34 +41,58 @@ def read_lines(path: str | os.PathLike[str], *, mend: bool = False) -> list[str]
     lines = [line.removesuffix("\r") for line in _decoded(path).split("\n")]
     if lines[-1] == "":
         lines.pop()
-    if mend:
-        return [mended(line) for line in lines]
+    if fix:
+        return [with_plain_ends(line) for line in lines]
     for number, line in enumerate(lines, start=1):
         if found := _STRAY.search(line):
             raise UserError(
                 f"{path}, line {number}: has {character(found[0])}, which ends a line for some "
-                "tools and not for others; dc-nmt check-text --mend replaces such characters by "
-                "spaces"
+                "tools and not for others; dc-nmt check-text --fix FOLDER replaces such "
+                "characters by spaces"
             )
     return lines
 
 
-def decoded(lines: Iterable[bytes], name: object) -> Iterator[str]:
+def blocks_of(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """Yields the bytes of a file, plain or gzipped, in blocks that end with a line.
+
+    Raises:
+        UserError: the file cannot be read, or is empty
+    """
+    try:
+        with open(path, "rb") as plain, _uncompressed(plain) as stream:
+            block = stream.read(BLOCK)
+            if not block:
+                raise UserError(f"{path}: the file is empty")
+            while block:
+                yield block + stream.readline()
+                block = stream.read(BLOCK)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UserError(f"{path}: cannot be decompressed: {error}") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def decoded(lines: Iterable[bytes], name: object, *, fix: bool = True) -> Iterator[str]:
     """Yields the lines of a stream without their ends.
 
     Args:
         lines: as they come, each with its line feed
         name: of the stream
+        fix: replace by spaces what tools disagree about
 
     Raises:
         UserError: a line is not UTF-8
     """
     for number, raw in enumerate(lines, start=1):
+        if raw == b"\r":  # half of the end of the last line
+            continue
         try:
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise _not_utf8(name, number, error) from error
-        yield mended(text.removesuffix("\n").removesuffix("\r"))
+        text = text.removesuffix("\n").removesuffix("\r")
+        yield with_plain_ends(text) if fix else text
 
 
 def read_log(path: str | os.PathLike[str]) -> list[str]:
@@ -81,7 +104,7 @@ def read_log(path: str | os.PathLike[str]) -> list[str]:
     return [line.removesuffix("\r") for line in _bytes(path).decode("utf-8", "replace").split("\n")]
 
 
-def mended(line: str) -> str:
+def with_plain_ends(line: str) -> str:
     """Returns a line with spaces for characters that only some tools take for a line end."""
     return line.translate(_SPACES)
 
@@ -117,25 +140,6 @@ def _not_utf8(name: object, line: int, error: UnicodeDecodeError) -> UserError:
     return UserError(f"{name}, line {line}: byte 0x{byte:02x} is not valid UTF-8")
 
 
-def mend_file(path: str | os.PathLike[str]) -> int:
-    """Replace by spaces what tools take for the end of a line, and take out a mark of byte order.
-
-    Returns:
-        lines that were changed; where there is none, the file is left alone
-
-    Raises:
-        UserError: as :func:`read_lines` does
-    """
-    if Path(path).suffix == ".gz":
-        raise UserError(f"{path}: is compressed: gunzip it first")
-    after = read_lines(path, mend=True)
-    before = _decoded(path).split("\n")[: len(after)]
-    changed = sum(one != other for one, other in zip(before, after, strict=True))
-    if changed or _bytes(path).startswith(codecs.BOM_UTF8):
-        write_lines(path, after)
-    return changed
-
-
 def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> None:
     """
     Raises:
@@ -167,29 +171,3 @@ def _uncompressed(stream: BinaryIO) -> BinaryIO:
     compressed = stream.read(len(GZIP)) == GZIP
     stream.seek(0)
     return cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if compressed else stream
-
-
-def check_parallel(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
-    """Number of pairs in two files of one sentence a line.
-
-    Raises:
-        UserError: a file cannot be read as :func:`read_lines` does, the files have different
-            numbers of lines, or a line is blank.
-    """
-    sides = {path: read_lines(path) for path in (source, target)}
-    if len(sides) == 1:
-        raise UserError(f"{source}: given as both source and target")
-    for path in sides:
-        if Path(path).suffix == ".gz":
-            raise UserError(f"{path}: is compressed, and fairseq reads plain text: gunzip it first")
-    counts = {path: len(lines) for path, lines in sides.items()}
-    if counts[source] != counts[target]:
-        raise UserError(
-            f"{source} has {counts[source]} lines but {target} has {counts[target]}: "
-            "line n of one must translate line n of the other"
-        )
-    for path, lines in sides.items():
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                raise UserError(f"{path}, line {number}: the line is blank")
-    return counts[source]

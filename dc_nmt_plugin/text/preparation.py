@@ -14,6 +14,7 @@ from ..errors import UserError
 from ..machine import usable_cpus
 from .languages import known_as
 from .reversible import split_line
+from .signs import escape_symbols
 from .tokenizers import moses_tokenizer
 
 CHUNK = 2000  # lines given to a process at a time
@@ -159,7 +160,7 @@ def _line_tokenizer(language: str, settings: TextSettings) -> Callable[[str], st
     elif settings.tokenizer == "split":
         steps.append(split_line)
     else:
-        steps.append(lambda line: " ".join(line.split()))
+        steps.append(lambda line: escape_symbols(" ".join(line.split())))
     if settings.casing == "lower":
         steps.append(str.lower)
 

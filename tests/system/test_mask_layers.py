@@ -114,7 +114,10 @@ def test_bad_input_is_named(command, checkpoint, trained, tmp_path):
         (["--path", both], ["--path", "[1, 2, 3] and [1, 2]"]),
         (["--path", fused, "--decode-with", "aux:1"], ["--decode-with aux:1", "main decoder"]),
     ):
-        code, output, errors = command(*flags)
+        path = checkpoint
+        if flags[0] == "--path":
+            _, path, *flags = flags
+        code, output, errors = command(*flags, path=path)
         assert code == 1 and not output
         for word in words:
             assert word in errors, (flags, errors)

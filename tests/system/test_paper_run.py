@@ -47,9 +47,10 @@ PROGRAMS = {
         n=3; case $2 in *ms_aux*) n=2 ;; esac; grep -q whole "$2" || n=100
         while [ "$1" != --results-path ]; do shift; done
         for i in {0..11}; do
-          text="tiny words of sentence $i are one two three four"
+          right="tiny words of sentence $i are one two three four" text=$right
           [ $((i % n)) = 0 ] || text="tiny words of sentence none"
-          printf 'S-%d\tx\nT-%d\tx\nH-%d\t-1\t%s\nD-%d\t-1\t%s\n' $i $i $i "$text" $i "$text"
+          printf 'S-%d\tx\nT-%d\t%s\n' $i $i "$right"
+          printf 'H-%d\t-1\t%s\nD-%d\t-1\t%s\n' $i "$text" $i "$text"
         done >"$2/generate-test.txt" """,
 }
 

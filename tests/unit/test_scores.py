@@ -99,7 +99,7 @@ def test_defaults_have_both_cases_and_what_the_language_needs():
     assert german[:4] == ["mteval-v13a", "mteval-v13a-lc", "multi-bleu", "multi-bleu-lc"]
     assert "compound-split" in german and "compound-split" not in default_metrics("en", True)
     assert "sacrebleu-tokenized" in default_metrics("vi", True)
-    assert default_metrics("zh", True) == ["zh", "zh-words", "chrf", "ter"]
+    assert default_metrics("zh", True) == ["zh", "zh-words", "chrf", "ter-char"]
     raw = default_metrics("de", tokenized=False)
     assert not any(METRICS[name].tokenized for name in raw) and raw
 
@@ -310,7 +310,7 @@ def test_chinese_may_come_in_words(folder):
     folder.write(raw=words, ref=words)
     flags = "--hypothesis raw --tokenized --reference ref --tokenized-reference raw"
     rows, err, _ = folder.score(flags, lang="zh")
-    assert err == "" and list(rows)[-4:] == ["zh", "zh-words", "chrf", "ter"]
+    assert err == "" and list(rows)[-4:] == ["zh", "zh-words", "chrf", "ter-char"]
     assert " 100.00 " in rows["zh-words"] and "tok:zh" in rows["zh"]
 
 

@@ -1,0 +1,145 @@
+"""What fairseq-generate prints is a translation only where the model was free to choose."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from commands import run
+from systems import generation
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.evaluation.generated import check_free_flags
+
+ARCH = "transformer_standard"
+FORCED = {
+    "--prefix-size 400": ["--prefix-size", 400],
+    "--prefix-size 1": ["--prefix-size", 1],
+    "--score-reference": ["--score-reference"],
+    "--sampling": ["--sampling", "--beam", 1],
+    "--diversity-rate 0.5": ["--beam", 4, "--diversity-rate", 0.5],
+}
+
+
+@pytest.fixture(scope="module")
+def generated(corpus, trained, tmp_path_factory):
+    """Flags → the sentences that fairseq-generate printed, and its log."""
+    folder = tmp_path_factory.mktemp("generated")
+    known = {}
+
+    def of(*flags):
+        if flags not in known:
+            checkpoint = trained(ARCH) / "checkpoint_last.pt"
+            command = generation(corpus, checkpoint, ARCH, *flags)
+            made = run(folder, "generate", *command).good()
+            lines = (made.output + made.errors).splitlines(keepends=True)
+            said = [line for line in lines if re.match(r"[STHPD]-\d", line)]
+            known[flags] = "".join(said), "".join(line for line in lines if line not in said)
+        return known[flags]
+
+    return of
+
+
+@pytest.fixture
+def here(corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for split in ("valid", "test", "test1"):
+        text = corpus.parent / f"text/{split}.yy"
+        (tmp_path / split).write_bytes(text.read_bytes())
+    return tmp_path
+
+
+def score(*words):
+    return cli.main(["score", "--target-lang", "en", *words])
+
+
+@pytest.mark.parametrize("flag", FORCED)
+def test_it_has_no_score(flag, generated, here, capsys):
+    out, log = generated(*FORCED[flag])
+    (here / "out").write_text(out)
+    (here / "log").write_text(log)
+    (here / "both").write_text(log + out)  # 2>&1
+    for words in (["out", "--generate-log", "log"], ["both"]):
+        assert score("--generated", *words, "--reference", "test") == 1
+        assert f"fairseq-generate with {flag} gives no free translation" in capsys.readouterr().err
+    # as an evaluation of before left it
+    folder = here / "run-s1"
+    (folder / "score").mkdir(parents=True)
+    (folder / "generate.log").write_text(log)
+    plain = [line.split("\t")[2] for line in out.splitlines() if line.startswith("H-")]
+    (here / "hyp").write_text("".join(f"{line or 'x'}\n" for line in plain[:50]))
+    result = folder / "score/result.json"
+    words = ["--hypothesis", "hyp", "--reference", "test", "--json", str(result)]
+    assert score(*words) == 0
+    capsys.readouterr()
+    for command in (
+        f"compare {result} hyp",
+        f"results {folder}",
+        f"rank sheets {folder} hyp --to x",
+    ):
+        assert cli.main(command.split()) == 1
+        assert "no free translation" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--prefix-size 400", "--score-reference"])
+def test_it_is_seen_without_a_log(flag, generated, here, capsys):
+    """All sentences begin as the reference does, and the model finds them improbable."""
+    (here / "out").write_text(generated(*FORCED[flag])[0])
+    assert score("--generated", "out", "--reference", "test") == 1
+    assert "every hypothesis begins as its T- line" in capsys.readouterr().err
+
+
+def test_a_free_translation_has_a_score(generated, here, capsys):
+    out, log = generated("--beam", 2)
+    (here / "out").write_text(out)
+    (here / "log").write_text(log)
+    words = ["--generated", "out", "--generate-log", "log", "--reference"]
+    assert score(*words, "test") == 0 and capsys.readouterr().err == ""
+    lines = (here / "test").read_text().split("\n")
+    (here / "test").write_text("\n".join(["xyz", *lines[1:]]))
+    assert score(*words, "test") == 0
+    assert "1 of 50 T- lines are not lines of test, the first is T-0" in capsys.readouterr().err
+    (here / "test").write_text("\n".join(lines[1:50] + lines[:1]) + "\n")
+    assert score(*words, "test") == 1, "the same lines in another order"
+
+
+def test_another_set_is_refused(generated, here, capsys):
+    """valid and test1 have five sentences each."""
+    (here / "out").write_text(generated("--gen-subset", "valid")[0])
+    assert score("--generated", "out", "--reference", "valid") == 0
+    capsys.readouterr()
+    assert score("--generated", "out", "--reference", "test1", "--json", "out.json") == 1
+    told = capsys.readouterr().err
+    assert "5 of 5 T- lines are not lines of test1" in told and "--gen-subset" in told
+    assert not (here / "out.json").exists()
+
+
+@pytest.mark.parametrize("flag", FORCED)
+def test_evaluate_refuses_before_it_translates(flag, here, capsys):
+    flags = map(str, FORCED[flag])
+    words = ["evaluate", "multi30k_en_de", ARCH, "--out", "runs", "--as", "forced", "--", *flags]
+    assert cli.main(words) == 1
+    assert f"with {flag} gives no free translation" in capsys.readouterr().err
+    assert not (here / "runs").exists()
+
+
+def test_values_that_leave_it_free():
+    check_free_flags(
+        [
+            "--prefix-size",
+            "0",
+            "--diverse-beam-groups",
+            "1",
+            "--diversity-rate",
+            "-1",
+            "--beam",
+            "4",
+        ]
+    )
+    with pytest.raises(UserError, match="--diverse-beam-groups 2"):
+        check_free_flags(["--diverse-beam-groups=2"])  # fairseq's own fails on most test sets
+    with pytest.raises(UserError, match="--constraints ordered"):
+        check_free_flags(["--constraints", "ordered"])
+    with pytest.raises(UserError, match="--match-source-len"):
+        check_free_flags(["--match-source-len"])

@@ -1,0 +1,110 @@
+"""Scores of text that is written without spaces between words, whatever its code says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import sacrebleu
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.evaluation.buckets import source_lengths
+from dc_nmt_plugin.evaluation.metrics import METRICS, default_bleu, default_metrics
+from dc_nmt_plugin.text.scripts import is_spaceless, spaceless_codes
+
+# code → a sentence, and the same with another word
+TEXTS = {
+    "th": ("วันนี้เราไปเดินเล่นที่สวนสาธารณะ", "วันนี้เราไปวิ่งที่สวนสาธารณะ"),
+    "lo": ("ຂ້ອຍຮັກເຈົ້າຫຼາຍທີ່ສຸດ", "ຂ້ອຍຮັກເຈົ້າໜ້ອຍທີ່ສຸດ"),
+    "my": ("မင်္ဂလာပါခင်ဗျာနေကောင်းလား", "မင်္ဂလာပါခင်ဗျာစားပြီးပြီလား"),
+    "km": ("ខ្ញុំទៅផ្ទះឥឡូវនេះ", "ខ្ញុំទៅសាលាឥឡូវនេះ"),
+    "bo": ("ང་རང་ལ་དགའ་པོ་ཡོད།", "ང་རང་ལ་སྐྱིད་པོ་ཡོད།"),
+    "dz": ("ང་རང་ལ་དགའ་པོ་ཡོད།", "ང་རང་ལ་སྐྱིད་པོ་ཡོད།"),
+    "ja": ("私は昨日新しい本を買いました。", "私は昨日古い本を買いました。"),
+    "zh": ("他昨天买了一本新书。", "他昨天买了一本旧书。"),
+    "yue": ("佢琴日買咗一本新書。", "佢琴日買咗一本舊書。"),
+    "shn": ("ၵႂၢမ်းတႆးပဵၼ်ၽႃႇသႃႇ", "ၵႂၢမ်းမၢၼ်ႈပဵၼ်ၽႃႇသႃႇ"),
+}
+UNKNOWN = "qq"  # a code that no table has
+
+
+def write(path, *lines):
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("code", TEXTS)
+def test_a_perfect_translation_has_the_whole_score_and_another_does_not(
+    code, known, tmp_path, capsys
+):
+    right, other = TEXTS[code]
+    reference = write(tmp_path / "ref", right, right)
+    for hypothesis, perfect in ((right, True), (other, False)):
+        path = write(tmp_path / "hyp", hypothesis, right)
+        lang = code if known else UNKNOWN
+        words = ["--hypothesis", path, "--reference", reference, "--target-lang", lang]
+        assert cli.main(["score", *words, "--json", str(tmp_path / "out.json")]) == 0
+        scores = json.loads((tmp_path / "out.json").read_text("utf-8"))["scores"]
+        found = {score["metric"]: score["score"] for score in scores}
+        bleu, chrf, ter = found.values()
+        assert list(found) == [default_bleu(lang, [right]), "chrf", "ter-char"]
+        assert (round(bleu), round(chrf), ter) == (100, 100, 0) if perfect else True
+        assert perfect or (30 < bleu < 99 and 30 < chrf < 99 and 0 < ter < 40), found
+    for metric in ("mteval-v13a", "mteval-v13a-lc", "ter"):
+        assert cli.main(["score", *words, "--metrics", metric]) == 1
+        told = capsys.readouterr().err
+        assert f"{metric}: splits text at spaces" in told and "use " in told
+    if not known:  # sacreBLEU's default for a language that it does not know is 13a
+        assert cli.main(["score", *words, "--metrics", "sacrebleu"]) == 1
+
+
+def test_the_cases(tmp_path, capsys):
+    """A word of each of 20 Chinese sentences differs; TER saw whole sentences."""
+    pair = ["他昨天买了一本旧书。"] * 9, ["他昨天买了一本新书。"] * 9
+    score, signature = METRICS["ter-char"].score(*pair, "zh")
+    assert score == pytest.approx(10) and "tercom" in signature  # 1 of 10 characters
+    with pytest.raises(UserError, match="use ter-char"):
+        METRICS["ter"].score(*pair, "zh")
+
+
+def test_compare_counts_characters_too(tmp_path, capsys):
+    right, other = TEXTS["th"]
+    good, bad = write(tmp_path / "good", *[right] * 30), write(tmp_path / "bad", *[other] * 30)
+    words = ["compare", bad, good, "--reference", good]
+    for lang in ("th", UNKNOWN):
+        assert cli.main([*words, "--target-lang", lang]) == 0
+        told = capsys.readouterr().out
+        assert "tok:char" in told and "100.00" in told and " 0.00" not in told.splitlines()[2]
+        assert cli.main([*words, "--target-lang", lang, "--metric", "mteval-v13a"]) == 1
+        assert "splits text at spaces" in capsys.readouterr().err
+
+
+def test_languages_with_spaces_are_as_they_were():
+    spaced = {
+        "de": "Das Haus.", "ko": "나는 학생입니다.", "vi": "Tôi ăn cơm.", "hi": "घर में है।",
+        "ar": "البيت الكبير", UNKNOWN: "a house",
+    }  # fmt: skip
+    for code, line in spaced.items():
+        assert not is_spaceless(code, [line]) and default_bleu(code, [line]) == "mteval-v13a"
+    assert default_metrics("de", False) == ["mteval-v13a", "mteval-v13a-lc", "chrf", "ter"]
+    assert {*TEXTS, "wuu", "ii"} <= spaceless_codes() and not {"ko", "vi"} & spaceless_codes()
+
+
+def test_lengths_are_characters():
+    assert source_lengths(["ฉันรักเธอ"], "th") == [9] and source_lengths(["a b"], "en") == [2]
+
+
+@pytest.mark.parametrize("code", ["ja", "ko"])
+def test_what_mecab_would_be_is_named(code, tmp_path, capsys, monkeypatch):
+    class Missing:
+        def __init__(self, **options):
+            raise RuntimeError("\nJapanese tokenization requires extra dependencies\n")
+
+    module = f"dc_nmt_plugin.evaluation.metrics.{sacrebleu.BLEU.__name__}"
+    monkeypatch.setattr(module, lambda **options: Missing(**options))
+    path = write(tmp_path / "text", "a b c d")
+    words = ["--hypothesis", path, "--reference", path, "--target-lang", code]
+    assert cli.main(["score", *words, "--metrics", "sacrebleu"]) == 1
+    assert f"pip install 'sacrebleu[{code}]'" in capsys.readouterr().err

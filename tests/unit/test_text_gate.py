@@ -1,0 +1,277 @@
+"""The gate for text: each kind of problem, in ``check-text`` and in ``new``, and what is fixed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.recipes import new_recipe
+from dc_nmt_plugin.recipes.recipe import load
+from dc_nmt_plugin.text.kinds import KINDS
+from dc_nmt_plugin.text.preparation import TextSettings, tokenise
+from dc_nmt_plugin.text.scan import pair_findings, scan, scan_lines
+from dc_nmt_plugin.text.signs import SYMBOLS, escape_symbols
+
+PAIRS = 300
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with 300 clean pairs, and 20 for validation and for test each."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(new_recipe, "visible_gpus", lambda: 0)
+    monkeypatch.setattr(new_recipe, "usable_cpus", lambda: 2)
+    for name, pairs in (("a", PAIRS), ("v", 20), ("t", 20)):
+        write(
+            tmp_path / f"{name}.de", [f"Das schöne Haus {name}{n}, am See." for n in range(pairs)]
+        )
+        write(
+            tmp_path / f"{name}.en", [f"The nice house {name}{n}, by a lake." for n in range(pairs)]
+        )
+    return tmp_path
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="")
+
+
+def read(path):
+    return path.read_text("utf-8").split("\n")[:-1]
+
+
+def changed(path, change):
+    """The file, each line through ``change(number, line)``."""
+    write(path, [change(number, line) for number, line in enumerate(read(path), start=1)])
+
+
+def called(capsys, *words):
+    code = cli.main(list(map(str, words)))
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def once(text):
+    """Put in the place of the third line."""
+    return lambda number, line: text if number == 3 else line
+
+
+def each(change):
+    return lambda number, line: change(line)
+
+
+# name of the kind → what makes it of a clean file; whether a training is refused for it
+SPOILT = {
+    "pieces": each(lambda line: "▁" + line.replace(" ", " ▁")),
+    "BPE": each(lambda line: line.replace("ou", "o@@ u").replace("au", "a@@ u")),
+    "wrong encoding": each(lambda line: f"{line} Größe".encode().decode("latin-1")),
+    "tokenised": each(lambda line: line.replace(",", " ,").replace(".", " .")),
+    "tabs": each(lambda line: f"{line}\t{line}"),
+    "JSON": each(lambda line: json.dumps({"text": line})),
+    "IWSLT tags": lambda n, line: f"<talkid>{n}</talkid>" if n % 9 == 1 else line,
+    "XML or SGM": lambda n, line: f'<seg id="{n}"> {line} </seg>',
+    "TMX": lambda n, line: f"<tu><tuv><seg>{line}</seg></tuv></tu>",
+    "fairseq's symbols": once("x <pad> y"),
+    "nothing visible": once("\u200b"),
+}
+
+
+@pytest.mark.parametrize("side", ["de", "en"])
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+@pytest.mark.parametrize("kind", SPOILT)
+def test_spoilt_text_is_refused_on_either_side_of_every_set(kind, split, side, here, capsys):
+    name = {"train": "a", "valid": "v", "test": "t"}[split]
+    changed(here / f"{name}.{side}", SPOILT[kind])
+    words = ["new", "mine", "--train", "a.de", "a.en", "--valid", "v.de", "v.en"]
+    code, out, err = called(capsys, *words, "--test", "t.de", "t.en")
+    assert code == 1 and not (here / "mine").exists()
+    assert f"--{split}: {name}.{side}, line " in err and err.count("\n") == 1
+    rows = [line for line in out.splitlines() if line.startswith(f"{name}.{side}  ")]
+    assert any(kind in row for row in rows)
+    assert called(capsys, "check-text", f"{name}.de", f"{name}.en")[0] == (kind != "tokenised")
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+def test_symbols_of_fairseq_never_become_its_numbers(symbol, here, capsys):
+    """Tokenised text is taken as it is: the word would be read as padding or as an end."""
+    changed(here / "a.en", once(f"a {symbol} b"))
+    code, _, err = called(capsys, "new", "mine", "--tokenized", "--train", "a.de", "a.en")
+    assert code == 1 and f"a.en, line 3: has the word {symbol}" in err
+    (prepared,) = tokenise([f"a {symbol} b"], "en", TextSettings(tokenizer="none"))
+    assert symbol not in prepared.split() and len(prepared.split()) == 3
+    assert escape_symbols("x<s> <b> a<pad>b") == "x<s> <b> a<pad>b", "no words of their own"
+
+
+# name of the kind → a line of it; how the table shows it
+NAMED = {
+    "line ends": ("a house\u2028by a lake", "U+2028"),
+    "control characters": ("a house\x00 by a lake", "U+0000"),
+    "invisible characters": ("a hou\xadse by a lake", "U+00AD"),
+    "entities": ("fish &amp; chips by a lake", "&amp;"),
+    "long lines": ("house " * 400, "401 words"),
+    "URLs": ("see https://example.org by a lake", "https://"),
+    "copies": ("Das schöne Haus a2, am See.", ""),
+    "blank": (" \u3000", ""),
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_what_can_be_trained_on_is_named_with_its_number(kind, here, capsys):
+    text, example = NAMED[kind]
+    changed(here / "a.en", once(text))
+    code, out, _ = called(capsys, "new", "mine", "--train", "a.de", "a.en")
+    assert code == 0
+    row = next(line for line in out.splitlines() if kind in line)
+    assert row.split(kind)[1].split()[:2] == ["1", "3"] and example in row
+    seen = called(capsys, "check-text", "a.de", "a.en")
+    assert row in seen[1].splitlines(), "the same table"
+    assert seen[0] == (kind in ("line ends", "blank"))
+
+
+def test_all_at_once(here, capsys):
+    """One table in both commands, and one sentence."""
+    lines = read(here / "a.en")
+    for number, (text, _) in enumerate(NAMED.values()):
+        lines[20 + number] = text
+    lines[0:6] = ["\ufeffA house.", "\u200b", "x <pad> y", "\u00ad", "\x01", lines[6]]
+    write(here / "a.en", lines)
+    write(here / "a.de", [*read(here / "a.de")[:299], read(here / "a.de")[6]])
+    write(here / "a.en", [*lines[:299], lines[6]])
+    write(here / "t.de", [*read(here / "t.de")[:19], read(here / "a.de")[8]])
+    code, out, err = called(capsys, "check-text", "a.de", "a.en", "t.de", "t.en")
+    assert code == 1 and err.count("\n") == 1
+    kinds = {
+        *NAMED.keys() - {"copies"}, "nothing visible", "fairseq's symbols", "repeated pairs",
+        "also in another set",
+    }  # fmt: skip
+    for kind in kinds:
+        assert kind in out, kind
+    row = next(line for line in out.splitlines() if "nothing visible" in line)
+    assert row.split("nothing visible")[1].split() == ["3", "2", "U+200B"]
+    words = ["new", "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en"]
+    code, table, err = called(capsys, *words)
+    assert code == 1 and table.split() == out.split() and not (here / "mine").exists()
+
+
+def test_what_is_fixed(here, capsys):
+    lines = read(here / "a.en")
+    lines[:9] = [
+        "a\u2028b c", "a\x00b c", "a\xadb c", "\u200b", "", "x </s> y", "R &amp; D",
+        "It â€™s a cafÃ© here", "Ünï “quoted” – text",
+    ]  # fmt: skip
+    write(here / "a.en", lines)
+    before = (here / "a.en").read_bytes()
+    code, out, _ = called(capsys, "check-text", "--fix", "fixed", "a.de", "a.en")
+    assert code == 0 and (here / "a.en").read_bytes() == before
+    fixed = read(here / "fixed/a.en")
+    right = ["a b c", "ab c", "ab c", "R & D", "It ’s a café here", "Ünï “quoted” – text"]
+    assert fixed == [*right, *lines[9:]]
+    german = read(here / "a.de")
+    assert read(here / "fixed/a.de") == [*german[:3], *german[6:]], "whole pairs are left out"
+    for done in ("line ends: spaces", "characters removed", "left out: nothing visible",
+                 "left out: fairseq's symbols", "entities: characters", "encoding"):  # fmt: skip
+        assert done in out
+    assert called(capsys, "new", "mine", "--train", "fixed/a.de", "fixed/a.en")[0] == 0
+    code, _, err = called(capsys, "check-text", "--fix", ".", "a.de", "a.en")
+    assert code == 1 and "would be written over" in err and (here / "a.en").read_bytes() == before
+
+
+def test_a_wrong_encoding_is_repaired_before_line_ends(here, capsys):
+    """Å becomes Ã and U+0085, which ends a line for some tools; à becomes Ã and a space."""
+    right = [f"Ångström à Ørsted, Ünï {n}" for n in range(PAIRS)]
+    write(here / "a.de", [line.encode().decode("latin-1") for line in right])
+    code, _, _ = called(capsys, "check-text", "--fix", "fixed", "a.de", "a.en")
+    assert code == 0 and read(here / "fixed/a.de") == right
+    code, _, _ = called(capsys, "check-text", "--fix", "alone", "a.de")
+    assert code == 0 and read(here / "alone/a.de") == right
+
+
+def test_campaigns_files_are_unpacked(here, capsys):
+    """What new refuses, --fix reads as the recipes do."""
+    for code in ("de", "en"):
+        seg = [f'<seg id="{n}"> {code} &amp; {n} </seg>' for n in range(1, 6)]
+        write(here / f"dev.{code}.xml", ['<?xml version="1.0"?>', "<mteval>", *seg, "</mteval>"])
+        tagged = [f"<url>http://x.org/{code}</url>", "<keywords>k</keywords>", "<title>T</title>"]
+        write(here / f"train.tags.{code}", [*tagged, *(f"{code} line {n}." for n in range(5))])
+    files = ["dev.de.xml", "dev.en.xml", "train.tags.de", "train.tags.en"]
+    code, _, err = called(capsys, "check-text", *files)
+    assert code == 1 and "dc-nmt check-text --fix FOLDER SOURCE TARGET" in err
+    assert called(capsys, "check-text", "--fix", "out", *files)[0] == 0
+    assert read(here / "out/dev.de") == [f"de & {n}" for n in range(1, 6)]
+    assert read(here / "out/train.tags.en") == ["T", *(f"en line {n}." for n in range(5))]
+
+
+def test_a_table_of_two_columns_is_named(here, capsys):
+    pairs = zip(read(here / "a.de"), read(here / "a.en"), strict=True)
+    write(here / "pairs.tsv", map("\t".join, pairs))
+    code, _, err = called(capsys, "new", "mine", "--train", "pairs.tsv", "pairs.tsv")
+    assert code == 1 and "cut -f1 pairs.tsv" in err and "cut -f2 pairs.tsv" in err
+
+
+def test_several_corpora_in_their_order(here, capsys):
+    for name in ("de", "en"):
+        write(here / f"b.{name}", [f"{name} noch ein Satz, {n}." for n in range(250)])
+    words = ["--train", "a.de", "a.en", "--train", "b.de", "b.en"]
+    held = ["--valid", "v.de", "v.en", "--test", "t.de", "t.en"]
+    assert called(capsys, "new", "mine", *words, *held)[0] == 0
+    assert load("mine").task.splits.train == ["train", "train2"]
+    assert cli.main(["recipe", "text", "mine", "--work", "w", "--to", "to"]) == 0
+    assert read(here / "to/train.de") == read(here / "a.de") + read(here / "b.de")
+    assert called(capsys, "new", "other", *words)[0] == 0
+    sizes = [len(read(here / f"other/text/{split}.en")) for split in ("train", "valid", "test")]
+    assert sum(sizes) == PAIRS + 250 and set(read(here / "b.en")) & set(
+        read(here / "other/text/train.en")
+    )
+    code, _, err = called(capsys, "new", "last", *words[:3], "--train", "b.de", "t.en")
+    assert code == 1 and "b.de has 250 lines but t.en has 20" in err
+
+
+def test_blocks_of_a_large_file_count_as_one(here, monkeypatch, capsys):
+    lines = [f"Zeile {n} ist lang genug für dies." for n in range(3000)]
+    lines[2500], lines[2700] = "a\u2028b", "x <s> y"
+    write(here / "big.de", lines)
+    (here / "big.de.gz").write_bytes(gzip.compress((here / "big.de").read_bytes()))
+    whole = scan(here / "big.de")
+    monkeypatch.setattr("dc_nmt_plugin.text.lines.BLOCK", 1000)
+    for name in ("big.de", "big.de.gz"):
+        parts = scan(here / name)
+        assert parts.lines == 3000 and (parts.texts == whole.texts).all()
+        assert [(f.kind, f.lines, f.first) for f in parts.findings] == [
+            ("line-end", 1, 2501), ("symbol", 1, 2701)
+        ]  # fmt: skip
+
+
+def test_lines_are_what_fairseq_takes_for_lines(here):
+    (here / "x").write_bytes(b"a\r\nb\r\n\r")
+    assert scan(here / "x").lines == 2 and scan(here / "x").findings == []
+    (here / "x").write_bytes(b"a\nb")
+    assert scan(here / "x").lines == 2
+    (here / "x").write_bytes(b"a\rb\n")
+    assert [f.kind for f in scan(here / "x").findings] == ["line-end"]
+
+
+def test_good_text_of_many_scripts_has_no_finding():
+    """Marks of French, capitals before quotation marks, joiners of Persian and Hindi."""
+    lines = {
+        "fr": "« CAFÉ » : « à l'été », dit-il !", "fa": "او به خانه می‌رود، نه؟",
+        "hi": "घर में क्‍या है।", "de": "«Gruß» und »CAFÉ«, 5 < 6 > 4, a@b.de, x@@y, Größe–Maß",
+        "th": "ฉันรักเธอ", "zh": "我们今天下午去公园散步。", "pt": "PÃO E MAÇÃ, SÃO â",
+        "vi": "Tôi đã ăn cơm.",
+    }  # fmt: skip
+    for code, line in lines.items():
+        assert scan_lines(code, [f"{line} {n}" for n in range(150)]).findings == [], code
+
+
+def test_pairs():
+    source = scan_lines("s", ["a b c d", "kurz", "a b c d", "x y z 1", "gleich und gleich ist"])
+    target = scan_lines("t", ["e f g h", "w " * 40, "E F g  h", "u v w 1", "gleich und gleich ist"])
+    found = {f.kind: (f.lines, f.first) for f in pair_findings(source, target)}
+    assert found == {"copy": (1, 5), "ratio": (1, 2), "repeated": (1, 3)}
+
+
+def test_every_kind_is_found_in_some_test():
+    names = {*SPOILT, *NAMED, "repeated pairs", "also in another set"}
+    rest = {kind.name for kind in KINDS.values()} - names
+    assert rest == {"not UTF-8", "ratio of lengths"}  # test_corpus.py, test_pairs
