@@ -20,9 +20,9 @@ def parser() -> Parser:
         prog="dc-nmt check-text",
         usage="dc-nmt check-text [--fix FOLDER] SOURCE TARGET [SOURCE TARGET ...]\n"
         "       dc-nmt check-text --counts FILE FILE [FILE FILE ...]",
-        description="Look for everything that makes a training or a score wrong, in pairs of files "
-        "of one sentence a line, or in one file: what is wrong, in how many lines, in which line "
-        "first. The training text comes first, and validation and test text after it.",
+        description="Lists all problems that make training or scores wrong, with their counts and "
+        "first lines. The files are pairs with one sentence per line, or one file. The training "
+        "text comes first, then validation and test text.",
         epilog="The exit status is 1 where a problem makes the text unusable.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="plain or gzipped")

@@ -82,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--metric", help="default: the paper's of the first run, or 13a (zh: zh)")
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
     parser.add_argument("--tokenized-reference", metavar="FILE")
-    parser.add_argument("--source", metavar="FILE", help="raw text; runs know theirs")
+    parser.add_argument("--source", metavar="FILE", help="raw text; a run knows its own")
     parser.add_argument(
         "--subwords", action="store_true",
         help="lengths in subword tokens, as the first run's model read its source (the thesis's)",

@@ -13,9 +13,9 @@ def parser() -> RecipeParser:
     """The command's options."""
     parser = RecipeParser(
         prog="dc-nmt new",
-        description="A recipe of your own corpus, in a folder of its own: which text is for what, "
-        "how it is cut,\nhow large a model and how long a training, with the reasons. Then dc-nmt "
-        "prepare FOLDER, train,\nevaluate and run work as with a published task.",
+        description="Writes a recipe for your own text into a new folder. It chooses the sets, the "
+        "segmentation,\nthe size of the model and the number of updates, with the reasons. Then "
+        "dc-nmt prepare FOLDER,\ntrain, evaluate and run work as with a published task.",
         epilog="Files have one sentence a line, in UTF-8, plain or gzipped.",
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="is made; also the recipe's "

@@ -56,8 +56,8 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--over-seeds", action="store_true",
-        help="a row for runs whose names differ in -sSEED alone: mean, standard deviation, and "
-        "the difference over the seeds that the baseline has too, with interval and p over "
+        help="one row for runs whose names differ in -sSEED alone: mean and standard deviation. "
+        "The difference is over the seeds that the baseline also has, with interval and p over "
         "sentences and seeds",
     )  # fmt: skip
     parser.add_argument(

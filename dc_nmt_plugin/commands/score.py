@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
         "--tokenizer",
         choices=TOKENIZERS,
         default="none",
-        help="what the text was tokenised with before BPE; moses-a splits hyphens to ' @-@ ', "
+        help="tokeniser of the text before BPE; moses-a splits hyphens to ' @-@ ', "
         "moses-no-escape leaves ' and & as they are",
     )
     parser.add_argument(
