@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 
-from . import interactive, loading, process, programs, reading, saving, training
+from . import continuing, interactive, loading, process, programs, reading, saving, training
 from .patch import State, apply_all, declared
 
-__all__ = ["apply", "in_a_program", "interactive", "loading", "process", "programs", "reading",
-           "saving", "states", "training"]  # fmt: skip
+__all__ = ["apply", "continuing", "in_a_program", "interactive", "loading", "process", "programs",
+           "reading", "saving", "states", "training"]  # fmt: skip
 
 
 def apply(*, all_of_them: bool | None = None) -> list[State]:

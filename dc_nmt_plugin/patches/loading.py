@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ..checkpoints.dictionaries import check_dictionaries, size_problem
 from ..checkpoints.literals import check_configuration, plain_value
 from ..checkpoints.loading import check_checkpoint_file, unreadable
 from ..compat import DEAD_PARAMETERS, allow_fairseq_checkpoints
@@ -85,21 +86,45 @@ def _safe_loader() -> Iterator[None]:
     "fairseq.checkpoint_utils:load_model_ensemble_and_task",
     "8eb71b6f0a91",
     "9778817fa2e9",  # 0.12.2
-    reason="a missing file and parameters of another model end in a traceback",
+    reason="a missing file and parameters of another model end in a traceback; other dictionaries "
+    "of the same size give wrong words; a file of embeddings is read for nothing",
     since="fairseq 0.12.2",
-    test="tests/system/test_refused_files.py",
+    test="tests/system/test_dictionaries.py",
     loading=True,
 )
 def explain_loading(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_model_ensemble_and_task(*args: Any, **kwargs: Any) -> Any:
+    def load_model_ensemble_and_task(
+        filenames: list[str],
+        arg_overrides: dict[str, Any] | None = None,
+        task: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        # they are in the checkpoint
+        overrides = {
+            "encoder_embed_path": None,
+            "decoder_embed_path": None,
+            **(arg_overrides or {}),
+        }
+        paths = [path for path in filenames if os.path.isfile(path)]
         try:
-            return stock(*args, **kwargs)
+            if task is not None:
+                for path in paths:
+                    check_dictionaries(path, task)
+            models, cfg, found = stock(filenames, overrides, task, *args, **kwargs)
+            if task is None:
+                for path in paths:
+                    check_dictionaries(path, found)
+            return models, cfg, found
         except OSError as error:  # a missing file, which fairseq's message names
             raise UserError(f"--path: {error}.") from error
         except RuntimeError as error:
             lines = [line.strip() for line in str(error).splitlines()]
             if not lines or not lines[0].startswith("Error(s) in loading state_dict"):
                 raise
+            sizes = (size_problem(path, task) for path in paths if task is not None)
+            if problem := next(filter(None, sizes), None):
+                raise UserError(problem) from error
             raise UserError(
                 "--path: the parameters are of another model than the settings say, those of "
                 f"--model-overrides included ({lines[min(1, len(lines) - 1)][:200]})."
