@@ -86,23 +86,21 @@ def size_problem(path: str, task: Any) -> str | None:
     return None
 
 
-def check_same_dictionaries(states: Mapping[str, Mapping[str, Any]]) -> None:
+def check_same_dictionaries(states: Mapping[str, Mapping[str, str]]) -> None:
     """Refuse checkpoints that were trained with different dictionaries.
 
     Args:
-        states: name → content; those without a record are left out
+        states: name → :func:`saved_dictionaries`; an empty one is left out
 
     Raises:
         UserError: naming two
     """
-    found = {name: saved_dictionaries(state) for name, state in states.items()}
-    recorded = [(name, sides) for name, sides in found.items() if sides]
+    recorded = [(name, sides) for name, sides in states.items() if sides]
     for name, sides in recorded[1:]:
-        first, expected = recorded[0]
-        if sides != expected:
+        if sides != recorded[0][1]:
             raise UserError(
-                f"{first} and {name} were trained with different dictionaries: the same numbers "
-                "are other words."
+                f"{recorded[0][0]} and {name} were trained with different dictionaries: the same "
+                "numbers are other words, and a mean means nothing."
             )
 
 

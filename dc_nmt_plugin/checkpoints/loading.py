@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..compat import allow_fairseq_checkpoints
+from ..compat import POSITION_MARKER, allow_fairseq_checkpoints
 from ..errors import UserError
 from .literals import check_configuration
 
@@ -103,6 +104,25 @@ def newest_readable(path: str) -> str:
             logger.warning(f"{error} Continuing from {other}, the newest one that can be read.")
             return other
         raise
+
+
+def check_finite(name: str, model: Mapping[str, Any]) -> None:
+    """Refuse parameters that are no numbers: what is made of them would be none either.
+
+    Args:
+        name: of the checkpoint's file
+        model: parameters by name
+
+    Raises:
+        UserError: naming one
+    """
+    for key, tensor in model.items():
+        marker = key.endswith(POSITION_MARKER)  # memory that nothing was written to
+        if not marker and tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise UserError(
+                f"{name}: its parameter {key} has values that are not numbers (NaN, infinity): the "
+                "training has diverged; take an earlier checkpoint."
+            )
 
 
 def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
