@@ -33,7 +33,13 @@ def check_data(flags: Mapping[str, Any], subsets: Mapping[str, str]) -> None:
     kind = _kind(flags.get("task"))
     if kind is None or not flags.get("data"):
         return
-    folders = str(flags["data"]).split(os.pathsep)
+    data = str(flags["data"])
+    folders = data.split(os.pathsep)
+    if len(folders) > 1 and os.path.isdir(data):
+        raise UserError(
+            f"{data}: has a {os.pathsep!r} in its name, at which fairseq separates several folders "
+            "of data; rename it."
+        )
     for folder in folders:
         if not os.path.isdir(folder):
             raise UserError(f"{folder}: no such folder of data (made by fairseq-preprocess).")

@@ -205,7 +205,7 @@ def _ended(cfg: Any, trainer: Any) -> str | None:
     updates, hours = trainer.get_num_updates(), cfg.optimization.stop_time_hours
     if updates >= (cfg.optimization.max_update or math.inf):
         return f"{updates} are made (--max-update {cfg.optimization.max_update})"
-    if 0 < hours < trainer.cumulative_training_time() / 3600:
+    if updates and 0 < hours < trainer.cumulative_training_time() / 3600:
         return f"it has trained for --stop-time-hours {hours}"
     if patience.is_over(cfg.checkpoint.patience):
         return f"it has stopped early (--patience {cfg.checkpoint.patience})"
