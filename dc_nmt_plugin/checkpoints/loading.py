@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,10 +44,23 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise unreadable(path, error) from error
-    if not isinstance(state, dict) or "model" not in state:
-        raise UnreadableCheckpoint(f"{path}: is not a fairseq checkpoint (it has no 'model').")
+    check_parts(path, state)
     check_configuration(path, state)
     return state
+
+
+def check_parts(path: str, state: Any) -> None:
+    """
+    Raises:
+        UserError: a file has no parameters by name, so that it is no checkpoint
+    """
+    if not isinstance(state, dict) or "model" not in state:
+        raise UnreadableCheckpoint(f"{path}: is not a fairseq checkpoint (it has no 'model').")
+    if not isinstance(state["model"], Mapping):
+        raise UnreadableCheckpoint(
+            f"{path}: is not a fairseq checkpoint (its 'model' is a "
+            f"{type(state['model']).__name__}, not parameters by name)."
+        )
 
 
 def check_checkpoint_file(path: str) -> None:
@@ -127,8 +141,17 @@ def check_finite(name: str, model: Mapping[str, Any]) -> None:
 
 def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
     """What to tell of a file that torch could not read."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+    text = str(error).strip()
+    reason = f" ({text.splitlines()[0][:200]})" if text else f" ({error!r})"
+    if "weights_only" in text:  # torch tells how to load the file all the same
+        reason = ""
+        if found := re.search(r"GLOBAL ([\w.]+)", text):
+            return UnreadableCheckpoint(
+                f"{path}: was refused and nothing of it was run: it holds {found[1]}, which is no "
+                "plain data and may run a program of the file's author. Take another checkpoint, "
+                "from somebody whom you trust."
+            )
     return UnreadableCheckpoint(
-        f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq "
-        f"({reason[:200]})."
+        f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq"
+        f"{reason}."
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..files import replacing
+from .results import no_number
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class RunTable:
     def read(cls, path: Path) -> RunTable:
         """Raises UserError where the file is not what :meth:`save` wrote."""
         try:
-            values: Any = _as_lists(json.loads(path.read_text("utf-8")))
+            values: Any = _as_lists(json.loads(path.read_text("utf-8"), parse_constant=no_number))
             names = [field.name for field in fields(RunRow)]
             rows = [
                 RunRow(**{n: row[n] for n in names if n not in _LATER or n in row})

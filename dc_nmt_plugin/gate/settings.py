@@ -10,12 +10,12 @@ from ..errors import ConfigError
 from .command import Command, flag
 from .decoding import decoding_problems, override_problems
 from .ranges import BPE_FILES
-from .training import family_problems, text_problems
+from .training import family_problems, idle_problems, text_problems
 from .values import limit_problems, list_problems, pair_problems, range_problems
 
 _CHECKS = (
     *(range_problems, list_problems, pair_problems, limit_problems),
-    *(family_problems, text_problems, decoding_problems, override_problems),
+    *(family_problems, idle_problems, text_problems, decoding_problems, override_problems),
 )
 
 
