@@ -61,6 +61,30 @@ def check_parts(path: str, state: Any) -> None:
             f"{path}: is not a fairseq checkpoint (its 'model' is a "
             f"{type(state['model']).__name__}, not parameters by name)."
         )
+    if not all(isinstance(value, torch.Tensor) for value in state["model"].values()):
+        raise UnreadableCheckpoint(
+            f"{path}: is not a fairseq checkpoint (its 'model' has values that are not tensors)."
+        )
+    for part in ("cfg", "extra_state"):
+        if not isinstance(state.get(part) or {}, Mapping):
+            raise UnreadableCheckpoint(
+                f"{path}: is not a fairseq checkpoint (its {part!r} is a "
+                f"{type(state[part]).__name__}, not settings by name)."
+            )
+
+
+def check_settings(path: str) -> None:
+    """
+    Raises:
+        UserError: a checkpoint does not say which model it is of, so that none can be built
+    """
+    state = load_checkpoint(path, mmap=True)
+    if state.get("args") is None and (state.get("cfg") or {}).get("model") is None:
+        raise UserError(
+            f"{path}: has no settings of its model (cfg, args), which cannot be built without them;"
+            " start from its parameters with fairseq-train --restore-file, or take the checkpoint "
+            "that it was made from."
+        )
 
 
 def check_checkpoint_file(path: str) -> None:

@@ -11,8 +11,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq.tasks import TASK_REGISTRY
+
 from ..checkpoints.loading import LAST
-from ..errors import ConfigError
+from ..errors import ConfigError, architecture_problem, choice_problem
 from .patch import changes, replaces
 
 logger = logging.getLogger(__name__)
@@ -53,10 +57,9 @@ def _valued_switches(parser: Any, words: list[str]) -> list[str]:
     for word, value in itertools.pairwise(words):
         action = parser._option_string_actions.get(word)
         if action is not None and action.nargs == 0 and value.lower() in _TRUTH:
-            now, then = action.default, action.const
             problems.append(
-                f"{word}: takes no value, and {value!r} is none. Given alone it means {then}; "
-                f"leave it out for {now}."
+                f"{word}: takes no value, and {value!r} is one. The flag alone means "
+                f"{action.const}; leave it out for {not action.const}."
             )
     return problems
 
@@ -106,6 +109,50 @@ def name_subsets(stock: Callable[[str], set[str]]) -> Callable[[str], set[str]]:
         return {name.split(".")[0] for name in stock(dataset_path)}
 
     return find_extra_valid_paths
+
+
+@replaces(
+    "fairseq_cli.hydra_train:_hydra_main",
+    "25d3ca303e56",
+    reason="an unknown model, task or criterion (model._name) ends in KeyError or AssertionError",
+    since="fairseq 0.12.2",
+    test="tests/system/test_damaged.py",
+)
+def name_unknown_choices(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def _hydra_main(cfg: Any, **kwargs: Any) -> Any:
+        architectures = ARCH_MODEL_REGISTRY.keys() | MODEL_REGISTRY.keys()
+        name = (cfg.get("model") or {}).get("_name")
+        problems = [name and architecture_problem(name, architectures, "model._name")]
+        for group, known in (("task", TASK_REGISTRY), ("criterion", CRITERION_REGISTRY)):
+            name = (cfg.get(group) or {}).get("_name")
+            problems += [name and choice_problem(f"{group}._name", name, sorted(known))]
+        if any(problems):
+            raise ConfigError(filter(None, problems))
+        return stock(cfg, **kwargs)
+
+    return _hydra_main
+
+
+@replaces(
+    "fairseq.search:DiverseBeamSearch.step",
+    "7c2dffb4380f",
+    reason="--diverse-beam-groups takes a number of a sentence for its place in the batch: "
+    "IndexError, or the penalty of another sentence",
+    since="fairseq 0.12.2",
+    test="tests/system/test_damaged.py",
+    loading=True,
+)
+def places_in_the_batch(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def step(
+        self: Any, step: int, lprobs: Any, scores: Any, prefix: Any = None, numbers: Any = None
+    ) -> Any:
+        if numbers is not None and step == 0:
+            self.places = {int(number): place for place, number in enumerate(numbers)}
+        if numbers is not None:
+            numbers = numbers.new_tensor([self.places[int(number)] for number in numbers])
+        return stock(self, step, lprobs, scores, prefix, numbers)
+
+    return step
 
 
 @changes(

@@ -195,9 +195,26 @@ def end_at_the_end(stock: Callable[..., Any]) -> Callable[..., Any]:
         if reason := _ended(cfg, trainer):
             logger.info(f"no further update: {reason}")
             return [None], True
+        _check_remainder(cfg, epochs)
         return stock(cfg, trainer, task, epochs)
 
     return train
+
+
+def _check_remainder(cfg: Any, epochs: Any) -> None:
+    """Refuse an epoch in which --skip-remainder-batch leaves no update.
+
+    Raises:
+        UserError: naming the batches and --update-freq
+    """
+    freq = cfg.optimization.update_freq
+    wanted = freq[min(epochs.next_epoch_idx, len(freq)) - 1]
+    if cfg.optimization.skip_remainder_batch and len(epochs) < wanted:
+        raise UserError(
+            f"--skip-remainder-batch: an epoch has {len(epochs)} batches for each process, fewer "
+            f"than --update-freq {wanted}, and nothing would be trained; lower --update-freq or "
+            "--max-tokens, or leave the flag out."
+        )
 
 
 def _ended(cfg: Any, trainer: Any) -> str | None:

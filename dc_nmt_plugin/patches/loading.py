@@ -14,7 +14,7 @@ import torch
 
 from ..checkpoints.dictionaries import check_dictionaries, size_problem
 from ..checkpoints.literals import check_configuration, plain_value
-from ..checkpoints.loading import check_checkpoint_file, unreadable
+from ..checkpoints.loading import check_checkpoint_file, check_settings, load_checkpoint, unreadable
 from ..compat import DEAD_PARAMETERS, allow_fairseq_checkpoints
 from ..errors import UserError
 from .patch import changes, replaces
@@ -108,8 +108,9 @@ def explain_loading(stock: Callable[..., Any]) -> Callable[..., Any]:
         }
         paths = [path for path in filenames if os.path.isfile(path)]
         try:
-            if task is not None:
-                for path in paths:
+            for path in paths:
+                check_settings(path)
+                if task is not None:
                     check_dictionaries(path, task)
             models, cfg, found = stock(filenames, overrides, task, *args, **kwargs)
             if task is None:
@@ -131,6 +132,26 @@ def explain_loading(stock: Callable[..., Any]) -> Callable[..., Any]:
             ) from error
 
     return load_model_ensemble_and_task
+
+
+@replaces(
+    "fairseq.checkpoint_utils:load_ema_from_checkpoint",
+    "cdbd0651ab00",
+    reason="--ema-seed-model of a file without a moving average, or that is refused, ends in a "
+    "traceback",
+    since="fairseq 0.12.2",
+    test="tests/system/test_damaged.py",
+)
+def explain_moving_average(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def load_ema_from_checkpoint(fpath: str) -> Any:
+        if not (load_checkpoint(fpath).get("extra_state") or {}).get("ema"):
+            raise UserError(
+                f"--ema-seed-model: {fpath} has no moving average of parameters; give a checkpoint "
+                "of a training with --store-ema, or leave the flag out."
+            )
+        return stock(fpath)
+
+    return load_ema_from_checkpoint
 
 
 @replaces(
