@@ -93,6 +93,21 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
 
 
+def read_small(path: Path) -> str:
+    """The text of a small file that this package wrote.
+
+    Raises:
+        UserError: it is not UTF-8, so that something has damaged it since
+    """
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: is damaged: byte {error.start} is not UTF-8 text. Restore the file, or "
+            "remove it and give the command that made it again."
+        ) from None
+
+
 def write_lines(path: str | os.PathLike[str], lines: list[str]) -> None:
     """Write UTF-8 lines, each ended by one line feed, under a temporary name first."""
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as out:

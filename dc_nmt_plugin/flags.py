@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from .errors import UserError
+from .files import read_small
 
 COMMAND = "command.txt"  # in a run's folder: its fairseq-train command
 
@@ -73,6 +74,10 @@ def split_words(flag: str, text: str) -> list[str]:
 
 
 def read_command(folder: Path) -> list[str]:
-    """The words of the ``fairseq-train`` command of a run's folder; none where it has none."""
+    """The words of the ``fairseq-train`` command of a run's folder; none where it has none.
+
+    Raises:
+        UserError: its file is damaged
+    """
     path = folder / COMMAND
-    return shlex.split(path.read_text("utf-8")) if path.is_file() else []
+    return split_words(str(path), read_small(path)) if path.is_file() else []

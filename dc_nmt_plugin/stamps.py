@@ -6,14 +6,18 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .files import replacing
+from .files import read_small, replacing
 
 DATA = "data.stamp"  # in a run's folder: that of the text it was trained on
 
 
 def read_stamp(path: Path) -> str | None:
-    """Returns the stamp in a file; None without a file."""
-    return path.read_text("utf-8").rstrip("\n") if path.is_file() else None
+    """Returns the stamp in a file; None without a file.
+
+    Raises:
+        UserError: it is damaged
+    """
+    return read_small(path).rstrip("\n") if path.is_file() else None
 
 
 def write_stamp(path: Path, stamp: str) -> None:

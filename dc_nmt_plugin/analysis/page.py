@@ -21,6 +21,7 @@ from .loop import Collector, force
 from .registry import ANALYSES
 from .subject import Place, Subject
 
+TITLE = "<title>Inside the models</title>"
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
   color: #1a1a1a; background: #fff; }
@@ -116,6 +117,20 @@ def _options(kind: type[Report], given: argparse.Namespace) -> argparse.Namespac
     return options
 
 
+def check_folder(folder: Path) -> None:
+    """What can be said before the minutes that the analyses take.
+
+    Raises:
+        UserError: the folder holds another page
+    """
+    page = folder / "index.html"
+    if page.exists() and TITLE not in page.read_text("utf-8", errors="replace"):
+        raise UserError(
+            f"--html {folder}: has an index.html that is no page of dc-nmt analyze all; choose "
+            "another folder."
+        )
+
+
 def write_page(
     folder: Path, sections: Sequence[Section], about: str, command: Callable[[Section], str]
 ) -> Path:
@@ -131,8 +146,9 @@ def write_page(
         the page
 
     Raises:
-        UserError: the folder cannot be written
+        UserError: the folder cannot be written, or holds another page
     """
+    check_folder(folder)
     parts = []
     for section in sections:
         if section.results:
@@ -163,7 +179,7 @@ def write_page(
         temporary.write_text(
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             f'<meta name="viewport" content="width=device-width">'
-            f"<title>Inside the models</title><style>{STYLE}</style></head>\n"
+            f"{TITLE}<style>{STYLE}</style></head>\n"
             f"<body><h1>Inside the models</h1><p>{escape(about)}</p>\n{body}\n</body></html>\n",
             "utf-8",
         )

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from .loading import load_checkpoint
+from .dictionaries import check_same_dictionaries, saved_dictionaries
+from .loading import check_finite, load_checkpoint
 from .names import BEST, EPOCH, UPDATE, numbered
 
 
@@ -26,8 +27,9 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     rounded down, as in fairseq's script; boolean tensors have to agree.
 
     Raises:
-        UserError: no or unreadable checkpoints, the same file twice, or checkpoints of
-            different architectures, parameter names or shapes.
+        UserError: no or unreadable checkpoints, the same file twice, parameters that are not
+            finite, or checkpoints of different architectures, dictionaries, parameter names or
+            shapes.
     """
     if not paths:
         raise UserError("no checkpoints to average")
@@ -35,8 +37,12 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
         raise UserError("a checkpoint is given twice: " + ", ".join(map(str, paths)))
     state: dict[str, Any] = {}
     sums: dict[str, Tensor] = {}
+    dictionaries: dict[str, dict[str, str]] = {}
     for path in paths:
         previous, state = state, load_checkpoint(str(path))
+        dictionaries[str(path)] = saved_dictionaries(state)
+        check_same_dictionaries(dictionaries)
+        check_finite(str(path), state["model"])
         if previous:
             _require_same_model(paths[0], previous, path, state)
         for name, tensor in state["model"].items():

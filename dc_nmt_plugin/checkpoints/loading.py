@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..compat import allow_fairseq_checkpoints
+from ..compat import POSITION_MARKER, allow_fairseq_checkpoints
 from ..errors import UserError
 from .literals import check_configuration
 
@@ -42,10 +44,47 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise unreadable(path, error) from error
-    if not isinstance(state, dict) or "model" not in state:
-        raise UnreadableCheckpoint(f"{path}: is not a fairseq checkpoint (it has no 'model').")
+    check_parts(path, state)
     check_configuration(path, state)
     return state
+
+
+def check_parts(path: str, state: Any) -> None:
+    """
+    Raises:
+        UserError: a file has no parameters by name, so that it is no checkpoint
+    """
+    if not isinstance(state, dict) or "model" not in state:
+        raise UnreadableCheckpoint(f"{path}: is not a fairseq checkpoint (it has no 'model').")
+    if not isinstance(state["model"], Mapping):
+        raise UnreadableCheckpoint(
+            f"{path}: is not a fairseq checkpoint (its 'model' is a "
+            f"{type(state['model']).__name__}, not parameters by name)."
+        )
+    if not all(isinstance(value, torch.Tensor) for value in state["model"].values()):
+        raise UnreadableCheckpoint(
+            f"{path}: is not a fairseq checkpoint (its 'model' has values that are not tensors)."
+        )
+    for part in ("cfg", "extra_state"):
+        if not isinstance(state.get(part) or {}, Mapping):
+            raise UnreadableCheckpoint(
+                f"{path}: is not a fairseq checkpoint (its {part!r} is a "
+                f"{type(state[part]).__name__}, not settings by name)."
+            )
+
+
+def check_settings(path: str) -> None:
+    """
+    Raises:
+        UserError: a checkpoint does not say which model it is of, so that none can be built
+    """
+    state = load_checkpoint(path, mmap=True)
+    if state.get("args") is None and (state.get("cfg") or {}).get("model") is None:
+        raise UserError(
+            f"{path}: has no settings of its model (cfg, args), which cannot be built without them;"
+            " start from its parameters with fairseq-train --restore-file, or take the checkpoint "
+            "that it was made from."
+        )
 
 
 def check_checkpoint_file(path: str) -> None:
@@ -105,10 +144,38 @@ def newest_readable(path: str) -> str:
         raise
 
 
+def check_finite(name: str, model: Mapping[str, Any]) -> None:
+    """Refuse parameters that are no numbers: what is made of them would be none either.
+
+    Args:
+        name: of the checkpoint's file
+        model: parameters by name
+
+    Raises:
+        UserError: naming one
+    """
+    for key, tensor in model.items():
+        marker = key.endswith(POSITION_MARKER)  # memory that nothing was written to
+        if not marker and tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise UserError(
+                f"{name}: its parameter {key} has values that are not numbers (NaN, infinity): the "
+                "training has diverged; take an earlier checkpoint."
+            )
+
+
 def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
     """Returns the message for a file that torch could not read."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+    text = str(error).strip()
+    reason = f" ({text.splitlines()[0][:200]})" if text else f" ({error!r})"
+    if "weights_only" in text:  # torch tells how to load the file all the same
+        reason = ""
+        if found := re.search(r"GLOBAL ([\w.]+)", text):
+            return UnreadableCheckpoint(
+                f"{path}: was refused and nothing of it was run: it holds {found[1]}, which is no "
+                "plain data and may run a program of the file's author. Take another checkpoint, "
+                "from somebody whom you trust."
+            )
     return UnreadableCheckpoint(
-        f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq "
-        f"({reason[:200]})."
+        f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq"
+        f"{reason}."
     )

@@ -225,9 +225,10 @@ def _all(argv: Sequence[str]) -> int:
     )
     args, flags = parser.parse_known_args(list(argv))
 
-    from ..analysis.page import analyse_all, write_page
+    from ..analysis.page import analyse_all, check_folder, write_page
     from ..analysis.subject import find
 
+    check_folder(args.html)
     places = find(args.runs, args.data, args.names)
     sections = analyse_all(places, args, flags, _step)
     if not any(section.results for section in sections):

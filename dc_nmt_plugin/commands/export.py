@@ -55,11 +55,13 @@ def main(argv: Sequence[str]) -> int:
 
     import torch
 
+    from ..checkpoints.loading import check_finite
     from ..models.transformer.convert import to_ctranslate2
     from ..models.transformer.export import count_parameters, drop_auxiliary, to_stock
 
     state = _load(args.input, args.average, args.kind)
     name = str(args.input)
+    check_finite(name, state["model"])
     drop_auxiliary(state, name)
     parameters = count_parameters(state["model"])
     if args.stock or args.ctranslate2:

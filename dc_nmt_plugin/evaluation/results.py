@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..errors import UserError
 from .scores import MetricScore
@@ -97,6 +97,15 @@ def results_of(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"{RESULT.parent}*/{RESULT.name}"))
 
 
+def no_number(name: str) -> NoReturn:
+    """Refuses what Python's JSON has beside numbers: NaN and infinities.
+
+    Raises:
+        ValueError: always
+    """
+    raise ValueError(f"{name} is no number; score the translation again")
+
+
 def read_result(path: Path) -> Result:
     """Read a ``result.json``, or that of a run's folder.
 
@@ -108,7 +117,7 @@ def read_result(path: Path) -> Result:
             raise UserError(f"{path}: no {RESULT} in it: the run is not finished, or no run")
         path = path / RESULT
     try:
-        values = json.loads(path.read_text("utf-8"))
+        values = json.loads(path.read_text("utf-8"), parse_constant=no_number)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

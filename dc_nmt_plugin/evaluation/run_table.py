@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import UserError
 from ..files import replacing
 from .chance import Difference
+from .results import no_number
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class RunTable:
     def read(cls, path: Path) -> RunTable:
         """Raises UserError where the file is not what :meth:`save` wrote."""
         try:
-            values: Any = json.loads(path.read_text("utf-8"))
+            values: Any = json.loads(path.read_text("utf-8"), parse_constant=no_number)
             rows = [RunRow(**{**row, "against": _test(row["against"])}) for row in values["rows"]]
             table = cls(
                 values["metric"],

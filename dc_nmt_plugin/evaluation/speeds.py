@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UserError
+from .results import no_number
 from .run import Run
 from .seeds import system_of
 
@@ -34,7 +35,7 @@ class Speeds:
     def read(cls, path: Path) -> Speeds:
         """Raises UserError where the file is not what ``dc-nmt bench --json`` prints."""
         try:
-            report = json.loads(path.read_text("utf-8"))
+            report = json.loads(path.read_text("utf-8"), parse_constant=no_number)
             of: dict[str, dict[str, float]] = {TRAINING: {}, DECODING: {}}
             for row in report["results"]:
                 run = Path(shlex.split(row["name"])[0])

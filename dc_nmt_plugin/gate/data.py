@@ -6,6 +6,7 @@ import os
 import re
 import struct
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..errors import UserError
 MAGIC = b"MMIDIDX\x00\x00"
 DTYPES = {1: "u1", 2: "i1", 3: "i2", 4: "i4", 5: "i8", 6: "f4", 7: "f8", 8: "u2", 9: "u4", 10: "u8"}
 HEADER = len(MAGIC) + 8 + 1 + 8
-SPECIAL = 4  # <s> <pad> </s> <unk>, which the file of a dictionary does not have
+SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # which the file of a dictionary does not have
 SCANNED = 1 << 26  # tokens of a file that are compared with the dictionary's size
 
 
@@ -32,20 +33,25 @@ def check_data(flags: Mapping[str, Any], subsets: Mapping[str, str]) -> None:
     kind = _kind(flags.get("task"))
     if kind is None or not flags.get("data"):
         return
-    folders = str(flags["data"]).split(os.pathsep)
+    data = str(flags["data"])
+    folders = data.split(os.pathsep)
+    if len(folders) > 1 and os.path.isdir(data):
+        raise UserError(
+            f"{data}: has a {os.pathsep!r} in its name, at which fairseq separates several folders "
+            "of data; rename it."
+        )
     for folder in folders:
         if not os.path.isdir(folder):
             raise UserError(f"{folder}: no such folder of data (made by fairseq-preprocess).")
         if not os.listdir(folder):
             raise UserError(f"{folder}: the folder is empty; fairseq-preprocess fills it.")
-    if kind == "language model":
-        sizes = {"": read_dictionary(os.path.join(folders[0], "dict.txt"))}
-        pair = None
-    else:
-        pair = _languages(folders[0], flags)
-        sizes = {
-            lang: read_dictionary(os.path.join(folders[0], f"dict.{lang}.txt")) for lang in pair
-        }
+    pair = None if kind == "language model" else _languages(folders[0], flags)
+    names = {lang: f"dict.{lang}.txt" for lang in pair} if pair else {"": "dict.txt"}
+    words = {lang: read_dictionary(os.path.join(folders[0], names[lang])) for lang in names}
+    for folder in folders[1:]:
+        for lang, name in names.items():
+            _check_same(os.path.join(folders[0], name), words[lang], os.path.join(folder, name))
+    sizes = {lang: len(SPECIAL) + len(known) for lang, known in words.items()}
     if flags.get("dataset_impl") not in (None, "mmap"):
         return
     for subset, flag in subsets.items():
@@ -54,34 +60,55 @@ def check_data(flags: Mapping[str, Any], subsets: Mapping[str, str]) -> None:
             _check_subset(folder, subset, flag, pair, sizes)
 
 
-def read_dictionary(path: str) -> int:
-    """Types of a dictionary, the special symbols included.
+def _check_same(first: str, words: list[str], other: str) -> None:
+    """Refuse a further folder whose text was made into numbers with another dictionary."""
+    if not os.path.isfile(other):
+        return  # fairseq reads the first folder's alone
+    pairs = enumerate(zip_longest(words, read_dictionary(other)), start=1)
+    for line, (expected, found) in pairs:
+        if expected != found:
+            raise UserError(
+                f"{other}, line {line}: has {found or 'no word'!r} where {first} has "
+                f"{expected or 'no word'!r}. fairseq reads all folders of DATA with the first "
+                "dictionary; prepare this one with --srcdict and --tgtdict of the first."
+            )
+
+
+def read_dictionary(path: str) -> list[str]:
+    """Words of a dictionary in their order, without the special symbols.
 
     Raises:
-        UserError: missing, empty, or a line is not a word and its count
+        UserError: missing, empty, or a line is not a word of its own and its count
     """
+    words: list[str] = []
+    known: set[str] = set()
     try:
         with open(path, encoding="utf-8", newline="\n") as lines:
-            words: set[str] = set()
-            number = 0
             for number, line in enumerate(lines, start=1):
                 word, _, count = line.rstrip().removesuffix(" #fairseq:overwrite").rpartition(" ")
                 if not word or not count.isdecimal():
                     raise UserError(
                         f"{path}, line {number}: {line.strip()[:60]!r} is not a word and its count."
                     )
-                if word in words and "#fairseq:overwrite" not in line:
+                again = "#fairseq:overwrite" in line
+                if word in SPECIAL and not again:
+                    raise UserError(
+                        f"{path}, line {number}: {word} is a special symbol, which fairseq adds by "
+                        "itself; remove the line and prepare the text again."
+                    )
+                if word in known and not again:
                     raise UserError(f"{path}, line {number}: the word {word!r} occurs twice.")
-                words.add(word)
+                known.add(word)
+                words.append(word)
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: is not UTF-8 text ({error.reason}).") from error
     except OSError as error:
         raise UserError(
             f"{path}: cannot be read ({error.strerror}); fairseq-preprocess writes it."
         ) from error
-    if not number:
+    if not words:
         raise UserError(f"{path}: the dictionary is empty.")
-    return SPECIAL + len(words)
+    return words
 
 
 def _kind(task: Any) -> str | None:

@@ -10,7 +10,7 @@ from ..errors import ConfigError
 from .command import Command, flag
 from .decoding import decoding_problems, override_problems
 from .ranges import BPE_FILES
-from .training import family_problems, text_problems
+from .training import family_problems, idle_problems, text_problems
 from .values import (
     limit_problems,
     list_problems,
@@ -21,7 +21,7 @@ from .values import (
 
 _CHECKS = (
     *(range_problems, list_problems, pair_problems, precision_problems, limit_problems),
-    *(family_problems, text_problems, decoding_problems, override_problems),
+    *(family_problems, idle_problems, text_problems, decoding_problems, override_problems),
 )
 
 
@@ -49,6 +49,7 @@ def _file_problems(command: Command) -> Iterator[str]:
             f"--restore-file: {restore}: no such file; without it, training would start from "
             "random weights."
         )
+    yield from _separator_problems(command)
     needed = BPE_FILES.get(command.set("bpe") or "")
     if needed and not os.path.isfile(command.set(needed) or ""):
         yield f"{flag(needed)}: --bpe {command.set('bpe')} needs it; {command.set(needed)} is none."
@@ -59,6 +60,21 @@ def _file_problems(command: Command) -> Iterator[str]:
         folder = os.path.dirname(os.path.abspath(command.set("log_file")))
         if not os.path.isdir(folder):
             yield f"--log-file: {folder}: no such folder."
+
+
+def _separator_problems(command: Command) -> Iterator[str]:
+    """fairseq splits --path at colons: an ensemble's checkpoints."""
+    path, save = command.set("path") or "", command.set("save_dir") or ""
+    if os.pathsep in path and os.path.isfile(path):
+        yield (
+            f"--path: {path}: has a {os.pathsep!r} in its name, at which fairseq separates the "
+            "checkpoints of an ensemble; rename the folder or the file."
+        )
+    if command.training and os.pathsep in save and "://" not in save:
+        yield (
+            f"--save-dir: {save}: has a {os.pathsep!r} in its name, at which fairseq-generate "
+            "--path separates the checkpoints of an ensemble; take another name."
+        )
 
 
 def subsets(command: Command) -> dict[str, str]:

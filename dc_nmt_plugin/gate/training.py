@@ -42,6 +42,22 @@ def family_problems(command: Command) -> Iterator[str]:
         yield f"--task {task}: {arch} translates, it is no language model; see dc-nmt arch-flags."
 
 
+def idle_problems(command: Command) -> Iterator[str]:
+    """Flags of kinds of self-attention that the model does not have."""
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    model = ARCH_MODEL_REGISTRY.get(command.set("arch"))
+    if not command.training or not hasattr(model, "idle_settings"):
+        return
+    for name, kind in model.idle_settings(command.flags).items():
+        if name in command.given:
+            yield (
+                f"{flag(name)}: is for {kind} self-attention, and this model "
+                f"({command.set('arch')}) has none; leave it out, or give --encoder-self-attention "
+                f"{kind}."
+            )
+
+
 def text_problems(command: Command) -> Iterator[str]:
     for name in ("post_process", "eval_bleu_remove_bpe"):
         value = command.set(name)

@@ -9,11 +9,21 @@ from __future__ import annotations
 
 import sys
 
-from . import interactive, loading, process, programs, reading, saving, training
+from . import (
+    command_lines,
+    continuing,
+    interactive,
+    loading,
+    process,
+    programs,
+    reading,
+    saving,
+    training,
+)
 from .patch import State, apply_all, declared
 
-__all__ = ["apply", "in_a_program", "interactive", "loading", "process", "programs", "reading",
-           "saving", "states", "training"]  # fmt: skip
+__all__ = ["apply", "command_lines", "continuing", "in_a_program", "interactive", "loading",
+           "process", "programs", "reading", "saving", "states", "training"]  # fmt: skip
 
 
 def apply(*, all_of_them: bool | None = None) -> list[State]:

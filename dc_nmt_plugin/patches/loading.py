@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
+from ..checkpoints.dictionaries import check_dictionaries, size_problem
 from ..checkpoints.literals import check_configuration, plain_value
-from ..checkpoints.loading import check_checkpoint_file, unreadable
+from ..checkpoints.loading import check_checkpoint_file, check_settings, load_checkpoint, unreadable
 from ..compat import DEAD_PARAMETERS, allow_fairseq_checkpoints
 from ..errors import UserError
 from .patch import changes, replaces
@@ -85,27 +86,72 @@ def _safe_loader() -> Iterator[None]:
     "fairseq.checkpoint_utils:load_model_ensemble_and_task",
     "8eb71b6f0a91",
     "9778817fa2e9",  # 0.12.2
-    reason="a missing file and parameters of another model end in a traceback",
+    reason="a missing file and parameters of another model end in a traceback; other dictionaries "
+    "of the same size give wrong words; a file of embeddings is read for nothing",
     since="fairseq 0.12.2",
-    test="tests/system/test_refused_files.py",
+    test="tests/system/test_dictionaries.py",
     loading=True,
 )
 def explain_loading(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_model_ensemble_and_task(*args: Any, **kwargs: Any) -> Any:
+    def load_model_ensemble_and_task(
+        filenames: list[str],
+        arg_overrides: dict[str, Any] | None = None,
+        task: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        # they are in the checkpoint
+        overrides = {
+            "encoder_embed_path": None,
+            "decoder_embed_path": None,
+            **(arg_overrides or {}),
+        }
+        paths = [path for path in filenames if os.path.isfile(path)]
         try:
-            return stock(*args, **kwargs)
+            for path in paths:
+                check_settings(path)
+                if task is not None:
+                    check_dictionaries(path, task)
+            models, cfg, found = stock(filenames, overrides, task, *args, **kwargs)
+            if task is None:
+                for path in paths:
+                    check_dictionaries(path, found)
+            return models, cfg, found
         except OSError as error:  # a missing file, which fairseq's message names
             raise UserError(f"--path: {error}.") from error
         except RuntimeError as error:
             lines = [line.strip() for line in str(error).splitlines()]
             if not lines or not lines[0].startswith("Error(s) in loading state_dict"):
                 raise
+            sizes = (size_problem(path, task) for path in paths if task is not None)
+            if problem := next(filter(None, sizes), None):
+                raise UserError(problem) from error
             raise UserError(
                 "--path: the parameters are of another model than the settings say, those of "
                 f"--model-overrides included ({lines[min(1, len(lines) - 1)][:200]})."
             ) from error
 
     return load_model_ensemble_and_task
+
+
+@replaces(
+    "fairseq.checkpoint_utils:load_ema_from_checkpoint",
+    "cdbd0651ab00",
+    reason="--ema-seed-model of a file without a moving average, or that is refused, ends in a "
+    "traceback",
+    since="fairseq 0.12.2",
+    test="tests/system/test_damaged.py",
+)
+def explain_moving_average(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def load_ema_from_checkpoint(fpath: str) -> Any:
+        if not (load_checkpoint(fpath).get("extra_state") or {}).get("ema"):
+            raise UserError(
+                f"--ema-seed-model: {fpath} has no moving average of parameters; give a checkpoint "
+                "of a training with --store-ema, or leave the flag out."
+            )
+        return stock(fpath)
+
+    return load_ema_from_checkpoint
 
 
 @replaces(

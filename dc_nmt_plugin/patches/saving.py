@@ -1,4 +1,4 @@
-"""Patches of how fairseq saves checkpoints and continues from them."""
+"""Patches of how fairseq saves checkpoints."""
 
 from __future__ import annotations
 
@@ -9,78 +9,69 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from fairseq import checkpoint_utils
+from fairseq.file_io import PathManager
 
-from ..checkpoints.loading import (
-    LAST,
-    architecture_of,
-    checkpoint_architecture,
-    newest_readable,
-)
+from ..checkpoints.dictionaries import KEY as DICTIONARIES
+from ..checkpoints.dictionaries import dictionaries_of
 from ..errors import UserError
 from ..files import no_space
+from . import patience
 from .patch import replaces
 
 TRIES, PAUSE = 3, 2.5  # fairseq's own; seconds
 
 
 @replaces(
-    "fairseq.trainer:Trainer.load_checkpoint",
-    "c6d46e918710",
-    reason="a damaged checkpoint_last.pt ends the run although older ones are whole, and one that "
-    "does not fit is explained in a traceback, or not at all",
+    "fairseq.trainer:Trainer.save_checkpoint",
+    "49a930e8722b",
+    reason="a checkpoint does not say which dictionaries it was trained with, and forgets what "
+    "--patience has counted; an update of --save-interval-updates that ends an epoch gets no "
+    "checkpoint of its own with --no-epoch-checkpoints",
     since="fairseq 0.12.2",
-    test="tests/system/test_refused_files.py",
+    test="tests/system/test_continuing.py",
 )
-def continue_from_what_is_whole(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
-        if os.path.basename(filename) == LAST and os.path.isfile(filename):
-            continues = os.path.join(self.cfg.checkpoint.save_dir, LAST) == filename
-            filename = newest_readable(filename)
-            if continues and self.cfg.checkpoint.restore_file == LAST:
-                _check_architecture(self, filename)
-        try:
-            return stock(self, filename, *args, **kwargs)
-        except UserError:
-            raise
-        except Exception as error:
-            # fairseq asserts the criterion and the optimizer, and hides what torch says of the
-            # parameters behind an exception of its own
-            told = error if isinstance(error, AssertionError) else error.__context__
-            lines = [line.strip() for line in str(told).splitlines() if line.strip()]
-            if not lines or not isinstance(told, (AssertionError, RuntimeError)):
-                raise
-            raise UserError(
-                f"{filename}: does not fit this training; continue it with the flags that it was "
-                "started with, or choose another --save-dir "
-                f"({lines[min(1, len(lines) - 1)][:300]})."
-            ) from error
+def save_what_continues(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+        more = {DICTIONARIES: dictionaries_of(self.task), **patience.saved()}
+        extra_state = {**extra_state, **more}
+        named = _update_checkpoint(self, extra_state)
+        if named is None or not self.should_save_checkpoint_on_current_rank:
+            return stock(self, filename, extra_state)
+        # before the others, so that checkpoint_last.pt never stands without it
+        stock(self, named, extra_state)
+        _remove_old(self)
+        PathManager.copy(named, filename, overwrite=True)
+        return os.path.abspath(filename)
 
-    return load_checkpoint
+    return save_checkpoint
 
 
-def _check_architecture(trainer: Any, path: str) -> None:
-    """Another architecture may have parameters of the same names and shapes, and would train on.
+def _update_checkpoint(trainer: Any, extra_state: dict[str, Any]) -> str | None:
+    """The name of an update's checkpoint that fairseq does not save; None where it does, or need
+    not."""
+    cfg, place = trainer.cfg.checkpoint, extra_state.get("train_iterator")
+    every, updates = cfg.save_interval_updates, trainer.get_num_updates()
+    if not cfg.no_epoch_checkpoints or cfg.write_checkpoints_asynchronously:
+        return None
+    # an epoch's end is saved as the beginning of the next one; crash.pt has no place
+    if not place or place["iterations_in_epoch"] or every <= 0 or updates % every:
+        return None
+    name = f"checkpoint_{place['epoch'] - 1}_{updates}{trainer.checkpoint_suffix}.pt"
+    return os.path.join(cfg.save_dir, name)
 
-    Only where a model or a task of this package is trained: others' names are their own.
 
-    Args:
-        trainer: fairseq's, with the model that is to continue
-        path: the checkpoint of its save folder
-
-    Raises:
-        UserError: the checkpoint's architecture has another name
-    """
-    package = __package__.partition(".")[0]
-    parts = (trainer.task, trainer.get_model())
-    if not any(type(part).__module__.partition(".")[0] == package for part in parts):
+def _remove_old(trainer: Any) -> None:
+    """Do what fairseq does of --keep-interval-updates after every other update's checkpoint."""
+    cfg = trainer.cfg.checkpoint
+    if cfg.keep_interval_updates <= 0:
         return
-    here, there = architecture_of(trainer.cfg.model), checkpoint_architecture(path)
-    if None not in (here, there) and here != there:
-        raise UserError(
-            f"--save-dir {trainer.cfg.checkpoint.save_dir}: holds checkpoints of {there!r}, not of "
-            f"{here!r}; give this run a folder of its own, or start from them with "
-            "--finetune-from-model."
-        )
+    pattern = rf"checkpoint_\d+_(\d+){trainer.checkpoint_suffix}\.pt"
+    found = checkpoint_utils.checkpoint_paths(cfg.save_dir, pattern, keep_match=True)
+    kept_for_ever = cfg.keep_interval_updates_pattern
+    old = [path for path, n in found if kept_for_ever == -1 or n % kept_for_ever]
+    for path in old[cfg.keep_interval_updates :]:
+        os.remove(path)
 
 
 @replaces(

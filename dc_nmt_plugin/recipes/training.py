@@ -120,7 +120,6 @@ class Experiment:
         if self.average == 0:
             which = ["--inputs", str(self.checkpoints / "checkpoint_best.pt")]
         elif self.is_trained():
-            # fairseq gives an update that ends an epoch no checkpoint of its own
             named = numbered(self.checkpoints, UPDATE)
             if len(named) < self.average:
                 paths = [path for _, path in named]
@@ -129,8 +128,8 @@ class Experiment:
                     paths.append(self.checkpoints / "checkpoint_last.pt")
                 print(
                     f"{self.checkpoints}: {len(named)} of {self.average} update checkpoints (the "
-                    "training keeps no more than its own --average, and fairseq makes none at the "
-                    f"end of an epoch): the mean is of {', '.join(path.name for path in paths)}",
+                    "training keeps no more than its own --average): the mean is of "
+                    f"{', '.join(path.name for path in paths)}",
                     file=sys.stderr,
                 )
                 which = ["--inputs", *map(str, paths)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from fairseq.data.data_utils import infer_language_pair
 
 from ..analysis.subject import find
 from ..analysis.translator import Translator, refuse_unused
@@ -73,8 +74,13 @@ class RunTranslator:
             raise UserError(f"{run}: is a language model; it translates nothing.")
         self.checkpoint = place.checkpoint
         self.source, self.target = (place.task.get(f"{side}_lang") for side in ("source", "target"))
+        if not self.source or not self.target:  # as when it was trained, the names of files tell
+            self.source, self.target = infer_language_pair(str(place.data))
         if not self.source or not self.target:
-            raise UserError(f"{place.checkpoint}: does not say its languages.")
+            raise UserError(
+                f"{place.checkpoint}: does not say its languages, nor do the names of the files in "
+                f"{place.data}; give --data with a folder made by fairseq-preprocess."
+            )
         self._text = text_of(place, self.source, self.target, tokenizer)
         words = [str(place.data), "--path", str(place.checkpoint), "--task", "translation_dc_nmt"]
         words += ["--source-lang", self.source, "--target-lang", self.target]

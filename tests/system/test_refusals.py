@@ -89,6 +89,14 @@ TRAINING = {
     "--source-lang xx --target-lang xx": ["--target-lang", "'xx'"],
     "--source-lang zz --target-lang yy": ["dict.zz.txt"],
     "--optimizer-overrides {": ["--optimizer-overrides", "dictionary"],
+    "--left-pad-source False": ["--left-pad-source", "takes no value", "leave it out for True"],
+    "--cpu True": ["--cpu", "takes no value", "leave it out for False"],
+    "--share-all-embeddings 1": ["--share-all-embeddings", "takes no value"],
+    "--save-dir '{nowhere} 12:30'": ["--save-dir", "':'", "ensemble"],
+    "--xagg-iterations 9": ["--xagg-iterations", "cross_aggregation", "transformer_dc"],
+    "--ctx-context deep --xagg-checkpoint": ["--ctx-context", "--xagg-checkpoint"],
+    "--encoder-self-attention standard --dc-kernel-size 5": ["--dc-kernel-size", "dual_context"],
+    "--skip-remainder-batch --update-freq 20": ["--skip-remainder-batch", "--update-freq 20"],
 }
 # flags of fairseq-generate
 DECODING = {

@@ -6,7 +6,7 @@ come from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,27 @@ SELF_ATTENTION_KINDS: dict[str, SelfAttentionKind] = {
         "only (--encoder-self-attention cross_aggregation)",
     ),
 }
+# settings that modules of several kinds have
+_OF_ALL_KINDS = ("layer", "dropout")
+
+
+def idle_settings(used: Collection[str]) -> dict[str, str]:
+    """Settings that only kinds of self-attention have that a model does not use.
+
+    Args:
+        used: the kinds that it uses
+
+    Returns:
+        setting → the kind that has it
+    """
+    return {
+        setting: name
+        for name, kind in SELF_ATTENTION_KINDS.items()
+        for setting in kind.options.values()
+        if name not in used and setting not in _OF_ALL_KINDS
+    }
+
+
 DECODER_KINDS = tuple(
     name for name, kind in SELF_ATTENTION_KINDS.items() if not kind.not_in_decoders
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -17,7 +17,8 @@ from ...modules.auxiliary_fusion import AuxiliaryFusion
 from ...modules.core.initial_weights import scale_with_depth
 from ...modules.source_layers import top_layers
 from ..options import add_flags, read_config
-from .config import TransformerConfig
+from .axes import idle_settings
+from .config import SIDES, TransformerConfig
 from .decoder import TransformerDecoder
 from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding, build_token_embedding, build_token_matrix
@@ -43,6 +44,15 @@ class TransformerModel(FairseqEncoderDecoderModel):
     def add_args(parser: argparse.ArgumentParser) -> None:
         """Add the flags of :class:`TransformerConfig`."""
         add_flags(parser, TransformerConfig)
+
+    @staticmethod
+    def idle_settings(flags: Mapping[str, Any]) -> dict[str, str]:
+        """Settings that change nothing in the model that the flags describe.
+
+        Returns:
+            setting → the value of ``--encoder-self-attention`` that it belongs to
+        """
+        return idle_settings([str(flags.get(f"{side}_self_attention")) for side in SIDES])
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> TransformerModel:

@@ -1,0 +1,166 @@
+"""Which dictionaries a checkpoint was trained with, and whether a task has the same ones."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import UserError
+from .loading import load_checkpoint
+
+KEY = (
+    "dictionaries"  # in a checkpoint's extra_state; fairseq's loader ignores what it does not know
+)
+_SIDES = {"source": "encoder", "target": "decoder"}
+_EMBEDDINGS = ("embed_tokens.weight", "embedding.tokens.weight")  # fairseq's name and ours
+
+
+def dictionaries_of(task: Any) -> dict[str, str]:
+    """Side, or language of a multilingual task → digest of its dictionary's words in their order.
+
+    Args:
+        task: fairseq's; one without dictionaries has no side
+    """
+    return {side: _digest(dictionary.symbols) for side, dictionary in _of(task).items()}
+
+
+def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
+    """The same of a checkpoint; empty where it has no record.
+
+    Args:
+        state: the checkpoint's content
+    """
+    return dict((state.get("extra_state") or {}).get(KEY) or {})
+
+
+def check_dictionaries(path: str, task: Any) -> None:
+    """Refuse a checkpoint whose dictionaries are not those of the task.
+
+    A checkpoint without a record (fairseq's own, or an old one) is compared with the folder that it
+    was trained on, where that still has the dictionaries of then.
+
+    Args:
+        path: of the checkpoint
+        task: fairseq's, which turns text into numbers
+
+    Raises:
+        UserError: naming the data, the side and the checkpoint
+    """
+    here = _of(task)
+    if not here:
+        return
+    state = load_checkpoint(path, mmap=True)
+    known, source = saved_dictionaries(state), f"the one that {path} was trained with"
+    if not known:
+        folder, known = _folder_of_training(path, state)
+        source = f"the one in {folder}, on which {path} was trained"
+    for side, dictionary in here.items():
+        if side in known and known[side] != _digest(dictionary.symbols):
+            raise UserError(
+                f"{_data_of(task)}: its {side} dictionary has other words, or another order, than "
+                f"{source}: the same numbers would be other words. Give the data that the "
+                "checkpoint was trained on, or prepare text with its dictionaries "
+                "(fairseq-preprocess --srcdict, --tgtdict)."
+            )
+
+
+def size_problem(path: str, task: Any) -> str | None:
+    """What to tell of a checkpoint that was trained with dictionaries of other sizes, or None.
+
+    Args:
+        path: of the checkpoint
+        task: fairseq's
+    """
+    state = load_checkpoint(path, mmap=True)
+    for side, dictionary in _of(task).items():
+        rows = _types(state, side)
+        if rows not in (None, len(dictionary)):
+            return (
+                f"{_data_of(task)}: its {side} dictionary has {len(dictionary):,} types, and "
+                f"{path} was trained with {rows:,}: give the data that it was trained on."
+            )
+    return None
+
+
+def check_same_dictionaries(states: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse checkpoints that were trained with different dictionaries.
+
+    Args:
+        states: name → :func:`saved_dictionaries`; an empty one is left out
+
+    Raises:
+        UserError: naming two
+    """
+    recorded = [(name, sides) for name, sides in states.items() if sides]
+    for name, sides in recorded[1:]:
+        if sides != recorded[0][1]:
+            raise UserError(
+                f"{recorded[0][0]} and {name} were trained with different dictionaries: the same "
+                "numbers are other words, and a mean means nothing."
+            )
+
+
+def _of(task: Any) -> dict[str, Any]:
+    """Side → dictionary."""
+    languages = getattr(task, "dicts", None)
+    if isinstance(languages, Mapping):
+        found = dict(languages)
+    else:
+        found = {}
+        for side in ("source", "target"):
+            with contextlib.suppress(NotImplementedError):
+                found[side] = getattr(task, f"{side}_dictionary", None)
+    return {str(side): each for side, each in found.items() if hasattr(each, "symbols")}
+
+
+def _digest(words: list[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """The folder that a checkpoint's settings name, and what of its dictionaries is certain.
+
+    That is nothing where a dictionary was written after the checkpoint, or has another size.
+    """
+    from fairseq.data import Dictionary
+    from fairseq.data.data_utils import infer_language_pair
+
+    config = state.get("cfg")
+    task = _setting(config, "task") if config else state.get("args")
+    folder = str(_setting(task, "data") or "").split(os.pathsep)[0]
+    if not os.path.isdir(folder):
+        return folder, {}
+    languages = [_setting(task, "source_lang"), _setting(task, "target_lang")]
+    if None in languages:
+        languages = list(infer_language_pair(folder))
+    found = {}
+    for side, language in zip(("source", "target"), languages, strict=True):
+        file = os.path.join(folder, f"dict.{language}.txt")
+        if os.path.isfile(file) and os.path.getmtime(file) <= os.path.getmtime(path):
+            with contextlib.suppress(Exception):  # damaged since
+                dictionary = Dictionary.load(file)
+                if _types(state, side) == len(dictionary):
+                    found[side] = _digest(dictionary.symbols)
+    return folder, found
+
+
+def _types(state: Mapping[str, Any], side: str) -> int | None:
+    """Rows of a side's embedding matrix; None where the model calls it differently."""
+    names = (f"{_SIDES.get(side)}.{name}" for name in _EMBEDDINGS)
+    return next((len(state["model"][name]) for name in names if name in state["model"]), None)
+
+
+def _data_of(task: Any) -> str:
+    """The folder that a task reads, for messages."""
+    data = _setting(getattr(task, "cfg", None) or getattr(task, "args", None), "data")
+    return str(data).split(os.pathsep)[0] if data else "this data"
+
+
+def _setting(config: Any, name: str) -> Any:
+    if isinstance(config, argparse.Namespace):
+        return getattr(config, name, None)
+    return config.get(name) if hasattr(config, "get") else getattr(config, name, None)

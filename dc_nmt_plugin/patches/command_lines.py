@@ -1,0 +1,168 @@
+"""Patches of what fairseq's command lines accept and print."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import itertools
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq.tasks import TASK_REGISTRY
+
+from ..checkpoints.loading import LAST
+from ..errors import ConfigError, architecture_problem, choice_problem
+from .patch import changes, replaces
+
+logger = logging.getLogger(__name__)
+
+_TRUTH = ("true", "false", "yes", "no", "on", "off", "1", "0")
+
+
+@replaces(
+    "fairseq.options:parse_args_and_arch",
+    "4417ffdbba30",
+    reason="'--left-pad-source False' ends with 'unrecognized arguments: False': no flag is named",
+    since="fairseq 0.12.2",
+    test="tests/system/test_refusals.py",
+)
+def explain_values_of_switches(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def parse_args_and_arch(parser: Any, input_args: Any = None, *more: Any, **kwargs: Any) -> Any:
+        words = list(sys.argv[1:] if input_args is None else input_args)
+        refuse = parser.error
+
+        def explain(message: str) -> None:
+            problems = _valued_switches(parser, words) if "unrecognized" in message else []
+            if problems:
+                raise ConfigError(problems)
+            refuse(message)
+
+        parser.error = explain
+        try:
+            return stock(parser, input_args, *more, **kwargs)
+        finally:
+            parser.error = refuse
+
+    return parse_args_and_arch
+
+
+def _valued_switches(parser: Any, words: list[str]) -> list[str]:
+    """A sentence for each flag without a value that is given one."""
+    problems = []
+    for word, value in itertools.pairwise(words):
+        action = parser._option_string_actions.get(word)
+        if action is not None and action.nargs == 0 and value.lower() in _TRUTH:
+            problems.append(
+                f"{word}: takes no value, and {value!r} is one. The flag alone means "
+                f"{action.const}; leave it out for {not action.const}."
+            )
+    return problems
+
+
+@replaces(
+    "fairseq.options:parse_args_and_arch",
+    "4417ffdbba30",
+    reason="a training is not continued where the file of --encoder-embed-path is gone, although "
+    "the embeddings are in the checkpoint",
+    since="fairseq 0.12.2",
+    test="tests/system/test_continuing.py",
+)
+def leave_out_what_is_loaded(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def parse_args_and_arch(parser: Any, input_args: Any = None, *more: Any, **kwargs: Any) -> Any:
+        parsed = stock(parser, input_args, *more, **kwargs)
+        args = parsed[0] if isinstance(parsed, tuple) else parsed
+        if _loads_a_checkpoint(args):
+            for name in ("encoder_embed_path", "decoder_embed_path"):
+                path = getattr(args, name, None)
+                if path and not os.path.isfile(path):
+                    logger.info(f"{path}: is not there, nor needed: the checkpoint has embeddings")
+                    setattr(args, name, None)
+        return parsed
+
+    return parse_args_and_arch
+
+
+def _loads_a_checkpoint(args: Any) -> bool:
+    """Whether a training starts with the parameters of a checkpoint."""
+    restore = getattr(args, "restore_file", None)
+    if restore == LAST:
+        restore = os.path.join(args.save_dir, LAST)
+    files = (restore, getattr(args, "finetune_from_model", None))
+    return any(file and os.path.isfile(file) for file in files)
+
+
+@replaces(
+    "fairseq.data.data_utils:_find_extra_valid_paths",
+    "b0371ccad146",
+    reason="--valid-subset valid,valid1 is refused: the names of valid1's files are no names of "
+    "subsets",
+    since="fairseq 0.12.2",
+    test="tests/system/test_continuing.py",
+)
+def name_subsets(stock: Callable[[str], set[str]]) -> Callable[[str], set[str]]:
+    def find_extra_valid_paths(dataset_path: str) -> set[str]:
+        return {name.split(".")[0] for name in stock(dataset_path)}
+
+    return find_extra_valid_paths
+
+
+@replaces(
+    "fairseq_cli.hydra_train:_hydra_main",
+    "25d3ca303e56",
+    reason="an unknown model, task or criterion (model._name) ends in KeyError or AssertionError",
+    since="fairseq 0.12.2",
+    test="tests/system/test_damaged.py",
+)
+def name_unknown_choices(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def _hydra_main(cfg: Any, **kwargs: Any) -> Any:
+        architectures = ARCH_MODEL_REGISTRY.keys() | MODEL_REGISTRY.keys()
+        name = (cfg.get("model") or {}).get("_name")
+        problems = [name and architecture_problem(name, architectures, "model._name")]
+        for group, known in (("task", TASK_REGISTRY), ("criterion", CRITERION_REGISTRY)):
+            name = (cfg.get(group) or {}).get("_name")
+            problems += [name and choice_problem(f"{group}._name", name, sorted(known))]
+        if any(problems):
+            raise ConfigError(filter(None, problems))
+        return stock(cfg, **kwargs)
+
+    return _hydra_main
+
+
+@replaces(
+    "fairseq.search:DiverseBeamSearch.step",
+    "7c2dffb4380f",
+    reason="--diverse-beam-groups takes a number of a sentence for its place in the batch: "
+    "IndexError, or the penalty of another sentence",
+    since="fairseq 0.12.2",
+    test="tests/system/test_damaged.py",
+    loading=True,
+)
+def places_in_the_batch(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def step(
+        self: Any, step: int, lprobs: Any, scores: Any, prefix: Any = None, numbers: Any = None
+    ) -> Any:
+        if numbers is not None and step == 0:
+            self.places = {int(number): place for place, number in enumerate(numbers)}
+        if numbers is not None:
+            numbers = numbers.new_tensor([self.places[int(number)] for number in numbers])
+        return stock(self, step, lprobs, scores, prefix, numbers)
+
+    return step
+
+
+@changes(
+    "sys:stdout",
+    reason="translations in a terminal or pipe that is not UTF-8 (PYTHONIOENCODING=ascii, LANG) "
+    "end in UnicodeEncodeError",
+    since="Python 3",
+    test="tests/system/test_generation.py",
+)
+def print_utf8() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)

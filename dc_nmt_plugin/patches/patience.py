@@ -1,0 +1,50 @@
+"""What ``--patience`` has counted, which fairseq forgets when a training is continued."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .patch import replaces
+
+KEY = "patience"  # in a checkpoint's extra_state
+_counted: dict[str, Any] = {}  # "best": the best value; "num_runs": validations since
+
+
+@replaces(
+    "fairseq_cli.train:should_stop_early",
+    "ccb2c9840efb",
+    reason="a training that is killed and continued begins to count --patience anew",
+    since="fairseq 0.12.2",
+    test="tests/system/test_continuing.py",
+)
+def remember_the_count(stock: Callable[..., bool]) -> Callable[..., bool]:
+    def should_stop_early(cfg: Any, valid_loss: float | None) -> bool:
+        # fairseq's function keeps its count in attributes of what has its name: of this one
+        own = vars(should_stop_early)
+        own.update(_counted)
+        stops = stock(cfg, valid_loss)
+        _counted.update({name: own[name] for name in ("best", "num_runs") if name in own})
+        return stops
+
+    return should_stop_early
+
+
+def saved() -> dict[str, Any]:
+    """What a checkpoint's ``extra_state`` gets; nothing where nothing was counted."""
+    return {KEY: dict(_counted)} if _counted else {}
+
+
+def restore(extra_state: Mapping[str, Any] | None) -> None:
+    """Go on counting where a checkpoint stopped.
+
+    Args:
+        extra_state: of the checkpoint; None counts from the start
+    """
+    _counted.clear()
+    _counted.update((extra_state or {}).get(KEY) or {})
+
+
+def is_over(patience: int) -> bool:
+    """Whether so many validations in a row were no better than the best one before."""
+    return patience > 0 and int(_counted.get("num_runs", 0)) >= patience

@@ -1,0 +1,169 @@
+"""A training that is continued, by fairseq's own programs with its own task and model."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+
+import pytest
+import torch
+from commands import ROOT, assert_explained, run
+from interruption import assert_same_training, kill_before_update, kill_while_saving, same, updates
+from systems import SOURCE, TARGET, load, training
+
+TRAIN = "from fairseq_cli.train import cli_main; cli_main()"
+PLUGIN = ROOT / "dc_nmt_plugin"
+STOCK = ["--arch", "transformer", "--task", "translation"]
+STOCK += ["--criterion", "label_smoothed_cross_entropy"]
+
+
+@pytest.fixture
+def train(bare, tmp_path):
+    """Calls ``fairseq-train --user-dir`` as a user does."""
+
+    def call(data, save, *flags):
+        words = training(data, save, *STOCK, "--user-dir", PLUGIN, *flags)
+        return bare.run(TRAIN, *words, folder=tmp_path, path=[ROOT])
+
+    return call
+
+
+def killed(corpus, save, moment, *flags):
+    """Train until something kills the process."""
+    done = run(save, "train", *training(corpus, save, *STOCK, *flags), before=moment)
+    assert done.code == -signal.SIGKILL, done.output[-2000:] + done.errors
+
+
+def files(save):
+    """The checkpoints of a folder."""
+    return sorted(path.name for path in save.glob("*.pt"))
+
+
+def extra(save):
+    return load(save)["extra_state"]
+
+
+RESUMED = {
+    "--patience 2 --lr 0.1": lambda: kill_before_update(12),
+    "--keep-best-checkpoints 2 --save-interval-updates 3": lambda: kill_while_saving(4),
+    "--validate-interval-updates 3": lambda: kill_before_update(9),
+    "--save-interval 2 --validate-interval 1": lambda: kill_before_update(20),
+}
+
+
+@pytest.mark.parametrize("flags", RESUMED)
+def test_killed_and_continued_is_unbroken(flags, corpus, train, tmp_path):
+    words = ["--max-epoch", 6, *flags.split()]
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    train(corpus, whole, *words).good()
+    killed(corpus, broken, RESUMED[flags], *words)
+    train(corpus, broken, *words).good()
+    assert_same_training(load(broken), load(whole))
+    assert files(broken) == files(whole)
+    assert same(*(extra(save).get("best") for save in (broken, whole)))
+    assert updates(broken) == updates(whole)
+
+
+def forked(corpus, save, *flags):
+    """As :func:`train`, in less time."""
+    return run(save, "train", *training(corpus, save, *STOCK, *flags))
+
+
+ENDED = {
+    "--max-update 3": "3 are made (--max-update 3)",
+    "--patience 1 --lr 0.5 --max-epoch 20": "it has stopped early (--patience 1)",
+    "--stop-time-hours 1e-9": "it has trained for --stop-time-hours 1e-09",
+}
+
+
+@pytest.mark.parametrize("flags", ENDED)
+def test_a_training_that_has_ended_goes_no_further(flags, corpus, tmp_path):
+    forked(corpus, tmp_path, *flags.split()).good()
+    before = updates(tmp_path)
+    again = forked(corpus, tmp_path, *flags.split()).good()
+    assert f"no further update: {ENDED[flags]}" in again.output
+    assert updates(tmp_path) == before
+    if flags.startswith("--max-update"):
+        forked(corpus, tmp_path, "--max-update", 5).good()
+        assert updates(tmp_path) == 5, "more updates go on"
+
+
+def valid_losses(result):
+    return result.logged("valid_loss")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["--validate-interval-updates 1 --max-update 5", "--save-interval 4 --max-epoch 4"],
+)
+def test_the_best_is_the_best_that_was_validated(flags, corpus, tmp_path):
+    done = forked(corpus, tmp_path, "--lr", 0.5, *flags.split()).good()
+    losses = valid_losses(done)
+    assert min(losses) < losses[-1], "the last is not the best"
+    best = torch.load(tmp_path / "checkpoint_best.pt", weights_only=True)
+    assert best["extra_state"]["val_loss"] == min(losses)
+    assert extra(tmp_path)["best"] == min(losses)
+
+
+def test_all_of_the_best_are_kept(corpus, tmp_path):
+    flags = ["--validate-interval-updates", 1, "--max-update", 6, "--keep-best-checkpoints", 2]
+    forked(corpus, tmp_path, "--lr", 0.5, *flags).good()
+    assert len([name for name in files(tmp_path) if name.startswith("checkpoint.best_")]) == 2
+
+
+def test_the_best_of_another_text_does_not_count(corpus, tmp_path):
+    first, other = tmp_path / "first", tmp_path / "other"
+    forked(corpus, first, "--max-epoch", 3, "--patience", 2).good()
+    state = torch.load(first / "checkpoint_last.pt", weights_only=True)
+    state["extra_state"]["best"] = 0.5  # as of an easier text
+    state["extra_state"]["patience"] = {"best": 0.5, "num_runs": 1}
+    torch.save(state, first / "checkpoint_last.pt")
+    flags = ["--restore-file", first / "checkpoint_last.pt", "--reset-dataloader"]
+    done = forked(corpus, other, "--max-epoch", 2, "--patience", 2, *flags).good()
+    assert "the next validation is the best" in done.output
+    assert (other / "checkpoint_best.pt").is_file()
+    assert extra(other)["best"] == min(valid_losses(done))
+    assert extra(other)["patience"]["best"] == min(valid_losses(done))
+
+
+@pytest.mark.parametrize("before", ["fixed", "inverse_sqrt"])
+def test_another_schedule(before, corpus, tmp_path):
+    now = {"fixed": "inverse_sqrt", "inverse_sqrt": "reduce_lr_on_plateau"}[before]
+    forked(corpus, tmp_path, "--max-update", 2, "--lr-scheduler", before, "--disable-validation")
+    flags = ["--max-update", 4, "--lr-scheduler", now]
+    done = forked(corpus, tmp_path, *flags)
+    assert_explained(done, f"--lr-scheduler {now}", before, "--reset-lr-scheduler")
+    forked(corpus, tmp_path, *flags, "--reset-lr-scheduler").good()
+
+
+def test_two_validation_sets(corpus, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(corpus, data)
+    for path in data.glob("valid.*"):
+        shutil.copy(path, data / path.name.replace("valid", "valid1"))
+    both = forked(data, tmp_path, "--max-update", 2, "--valid-subset", "valid,valid1").good()
+    assert "valid on 'valid1' subset" in both.output or "valid1" in both.output
+    assert forked(data, tmp_path, "--max-update", 4).code, "one of them would be ignored"
+
+
+def test_embeddings_are_in_the_checkpoint(corpus, tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("1 8\nbadun 1 2 3 4 5 6 7 8\n", "utf-8")
+    flags = ["--encoder-embed-path", path]
+    assert_explained(forked(corpus, tmp_path, "--encoder-embed-path", tmp_path / "no"), "no such")
+    forked(corpus, tmp_path, "--max-update", 2, *flags).good()
+    path.unlink()
+    last = tmp_path / "checkpoint_last.pt"
+    languages = ["--source-lang", SOURCE, "--target-lang", TARGET, "--task", "translation"]
+    run(tmp_path, "generate", corpus, "--path", last, "--cpu", *languages).good()
+    forked(corpus, tmp_path, "--max-update", 4, *flags).good()
+    assert updates(tmp_path) == 4
+
+
+def test_every_kept_update_has_its_checkpoint(corpus, tmp_path):
+    flags = ["--save-interval-updates", 3, "--keep-interval-updates", 3, "--no-epoch-checkpoints"]
+    forked(corpus, tmp_path, "--max-epoch", 4, *flags).good()
+    total = updates(tmp_path)
+    assert total % 4 == 0 and total // 4 % 3 == 0, "an epoch ends with an update that is saved"
+    numbers = [int(name[:-3].split("_")[2]) for name in files(tmp_path) if name.count("_") == 2]
+    assert sorted(numbers) == [total - 6, total - 3, total]

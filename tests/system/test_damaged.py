@@ -1,0 +1,182 @@
+"""Checkpoints and files of runs that something has damaged: one sentence, and nothing half-done."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+import torch
+import yaml
+from commands import ROOT, assert_explained, real, run
+from systems import SOURCE, TARGET, generation, train, training
+from test_hydra import settings
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.analysis.page import check_folder
+from dc_nmt_plugin.commands import average, export
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.evaluation.results import read_result
+from dc_nmt_plugin.flags import read_command
+from dc_nmt_plugin.stamps import read_stamp
+
+ARCH = "transformer_standard"
+DAMAGED = {
+    "no parameters": (lambda state: state.pop("model"), "has no 'model'"),
+    "a list": (lambda state: state.update(model=[1]), "'model' is a list"),
+    "no tensors": (lambda state: state.update(model={"a": "b"}), "not tensors"),
+    "settings of no kind": (lambda state: state.update(cfg="text"), "'cfg' is a str"),
+    "extra state of no kind": (lambda state: state.update(extra_state=[1]), "'extra_state' is a"),
+}
+
+
+@pytest.fixture(scope="module")
+def last(trained):
+    return trained(ARCH) / "checkpoint_last.pt"
+
+
+def changed(last, path, change):
+    state = torch.load(last, weights_only=True)
+    change(state)
+    torch.save(state, path)
+    return path
+
+
+def generate(folder, data, checkpoint, *flags):
+    return run(folder, "generate", *generation(data, checkpoint, ARCH, *flags))
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_checkpoint(case, corpus, last, tmp_path):
+    change, told = DAMAGED[case]
+    path = changed(last, tmp_path / "damaged.pt", change)
+    assert_explained(generate(tmp_path, corpus, path), path, told)
+    assert_explained(train(corpus, tmp_path, ARCH, "--restore-file", path), path, told)
+
+
+def test_a_checkpoint_without_settings(corpus, last, tmp_path):
+    path = changed(last, tmp_path / "bare.pt", lambda state: state.pop("cfg"))
+    assert_explained(generate(tmp_path, corpus, path), path, "no settings", "--restore-file")
+    train(corpus, tmp_path, ARCH, "--restore-file", path, "--max-update", 8).good()
+
+
+class Stranger:
+    def __reduce__(self):
+        return (os.system, ("true",))
+
+
+def test_what_the_safe_loader_refuses(corpus, last, tmp_path):
+    torch.save({"model": Stranger()}, tmp_path / "stranger.pt")
+    for done in (
+        generate(tmp_path, corpus, tmp_path / "stranger.pt"),
+        train(corpus, tmp_path, ARCH, "--store-ema", "--ema-seed-model", tmp_path / "stranger.pt"),
+    ):
+        assert_explained(done, "stranger.pt", "posix.system", "nothing of it was run")
+        assert "weights_only" not in done.output + done.errors
+
+
+def test_a_moving_average_that_is_not_there(corpus, last, tmp_path):
+    done = train(corpus, tmp_path, ARCH, "--store-ema", "--ema-seed-model", last)
+    assert_explained(done, "--ema-seed-model", last, "--store-ema")
+
+
+def test_parameters_that_are_no_numbers(last, tmp_path):
+    def spoil(state):
+        next(iter(state["model"].values())).fill_(float("nan"))
+
+    path, out = changed(last, tmp_path / "nan.pt", spoil), tmp_path / "out.pt"
+    for command, words in (
+        (average, ["--inputs", last, path, "--output", out]),
+        (export, ["--input", path, "--output", out, "--stock"]),
+    ):
+        with pytest.raises(UserError, match=r"nan\.pt: its parameter .* not numbers"):
+            command.main(list(map(str, words)))
+        assert not out.exists()
+
+
+def test_a_score_that_is_no_number(tmp_path):
+    (tmp_path / "result.json").write_text(json.dumps({"bleu": float("nan")}))
+    with pytest.raises(UserError, match=r"result\.json: .*NaN is no number"):
+        read_result(tmp_path / "result.json")
+
+
+def test_files_of_a_run_that_are_no_text(tmp_path):
+    for name in ("training.stamp", "command.txt"):
+        (tmp_path / name).write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match=r"training\.stamp: is damaged"):
+        read_stamp(tmp_path / "training.stamp")
+    with pytest.raises(UserError, match=r"command\.txt: is damaged"):
+        read_command(tmp_path)
+
+
+def test_a_page_of_somebody_else_stays(last, tmp_path, capsys):
+    (tmp_path / "index.html").write_text("my page")
+    assert cli.main(["analyze", "all", str(last), "--html", str(tmp_path)]) == 1
+    assert "choose another folder" in capsys.readouterr().err
+    assert (tmp_path / "index.html").read_text() == "my page"
+    (tmp_path / "index.html").write_text("<title>Inside the models</title>")
+    check_folder(tmp_path)
+
+
+def test_diverse_beams_of_several_batches(corpus, last, tmp_path):
+    """fairseq alone takes a sentence's number for its place in the batch."""
+    flags = ["--beam", 4, "--diverse-beam-groups", 2, "--batch-size"]
+    one = generate(tmp_path, corpus, last, *flags, 1).good().hypotheses()
+    assert generate(tmp_path, corpus, last, *flags, 7).good().hypotheses().keys() == one.keys()
+
+
+@pytest.mark.parametrize("group", ["model", "task", "criterion"])
+def test_an_unknown_name_under_hydra(group, corpus, bare, tmp_path):
+    content = settings(tmp_path, corpus, "transformer_ms_aux")
+    content[group]["_name"] += "x"
+    (tmp_path / "small.yaml").write_text(f"# @package _global_\n{yaml.safe_dump(content)}")
+    program = "from fairseq_cli.hydra_train import cli_main; cli_main()"
+    words = ["--config-dir", tmp_path, "--config-name", "small", f"hydra.run.dir={tmp_path}"]
+    done = bare.run(program, *words, folder=tmp_path, path=[ROOT])
+    assert done.code and f"error: {group}._name: 'transformer_ms_auxx'" in done.errors
+    assert "Traceback" not in done.errors
+
+
+def test_folders_with_a_colon(corpus, last, tmp_path):
+    folder = tmp_path / "at 12:30"
+    shutil.copytree(corpus, folder)
+    shutil.copy(last, folder)
+    assert_explained(generate(tmp_path, corpus, folder / last.name), "--path", "':'")
+    assert_explained(generate(tmp_path, folder, last), folder, "':'")
+
+
+def test_output_that_is_not_utf8(corpus, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(corpus, data)
+    path = data / f"dict.{TARGET}.txt"
+    first, rest = path.read_text("utf-8").split("\n", 1)
+    path.write_text(f"größe {first.split()[1]}\n{rest}", "utf-8")
+    run(tmp_path, "train", *training(data, tmp_path, "--arch", "transformer", "--max-update", 1),
+        "--task", "translation", "--criterion", "label_smoothed_cross_entropy").good()  # fmt: skip
+    words = [data, "--path", tmp_path / "checkpoint_last.pt", "--cpu", "--max-tokens", 200]
+    words += [
+        "--source-lang",
+        SOURCE,
+        "--target-lang",
+        TARGET,
+        "--user-dir",
+        ROOT / "dc_nmt_plugin",
+    ]
+    done = real("fairseq-generate", *words, folder=tmp_path,
+                environment={"PYTHONIOENCODING": "ascii"})  # fmt: skip
+    assert "größe" in done.good().output
+
+
+def test_languages_that_only_the_data_tells(corpus, bare, tmp_path):
+    """A checkpoint of fairseq-train without --source-lang and --target-lang."""
+    train(corpus, tmp_path, ARCH, "--max-update", 1).good()
+    path = tmp_path / "checkpoint_last.pt"
+    changed(
+        path, path, lambda state: state["cfg"]["task"].update(source_lang=None, target_lang=None)
+    )
+    (tmp_path / "text").write_text("badun kefar\n")
+    program = "import sys; from dc_nmt_plugin.cli import main; sys.exit(main())"
+    words = ["translate", path, tmp_path / "text", "--data", corpus, "--tokenizer", "none", "--cpu"]
+    done = bare.run(program, *words, folder=tmp_path, path=[ROOT])
+    assert len(done.good().output.splitlines()) == 1

@@ -1,0 +1,157 @@
+"""Other dictionaries of the same size: the same numbers are other words, and nothing else tells."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+import torch
+from commands import ROOT, assert_explained, run
+from systems import SOURCE, TARGET, generation, training
+
+from dc_nmt_plugin.commands import average
+from dc_nmt_plugin.errors import UserError
+
+PLUGIN = ROOT / "dc_nmt_plugin"
+STOCK = ["--arch", "transformer", "--task", "translation"]
+STOCK += ["--criterion", "label_smoothed_cross_entropy"]
+LANGUAGES = ["--source-lang", SOURCE, "--target-lang", TARGET]
+VALIDATE = ["--task", "translation", "--max-tokens", 80, "--cpu", *LANGUAGES]
+TRANSLATE = """
+import sys
+import dc_nmt_plugin.registration
+from fairseq.models.transformer import TransformerModel
+
+save, name, data = sys.argv[1:]
+print(TransformerModel.from_pretrained(save, name, data).translate("badun kefar"))
+"""
+
+
+def reversed_lines(path):
+    path.write_text("".join(reversed(path.read_text("utf-8").splitlines(keepends=True))), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def other(corpus, tmp_path_factory):
+    """The same data; the words of its target dictionary are in another order."""
+    folder = tmp_path_factory.mktemp("other") / "data"
+    shutil.copytree(corpus, folder)
+    reversed_lines(folder / f"dict.{TARGET}.txt")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def save(corpus, tmp_path_factory):
+    """A save folder of fairseq's own model and task."""
+    folder = tmp_path_factory.mktemp("save")
+    run(folder, "train", *training(corpus, folder, *STOCK, "--max-epoch", 1)).good()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def without_record(save, tmp_path_factory):
+    """The checkpoint as fairseq alone saves it."""
+    state = torch.load(save / "checkpoint_last.pt", weights_only=True)
+    state["extra_state"].pop("dictionaries", None)
+    path = tmp_path_factory.mktemp("stock") / "checkpoint.pt"
+    torch.save(state, path)
+    return path
+
+
+def generate(folder, data, checkpoint, *flags):
+    words = generation(data, checkpoint, "transformer_standard", "--task", "translation", *flags)
+    return run(folder, "generate", *words)
+
+
+def test_decoding(corpus, other, save, tmp_path):
+    last = save / "checkpoint_last.pt"
+    generate(tmp_path, corpus, last).good()
+    generate(tmp_path, corpus, f"{last}{os.pathsep}{save / 'checkpoint_best.pt'}").good()
+    said = [other, "target dictionary", last]
+    assert_explained(generate(tmp_path, other, last), *said)
+    assert_explained(run(tmp_path, "validate", other, "--path", last, *VALIDATE), *said)
+
+
+def test_decoding_with_a_checkpoint_without_a_record(corpus, other, without_record, tmp_path):
+    generate(tmp_path, corpus, without_record).good()
+    assert_explained(generate(tmp_path, other, without_record), other, "target", corpus)
+
+
+def test_another_size(corpus, save, tmp_path):
+    smaller = tmp_path / "smaller"
+    shutil.copytree(corpus, smaller)
+    with open(smaller / f"dict.{TARGET}.txt", "a", encoding="utf-8") as words:
+        words.write("another 1\n")
+    state = torch.load(save / "checkpoint_last.pt", weights_only=True)
+    state["extra_state"].pop("dictionaries", None)
+    del state["cfg"]["task"]["data"]
+    torch.save(state, tmp_path / "stock.pt")
+    for path in (save / "checkpoint_last.pt", tmp_path / "stock.pt"):
+        assert_explained(generate(tmp_path, smaller, path), smaller, "target dictionary", path)
+
+
+def test_an_ensemble_of_two_dictionaries(corpus, other, save, tmp_path):
+    words = training(other, tmp_path, *STOCK, "--max-epoch", 1)
+    run(tmp_path, "train", *words).good()
+    ours, theirs = save / "checkpoint_last.pt", tmp_path / "checkpoint_last.pt"
+    assert_explained(generate(tmp_path, corpus, f"{ours}{os.pathsep}{theirs}"), corpus, theirs)
+    words = ["--inputs", str(ours), str(theirs), "--output", str(tmp_path / "mean.pt")]
+    with pytest.raises(UserError, match="different dictionaries"):
+        average.main(words)
+    assert not (tmp_path / "mean.pt").exists()
+
+
+@pytest.mark.parametrize("flag", ["continued", "--restore-file", "--finetune-from-model"])
+def test_training(flag, other, save, tmp_path):
+    last = save / "checkpoint_last.pt"
+    if flag == "continued":
+        shutil.copy(last, tmp_path)
+        flags, last = [], tmp_path / "checkpoint_last.pt"
+    else:
+        flags = [flag, last]
+    words = training(other, tmp_path, *STOCK, "--max-epoch", 2, *flags)
+    assert_explained(run(tmp_path, "train", *words), other, "target dictionary", last)
+
+
+def test_from_pretrained(corpus, other, save, bare, tmp_path):
+    def call(data):
+        words = [save, "checkpoint_last.pt", data]
+        return bare.run(TRANSLATE, *words, folder=tmp_path, path=[ROOT])
+
+    call(corpus).good()
+    done = call(other)
+    assert done.code
+    assert f"{other}: its target dictionary" in done.errors
+
+
+def test_plain_fairseq_reads_the_checkpoint(corpus, save, bare, tmp_path):
+    program = "from fairseq_cli.generate import cli_main; cli_main()"
+    words = [corpus, "--path", save / "checkpoint_last.pt", "--cpu", "--max-tokens", 80, *LANGUAGES]
+    # the safe loader of torch 2.6 refuses all checkpoints of plain fairseq
+    unsafe = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+    bare.run(program, *words, folder=tmp_path, environment=unsafe).good()
+    words = training(corpus, save, *STOCK, "--max-epoch", 2, "--no-save")
+    words += ["--required-batch-size-multiple", 1]
+    program = program.replace("generate", "train")
+    done = bare.run(program, *words, folder=tmp_path, environment=unsafe)
+    assert "Loaded checkpoint" in done.good().errors
+
+
+def test_shards_of_another_dictionary(corpus, other, tmp_path):
+    def train(*folders):
+        data = os.pathsep.join(map(str, folders))
+        return run(tmp_path, "train", *training(data, tmp_path, *STOCK, "--max-epoch", 2))
+
+    assert_explained(train(corpus, other), other / f"dict.{TARGET}.txt", "line 1", corpus)
+    train(corpus, corpus).good()
+
+
+@pytest.mark.parametrize("word", ["<unk>", "<s>", "<pad>", "</s>"])
+def test_a_special_symbol_in_a_dictionary(word, corpus, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(corpus, data)
+    path = data / f"dict.{SOURCE}.txt"
+    path.write_text(f"{word} 1\n{path.read_text('utf-8')}", "utf-8")
+    done = run(tmp_path, "train", *training(data, tmp_path, *STOCK))
+    assert_explained(done, path, "line 1", word, "special symbol")
