@@ -91,18 +91,6 @@ _KNOWN = (
         "--min-len: is above the greatest length (--max-len-a, --max-len-b)",
     ),
     _Known(
-        "ValueError",
-        "fairseq.registry:build_x",
-        r"^optimizer is required!",
-        "--optimizer: none is chosen; of fairseq-hydra-train, optimizer=NAME",
-    ),
-    _Known(
-        "ValueError",
-        "fairseq.registry:build_x",
-        r"^lr_scheduler is required!",
-        "--lr-scheduler: none is chosen; of fairseq-hydra-train, lr_scheduler=NAME",
-    ),
-    _Known(
         "KeyError",
         "fairseq_cli.train:validate",
         r"^('.*')$",

@@ -28,8 +28,8 @@ def check_groups(cfg: Any) -> None:
         ConfigError: one sentence a problem, each naming setting, value and what is valid
         UserError: the data are not complete
     """
-    flags: dict[str, Any] = {}
-    groups: dict[str, str] = {}  # setting → its group
+    groups = {name: name for name in ("optimizer", "lr_scheduler")}  # setting → its group
+    flags: dict[str, Any] = dict.fromkeys(groups)
     for group, name, value in _settings(cfg):
         if name == "_name":
             name = _CHOICES.get(group, group)
@@ -38,7 +38,9 @@ def check_groups(cfg: Any) -> None:
             groups[name] = f"{group}.{name}"
         flags[name] = value
     defaults = _defaults(cfg)
-    given = [name for name, value in flags.items() if value != defaults.get(name)]
+    # a model's settings are all there, and its defaults are its own
+    of_model = {name for name, place in groups.items() if place.startswith("model.")}
+    given = {name for name, value in flags.items() if value != defaults.get(name)} - of_model
     command = Command(flags, defaults, given)
     try:
         if not flags.get("data"):

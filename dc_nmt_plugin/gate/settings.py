@@ -10,7 +10,7 @@ from ..errors import ConfigError
 from .command import Command, flag
 from .decoding import decoding_problems, override_problems
 from .ranges import BPE_FILES
-from .training import family_problems, idle_problems, text_problems
+from .training import family_problems, idle_problems, missing_problems, text_problems
 from .values import (
     limit_problems,
     list_problems,
@@ -21,7 +21,14 @@ from .values import (
 
 _CHECKS = (
     *(range_problems, list_problems, pair_problems, precision_problems, limit_problems),
-    *(family_problems, idle_problems, text_problems, decoding_problems, override_problems),
+    *(
+        family_problems,
+        missing_problems,
+        idle_problems,
+        text_problems,
+        decoding_problems,
+        override_problems,
+    ),
 )
 
 

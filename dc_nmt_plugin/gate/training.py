@@ -12,6 +12,8 @@ from .command import Command, flag
 from .ranges import METRICS, POST_PROCESS
 from .values import range_problems
 
+_USUAL = {"optimizer": "adam", "lr_scheduler": "inverse_sqrt"}
+
 
 def _is_ours(kind: type) -> bool:
     """Of this plugin, or made of one that is."""
@@ -56,6 +58,12 @@ def idle_problems(command: Command) -> Iterator[str]:
                 f"({command.set('arch')}) has none; leave it out, or give --encoder-self-attention "
                 f"{kind}."
             )
+
+
+def missing_problems(command: Command) -> Iterator[str]:
+    for name in ("optimizer", "lr_scheduler"):
+        if command.training and name in command.flags and command.set(name) is None:
+            yield f"{flag(name)}: none is chosen; give one, such as {_USUAL[name]}."
 
 
 def text_problems(command: Command) -> Iterator[str]:

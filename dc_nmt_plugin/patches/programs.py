@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..errors import debugging, tell
-from ..files import no_space
+from ..errors import UserError, debugging, tell
+from ..files import MAKE_ROOM, no_space
 from ..gate.command import Command
 from ..gate.data import check_data
 from ..gate.explanations import explained
@@ -65,11 +65,12 @@ def leave_no_half_translation(stock: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return stock(args)
         except OSError as error:
-            folder = getattr(args, "results_path", None)
-            if folder and no_space(error):
-                with contextlib.suppress(OSError):
-                    os.remove(os.path.join(folder, f"generate-{args.gen_subset}.txt"))
-            raise
+            folder, reason = getattr(args, "results_path", None), no_space(error)
+            if not folder or not reason:
+                raise
+            with contextlib.suppress(OSError):
+                os.remove(os.path.join(folder, f"generate-{args.gen_subset}.txt"))
+            raise UserError(f"{folder}: {reason}: {MAKE_ROOM}.") from error
 
     return main
 

@@ -28,7 +28,7 @@ SETTINGS = {
         ["--encoder-self-attention", "dual_contxt"],
         ["--encoder-self-attention", "'dual_contxt'", "standard, dual_context", "Did you mean"],
     ),
-    "fp16 on a CPU": (ARCH, ["--fp16"], ["--fp16", "GPU", "--amp"]),
+    "fp16 on a CPU": (ARCH, ["--fp16"], ["--fp16", "GPU", "float32"]),
     "bf16 on a CPU": (ARCH, ["--bf16"], ["--bf16", "GPU", "float32"]),
     "memory-efficient bf16 on a CPU": (
         ARCH,

@@ -75,7 +75,7 @@ def test_a_criterion_that_ignores_auxiliary_decoders_is_refused(criterion, corpu
 
 
 FAILING = [
-    ([], ["--optimizer", "optimizer=NAME"]),
+    ([], ["optimizer: none is chosen", "adam"]),
     (["optimizer=adam", "model.aux_layers='9'"], ["--aux-layers", "9"]),
     (["optimizer=adam", "model.encoder_self_attention_layers='1'"], ["standard", "layers: 1"]),
     (["optimizer=adam", "common.fp16=true"], ["common.fp16", "GPU", "float32"]),

@@ -167,7 +167,6 @@ CASES = {
             ("export --output out.pt --input", ""),
         )
     },
-    "average --dir folder --last ² --output out.pt": ["--last", "²"],
     "export --input folder --average last:² --output out.pt": ["--average", "²"],
     "train multi30k_en_de transformer_dc --seed ²": ["--seed", "²"],
     "average --dir folder --last 1 --output out.pt": ["folder", "0 epoch checkpoints"],
