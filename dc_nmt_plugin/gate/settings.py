@@ -21,25 +21,24 @@ from .values import (
 
 _CHECKS = (
     *(range_problems, list_problems, pair_problems, precision_problems, limit_problems),
-    *(
-        family_problems,
-        missing_problems,
-        idle_problems,
-        text_problems,
-        decoding_problems,
-        override_problems,
-    ),
+    *(family_problems, idle_problems, text_problems, decoding_problems, override_problems),
 )
 
 
-def check_command(command: Command) -> None:
+def check_command(command: Command, *, starts: bool = True) -> None:
     """Check what can be known of its flags to fail, or to do something else than asked for.
+
+    Args:
+        command: parsed
+        starts: whether a program starts with it; Python may want its configuration alone
 
     Raises:
         ConfigError: one sentence a problem, each naming the flag, its value and what is valid
     """
     problems = [problem for check in _CHECKS for problem in check(command)]
     problems += _file_problems(command)
+    if starts:
+        problems += missing_problems(command)
     if problems:
         raise ConfigError(problems)
 

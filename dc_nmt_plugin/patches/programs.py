@@ -40,8 +40,9 @@ def check_command_lines(stock: Callable[..., Any]) -> Callable[..., Any]:
         given = {word[2:].split("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
         defaults = {name: parser.get_default(name) for name in vars(args)}
         command = Command(vars(args), defaults, given)
-        check_command(command)
-        if input_args is None:  # a program, not a function of Python that wants a configuration
+        starts = input_args is None  # a program, not Python that wants a configuration
+        check_command(command, starts=starts)
+        if starts:
             check_data(command.flags, subsets(command))
         if args.bf16 and torch.cuda.is_available():
             args.tpu = False  # which fairseq sets with --bf16: GPUs have bfloat16 too

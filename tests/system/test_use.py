@@ -6,6 +6,7 @@ Each case starts where a user's does: in a process that has fairseq and finds th
 
 from __future__ import annotations
 
+import itertools
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 import yaml
 from commands import ROOT, Bare, Result
 from covering import covering
+from helpers import few
 from systems import ADADELTA, FAMILIES, RECURRENT, SMALL, SOURCE, SPLITS, TARGET, binarise, load
 from two_processes import free_port
 
@@ -38,15 +40,18 @@ def goes_together(values: dict[int, str]) -> bool:
     )
 
 
-def cases(together: int) -> list[dict[str, str]]:
+def cases(together: int, *, everything: bool) -> list[dict[str, str]]:
     """Cases in which all values of every `together` factors occur."""
-    found = covering([list(values) for values in FACTORS.values()], together, goes_together)
+    left_out = [] if everything else USES["with all"]
+    values = [[v for v in factor if v not in left_out] for factor in FACTORS.values()]
+    found = covering(values, together, goes_together)
     return [dict(zip(FACTORS, values, strict=True)) for values in found]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
-        found = cases(3 if metafunc.config.getoption("--all") else 2)
+        everything = metafunc.config.getoption("--all")
+        found = cases(3 if everything else 2, everything=everything)
         metafunc.parametrize("case", found, ids=[", ".join(case.values()) for case in found])
 
 
@@ -171,12 +176,20 @@ def test_trains_to_the_end_and_translates(case, programs, texts, tmp_path):
     words = [texts["first"], "--path", tmp_path / "save" / "checkpoint_last.pt", "--cpu"]
     task = family(case["architecture"])[0] if case["task"] == "ours" else "translation"
     languages = ["--source-lang", SOURCE, "--target-lang", TARGET, "--max-len-b", 12]
-    (done,) = start(programs, "fairseq-generate", [*words, "--task", task, *languages], tmp_path)
-    assert sorted(done.hypotheses()) == list(range(SPLITS["test"]))
+    words += ["--task", task, "--gen-subset", "test1"]
+    (done,) = start(programs, "fairseq-generate", [*words, *languages], tmp_path)
+    assert sorted(done.hypotheses()) == list(range(SPLITS["test1"]))
 
 
-@pytest.mark.parametrize("flags", USES["refused"], ids=" ".join)
-@pytest.mark.parametrize("architecture", ["transformer", "transformer_dc"])
+@pytest.mark.parametrize(
+    ("architecture", "flags"),
+    few(
+        itertools.product(["transformer", "transformer_dc"], map(tuple, USES["refused"])),
+        ("transformer", ("--fp16",)),
+        ("transformer_dc", ("--bf16",)),
+    ),
+    ids=str,
+)
 def test_half_precision_is_refused_on_a_cpu(flags, architecture, programs, texts, tmp_path):
     case = {**{factor: next(iter(values)) for factor, values in FACTORS.items()}}
     words = [
