@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, architecture_problem, choice_problem
 from .command import Command
 from .data import check_data
 from .settings import check_command, subsets
@@ -28,6 +28,7 @@ def check_groups(cfg: Any) -> None:
         ConfigError: one sentence a problem, each naming setting, value and what is valid
         UserError: the data are not complete
     """
+    _check_names(cfg)
     groups = {name: name for name in ("optimizer", "lr_scheduler")}  # setting → its group
     flags: dict[str, Any] = dict.fromkeys(groups)
     for group, name, value in _settings(cfg):
@@ -35,20 +36,40 @@ def check_groups(cfg: Any) -> None:
             name = _CHOICES.get(group, group)
             groups[name] = group
         else:
-            groups[name] = f"{group}.{name}"
+            groups.setdefault(name, f"{group}.{name}")  # others follow the first
         flags[name] = value
     defaults = _defaults(cfg)
+    for name, default in defaults.items():
+        followed = re.fullmatch(r"\$\{[\w.]*?(\w+)\}", str(default))
+        if followed and name in flags and flags[name] == flags.get(followed[1]):
+            defaults[name] = flags[name]  # the setting that it follows is the one to name
     # a model's settings are all there, and its defaults are its own
     of_model = {name for name, place in groups.items() if place.startswith("model.")}
     given = {name for name, value in flags.items() if value != defaults.get(name)} - of_model
     command = Command(flags, defaults, given)
     try:
-        if not flags.get("data"):
+        if "data" in flags and not flags["data"]:  # some tasks of fairseq's have none
             raise ConfigError(["--data: is missing; give the folder of fairseq-preprocess."])
         check_command(command)
     except ConfigError as error:
         raise ConfigError(_in_groups(problem, groups) for problem in error.problems) from None
     check_data(flags, {name: groups[flag] for name, flag in _subsets(command)})
+
+
+def _check_names(cfg: Any) -> None:
+    """Refuse a model, task or criterion that does not exist, where fairseq ends in a KeyError."""
+    from fairseq.criterions import CRITERION_REGISTRY
+    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
+    architectures = ARCH_MODEL_REGISTRY.keys() | MODEL_REGISTRY.keys()
+    name = (cfg.get("model") or {}).get("_name")
+    problems = [name and architecture_problem(name, architectures, "model._name")]
+    for group, known in (("task", TASK_REGISTRY), ("criterion", CRITERION_REGISTRY)):
+        name = (cfg.get(group) or {}).get("_name")
+        problems += [name and choice_problem(f"{group}._name", name, sorted(known))]
+    if any(problems):
+        raise ConfigError(filter(None, problems))
 
 
 def _subsets(command: Command) -> Iterator[tuple[str, str]]:
@@ -94,4 +115,4 @@ def _in_groups(problem: str, groups: dict[str, str]) -> str:
     def setting(found: re.Match[str]) -> str:
         return groups.get(found[1].replace("-", "_"), found[0])
 
-    return re.sub(r"--([a-z][a-z-]+)", setting, problem)
+    return re.sub(r"--([a-z][a-z0-9-]+)", setting, problem)

@@ -11,12 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from fairseq.criterions import CRITERION_REGISTRY
-from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
-from fairseq.tasks import TASK_REGISTRY
-
 from ..checkpoints.loading import LAST
-from ..errors import ConfigError, architecture_problem, choice_problem
+from ..errors import ConfigError
 from .patch import changes, replaces
 
 logger = logging.getLogger(__name__)
@@ -109,28 +105,6 @@ def name_subsets(stock: Callable[[str], set[str]]) -> Callable[[str], set[str]]:
         return {name.split(".")[0] for name in stock(dataset_path)}
 
     return find_extra_valid_paths
-
-
-@replaces(
-    "fairseq_cli.hydra_train:_hydra_main",
-    "25d3ca303e56",
-    reason="an unknown model, task or criterion (model._name) ends in KeyError or AssertionError",
-    since="fairseq 0.12.2",
-    test="tests/system/test_damaged.py",
-)
-def name_unknown_choices(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def _hydra_main(cfg: Any, **kwargs: Any) -> Any:
-        architectures = ARCH_MODEL_REGISTRY.keys() | MODEL_REGISTRY.keys()
-        name = (cfg.get("model") or {}).get("_name")
-        problems = [name and architecture_problem(name, architectures, "model._name")]
-        for group, known in (("task", TASK_REGISTRY), ("criterion", CRITERION_REGISTRY)):
-            name = (cfg.get(group) or {}).get("_name")
-            problems += [name and choice_problem(f"{group}._name", name, sorted(known))]
-        if any(problems):
-            raise ConfigError(filter(None, problems))
-        return stock(cfg, **kwargs)
-
-    return _hydra_main
 
 
 @replaces(
