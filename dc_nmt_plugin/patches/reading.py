@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import queue
+import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -57,6 +62,43 @@ def end_workers_with_their_epoch(stock: Callable[..., Any]) -> Callable[..., Any
         return epochs
 
     return get_batch_iterator
+
+
+_readers: weakref.WeakSet[Any] = weakref.WeakSet()  # threads that read batches ahead
+
+
+@replaces(
+    "fairseq.data.iterators:BufferedIterator._create_consumer",
+    "c0861cb6d94c",
+    reason="a program that ends while a thread of its own still reads batches is aborted: "
+    '"terminate called without an active exception", status 134, after --max-update for example',
+    since="fairseq 0.12.2",
+    test="tests/system/test_reading.py",
+)
+def end_readers_with_their_program(stock: Callable[..., None]) -> Callable[..., None]:
+    def _create_consumer(self: Any) -> None:
+        stock(self)
+        _readers.add(self._consumer)
+
+    atexit.register(_end_readers)
+    return _create_consumer
+
+
+def _end_readers(seconds: float = 5.0) -> None:
+    """End all threads that read ahead, each after the batch that it is at.
+
+    Python ends a thread that comes back from torch after the interpreter's end, and C++ aborts.
+
+    Args:
+        seconds: for all of them together
+    """
+    until = time.monotonic() + seconds
+    for reader in list(_readers):
+        reader._max_len = 0
+        while reader.is_alive() and time.monotonic() < until:
+            with contextlib.suppress(queue.Empty):  # makes room for the batch it waits with
+                reader._queue.get_nowait()
+            reader.join(0.01)
 
 
 @replaces(

@@ -7,6 +7,7 @@ import time
 
 import pytest
 import torch
+from fairseq import checkpoint_utils
 from systems import load, train, training
 
 from dc_nmt_plugin.bench.learning import Learner, train_until
@@ -14,6 +15,13 @@ from dc_nmt_plugin.cli import main
 
 ARCH = "transformer_standard"
 UPDATES = 12
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    """Forget the best value, which fairseq keeps in its function, and forked programs inherit."""
+    yield
+    vars(checkpoint_utils.save_checkpoint).pop("best", None)
 
 
 @pytest.fixture
