@@ -19,7 +19,7 @@ from dc_nmt_plugin.evaluation.chance import (
 )
 
 N = 200  # sentences
-TESTS = 1500
+TESTS = 700
 
 
 @pytest.fixture(scope="module")
