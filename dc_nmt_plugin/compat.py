@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-BUCKETS_WORK = int(np.__version__.split(".")[0]) < 2  # --num-batch-buckets
 # what fairseq 0.12.2 saves and nothing uses: names that end so, of sinusoidal positions
 POSITION_MARKER = "._float_tensor"
 # and these parameters of an encoder layer
@@ -72,18 +71,3 @@ def _numpy_scalars() -> list[Any]:
     ]
     dtypes = [type(np.dtype(kind)) for kind in ("f4", "f8", "i4", "i8")]
     return [*named, np.ndarray, np.dtype, *dtypes]
-
-
-def match_position_buffers(model: torch.nn.Module, state: dict[str, Any]) -> None:
-    """fairseq 0.12.2 saves a marker with sinusoidal positions, fairseq-fixed none: a checkpoint
-    of either loads in both.
-
-    Args:
-        model: that will load `state`
-        state: parameters by name, changed in place
-    """
-    for name in [name for name in state if name.endswith(POSITION_MARKER)]:
-        del state[name]
-    for name, buffer in model.named_buffers():
-        if name.endswith(POSITION_MARKER) and name in model.state_dict():
-            state[name] = buffer

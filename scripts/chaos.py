@@ -179,11 +179,9 @@ def without_the_clock(state: dict[str, Any]) -> dict[str, Any]:
     history["lr_scheduler_state"] = {
         name: value for name, value in history["lr_scheduler_state"].items() if name != "best"
     }
-    # fairseq 0.12.2's sinusoidal positions save memory that nothing ever wrote to
-    model = {key: value for key, value in state["model"].items() if "_float_tensor" not in key}
-    names = ("last_optimizer_state", "task_state")
+    names = ("model", "last_optimizer_state", "task_state")
     rest = {name: state.get(name) for name in names}
-    return {"extra": extra, "history": history, "model": model, **rest}
+    return {"extra": extra, "history": history, **rest}
 
 
 def plain(value: Any) -> Any:

@@ -85,7 +85,5 @@ def register_preset(
         for name, value in {**defaults(config), **settings}.items():
             if _get(args, name) is None and value is not None:
                 setattr(args, name, value)
-        if isinstance(args, Mapping):  # of Hydra: fairseq 0.12.2 asks it for this, and gets None
-            setattr(args, "base_layers", 0)  # noqa: B010
 
     register_model_architecture(model_name, arch)(apply)

@@ -85,7 +85,6 @@ def _safe_loader() -> Iterator[None]:
 @replaces(
     "fairseq.checkpoint_utils:load_model_ensemble_and_task",
     "8eb71b6f0a91",
-    "9778817fa2e9",  # 0.12.2
     reason="a missing file and parameters of another model end in a traceback; other dictionaries "
     "of the same size give wrong words; a file of embeddings is read for nothing",
     since="fairseq 0.12.2",
@@ -165,7 +164,7 @@ def explain_moving_average(stock: Callable[..., Any]) -> Callable[..., Any]:
 def unpack_inside(stock: Callable[..., Any]) -> Callable[..., Any]:
     def load_archive_file(archive_file: str) -> Any:
         inside = getattr(tarfile, "data_filter", None)
-        if inside is None:  # Python 3.11.3, 3.10.11 and older
+        if inside is None:  # Python 3.11.3 and older
             if os.path.isdir(archive_file):
                 return stock(archive_file)
             raise UserError(
@@ -187,40 +186,13 @@ def unpack_inside(stock: Callable[..., Any]) -> Callable[..., Any]:
     return load_archive_file
 
 
-def _has_a_fast_path() -> bool:
-    from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
-
-    return "fc1_weight" in TransformerEncoderLayerBase.__init__.__code__.co_names
-
-
-@replaces(
-    "fairseq.modules.transformer_layer:TransformerEncoderLayerBase.__init__",
-    "415d8599c89a",
-    reason="the layer's fast path in eval() ignores padding on the left and replaced attention, "
-    "and registers copies of its parameters",
-    since="fairseq 0.12.2 only",
-    test="tests/model/test_stock_equality.py",
-    loading=True,
-    needed=_has_a_fast_path,
-)
-def no_fast_path(stock: Callable[..., None]) -> Callable[..., None]:
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        stock(self, *args, **kwargs)
-        self.can_use_fastpath = False
-        for name in DEAD_PARAMETERS:
-            if name in self._parameters:
-                del self._parameters[name]
-
-    return init
-
-
 @changes(
     "fairseq.modules.transformer_layer:TransformerEncoderLayerBase._load_from_state_dict",
-    reason="checkpoints saved without this plugin have the copies of parameters",
-    since="fairseq 0.12.2 only",
-    test="tests/model/test_stock_equality.py",
+    reason="checkpoints of fairseq 0.12.2's own Transformer have copies of each encoder layer's "
+    "parameters, which later versions refuse",
+    since="fairseq-fixed 0.12.3.1, ve-fairseq 0.12.3",
+    test="tests/system/test_old_checkpoints.py",
     loading=True,
-    needed=_has_a_fast_path,
 )
 def load_without_copies() -> None:
     from fairseq.modules.transformer_layer import TransformerEncoderLayerBase

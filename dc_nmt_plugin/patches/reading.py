@@ -20,7 +20,6 @@ from .patch import replaces
 @replaces(
     "fairseq.data.data_utils:batch_by_size",
     "6daaa2ff6c3b",
-    "c50b13691b31",  # 0.12.2
     reason="the last batch is dropped unless its size is a multiple of "
     "--required-batch-size-multiple: sentences are neither trained on nor translated",
     since="fairseq-fixed 0.12.3.1",

@@ -77,7 +77,6 @@ def _remove_old(trainer: Any) -> None:
 @replaces(
     "fairseq.checkpoint_utils:_torch_persistent_save",
     "9cd5ea5fb0cf",
-    "6a5802e49a00",  # 0.12.2
     reason="a second try writes behind the first one's half into the same file",
     since="fairseq 0.12.2",
     test="tests/unit/test_saving.py",

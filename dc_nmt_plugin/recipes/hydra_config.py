@@ -158,8 +158,7 @@ def _defaults(group: str, values: dict[str, Any]) -> dict[str, Any] | None:
     elif group == "model":
         instance = MODELS[architectures()[str(name)].model][1]()
     else:
-        given = getattr(FairseqConfig(), group)  # of fairseq-fixed the class itself
-        instance = given() if isinstance(given, type) else given
+        instance = getattr(FairseqConfig(), group)()
     return {field.name: getattr(instance, field.name) for field in fields(instance)}
 
 

@@ -1,10 +1,10 @@
 """Schema of the YAML files of recipes: ``tasks/TASK.yaml`` and ``papers.yaml``.
 
-The annotations stay types, and what may be missing is Optional[X]: omegaconf 2.0 reads no others.
+The annotations stay types, and what may be missing is X | None: omegaconf 2.0 reads no others.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
 from omegaconf import MISSING
 
@@ -33,9 +33,9 @@ class SourceFile:
     name: str = ""
     urls: list[str] = field(default_factory=list)
     path: str = ""
-    sha256: Optional[str] = None
-    md5: Optional[str] = None
-    bytes: Optional[int] = None
+    sha256: str | None = None
+    md5: str | None = None
+    bytes: int | None = None
     modified: int = 0
     listed: str = ""
     inside: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class SourceFile:
     note: str = ""
 
     @property
-    def checksum(self) -> Optional[tuple[str, str]]:
+    def checksum(self) -> tuple[str, str] | None:
         """Returns (``sha256`` or ``md5``, hexadecimal digest); None if none is published."""
         if self.sha256:
             return "sha256", self.sha256.lower()
@@ -66,13 +66,13 @@ class Part:
     name: str = ""
     format: str = field(default=MISSING, metadata={"choices": FORMATS})
     files: dict[str, str] = field(default_factory=dict)
-    lines: Optional[int] = None
+    lines: int | None = None
     optional: bool = False
     tokenised: bool = False
     titles: bool = True
     apostrophe: bool = False
 
-    def member(self, language: str) -> tuple[str, Optional[str]]:
+    def member(self, language: str) -> tuple[str, str | None]:
         """Returns the file, and the member of that archive or None, for a language."""
         name, _, member = self.files.get("both", self.files.get(language, "")).partition(" ")
         return name, member or None
@@ -125,7 +125,7 @@ class Segmentation:
     max_tokens: int = 0
     ratio: float = 0
     max_words: int = 0
-    vocabulary: Optional[int] = None
+    vocabulary: int | None = None
 
     @property
     def suffix(self) -> str:
@@ -154,23 +154,23 @@ class SettingsEntry:
         paper, metrics: of dc-nmt score: the paper's line, and all
     """
 
-    like: Optional[str] = None
-    source: Optional[str] = None
-    big: Optional[str] = None
-    gpus: Optional[int] = None
-    hours: Optional[int] = None
-    size: Optional[str] = None
-    bpe: Optional[str] = None
-    sizes: Optional[dict[str, str]] = None
-    tokens: Optional[int] = None
-    max_tokens: Optional[int] = None
-    updates: Optional[int] = None
-    save_every: Optional[int] = None
-    average: Optional[int] = None
-    flags: Optional[str] = None
-    decode: Optional[str] = None
-    paper: Optional[str] = None
-    metrics: Optional[str] = None
+    like: str | None = None
+    source: str | None = None
+    big: str | None = None
+    gpus: int | None = None
+    hours: int | None = None
+    size: str | None = None
+    bpe: str | None = None
+    sizes: dict[str, str] | None = None
+    tokens: int | None = None
+    max_tokens: int | None = None
+    updates: int | None = None
+    save_every: int | None = None
+    average: int | None = None
+    flags: str | None = None
+    decode: str | None = None
+    paper: str | None = None
+    metrics: str | None = None
 
 
 @dataclass

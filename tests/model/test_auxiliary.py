@@ -69,7 +69,6 @@ def test_gamma_zero_trains_the_main_decoder_bit_for_bit_like_the_baseline(pre_no
             criterion()(model, batch())[0].backward()
             assert all(p.grad is not None for p in trained)
             optimizer.step()
-        # parameters only: a buffer of fairseq 0.12.2 is memory that nothing wrote to
         updated.append(dict(model.named_parameters()))
     assert all(torch.equal(updated[0][name], value) for name, value in updated[1].items())
 

@@ -59,9 +59,7 @@ def samples(arch: str, first_seed: int, **settings: Any) -> dict[str, Tensor]:
         state = dict(new(arch, seed, **settings).state_dict())
         if arch == "transformer":
             stock_to_plugin(state)  # drops what only fairseq keeps there
-        state = plugin_to_stock(state)
-        # memory of fairseq 0.12.2's sinusoidal positions that nothing ever writes to
-        states.append({name: x for name, x in state.items() if not name.endswith("_float_tensor")})
+        states.append(plugin_to_stock(state))
     return {name: torch.stack([state[name].flatten() for state in states]) for name in states[0]}
 
 

@@ -101,12 +101,7 @@ def nature(model):
                 value = getattr(value, "__qualname__", type(value).__name__)
             if isinstance(value, plain):
                 told[name, key] = value
-    weights = {
-        name: tensor.tolist()
-        for name, tensor in model.state_dict().items()
-        # memory of fairseq 0.12.2's sinusoidal positions that nothing ever writes to
-        if not name.endswith("_float_tensor")
-    }
+    weights = {name: tensor.tolist() for name, tensor in model.state_dict().items()}
     # a shared matrix is one parameter
     return told, weights, len(list(model.parameters())), model.max_positions()
 

@@ -127,9 +127,6 @@ def recurrent_generation(data: Path, checkpoint: object, *changes: object) -> li
 def load(save: Path) -> dict[str, Any]:
     """The last checkpoint of a training."""
     state: dict[str, Any] = torch.load(save / "checkpoint_last.pt", weights_only=True)
-    # fairseq 0.12.2's sinusoidal positions save memory that nothing ever wrote to
-    for name in [name for name in state["model"] if name.endswith("_float_tensor")]:
-        del state["model"][name]
     return state
 
 

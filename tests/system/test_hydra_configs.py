@@ -63,9 +63,7 @@ def test_both_ways_reach_the_same_parameters(task, arch, corpus, tmp_path):
     small = SMALL[task, arch]
     config = ROOT / "examples" / task / "config"
     words = ["--config-dir", config, "--config-name", arch, "common.cpu=true"]
-    said = yaml.safe_load((config / f"{arch}.yaml").read_text("utf-8"))["model"]
-    # Hydra 1.0 (Python 3.10) has no "++", which changes and adds
-    words += [f"{'' if name in said else '+'}model.{name}={small[name]}" for name in small]
+    words += [f"++model.{name}={small[name]}" for name in small]
     words += [f"task.data={corpus}", f"task.source_lang={SOURCE}", f"task.target_lang={TARGET}"]
     words += ["optimization.max_update=3", "dataset.max_tokens=80", "dataset.num_workers=0"]
     words += ["dataset.disable_validation=true", f"checkpoint.save_dir={tmp_path}/hydra"]

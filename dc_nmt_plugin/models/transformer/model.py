@@ -11,7 +11,6 @@ from fairseq.models import FairseqEncoderDecoderModel, register_model
 from fairseq.modules import LayerNorm
 from torch import nn
 
-from ...compat import match_position_buffers
 from ...errors import ConfigError
 from ...modules.auxiliary_fusion import AuxiliaryFusion
 from ...modules.core.initial_weights import scale_with_depth
@@ -73,7 +72,6 @@ class TransformerModel(FairseqEncoderDecoderModel):
         """Accepts checkpoints of fairseq's own ``transformer`` as a start."""
         if is_stock(state_dict):
             stock_to_plugin(state_dict)
-        match_position_buffers(self, state_dict)
         super().upgrade_state_dict_named(state_dict, name)
 
 
