@@ -14,17 +14,17 @@ ARG TORCH=2.13.0
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN pip install --no-cache-dir "torch==$TORCH" --index-url "$TORCH_INDEX"
 
-# on Python 3.12 fairseq is ready-made for x86_64; elsewhere it is compiled
+# fairseq is ready-made for x86_64; elsewhere it is compiled
 RUN [ "$(uname -m)" = x86_64 ] \
     || (apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*)
 
 # what changes seldom comes first
 WORKDIR /opt/dc_nmt_plugin
 COPY requirements requirements
-RUN pip install --no-cache-dir -r requirements/build.txt -r requirements/run.txt -c requirements/constraints.txt \
-    && pip install --no-cache-dir --no-deps --no-build-isolation -r requirements/fairseq.txt
+RUN pip install --no-cache-dir -r requirements/build.txt -r requirements/run.txt -c requirements/constraints.txt
 COPY . .
-RUN pip install --no-cache-dir --no-deps --no-build-isolation .
+RUN python -m dc_nmt_plugin.environment.install_fairseq \
+    && pip install --no-cache-dir --no-deps --no-build-isolation .
 
 # a container may be granted fewer cores than torch sees
 ENV OMP_NUM_THREADS=1

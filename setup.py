@@ -29,6 +29,13 @@ OPTIONAL = {
 }
 
 
+# Where no wheel of fairseq is, pip would compile it against a second torch: `dc-nmt doctor` names
+# the command that takes a minute instead (environment/install_fairseq.py).
+FAIRSEQ = (
+    've-fairseq==0.12.3 ; python_version < "3.13" and sys_platform == "linux" '
+    'and platform_machine == "x86_64" and implementation_name == "cpython"'
+)
+
 setup(
     name="dc_nmt_plugin",
     version=version(),
@@ -45,19 +52,21 @@ setup(
         "Residual decoder": "https://aclanthology.org/N18-1124",
     },
     author="dc_nmt_plugin contributors",
-    python_requires=">=3.10,<3.13",
+    python_requires=">=3.11,<3.15",
     packages=[*find_packages(include=["dc_nmt_plugin", "dc_nmt_plugin.*"]), "hydra_plugins"],
     package_data={
         "dc_nmt_plugin": ["py.typed"],
         "dc_nmt_plugin.papers": ["data/*.yaml"],
         "dc_nmt_plugin.recipes": ["*.yaml", "tasks/*.yaml"],
     },
-    # Any recent torch is accepted, so that an existing one stays; 2.6 has the safe loader.
-    install_requires=["torch>=2.6", *requirements("fairseq"), *requirements("run")],
+    # Any recent torch is accepted, so that an existing one stays; before 2.10 the safe loader has
+    # a hole (CVE-2026-24747).
+    install_requires=["torch>=2.10", FAIRSEQ, *requirements("run")],
     extras_require={
         **OPTIONAL,
         "all": [each for packages in OPTIONAL.values() for each in packages],
-        "comet": ["unbabel-comet>=2.2,<3"],
+        # it imports pkg_resources, which setuptools 81 took away
+        "comet": ["unbabel-comet>=2.2,<3", "setuptools<81"],
         "dev": requirements("dev"),
     },
     entry_points={"console_scripts": ["dc-nmt = dc_nmt_plugin.cli:main"]},
@@ -65,9 +74,10 @@ setup(
     classifiers=[
         "Intended Audience :: Science/Research",
         "License :: OSI Approved :: MIT License",
-        "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
 )

@@ -3,7 +3,7 @@
 #   source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-DEFAULT_PYTHONS="3.11 3.12 3.10"
+PYTHONS="3.14 3.13 3.12 3.11" # the newest that works is taken
 case ${DC_NMT_PYTHON:-} in
   "" | /*) ;;
   */*) export DC_NMT_PYTHON=$PWD/$DC_NMT_PYTHON ;; # the scripts go to other folders
@@ -32,58 +32,43 @@ show_help() {
   exit 0
 }
 
-# fairseq_is_ready_made PYTHON: is there a wheel of fairseq for it, so that nothing is compiled?
-fairseq_is_ready_made() {
-  "$1" -c '
-import platform, sys
-ready = sys.version_info >= (3, 12) and (sys.platform, platform.machine()) == ("linux", "x86_64")
-sys.exit(not ready)'
-}
-
-# python_is_usable PYTHON VERSION: can it make environments, is it that version (or any of
-# ours where VERSION is empty), and, unless fairseq is ready-made for it, has it C headers?
+# python_is_usable PYTHON [VERSION]: can it run the project? Prints why not.
 python_is_usable() {
-  "$1" - "$2" >/dev/null 2>&1 <<'EOF' || return 1
-import ensurepip, sys, venv
-version = "%d.%d" % sys.version_info[:2]
-asked = sys.argv[1]
-sys.exit(not (version == asked if asked else version in ("3.10", "3.11", "3.12")))
-EOF
-  "$1" -c '
-import os, sys, sysconfig
-sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' ||
-    fairseq_is_ready_made "$1"
+  PYTHONPATH=$ROOT "$1" -m dc_nmt_plugin.environment.install_fairseq --only-check "${2:-}" 2>/dev/null
 }
 
 # find_python [VERSION|PATH]: prints the path of a suitable Python. Shims of pyenv exist for
-# versions that are not active, so every candidate is started, and pyenv's own folders are searched.
+# versions that are not active, so every candidate is started; pyenv's own folders come last.
 find_python() {
-  local asked=${1:-} version candidate
+  local asked=${1:-} version candidate why
   case $asked in
     */*)
-      [ -x "$asked" ] || die "--python '$asked' is not a program; give a version (3.10, 3.11, 3.12) or the path of a Python"
-      python_is_usable "$asked" "" ||
-        die "--python '$asked' cannot be used: it must be 3.10, 3.11 or 3.12 with the venv module and its C headers (on Debian: python3-venv, python3-dev)"
+      [ -x "$asked" ] || die "--python '$asked' is not a program; give a version ($PYTHONS) or the path of a Python"
+      why=$(python_is_usable "$asked") ||
+        die "--python '$asked' cannot be used: ${why:-it is not one of $PYTHONS}"
       printf '%s\n' "$(cd "$(dirname "$asked")" && pwd)/$(basename "$asked")"
       return
       ;;
-    "" | 3.10 | 3.11 | 3.12) ;;
-    *) die "--python '$asked' is not supported; choose 3.10, 3.11, 3.12 or the path of a Python" ;;
+    *) [[ " $PYTHONS " = *" ${asked:-3.11} "* ]] ||
+      die "--python '$asked' is not supported; choose among $PYTHONS, or give the path of a Python" ;;
   esac
-  for version in ${asked:-$DEFAULT_PYTHONS}; do
-    for candidate in "python$version" "$HOME/.pyenv/versions/$version".*/bin/python \
-      "/usr/bin/python$version" "/usr/local/bin/python$version" "/opt/homebrew/bin/python$version" python3; do
-      candidate=$(command -v "$candidate" 2>/dev/null) || continue
-      if python_is_usable "$candidate" "$version"; then
-        "$candidate" -c 'import sys; print(sys.executable)'
-        return
-      fi
-    done
+  local -a places=()
+  for version in ${asked:-$PYTHONS}; do
+    places+=("python$version" "/usr/bin/python$version" "/usr/local/bin/python$version" "/opt/homebrew/bin/python$version")
   done
-  die "no usable Python ${asked:-3.10, 3.11 or 3.12} found (it needs the venv module and its C headers; python3 here is $(python3 --version 2>/dev/null || echo missing)): install one, without root by 'uv python install ${asked:-3.11}', 'pyenv install ${asked:-3.11}' or conda, on Debian by 'sudo apt-get install python${asked:-3}-venv python${asked:-3}-dev', or name one with --python PATH"
+  places+=(python3)
+  for version in ${asked:-$PYTHONS}; do places+=("$HOME/.pyenv/versions/$version".*/bin/python); done
+  for candidate in "${places[@]}"; do
+    candidate=$(command -v "$candidate" 2>/dev/null) || continue
+    if python_is_usable "$candidate" "$asked" >/dev/null; then
+      "$candidate" -c 'import sys; print(sys.executable)'
+      return
+    fi
+  done
+  die "no usable Python ${asked:-among $PYTHONS} found (it needs the venv module and, unless fairseq is ready-made for it, C headers; python3 here is $(python3 --version 2>/dev/null || echo missing)): on Debian 'sudo apt-get install python3-venv python3-dev g++', without root install uv, which these scripts use, or name one with --python PATH"
 }
 
-# environment_folder [VERSION|PATH]: .venv for the default, .venv-3.10 and so on otherwise.
+# environment_folder [VERSION|PATH]: .venv for the default, .venv-3.12 and so on otherwise.
 environment_folder() {
   case ${1:-} in
     "") printf '%s\n' "$ROOT/.venv" ;;
@@ -120,7 +105,7 @@ take_python() {
   while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
       --python)
-        [ $# -ge 2 ] || die "--python needs a value: 3.10, 3.11, 3.12 or the path of a Python"
+        [ $# -ge 2 ] || die "--python needs a value: one of $PYTHONS, or the path of a Python"
         setup=(--python "$2")
         shift
         ;;

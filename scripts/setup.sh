@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Makes the project's environment, or completes it; does nothing when it is complete.
 #
-# usage: scripts/setup.sh [--python 3.11|3.12|3.10|PATH] [--dev]
-#   --python   the Python to use: a version or a path. Default: the first of 3.11, 3.12, 3.10,
-#              in .venv; a named version gets a folder of its own, such as .venv-3.10.
+# usage: scripts/setup.sh [--python 3.14|3.13|3.12|3.11|PATH] [--dev]
+#   --python   the Python to use: a version or a path. Default: the newest on the PATH that works,
+#              in .venv; a named version gets a folder of its own, such as .venv-3.12.
 #   --dev      the tools of scripts/test.sh have to be there too (into .venv they go anyway, but
 #              nothing fails where they cannot be installed).
 #
 # DC_NMT_PYTHON=/path/to/python uses that existing environment instead of one of our own: only
 # what it lacks is installed there, and its torch is never touched.
+# Where uv is installed, it makes the environment and installs; otherwise venv and pip do.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -26,13 +27,10 @@ done
 
 if [ -n "${DC_NMT_PYTHON:-}" ]; then
   [ -z "$asked" ] || die "--python '$asked' contradicts DC_NMT_PYTHON='$DC_NMT_PYTHON': unset one of them"
-  python=$(command -v "$DC_NMT_PYTHON") || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' is not a program: give the path of a Python 3.10, 3.11 or 3.12"
+  python=$(command -v "$DC_NMT_PYTHON") || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' is not a program: give the path of a Python ($PYTHONS)"
   state=$ROOT/.setup/$(printf '%s' "$python" | cksum | cut -d' ' -f1)
 else
-  case $asked in
-    "" | 3.10 | 3.11 | 3.12) ;;
-    *) asked=$(find_python "$asked") ;;
-  esac
+  [[ " $PYTHONS " = *" ${asked:-3.11} "* ]] || asked=$(find_python "$asked")
   state=$(environment_folder "$asked")
   python=$state/bin/python
   [ "$dev" = yes ] || dev=try
@@ -46,8 +44,8 @@ stamp=$state/setup.stamp log=$state/setup.log own=$ROOT/.setup/$(basename "$stat
 # What the environment is made from, and what is in it: when either changes, look again.
 fingerprint() {
   printf '%s %s\n' "$ROOT" "$dev"
-  find setup.py pyproject.toml requirements scripts/setup.sh scripts/lib.sh scripts/missing.py scripts/build_stub \
-    -type f ! -name '*.pyc' -exec cksum {} + | sort
+  find setup.py pyproject.toml requirements scripts/setup.sh scripts/lib.sh scripts/missing.py \
+    dc_nmt_plugin/environment/install_fairseq.py -type f -exec cksum {} + | sort
   "$python" -c '
 import os, sys, sysconfig
 print(sys.version, sys.prefix, *sorted(os.listdir(sysconfig.get_path("purelib"))), sep="\n")' 2>&1 | cksum
@@ -57,8 +55,8 @@ if [ -f "$stamp" ] && [ -x "$python" ] && [ "$(fingerprint)" = "$(cat "$stamp")"
 fi
 
 if [ -n "${DC_NMT_PYTHON:-}" ]; then
-  python_is_usable "$python" "" ||
-    die "DC_NMT_PYTHON='$DC_NMT_PYTHON' cannot be used: it must be Python 3.10, 3.11 or 3.12 with the venv module and its C headers"
+  why=$(python_is_usable "$python") ||
+    die "DC_NMT_PYTHON='$DC_NMT_PYTHON' cannot be used: ${why:-it is not one of $PYTHONS}"
   "$python" -m pip --version >/dev/null 2>&1 || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' has no pip: run '$DC_NMT_PYTHON -m ensurepip'"
 elif [ -e "$state/pyvenv.cfg" ] && [ ! -e "$state/made_in" ] && [ ! -e "$own.making" ]; then
   die "$state is an environment that this script did not make: use it with DC_NMT_PYTHON=$python, or move it away"
@@ -75,15 +73,28 @@ if command -v flock >/dev/null 2>&1; then
   fi
 fi
 
+# An index of packages that only pip was told of is not uv's.
+uv=$(command -v uv) && [ -z "${PIP_INDEX_URL:-}${PIP_NO_INDEX:-}" ] || uv=
+
+replace=() locked=()
 if [ -z "${DC_NMT_PYTHON:-}" ]; then
-  # An environment knows its own path: one that was copied or moved with the project, or
-  # whose making was interrupted, is made anew.
-  if [ ! -f "$state/made_in" ] || [ "$(cat "$state/made_in")" != "$state" ] || ! "$python" -m pip --version >/dev/null 2>&1; then
-    base=$(find_python "$asked")
-    say "making the environment ${state#"$ROOT"/} with $("$base" --version)"
+  replace=(--replace) locked=(-c requirements/constraints.txt)
+  # An environment knows its own path: one that was copied or moved with the project, whose making
+  # was interrupted, or that is of an earlier set-up, is made anew.
+  made="$state 2"
+  if [ ! -f "$state/made_in" ] || [ "$(cat "$state/made_in")" != "$made" ] || ! "$python" -m pip --version >/dev/null 2>&1; then
+    if ! base=$(find_python "$asked" 2>/dev/null); then
+      [ -n "$uv" ] || find_python "$asked" # says what is missing
+      base=${asked:-3.13}                  # uv fetches it
+    fi
+    say "making the environment ${state#"$ROOT"/} with $("$base" --version 2>/dev/null || echo "Python $base of uv's own")"
     touch "$own.making"
-    "$base" -m venv --clear "$state" || die "'$base -m venv' failed: install the package python3-venv, or name another Python with --python"
-    printf '%s\n' "$state" >"$state/made_in"
+    if [ -n "$uv" ]; then
+      uv venv --quiet --seed --clear --python "$base" "$state" || die "'uv venv --python $base' failed: name another Python with --python"
+    else
+      "$base" -m venv --clear "$state" || die "'$base -m venv' failed: install the package python3-venv, or name another Python with --python"
+    fi
+    printf '%s\n' "$made" >"$state/made_in"
     rm -f "$own.making"
   fi
 fi
@@ -102,25 +113,29 @@ remedy() {
   elif grep -qiE 'connection|temporary failure|timed out|proxy' <<<"$said"; then
     echo "A package could not be fetched: check the network (or pip's index settings), then run the same command again."
   elif grep -qiE 'could not find a version' <<<"$said"; then
-    echo "pip's index has no such package for this system and Python: check pip's index settings, or try --python 3.12."
+    echo "pip's index has no such package for this system and Python: check pip's index settings, or try another --python."
   else
     echo "The whole log is $log; the same command continues where it stopped."
   fi
 }
 
-# install WHAT PIP-ARGUMENTS…: one progress line, everything else into the log.
-install() {
+# must_install WHAT PIP-ARGUMENTS…: one progress line, everything else into the log.
+must_install() {
   local what=$1
   shift
   say "installing $what"
   printf -- '-- %s: pip install %s\n' "$what" "$*" >>"$log"
-  "$python" -m pip install --disable-pip-version-check --no-input "$@" >>"$log" 2>&1
+  if [ -n "$uv" ]; then
+    # auto: the build of torch for this machine, which is PyTorch's own index to have
+    uv pip install --python "$python" --torch-backend auto "$@" >>"$log" 2>&1 && return
+    echo "-- uv failed; pip tries" >>"$log"
+  fi
+  "$python" -m pip install --disable-pip-version-check --no-input "$@" >>"$log" 2>&1 ||
+    fail "installing $what failed."
 }
-must_install() {
-  install "$@" || {
-    tail -n 12 "$log" >&2
-    die "installing $1 failed. $(remedy)"
-  }
+fail() {
+  tail -n 12 "$log" >&2
+  die "$1 $(remedy)"
 }
 
 # install_missing WHAT FILE…: what the environment lacks of these requirement files.
@@ -130,24 +145,13 @@ install_missing() {
   lacking=$("$python" scripts/missing.py "$@")
   [ -n "$lacking" ] || return 0
   printf '%s\n' "$lacking" >"$state/lacking.txt"
-  must_install "$what" -r "$state/lacking.txt"
+  must_install "$what" ${locked[@]+"${locked[@]}"} -r "$state/lacking.txt"
 }
 
 torch_version() { "$python" -c 'from importlib.metadata import version; print(version("torch"))' 2>/dev/null; }
-fairseq_works() {
-  "$python" -c '
-import importlib.util
-import fairseq, fairseq.data.data_utils_fast, fairseq.data.token_block_utils_fast
-assert importlib.util.find_spec("fairseq.libbleu")' >>"$log" 2>&1
-}
-
-# A compiler is asked for before gigabytes are fetched.
-if ! fairseq_is_ready_made "$python" && ! "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("fairseq") is None)'; then
-  need "${CXX:-c++}" "install a C++ compiler (Debian: 'sudo apt-get install g++'; macOS: 'xcode-select --install'; without root: conda's gxx), or on Linux and x86_64 use --python 3.12, for which fairseq is ready-made there"
-fi
 torch_before=$(torch_version) || must_install "torch (the largest part: minutes where it is a CUDA build)" -r requirements/torch.txt
-[ -z "$(echo 'torch>=2.6' | "$python" scripts/missing.py /dev/stdin)" ] ||
-  die "torch $(torch_version) of '$python' is older than 2.6, which fairseq's checkpoints are loaded safely with: '$python -m pip install \"torch>=2.6\"', or unset DC_NMT_PYTHON"
+[ -z "$(echo 'torch>=2.10' | "$python" scripts/missing.py /dev/stdin)" ] ||
+  die "torch $(torch_version) of '$python' is older than 2.10, whose loader of checkpoints is safe: '$python -m pip install \"torch>=2.10\"', or unset DC_NMT_PYTHON"
 install_missing "what fairseq needs, and libraries" requirements/build.txt requirements/run.txt
 case $dev in
   yes) install_missing "the tools of the tests" requirements/dev.txt ;;
@@ -160,21 +164,8 @@ case $dev in
     ;;
 esac
 
-if ! fairseq_works; then
-  if [ -n "${DC_NMT_PYTHON:-}" ] && "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("fairseq") is None)'; then
-    die "the fairseq in DC_NMT_PYTHON='$DC_NMT_PYTHON' does not work and is left as it is: 'pip uninstall fairseq fairseq-fixed' there, then run the same command again; the log is $log"
-  fi
-  fairseq=(--no-deps --no-build-isolation --no-cache-dir --force-reinstall -r requirements/fairseq.txt)
-  # The stand-in for torch leaves out what translation does not need: 30 s instead of minutes.
-  # --no-cache-dir: a cached wheel may be built against another numpy, and this one is partial.
-  if ! { PYTHONPATH=$ROOT/scripts/build_stub${PYTHONPATH:+:$PYTHONPATH} install "fairseq (compiles for half a minute)" "${fairseq[@]}" && fairseq_works; }; then
-    MAX_JOBS=1 must_install "fairseq once more, whole (compiles for several minutes)" "${fairseq[@]}"
-    fairseq_works || {
-      tail -n 12 "$log" >&2
-      die "fairseq was installed but does not load. $(remedy)"
-    }
-  fi
-fi
+say "looking for fairseq, which is compiled in a minute where no wheel is"
+"$python" -m dc_nmt_plugin.environment.install_fairseq ${replace[@]+"${replace[@]}"} >>"$log" 2>&1 || fail "installing fairseq failed."
 # installed_from: where the plugin in the environment is from; fails where there is none.
 installed_from() {
   "$python" -I -c '

@@ -2,7 +2,7 @@
 # All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, the documentation's build, pip-audit,
 # pytest. Leaves with the exit code of the step that failed; known holes of other packages are shown and fail nothing.
 #
-# usage: scripts/test.sh [--python 3.11|3.12|3.10|PATH] [--fast] [--all] [pytest arguments …]
+# usage: scripts/test.sh [--python 3.14|3.13|3.12|3.11|PATH] [--fast] [--all] [pytest arguments …]
 #   --python   as for scripts/setup.sh
 #   --fast     leaves out tests/system, which train and translate through the command line, and pip-audit
 #   --all      tests every combination of the axes, not only a set that has every pair of values, and every

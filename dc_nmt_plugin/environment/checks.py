@@ -7,7 +7,6 @@ processes of their own: the report also comes where one of them is missing, brok
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shlex
 import shutil
@@ -19,17 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import machine
+from . import install_fairseq as fairseq_source
 from . import probes
 
 PACKAGE = Path(__file__).resolve().parents[1]
-PYTHONS = ((3, 10), (3, 11), (3, 12))
-# What --no-deps has to name; requirements/fairseq.txt has the same.
-FAIRSEQ = (
-    "fairseq-fixed==0.12.3.1 hydra-core==1.3.2 omegaconf==2.3.0 antlr4-python3-runtime==4.9.3"
-    if sys.version_info >= (3, 11)
-    else "fairseq==0.12.2 hydra-core==1.0.7 omegaconf==2.0.6 antlr4-python3-runtime==4.8"
-)
-MIN_TORCH = (2, 6)  # the first whose safe loader can be told of fairseq's classes in time
+MIN_TORCH = (2, 10)  # before it, the safe loader has a hole (CVE-2026-24747)
 MIN_DISK_GIB, MIN_MEMORY_GIB = 2.0, 2.0
 
 
@@ -65,12 +58,13 @@ def pip(arguments: str) -> str:
 
 def check_python() -> Check:
     value = f"{sys.version.split()[0]} ({sys.executable})"
-    ok = sys.version_info[:2] in PYTHONS
-    return Check("Python", value, ok, "" if ok else "scripts/setup.sh --python 3.11")
+    ok = sys.version_info[:2] in fairseq_source.PYTHONS
+    value += "" if ok else f" is not one of {fairseq_source.supported()}"
+    return Check("Python", value, ok, "" if ok else "scripts/setup.sh")
 
 
 def check_torch(probe: dict[str, Any]) -> Check:
-    install = "install " + ("torch==2.13.0" if sys.version_info >= (3, 11) else "torch==2.8.0")
+    install = "install torch==2.13.0"
     if version_of("torch") is None and "error" in probe:
         return Check("torch", "not installed", False, pip(install))
     if "error" in probe:
@@ -84,21 +78,19 @@ def check_torch(probe: dict[str, Any]) -> Check:
 
 
 def install_fairseq() -> str:
-    """Returns the command that installs fairseq and its own requirements."""
+    """Returns the command that installs fairseq, in a checkout with all that it requires."""
     setup = PACKAGE.parent / "scripts" / "setup.sh"
     if setup.exists():
         return f"DC_NMT_PYTHON={shlex.quote(sys.executable)} {shlex.quote(str(setup))}"
-    build = pip("install 'setuptools<81' wheel cython")
-    options = "--no-build-isolation --no-cache-dir --no-deps"
-    return f"{build} && {pip(f'install {options} {FAIRSEQ}')}"
+    return f"{shlex.quote(sys.executable)} -m {fairseq_source.__name__}"
 
 
 def check_fairseq(probe: dict[str, Any]) -> Check:
-    found = {name: version_of(name) for name in ("fairseq-fixed", "fairseq")}
+    found = {name: version_of(name) for name in fairseq_source.NAMES}
     names = [f"{name} {version}" for name, version in found.items() if version is not None]
     value = " and ".join(names) or "fairseq"
-    anew = f"{pip('uninstall -y fairseq fairseq-fixed')} && {install_fairseq()}"
-    if len(names) == 2:
+    anew = f"{pip('uninstall -y ' + ' '.join(fairseq_source.NAMES))} && {install_fairseq()}"
+    if len(names) > 1:
         return Check("fairseq", f"{value} overwrite each other", False, anew)
     if not names and "error" in probe:
         return Check("fairseq", "not installed", False, install_fairseq())
@@ -114,9 +106,8 @@ def check_fairseq(probe: dict[str, Any]) -> Check:
 
 def check_numpy() -> Check:
     version = version_of("numpy")
-    wanted = "numpy>=1.23.5,<3" if sys.version_info >= (3, 11) else "numpy>=1.22,<2"
-    ok = version is not None and (sys.version_info >= (3, 11) or not version.startswith("2."))
-    return Check("numpy", version or "not installed", ok, "" if ok else pip(f"install '{wanted}'"))
+    remedy = "" if version else pip("install 'numpy>=1.23.5,<3'")
+    return Check("numpy", version or "not installed", bool(version), remedy)
 
 
 def check_library(name: str, required: bool, also: str | None = None) -> Check:
@@ -133,9 +124,7 @@ def check_library(name: str, required: bool, also: str | None = None) -> Check:
 def check_compiler(fairseq_ok: bool) -> Check:
     name = os.environ.get("CXX", "c++")
     path = shutil.which(name)
-    system = (sys.platform, platform.machine())
-    ready_made = sys.version_info >= (3, 12) and system == ("linux", "x86_64")
-    needed = not fairseq_ok and not ready_made
+    needed = not fairseq_ok and not fairseq_source.has_wheel()
     if path is not None:
         return Check("C++ compiler", path, required=needed)
     value = f"'{name}' not found" + ("" if needed else " (only needed to install fairseq)")

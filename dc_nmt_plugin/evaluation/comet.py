@@ -10,7 +10,10 @@ from typing import Any
 from ..errors import UserError
 from .scores import MetricScore
 
-INSTALL = "pip install 'dc_nmt_plugin[comet]'"
+INSTALL = (
+    "pip install 'dc_nmt_plugin[comet]', in an environment of Python 3.11 or 3.12 whose numpy may "
+    "become older than 2 and whose setuptools older than 81"
+)
 CHECKPOINT = Path("checkpoints", "model.ckpt")  # in a model's folder, beside hparams.yaml
 
 

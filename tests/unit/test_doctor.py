@@ -7,10 +7,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from pip._vendor.packaging.requirements import Requirement
 
 from dc_nmt_plugin import machine
-from dc_nmt_plugin.environment import checks, probes
+from dc_nmt_plugin.environment import checks, install_fairseq, probes
 
 ROOT = Path(__file__).resolve().parents[2]
 WELL = {"broken": [], "plugin_error": None, "patches": []}
@@ -97,7 +96,7 @@ def test_a_crash_is_a_result():
 
 def test_python_out_of_range(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 9, 1))
-    assert_mended_by(checks.check_python(), "scripts/setup.sh --python 3.11")
+    assert_mended_by(checks.check_python(), "scripts/setup.sh")
 
 
 def test_torch_missing(installed):
@@ -115,9 +114,9 @@ def test_torch_tells_its_build():
 
 def test_a_torch_without_the_safe_loader():
     check = checks.check_torch({**CPU_TORCH, "version": "1.13.1+cu117", "cuda": "11.7"})
-    assert check.required and check.value == "1.13.1+cu117 is older than 2.6"
+    assert check.required and check.value == "1.13.1+cu117 is older than 2.10"
     assert_mended_by(check, "pip install torch==")
-    assert checks.check_torch({**CPU_TORCH, "version": "2.6.0"}).ok
+    assert checks.check_torch({**CPU_TORCH, "version": "2.10.0"}).ok
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_a_torch_without_the_safe_loader():
             {"fairseq": "0.12.2"},
             {"error": "ValueError: mutable default"},
             "fairseq 0.12.2 does not import: ValueError: mutable default",
-            "uninstall -y fairseq fairseq-fixed && ",
+            "uninstall -y ve-fairseq fairseq-fixed fairseq && ",
         ),
         (
             {"fairseq-fixed": "0.12.3.1"},
@@ -140,7 +139,7 @@ def test_a_torch_without_the_safe_loader():
             {"fairseq-fixed": "0.12.3.1"},
             {**WELL, "broken": ["data_utils_fast: numpy.core changed"]},
             "lacks compiled parts (data_utils_fast: numpy.core changed)",
-            "uninstall -y fairseq fairseq-fixed && ",
+            "uninstall -y ve-fairseq fairseq-fixed fairseq && ",
         ),
         ({"fairseq": "0.12.2", "fairseq-fixed": "0.12.3.1"}, WELL, "overwrite", "uninstall -y"),
     ],
@@ -154,25 +153,14 @@ def test_fairseq_problems(installed, distributions, probe, value, remedy):
 
 
 def test_fairseq_remedy_without_a_checkout(installed, monkeypatch, tmp_path):
-    """Installed from a wheel there is no scripts/setup.sh: the line is pip's own."""
+    """Installed from a wheel there is no scripts/setup.sh."""
     monkeypatch.setattr(checks, "PACKAGE", tmp_path / "dc_nmt_plugin")
     installed.clear()
     check = checks.check_fairseq({"error": "ModuleNotFoundError: x"})
-    assert_mended_by(check, "--no-build-isolation --no-cache-dir --no-deps", checks.FAIRSEQ)
+    assert_mended_by(check, sys.executable, "-m dc_nmt_plugin.environment.install_fairseq")
 
 
-def test_fairseq_remedy_names_what_the_setup_installs():
-    lines = (ROOT / "requirements" / "fairseq.txt").read_text().splitlines()
-    listed = [Requirement(line) for line in lines if not line.startswith("#")]
-    expected = [f"{r.name}{r.specifier}" for r in listed if r.marker.evaluate()]
-    assert checks.FAIRSEQ.split() == expected
-
-
-def test_numpy_problems(installed, monkeypatch):
-    assert checks.check_numpy().ok == (sys.version_info >= (3, 11))
-    monkeypatch.setattr(sys, "version_info", (3, 10, 13))
-    assert_mended_by(checks.check_numpy(), "numpy>=1.22,<2")
-    installed["numpy"] = "1.26.4"
+def test_numpy_problems(installed):
     assert checks.check_numpy().ok
     del installed["numpy"]
     assert_mended_by(checks.check_numpy(), "pip install")
@@ -188,7 +176,7 @@ def test_undeclared_six(installed, monkeypatch):
 
 def test_compiler_matters_only_where_fairseq_must_be_compiled(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
-    monkeypatch.setattr(sys, "version_info", (3, 11, 7))
+    monkeypatch.setattr(install_fairseq, "has_wheel", lambda: False)
     assert checks.check_compiler(fairseq_ok=True).ok
     check = checks.check_compiler(fairseq_ok=False)
     assert check.required and "'no-such-compiler' not found" in check.value

@@ -1,5 +1,6 @@
 """Packaging and set-up: what is declared, what a wheel holds, what the scripts refuse."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from pip._vendor.packaging.requirements import Requirement
 
 import dc_nmt_plugin
+from dc_nmt_plugin.environment import checks, install_fairseq
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -104,27 +106,43 @@ def test_wheel_declares_the_command_and_the_version(wheel):
     assert "dc-nmt = dc_nmt_plugin.cli:main" in wheel_metadata(wheel, "entry_points.txt")
     declared = Parser().parsestr(wheel_metadata(wheel, "METADATA"))
     assert declared["Version"] == dc_nmt_plugin.__version__
-    assert declared["Requires-Python"] == ">=3.10,<3.13"
+    first, *_, last = install_fairseq.PYTHONS
+    assert declared["Requires-Python"] == f">=3.{first[1]},<3.{last[1] + 1}"
 
 
-@pytest.mark.parametrize(
-    ("python", "fairseq", "other"),
-    [
-        ("3.10", "fairseq==0.12.2", "fairseq-fixed"),
-        ("3.11", "fairseq-fixed==0.12.3.1", "fairseq"),
-        ("3.12", "fairseq-fixed==0.12.3.1", "fairseq"),
-    ],
-)
-def test_fairseq_is_chosen_by_the_python_version(wheel, python, fairseq, other):
+def requirements_where(wheel, **where):
     declared = Parser().parsestr(wheel_metadata(wheel, "METADATA")).get_all("Requires-Dist")
-    where = {"python_version": python, "extra": ""}
     required = [Requirement(line) for line in declared]
-    required = [r for r in required if r.marker is None or r.marker.evaluate(where)]
+    return [r for r in required if r.marker is None or r.marker.evaluate({"extra": "", **where})]
+
+
+@pytest.mark.parametrize("minor", [11, 12, 13, 14])
+def test_pip_gets_the_fairseq_that_the_set_up_would_and_compiles_none(wheel, minor, monkeypatch):
+    monkeypatch.setattr(install_fairseq.sys, "version_info", (3, minor, 0))
+    for machine in ("x86_64", "aarch64"):
+        monkeypatch.setattr(install_fairseq.platform, "machine", lambda machine=machine: machine)
+        where = {"python_version": f"3.{minor}", "platform_machine": machine}
+        required = requirements_where(wheel, **where)
+        fairseqs = [f"{r.name}{r.specifier}" for r in required if r.name in install_fairseq.NAMES]
+        assert fairseqs == [install_fairseq.WHEEL] * install_fairseq.has_wheel()
     names = {r.name for r in required}
-    assert fairseq in {f"{r.name}{r.specifier}" for r in required}
-    assert other not in names
     assert {"torch", "sacrebleu", "subword-nmt", "compare-mt", "six", "babel"} <= names
     assert not {"pytest", "ruff", "mypy"} & names
+
+
+def test_the_least_versions_are_the_same_everywhere(wheel):
+    """Those without known holes, which SECURITY.md promises."""
+    least = {r.name: r.specifier for r in requirements_where(wheel)}
+    (torch,) = least["torch"]
+    assert torch.version == ".".join(map(str, checks.MIN_TORCH))
+    text = (ROOT / "SECURITY.md").read_text("utf-8")
+    (hydra,) = [s for s in least["hydra-core"] if s.operator == ">="]
+    assert f"torch {torch.version}" in text and f"Hydra {hydra.version}" in text
+    assert f"'torch{torch}'" in (ROOT / "scripts/setup.sh").read_text("utf-8")
+    changes = [new for name, _, new in install_fairseq.CHANGES if "hydra-core" in new]
+    assert changes == [f"hydra-core>={hydra.version},<1.4"]
+    build = (ROOT / "requirements/build.txt").read_text("utf-8").split()
+    assert set(install_fairseq.BUILD) - {"numpy"} <= set(build)
 
 
 def test_nothing_that_is_installed_with_dependencies_depends_on_torch():
@@ -143,7 +161,7 @@ def test_nothing_that_is_installed_with_dependencies_depends_on_torch():
             canonical(r.name) for r in needs if r.marker is None or r.marker.evaluate({"extra": ""})
         ]
     assert "numpy" in seen  # the walk did walk
-    assert not {"torch", "fairseq", "fairseq-fixed"} & seen
+    assert not {"torch", *install_fairseq.NAMES} & seen
 
 
 def test_all_that_fairseq_declares_is_listed():
@@ -151,12 +169,12 @@ def test_all_that_fairseq_declares_is_listed():
 
     torchaudio is among it, but is not imported: one that does not fit torch does no harm.
     """
-    distribution = "fairseq-fixed" if sys.version_info >= (3, 11) else "fairseq"
+    (distribution,) = [d for d in install_fairseq.NAMES if checks.version_of(d)]
     needs = [Requirement(line) for line in metadata.requires(distribution)]
     names = {
         canonical(r.name) for r in needs if r.marker is None or r.marker.evaluate({"extra": ""})
     }
-    assert names - listed("build", "run", "fairseq", "torch") == set()
+    assert names - listed("build", "run", "torch") == set()
     assert "torchaudio" not in sys.modules
 
 
@@ -171,30 +189,93 @@ def test_missing_lists_only_what_is_not_met(tmp_path):
     assert done.stdout.splitlines() == ["no-such-thing", "numpy<1"]
 
 
-def test_stand_in_drops_only_extensions_against_torch():
-    code = """
-from setuptools import Distribution, Extension
-from torch.utils import cpp_extension
-kept = Extension("kept", ["kept.c"])
-dropped = cpp_extension.CppExtension("dropped", sources=["dropped.cpp"])
-command = cpp_extension.BuildExtension(Distribution({"ext_modules": [dropped, kept]}))
-command.ensure_finalized()
-print([extension.name for extension in command.extensions])
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    """A source distribution with the places that are changed."""
+    folder = tmp_path / "fairseq-fixed"
+    (folder / "fairseq/dataclass").mkdir(parents=True)
+    (folder / "pyproject.toml").write_text('requires = [\n  "torch>=1.10",\n  "cython",\n]\n')
+    (folder / "fairseq/dataclass/utils.py").write_text('x.startswith("typing.Optional"):\n')
+    (folder / "setup.py").write_text(
+        """from torch.utils import cpp_extension
+extensions = [1]
+extensions.extend([cpp_extension.CppExtension()])
+if "CUDA_HOME" in os.environ:
+    extensions.extend([])
+cmdclass = {"build_ext": cpp_extension.BuildExtension}
+setup(install_requires=["hydra-core==1.3.2", "omegaconf==2.3.0"])
 """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts" / "build_stub")}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.stdout == "['kept']\n", done.stderr
+    )
+    path = tmp_path / "source.tar.gz"
+    with tarfile.open(path, "w:gz") as made:
+        made.add(folder, "fairseq-fixed")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setattr(install_fairseq, "SOURCE_SHA256", digest)
+    return path
+
+
+def test_fairseqs_source_is_built_without_torch(archive, tmp_path):
+    (tmp_path / "out").mkdir()
+    source = install_fairseq.changed_source(archive, tmp_path / "out")
+    assert (source / "setup.py").read_text() == (
+        "extensions = [1]\ncmdclass = {}\n"
+        'setup(install_requires=["hydra-core>=1.3.4,<1.4", "omegaconf>=2.3,<2.4"])\n'
+    )
+    assert "torch" not in (source / "pyproject.toml").read_text()
+    assert (
+        'or typestring.endswith(" | None")' in (source / "fairseq/dataclass/utils.py").read_text()
+    )
+
+
+def test_another_source_is_refused(archive, tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr(install_fairseq, "CHANGES", (("setup.py", "no such line", ""),))
+    with pytest.raises(SystemExit, match="has 'no such line' 0 times, not once"):
+        install_fairseq.changed_source(archive, tmp_path / "out")
+    archive.write_bytes(b"")
+    with pytest.raises(SystemExit, match="is not the fairseq-fixed"):
+        install_fairseq.changed_source(archive, tmp_path / "out")
+
+
+def test_a_fairseq_that_does_not_load_is_replaced_only_where_asked(monkeypatch):
+    calls = []
+    monkeypatch.setattr(install_fairseq, "works", lambda: bool(calls))
+    monkeypatch.setattr(install_fairseq, "_pip", lambda *words: calls.append(words))
+    monkeypatch.setattr(install_fairseq, "_is_there", lambda name: name == "fairseq-fixed")
+    with pytest.raises(SystemExit, match=r"fairseq-fixed: does not load .* uninstall -y fairseq"):
+        install_fairseq.main([])
+    assert calls == []
+    monkeypatch.setattr(install_fairseq, "has_wheel", lambda: True)
+    assert install_fairseq.main(["--replace"]) == 0
+    wheel = ("install", "--no-deps", install_fairseq.WHEEL)
+    assert calls == [("uninstall", "-y", "fairseq-fixed"), wheel]
+
+
+def test_a_compiler_is_asked_for_only_where_fairseq_is_compiled(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    monkeypatch.setattr(install_fairseq.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(install_fairseq, "has_wheel", lambda: True)
+    assert install_fairseq.unusable() is None
+    monkeypatch.setattr(install_fairseq, "has_wheel", lambda: False)
+    assert "there is no C++ compiler" in install_fairseq.unusable()
+    monkeypatch.delenv("CXX")
+    monkeypatch.setattr(install_fairseq.sysconfig, "get_path", lambda name: "/nowhere")
+    assert "no C headers" in install_fairseq.unusable()
 
 
 @pytest.mark.parametrize(
     ("script", "arguments", "existing", "sentence"),
     [
-        ("setup.sh", ["--python", "2.7"], None, "'2.7' is not supported; choose 3.10, 3.11, 3.12"),
+        ("setup.sh", ["--python", "2.7"], None, "'2.7' is not supported; choose among 3.14"),
         ("setup.sh", ["--python", "/no/python"], None, "'/no/python' is not a program"),
         ("setup.sh", ["--python", "/bin/true/"], None, "'/bin/true/' is not a program"),
-        ("setup.sh", ["--python", "/bin/false"], None, "'/bin/false' cannot be used: it must be"),
-        ("setup.sh", ["--python"], None, "--python needs a value: 3.10, 3.11, 3.12"),
+        (
+            "setup.sh",
+            ["--python", "/bin/false"],
+            None,
+            "'/bin/false' cannot be used: it is not one of",
+        ),
+        ("setup.sh", ["--python"], None, "--python needs a value: one of 3.14"),
         ("setup.sh", ["--fast"], None, "unknown option '--fast'; choose among --python"),
         ("setup.sh", [], "/no/python", "DC_NMT_PYTHON='/no/python' is not a program"),
         ("setup.sh", [], "/bin/false", "DC_NMT_PYTHON='/bin/false' cannot be used"),
@@ -230,7 +311,7 @@ def test_an_environment_of_the_users_own_is_not_cleared(tmp_path):
 @pytest.mark.parametrize("there", [True, False])
 def test_another_checkout_s_plugin_stays_in_the_users_environment(there, tmp_path):
     """Building the documentation, say, must not replace what other programs there import."""
-    for name in ("scripts", "requirements"):
+    for name in ("scripts", "requirements", "dc_nmt_plugin"):
         shutil.copytree(ROOT / name, tmp_path / name)
     for name in ("setup.py", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
@@ -241,7 +322,7 @@ def test_another_checkout_s_plugin_stays_in_the_users_environment(there, tmp_pat
 case "$*" in
 *direct_url*) echo "{url}"; exit {int(not there)} ;;
 *"pip install"*) echo "$*" >>{tmp_path}/installed; exit 0 ;;
-*"import fairseq"*) exit 0 ;;
+*install_fairseq) exit 0 ;;
 esac
 exec {sys.executable} "$@"
 '''

@@ -1,0 +1,210 @@
+"""Installs fairseq where it is missing: ready-made where there is a wheel, otherwise compiled.
+
+The only record of which Python gets which fairseq. Standard library alone, because scripts/lib.sh
+asks it before anything is installed. fairseq-fixed and ve-fairseq (both MIT) are fairseq 0.12.3
+with its dataclasses corrected for Python 3.11; their functions are the same.
+
+    python -m dc_nmt_plugin.environment.install_fairseq [--only-check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from importlib import metadata, util
+from pathlib import Path
+
+PYTHONS = ((3, 11), (3, 12), (3, 13), (3, 14))
+NAMES = ("ve-fairseq", "fairseq-fixed", "fairseq")  # distributions that are fairseq
+WHEEL = "ve-fairseq==0.12.3"  # CPython 3.11 and 3.12 for Linux on x86_64
+SOURCE = "fairseq-fixed==0.12.3.1"
+SOURCE_SHA256 = "c607577a54ab30e2ee0f0b0a754ea5cdbc6ad0a9f99a1726638a2201445bc1cc"
+BUILD = ("setuptools>=83", "wheel", "cython", "numpy")
+
+# file of the source, what is there once (a regular expression), what stands there instead
+CHANGES = (
+    # torch is there for extensions that translation does not need and that take minutes
+    ("pyproject.toml", r'  "torch>=1\.10",\n', ""),
+    ("setup.py", r"from torch\.utils import cpp_extension\n", ""),
+    ("setup.py", r"(?s)extensions\.extend\(.*?\ncmdclass = [^\n]*\n", "cmdclass = {}\n"),
+    # 1.3.2 can be made to run code by a configuration (CVE-2026-68508)
+    ("setup.py", r"hydra-core==1\.3\.2", "hydra-core>=1.3.4,<1.4"),
+    ("setup.py", r"omegaconf==2\.3\.0", "omegaconf>=2.3,<2.4"),
+    # Python 3.14 writes Optional[X] as X | None
+    (
+        "fairseq/dataclass/utils.py",
+        r'startswith\("typing\.Optional"\)',
+        r'startswith("typing.Optional") or typestring.endswith(" | None")',
+    ),
+)
+
+
+def has_wheel() -> bool:
+    """Tells whether this Python gets fairseq without a compiler."""
+    system = (sys.platform, platform.machine(), platform.python_implementation())
+    return (3, 11) <= sys.version_info < (3, 13) and system == ("linux", "x86_64", "CPython")
+
+
+def lacks() -> str | None:
+    """Returns what is missing to install fairseq here; None where it is there or can be."""
+    if has_wheel() or util.find_spec("fairseq"):
+        return None
+    if shutil.which(os.environ.get("CXX", "c++")) is None:
+        return (
+            "fairseq must be compiled for it, and there is no C++ compiler (Debian: 'sudo apt-get "
+            "install g++'; macOS: 'xcode-select --install'; none is needed for Python 3.11 and "
+            "3.12 on Linux and x86_64)"
+        )
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        return (
+            "fairseq must be compiled for it, and it has no C headers (Debian: 'sudo apt-get "
+            "install python3-dev')"
+        )
+    return None
+
+
+def unusable(version: str = "") -> str | None:
+    """Returns why this Python cannot run the project.
+
+    Args:
+        version: the only one that will do, such as ``3.12``; empty for any of :data:`PYTHONS`
+
+    Returns:
+        the reason; None where it can
+    """
+    here = sys.version_info[:2]
+    if version and version != f"{here[0]}.{here[1]}":
+        return f"it is not Python {version}"
+    if here not in PYTHONS:
+        return f"it is not one of {supported()}"
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        return "it has no venv module (Debian: 'sudo apt-get install python3-venv')"
+    return lacks()
+
+
+def supported() -> str:
+    """Returns the versions of Python as text."""
+    return ", ".join(f"{major}.{minor}" for major, minor in PYTHONS)
+
+
+def works() -> bool:
+    """Tells whether fairseq loads, with its compiled parts; tried in a process of its own."""
+    code = """
+import importlib.util
+import fairseq, fairseq.data.data_utils_fast, fairseq.data.token_block_utils_fast
+assert importlib.util.find_spec("fairseq.libbleu")"""
+    done = subprocess.run([sys.executable, "-I", "-c", code], check=False)
+    return done.returncode == 0
+
+
+def _is_there(distribution: str) -> bool:
+    try:
+        metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _pip(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "pip", *arguments], check=True)
+
+
+def changed_source(archive: Path, folder: Path) -> Path:
+    """Unpacks the source and changes what :data:`CHANGES` names.
+
+    Args:
+        archive: fairseq-fixed's source distribution
+        folder: an empty one
+
+    Returns:
+        the folder with setup.py
+
+    Raises:
+        SystemExit: the archive is another one, or a change does not fit
+    """
+    if hashlib.sha256(archive.read_bytes()).hexdigest() != SOURCE_SHA256:
+        raise SystemExit(f"{archive.name}: is not the {SOURCE} that this project knows.")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    (source,) = folder.iterdir()
+    for name, there, instead in CHANGES:
+        text, found = re.subn(there, instead, (source / name).read_text("utf-8"))
+        if found != 1:
+            raise SystemExit(f"{name} of {SOURCE}: has {there!r} {found} times, not once.")
+        (source / name).write_text(text, "utf-8")
+    return source
+
+
+def install() -> None:
+    """Installs fairseq into this environment, but nothing that it requires.
+
+    Raises:
+        SystemExit: it cannot be compiled here
+        subprocess.CalledProcessError: pip failed
+    """
+    if has_wheel():
+        _pip("install", "--no-deps", WHEEL)
+        return
+    if reason := lacks():
+        raise SystemExit(f"Python {sys.version.split()[0]}: {reason}.")
+    _pip("install", *BUILD)
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        _pip("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation",
+             "--dest", str(here), SOURCE)  # fmt: skip
+        (archive,) = here.glob("*.tar.gz")
+        (here / "source").mkdir()
+        source = changed_source(archive, here / "source")
+        options = ("--no-deps", "--no-build-isolation", "--no-cache-dir")
+        _pip("install", *options, str(source))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Installs fairseq, unless one works, or with ``--only-check`` tells what stands against it."""
+    parser = argparse.ArgumentParser(prog="install_fairseq", description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--replace", action="store_true", help="a fairseq that does not load is replaced"
+    )
+    parser.add_argument(
+        "--only-check",
+        metavar="VERSION",
+        nargs="?",
+        const="",
+        help="tell whether this Python can run the project (and is of that version); install "
+        "nothing",
+    )
+    args = parser.parse_args(arguments)
+    if args.only_check is not None:
+        if reason := unusable(args.only_check):
+            print(reason)
+        return int(reason is not None)
+    if works():
+        return 0
+    if broken := [name for name in NAMES if _is_there(name)]:
+        uninstall = ["uninstall", "-y", *broken]
+        if not args.replace:
+            raise SystemExit(
+                f"{' and '.join(broken)}: does not load (above) and is left as it is; "
+                f"'{shlex.join([sys.executable, '-m', 'pip', *uninstall])}', then again."
+            )
+        _pip(*uninstall)
+    install()
+    return int(not works())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
