@@ -128,7 +128,8 @@ must_install() {
   if [ -n "$uv" ]; then
     # auto: the build of torch for this machine, which is PyTorch's own index to have
     uv pip install --python "$python" --torch-backend auto "$@" >>"$log" 2>&1 && return
-    echo "-- uv failed; pip tries" >>"$log"
+    echo "-- uv failed; pip tries, and goes on" >>"$log"
+    uv=
   fi
   "$python" -m pip install --disable-pip-version-check --no-input "$@" >>"$log" 2>&1 ||
     fail "installing $what failed."
