@@ -84,7 +84,7 @@ def _run(name: str, argv: Sequence[str]) -> int:
 def _reader_has_gone() -> bool:
     """Returns True when standard output is a pipe whose reader (head, less) has ended."""
     output = select.poll()
-    output.register(sys.stdout.fileno(), 0)  # an error is told without being asked for
+    output.register(sys.stdout.fileno(), 0)  # a fatal error prints its stack
     return bool(output.poll(0))
 
 

@@ -101,8 +101,8 @@ def spawned_traceback(error: BaseException) -> str | None:
 def tell(sentence: str, error: BaseException, program: str = "") -> None:
     """Prints the sentence for a failure, then the file that has the traceback.
 
-    A refusal of ours has no traceback, and ``DC_NMT_DEBUG`` has shown it already. Where no file can
-    be written, the traceback itself follows.
+    A refusal by this plugin has no traceback, and ``DC_NMT_DEBUG`` has shown it already. Where no
+    file can be written, the traceback itself follows.
 
     Args:
         sentence: what the failure means

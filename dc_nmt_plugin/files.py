@@ -133,7 +133,7 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def digest(kind: str, path: str | os.PathLike[str]) -> str:
-    """Hexadecimal digest of a file's bytes, to tell damaged files (no protection from forgery)."""
+    """Returns the digest of a file's bytes, to detect damage (no protection from forgery)."""
     result = hashlib.new(kind, usedforsecurity=False)
     with open(path, "rb") as stream:
         while block := stream.read(1 << 20):

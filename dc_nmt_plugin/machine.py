@@ -32,7 +32,7 @@ def usable_cpus() -> int:
 def available_memory_gib() -> float | None:
     """Returns the memory that can be had without swapping, GiB; a container's limit counts too.
 
-    None where the system does not tell.
+    None where the system has no record.
     """
     free = _table(_ROOT / "proc/meminfo")
     if "MemAvailable" not in free:

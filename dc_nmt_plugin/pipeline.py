@@ -238,18 +238,18 @@ def _interrupts_wait() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def check_space(folder: Path, told: str, code: int) -> None:
+def check_space(folder: Path, output: str, code: int) -> None:
     """
     Args:
         folder: in which a program failed
-        told: what it said
+        output: its output
         code: its exit status
 
     Raises:
         UserError: it failed because nothing more can be written
     """
     for reason in map(os.strerror, FULL):
-        if reason in told:
+        if reason in output:
             raise _full(folder, reason)
     if code == -signal.SIGXFSZ or shutil.disk_usage(folder).free == 0:
         raise _full(folder)

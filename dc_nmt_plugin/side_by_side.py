@@ -17,7 +17,7 @@ def side_by_side(jobs: Iterable[Job], at_once: int) -> None:
     """Runs jobs in forks of this process; the first failure stops the others.
 
     Args:
-        jobs: what each does; a request to end (SIGTERM) is theirs to answer
+        jobs: what each process does; each has to handle SIGTERM itself
         at_once: jobs at the same time
 
     Raises:

@@ -174,8 +174,8 @@ def without_the_clock(state: dict[str, Any]) -> dict[str, Any]:
              if name in state.get("extra_state", {})}  # fmt: skip
     # fairseq adds an entry to the history each time a training is continued
     history = dict(state["optimizer_history"][-1])
-    # the best loss, which only reduce_lr_on_plateau reads: fairseq does not tell it to a training
-    # that is continued from the end of an epoch
+    # the best loss, which only reduce_lr_on_plateau reads: fairseq does not pass it to a training
+    # run that is continued from the end of an epoch
     history["lr_scheduler_state"] = {
         name: value for name, value in history["lr_scheduler_state"].items() if name != "best"
     }

@@ -40,7 +40,7 @@ if [ -z "$suffix" ]; then # the tutorial's, of the quickstart's models
   exit 0
 fi
 every="$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif"
-[ "$suffix" = -tiny-s1 ] || draw learning "analyze curves" "$every" --numbers valid:ppl # whole trainings
+[ "$suffix" = -tiny-s1 ] || draw learning "analyze curves" "$every" --numbers valid:ppl # whole training runs
 draw divergence "analyze divergence" transformer_dc
 draw lengths "analyze lengths" "$both" --groups 5 "${search[@]}"
 draw lengths-context "analyze lengths" "transformer_standard transformer_ctxaware" --groups 5 "${search[@]}"

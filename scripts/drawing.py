@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-# Okabe and Ito's colours, told apart by colour-blind readers too
+# Okabe and Ito's colours, distinguishable for colour-blind readers too
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 PLAIN, INK = "#F2F2F2", "#333333"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The text of a published task, ready for fairseq: dc-nmt prepare in the project's environment.
 #
-# usage: scripts/prepare.sh TASK [ARCH …] [options] [--python VERSION]; --help tells all
+# usage: scripts/prepare.sh TASK [ARCH …] [options] [--python VERSION]; --help lists all options
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

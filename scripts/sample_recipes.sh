@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every recipe small, from files that are made up: dc-nmt sample-recipes in the project's
+# Every recipe small, from generated files: dc-nmt sample-recipes in the project's
 # environment.
 #
-# usage: scripts/sample_recipes.sh [TASK:ARCH …] [options] [--python VERSION]; --help tells all
+# usage: scripts/sample_recipes.sh [TASK:ARCH …] [options] [--python VERSION]; --help lists all options
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Train an architecture with its paper's settings: dc-nmt train in the project's environment.
 #
-# usage: scripts/train.sh TASK ARCH [options] [fairseq-train flags] [--python VERSION]; --help tells
+# usage: scripts/train.sh TASK ARCH [options] [fairseq-train flags] [--python VERSION]; --help lists all
 #   all
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

@@ -245,7 +245,7 @@ def _comparable(name: str, curves: Mapping[str, object]) -> str:
 
 
 def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
-    """``train:loss`` and so on → (updates, value), rising; of resumed trainings too.
+    """``train:loss`` and so on → (updates, value), rising; a resumed run counts once.
 
     Training's are those of every logging interval.
 

@@ -1,7 +1,8 @@
 """Entropy of the head weights Λ of cross aggregation, by length.
 
 The entropy of Λ (Eq. 13), in nats, of untrained modules or of a trained model. Real sentences are
-rarely long, so a model is shown consecutive source sentences joined and cut to each exact length.
+rarely long, so a model is shown consecutive source sentences joined and truncated to each exact
+length.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ def quantile_edges(lengths: Sequence[int], groups: int) -> list[int]:
     are few lengths.
     """
     ordered = sorted(lengths)
-    cuts = {ordered[len(ordered) * group // groups] for group in range(1, groups)}
-    return sorted(cuts - {ordered[0]})
+    starts = {ordered[len(ordered) * group // groups] for group in range(1, groups)}
+    return sorted(starts - {ordered[0]})
 
 
 def groups_of(lengths: Sequence[int], edges: Sequence[int]) -> list[list[int]]:

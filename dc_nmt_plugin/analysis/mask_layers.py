@@ -163,7 +163,7 @@ def masked_translations(
     Args:
         translation: of the subset
         layers: encoder layers that the decoder reads
-        progress: makes what is told of each of the translations; see ``translate``
+        progress: called for each pass; see ``translate``
     """
     yield None, translation.translate(progress(None))
     for layer in layers:

@@ -140,7 +140,7 @@ def write_page(
         folder: created if need be
         sections: from :func:`analyse_all`; one that cannot be shown is emptied
         about: what they were run on
-        command: tells the command line of one section
+        command: returns the command line of one section
 
     Returns:
         the page

@@ -32,7 +32,7 @@ def encoded_sentence(subject: Subject, text: str, target: str | None = None) -> 
             continue
         if not line.strip():
             raise UserError(f"--{'sentence' if side == 'src' else 'target'}: is empty.")
-        pieces = cut(line, subject.place.data, languages[side])
+        pieces = segment(line, subject.place.data, languages[side])
         rows[side] = dictionaries[side].encode_line(pieces, add_if_not_exist=False).long()
     source = rows["src"]
     dataset = subject.task.build_dataset_for_inference([source], torch.tensor([len(source)]))
@@ -42,7 +42,7 @@ def encoded_sentence(subject: Subject, text: str, target: str | None = None) -> 
     return dict(subject.translation.to_device(sample))
 
 
-def cut(line: str, data: Path, lang: str) -> str:
+def segment(line: str, data: Path, lang: str) -> str:
     """Returns the pieces of the line, by the codes beside the data; without codes, the line.
 
     Args:

@@ -221,7 +221,7 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
     if task.get("data"):
         named.append(Path(str(task["data"]).split(":")[0]))
     for path in named:
-        # seen from where the training was called; recipes have it beside the runs or in data
+        # relative to where training was started; recipes have it beside the runs or in data
         # there, also in a folder that was moved; what is here may be another run's
         above = folder.resolve().parents
         near = (above[0] / path.name, above[0] / "data" / path.name)

@@ -18,7 +18,7 @@ class SubsetTranslation(Translator):
 
     Args:
         flags: a command line of ``fairseq-generate``, without the program's name; ``--remove-bpe``
-            unless told otherwise
+            unless given otherwise
         sentences: how many of the subset are used, drawn at random (the same ones every time);
             None for all
 

@@ -96,7 +96,7 @@ def _jieba() -> Callable[[Sequence[str]], list[str]]:
     jieba.setLogLevel(60)
 
     def tag(words: Sequence[str]) -> list[str]:
-        # jieba cuts by itself: a word has the tag of the piece that its first character is in
+        # jieba segments by itself: a word has the tag of the piece that its first character is in
         by_character: list[str] = []
         for word, own in posseg.cut("".join(words)):
             by_character += [universal(own, _ICTCLAS)] * len(word)

@@ -53,7 +53,7 @@ class Translator:
     """The models of a command line of ``fairseq-generate``, ready to decode.
 
     Args:
-        flags: the command line, without the program's name; ``--remove-bpe`` unless told otherwise
+        flags: the command line, without the program's name; ``--remove-bpe`` unless given otherwise
         reads_subset: whether ``--gen-subset`` is read, and is to be checked before
 
     Attributes:

@@ -52,7 +52,7 @@ class Trees(OfEarlierWords):
         """The tree of every sentence."""
         if self.args.index is not None:
             check_index(self.args.index, subject)
-        self._lines(subject)  # a wrong file is told before the forced decoding
+        self._lines(subject)  # refuses a wrong file before the forced decoding
         return SentenceTrees(subject)
 
     def _lines(self, subject: Subject) -> list[str]:

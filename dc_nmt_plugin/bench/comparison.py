@@ -132,7 +132,7 @@ def time_of(
         device: "cpu" or "cuda"
         rounds: timed rounds
         clock: seconds
-        progress: called with the number of a round and of all rounds; default: not told
+        progress: called with the number of a round and of all rounds; default: no progress is shown
 
     Returns:
         label → seconds, one a round

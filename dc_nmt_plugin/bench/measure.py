@@ -114,7 +114,7 @@ def peak_memory(run: Callable[[], None], device: str) -> float | None:
     """Returns the peak memory of `run` in MiB: allocated on the GPU, or added to this process.
 
     On the CPU the process should have run nothing before, see :func:`.apart.apart`: memory that
-    was used and freed already would not be seen. None where the system does not tell (macOS).
+    was used and freed already would not be seen. None where the system has no record (macOS).
     """
     if device == "cuda":
         gc.collect()  # what the last subject left

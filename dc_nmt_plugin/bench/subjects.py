@@ -86,15 +86,15 @@ def subject(name: str) -> Architecture:
     return replace(known[arch], settings=settings)
 
 
-def language_model_problem(name: str, told: str) -> str | None:
-    """Returns a sentence that ends with `told` for a language model, else None.
+def language_model_problem(name: str, advice: str) -> str | None:
+    """Returns a sentence that ends with `advice` for a language model, else None.
 
     Raises:
         UserError: it is no subject
     """
     if subject(name).family.task != "language_modeling":
         return None
-    return f"{name}: is a language model; {told}."
+    return f"{name}: is a language model; {advice}."
 
 
 def _model_of_run(folder: Path) -> tuple[str, dict[str, Any]]:
@@ -189,7 +189,7 @@ def set_allocator(name: str, device: str) -> None:
 def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
     """Returns a function that makes one update as ``fairseq-train --optimizer adam`` does.
 
-    Each with its own task's steps: fairseq's translation task, or ours.
+    Each with its own task's steps: fairseq's translation task, or this plugin's.
     """
     model = build_model(name, like, task).to(setting.device).train()
     criterion = build_criterion(name, task)

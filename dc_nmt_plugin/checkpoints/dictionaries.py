@@ -16,7 +16,10 @@ KEY = (
     "dictionaries"  # in a checkpoint's extra_state; fairseq's loader ignores what it does not know
 )
 _SIDES = {"source": "encoder", "target": "decoder"}
-_EMBEDDINGS = ("embed_tokens.weight", "embedding.tokens.weight")  # fairseq's name and ours
+_EMBEDDINGS = (
+    "embed_tokens.weight",
+    "embedding.tokens.weight",
+)  # fairseq's name, this plugin's name
 
 
 def dictionaries_of(task: Any) -> dict[str, str]:
@@ -41,7 +44,7 @@ def check_dictionaries(path: str, task: Any) -> None:
     """Refuse a checkpoint whose dictionaries are not those of the task.
 
     A checkpoint without a record (fairseq's own, or an old one) is compared with the folder that it
-    was trained on, where that still has the dictionaries of then.
+    was trained on, if that folder still has the same dictionaries.
 
     Args:
         path: of the checkpoint
@@ -69,7 +72,7 @@ def check_dictionaries(path: str, task: Any) -> None:
 
 
 def size_problem(path: str, task: Any) -> str | None:
-    """What to tell of a checkpoint that was trained with dictionaries of other sizes, or None.
+    """Returns the message for a checkpoint with dictionaries of other sizes, or None.
 
     Args:
         path: of the checkpoint

@@ -167,7 +167,7 @@ def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
     """Returns the message for a file that torch could not read."""
     text = str(error).strip()
     reason = f" ({text.splitlines()[0][:200]})" if text else f" ({error!r})"
-    if "weights_only" in text:  # torch tells how to load the file all the same
+    if "weights_only" in text:  # torch explains how to load the file unsafely
         reason = ""
         if found := re.search(r"GLOBAL ([\w.]+)", text):
             return UnreadableCheckpoint(

@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
     else:
         results, facts = _curves(report, args, flags)
         about = ""
-    tables = report.tables(results)  # a wrong option is told before anything is written
+    tables = report.tables(results)  # refuses wrong options before anything is written
     figure = new_figure(report.size) if args.plot else None
     if figure is not None:
         report.draw(figure, results)

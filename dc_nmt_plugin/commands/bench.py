@@ -214,7 +214,7 @@ def _check(args: argparse.Namespace) -> None:
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
-        stock_settings(args.arch[0])  # tells early that there is none of that size
+        stock_settings(args.arch[0])  # refuses early where fairseq has no such size
 
 
 def _progress(mode: str, number: int, rounds: int) -> None:

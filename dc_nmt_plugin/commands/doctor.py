@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\n{textwrap.fill(PATCHES, columns)}")
     for patch in found.patches:
         print(f"{'*' if patch['loading'] else ' '} {patch['name']} ({patch['target']})")
-        told = f"{patch['state']}; {patch['reason']} (since {patch['since']})"
-        print(textwrap.fill(told, columns, initial_indent="    ", subsequent_indent="    "))
+        line = f"{patch['state']}; {patch['reason']} (since {patch['since']})"
+        print(textwrap.fill(line, columns, initial_indent="    ", subsequent_indent="    "))
     print(f"\n{len(broken)} broken, {warnings} warnings, {len(checks)} checks")
     return int(bool(broken))

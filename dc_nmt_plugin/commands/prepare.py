@@ -64,13 +64,16 @@ def prepare(pipeline: Pipeline, options: object) -> None:
         pipeline.run(*plan.steps())
     if pipeline.dry_run:
         return
-    for cut in preparation.segmentations:
-        kept = pairs_kept(preparation.work / f"bpe{cut.suffix}")
+    for segmentation in preparation.segmentations:
+        suffix = segmentation.suffix
+        kept = pairs_kept(preparation.work / f"bpe{suffix}")
         if kept:
             pipeline.say(
-                f"training pairs{cut.suffix}: {kept[0]:,}, after the filter of pairs {kept[1]:,}"
+                f"training pairs{suffix}: {kept[0]:,}, after the filter of pairs {kept[1]:,}"
             )
-        published = f", published: about {cut.vocabulary}" if cut.vocabulary else ""
-        for language, size in preparation.dictionary_sizes(cut).items():
-            pipeline.say(f"dictionary of {language}{cut.suffix}: {size} types{published}")
+        published = (
+            f", published: about {segmentation.vocabulary}" if segmentation.vocabulary else ""
+        )
+        for language, size in preparation.dictionary_sizes(segmentation).items():
+            pipeline.say(f"dictionary of {language}{suffix}: {size} types{published}")
     pipeline.say(f"done; everything is in {preparation.work}")

@@ -222,10 +222,10 @@ def _readme(args: argparse.Namespace, stored: Path | None) -> Path | None:
     """
     if not args.update_readme:
         return None
-    home = stored or args.save
-    if home is None:
+    folder = stored or args.save
+    if folder is None:
         raise UserError("--update-readme needs examples/TASK with a results.json, or --save")
-    path: Path = home.parent / "README.md"
+    path: Path = folder.parent / "README.md"
     _around_marks(path)
     return path
 

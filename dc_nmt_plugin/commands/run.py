@@ -108,8 +108,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     first = not training.machines.node_rank or args.dry_run  # of several machines, that evaluates
     pipeline = Pipeline(args.dry_run)
     with stoppable():
-        cuts = (settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs)
-        prepare(pipeline, values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(cuts))))
+        needed = (settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs)
+        prepare(pipeline, values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(needed))))
         for run in runs:
             code = train(pipeline, run, training)
             if not first:

@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _sample(task: str, arch: str, pairs: int, out: Path) -> list[str]:
     """Seconds of the three commands, and the paper's line."""
     from ..evaluation.results import read_result
-    from ..recipes.made_up import unchecked_recipes, write_files
+    from ..recipes.generated_files import unchecked_recipes, write_files
     from ..recipes.options import RunOptions
     from ..recipes.recipe import load
     from ..recipes.run_plan import plan_run

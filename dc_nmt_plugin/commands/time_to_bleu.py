@@ -134,7 +134,7 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
-        stock_settings(args.arch[0])  # tells early that there is none of that size
+        stock_settings(args.arch[0])  # refuses early where fairseq has no such size
 
 
 def _progress(subject: Subject) -> None:

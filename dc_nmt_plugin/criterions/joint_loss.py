@@ -32,7 +32,7 @@ NAMES = {
 }
 """Further names of the criterion, the architectures' as published → its class under that name.
 
-A checkpoint holds the class's name, and fairseq resumes a training only with the same one.
+A checkpoint holds the class's name, and fairseq resumes a run only with the same class.
 """
 
 

@@ -1,8 +1,8 @@
 """The statistics of a difference between two systems: interval, p, Holm's correction, power.
 
 A test score varies with two things that somebody else would choose otherwise: the sentences of the
-test set and the seed of the training. The paired bootstrap (Koehn 2004) resamples sentences. Clark
-et al. (2011) show that seeds alone make differences that it calls significant.
+test set and the seed of the training run. The paired bootstrap (Koehn 2004) resamples sentences.
+Clark et al. (2011) show that seeds alone make differences that it calls significant.
 
 With several seeds of both systems the variance of the difference is
 
@@ -36,7 +36,7 @@ LEVEL = 0.05
 POWER = 0.8
 RESAMPLES = 10_000
 SACREBLEU_RESAMPLES = 1_000
-SEED = 12345  # sacreBLEU's: its resamples are the first of ours
+SEED = 12345  # sacreBLEU's: the first resamples are the same
 _AS_NORMAL = 1e6  # degrees of freedom from which Student's t is the normal distribution
 
 
@@ -58,7 +58,7 @@ class Difference:
     """A difference of mean scores with its uncertainty.
 
     Attributes:
-        value: mean of ours minus mean of the baseline's
+        value: mean of the system minus mean of the baseline
         interval: 95% confidence interval
         p_value: two-sided; below 0.05 exactly where the interval excludes 0
         standard_error: of the difference

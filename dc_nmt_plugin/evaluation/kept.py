@@ -23,8 +23,8 @@ REAL = "checkpoints"  # in the folder of a run that is not a kept one
 _TEXT = re.compile(r"(?:.*/)?(runs/([^/]+)/data/.*)")  # where recipes put a task's text
 
 
-def keep_all(runs: Sequence[Run], home: Path, tasks: Collection[str]) -> list[Path]:
-    """Write runs' settings, scores, translations and learning curves into ``home/NAME`` each.
+def keep_all(runs: Sequence[Run], to: Path, tasks: Collection[str]) -> list[Path]:
+    """Write runs' settings, scores, translations and learning curves into ``to/NAME`` each.
 
     These folders are read as the runs' own are: ``dc-nmt results``, ``compare`` and ``analyze
     curves`` make from them what they make from the runs, and need the task's text beside them
@@ -33,27 +33,27 @@ def keep_all(runs: Sequence[Run], home: Path, tasks: Collection[str]) -> list[Pa
 
     Args:
         runs: with their scores
-        home: made where it is missing; what it has of these runs is replaced
+        to: made where it is missing; what it has of these runs is replaced
         tasks: recipes, whose text is named from a checkout's root
 
     Returns:
         the kept runs' folders
 
     Raises:
-        UserError: two runs of one name, ``home/NAME`` is a run with a model or of other settings,
+        UserError: two runs of one name, ``to/NAME`` is a run with a model or of other settings,
             or a run's text is missing
     """
     folders: dict[str, Path] = {}
     for run in runs:
         other = folders.setdefault(run.folder.name, run.folder)
         if other != run.folder:
-            raise UserError(f"--keep {home}: {other} and {run.folder} would get the same name")
-        _check(run, home / run.folder.name, home, tasks)
-    return [_keep(run, home, tasks) for run in runs]
+            raise UserError(f"--keep {to}: {other} and {run.folder} would get the same name")
+        _check(run, to / run.folder.name, to, tasks)
+    return [_keep(run, to, tasks) for run in runs]
 
 
-def _keep(run: Run, home: Path, tasks: Collection[str]) -> Path:
-    folder = home / run.folder.name
+def _keep(run: Run, to: Path, tasks: Collection[str]) -> Path:
+    folder = to / run.folder.name
     files = run.result.text_files(run.path)
     if files is None:
         raise UserError(f"{run.path}: has no hypotheses: score it with dc-nmt score")
@@ -85,12 +85,12 @@ def _keep(run: Run, home: Path, tasks: Collection[str]) -> Path:
     return folder
 
 
-def _check(run: Run, folder: Path, home: Path, tasks: Collection[str]) -> None:
+def _check(run: Run, folder: Path, to: Path, tasks: Collection[str]) -> None:
     if folder.resolve() == run.folder or (folder / REAL).exists():
-        raise UserError(f"--keep {home}: {folder} is a run itself; name another folder")
+        raise UserError(f"--keep {to}: {folder} is a run itself; name another folder")
     if run.command and read_command(folder) not in ([], _portable(run.command, tasks)):
         raise UserError(
-            f"--keep {home}: {folder} is of a training with another command; name another folder, "
+            f"--keep {to}: {folder} is a training run with another command; name another folder, "
             "or remove that one"
         )
 
@@ -107,7 +107,7 @@ def _from_root(value: Any, tasks: Collection[str]) -> Any:
 
 
 def _learning_curve(log: Path) -> Iterator[str]:
-    """Every validation, behind the last of the training's logging intervals before it."""
+    """Yields every validation, each after the last training line before it."""
     training = None
     for line in read_log(log):
         kind, values = parse_statistics(line) or ("", {})

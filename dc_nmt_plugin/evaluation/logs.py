@@ -28,7 +28,7 @@ class TrainingLog:
     parameters: int
     updates: int
     tokens_per_second: float  # target tokens, median over the log's intervals
-    train_seconds: float | None  # with validation and saving; None where the log does not tell
+    train_seconds: float | None  # with validation and saving; None if not in the log
     arch: str | None = None
 
 
@@ -40,12 +40,12 @@ def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
     try:
         values = json.loads(match[2])
     except json.JSONDecodeError:
-        return None  # a line cut short when the training was killed
+        return None  # the last line of a killed run may be incomplete
     return match[1], values
 
 
 def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
-    """Read a training log, of a resumed training too (its parts one after the other).
+    """Reads a training log; a resumed run's log has several parts.
 
     Raises:
         UserError: the file is no such log.
@@ -88,15 +88,16 @@ def _seconds(clock: list[tuple[int, float]]) -> float | None:
         [seconds for updates, seconds in part if updates < end]
         for part, end in zip(parts, ends, strict=True)
     ]
-    if any(part and part[-1] == 0 for part in kept):  # of before continued trainings were timed
+    # an early version did not time resumed runs
+    if any(part and part[-1] == 0 for part in kept):
         return None
     return sum(part[-1] for part in kept if part)
 
 
 def read_decoder(path: str | os.PathLike[str]) -> str | None:
-    """What ``--decode-with`` and ``--no-aux-fusion`` chose, from the log of ``fairseq-generate``.
+    """Returns the choice of ``--decode-with`` and ``--no-aux-fusion`` in a log.
 
-    None for the main decoder as trained, or where the log does not tell.
+    None for the main decoder as trained, or if the log has no record.
     """
     for line in read_log(path):
         if match := DECODER.search(line):

@@ -174,7 +174,7 @@ def default_bleu(target_lang: str, references: Sequence[str] = ()) -> str:
 
     Args:
         target_lang: two letters
-        references: text in it, whose script counts where the code tells nothing
+        references: text in it; its script decides if the code is unknown
     """
     if target_lang == "zh":
         return "zh"

@@ -55,7 +55,7 @@ class ProgressLine:
 
     @staticmethod
     def last_words(lines: Iterable[str]) -> None:
-        """Prints the last lines of a training that stopped early to standard error."""
+        """Prints the last lines of a run that stopped early to standard error."""
         sys.stderr.write(
             "".join(["\nTraining stopped early. The last lines of its log:\n", *lines])
         )

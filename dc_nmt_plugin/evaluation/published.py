@@ -24,7 +24,7 @@ class Published:
         parameters: count
         score, place: by `metric`, and where it is printed
         metric: of the score: the table's, else the one that the paper has and the run was scored by
-        difference: ours by the same metric minus the published score
+        difference: measured score by the same metric minus the published one
     """
 
     parameters: int | None = None
@@ -92,7 +92,7 @@ def why_not(run: Run, metric: str) -> list[str]:
     if described is None:
         return [
             f"{run.folder}: its parent folder is not named like a task of the papers, it has no "
-            "command.txt, or its architecture is none of theirs: nothing to compare"
+            "command.txt, or its architecture is not in the papers: nothing to compare"
         ]
     from ..papers.matching import nearest
 

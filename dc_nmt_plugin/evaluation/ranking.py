@@ -93,7 +93,7 @@ def _csv(path: Path, mode: str) -> IO[str]:
 def tally(folder: Path) -> list[tuple[str, str, int, int, int]]:
     """(second, first, better, equal, worse) of every pair: how often the second one won.
 
-    The rows of a sheet may stand in any order: the number tells which sentence one is of.
+    The rows of a sheet may stand in any order: the number identifies the sentence.
 
     Raises:
         UserError: no key, a sheet that is missing or changed, or an answer that is none

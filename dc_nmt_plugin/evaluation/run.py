@@ -56,9 +56,9 @@ class Run:
         return self.result.arch or flag_value(self.command, "--arch")
 
     def settings(self) -> dict[str, str]:
-        """What its training was told: flag → value; what is the same for every seed.
+        """Returns the training settings, flag → value, that are the same for every seed.
 
-        With the updates, unless they depend on what the model learns, and the tokens of each.
+        Includes the tokens per update, and the number of updates if it was fixed beforehand.
         """
         words = self.command
         found = given_flags(words[words.index("--user-dir") if "--user-dir" in words else 0 :])
@@ -70,11 +70,11 @@ class Run:
 
     @property
     def task(self) -> str:
-        """Recipes put runs below a folder of the task's name; kept ones say it themselves."""
-        home = self.folder.parent
+        """Returns the task: from the result of a kept run, else the name of the parent folder."""
+        parent = self.folder.parent
         if self.result.task:
             return self.result.task
-        return home.parent.name if home.name == KEPT else home.name
+        return parent.parent.name if parent.name == KEPT else parent.name
 
     @property
     def decoding(self) -> str:

@@ -22,7 +22,7 @@ class RunRow:
         run: its folder, relative to the checkout where it is below it
         arch: value of ``--arch``
         parameters, published_parameters: counts
-        updates: of the training
+        updates: of the training run
         train_tokens_per_second: target tokens, median; None where the table's speeds are a
             benchmark's that has not measured it
         decode_sentences_per_second: of the test set, or the benchmark's
@@ -33,7 +33,8 @@ class RunRow:
         corrected_p: its p, by Holm for the number of systems
         published_score, published_place: of what was trained and decoded in the same way
         published_metric: of the published score
-        to_published: our score by that metric minus the published one; None where there is none
+        to_published: measured score by that metric minus the published one; None without a
+            published score
         seeds: runs that the row is the mean of
         deviation: standard deviation of their scores; None for one
         compared_seeds: those that the baseline has too (empty: it has none of them, so the

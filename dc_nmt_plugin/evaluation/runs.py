@@ -223,7 +223,7 @@ def _check_one_system(row: str, runs: Mapping[str, Run]) -> None:
             one, other = (values.get(name, "not given") for values in (ours, theirs))
             if one != other and not (name == TOKENS and _nearly(one, other)):
                 raise UserError(
-                    f"--over-seeds: {row} would be a mean of different trainings: {name} is {one} "
+                    f"--over-seeds: {row} would be a mean of different settings: {name} is {one} "
                     f"in {first} and {other} in {label}; leave one out, or --name FOLDER=LABEL"
                 )
 
@@ -251,7 +251,7 @@ def _labels(runs: Sequence[Run], names: Mapping[str, str], over_seeds: bool) -> 
         ways = [f"decoder {run.decode_with}"] if run.decode_with else []
         ways = ways or ([run.decoding] if run.decoding else [])
         found.append(", ".join([names.get(run.folder.name, unique[run.folder]), *ways]))
-    # two masks of one decoder, say, are told apart by what the evaluation called them
+    # for example, the evaluation's name distinguishes two masks of one decoder
     return [
         f"{label}, {run.decoding}" if found.count(label) > 1 and run.decoding else label
         for label, run in zip(found, runs, strict=True)

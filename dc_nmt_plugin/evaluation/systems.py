@@ -75,7 +75,7 @@ def is_result(path: Path) -> bool:
 def labels(paths: Sequence[Path]) -> list[str]:
     """Names of runs' folders and text files, with as many folders as make them different.
 
-    Several results of one run are told apart by what the evaluation called them.
+    Several results of one run are distinguished by the evaluation's name.
     """
     of = [run_folder(path).resolve() for path in paths]
     names = {folder: folder.name for folder in of}
@@ -95,7 +95,7 @@ def labels(paths: Sequence[Path]) -> list[str]:
 
 
 def named_labels(paths: Sequence[Path], results: Sequence[Result | None]) -> list[str]:
-    """Names given to ``dc-nmt score --name`` where they tell all systems apart, else folders."""
+    """Returns the names of ``dc-nmt score --name`` if all differ, else the folders."""
     names = [
         result.name if result and result.name != UNNAMED else folder
         for result, folder in zip(results, labels(paths), strict=True)

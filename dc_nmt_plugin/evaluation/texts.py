@@ -96,7 +96,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Texts:
-    """Both forms of both sides; ``tokenized`` is None where nothing tells how to tokenise."""
+    """Both forms of both sides; ``tokenized`` is None if the tokenizer is unknown."""
 
     raw: Sides
     tokenized: Sides | None

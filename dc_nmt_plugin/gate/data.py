@@ -28,7 +28,7 @@ def check_data(flags: Mapping[str, Any], subsets: Mapping[str, str]) -> None:
         subsets: that it reads → the flag that names them
 
     Raises:
-        UserError: something is missing, empty, cut off or does not belong together
+        UserError: something is missing, empty, truncated or does not belong together
     """
     kind = _kind(flags.get("task"))
     if kind is None or not flags.get("data"):
@@ -168,8 +168,8 @@ def _check_subset(
         raise UserError(f"{flag} {subset}: {folder} has no such subset{_others(folder, pair)}.")
     counts = {lang: _check_file(path, dictionaries[lang]) for lang, path in prefixes.items()}
     if len(set(counts.values())) > 1:
-        told = " and ".join(f"{count:,} of {lang}" for lang, count in counts.items())
-        raise UserError(f"{folder}: {subset} has {told}: the sides are of two corpora.")
+        counted = " and ".join(f"{count:,} of {lang}" for lang, count in counts.items())
+        raise UserError(f"{folder}: {subset} has {counted}: the sides are of two corpora.")
     if not all(counts.values()):
         raise UserError(f"{flag} {subset}: {folder} has no sentence in it.")
 

@@ -153,9 +153,8 @@ def explained(error: BaseException, words: Sequence[str] | None = None) -> str |
         error: what ended the program
         words: the command line without the program's name; default this process's
     """
-    told = refusal(error)
-    if told is not None:
-        return told
+    if (known := refusal(error)) is not None:
+        return known
     sentence = _sentence(error, sys.argv[1:] if words is None else words)
     return f"{sentence.rstrip('.')}." if sentence else None
 

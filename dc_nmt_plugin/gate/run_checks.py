@@ -1,4 +1,4 @@
-"""What can be known, before a training starts, to fail or to change nothing."""
+"""Checks that run before training: settings that must fail, and flags without an effect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..errors import ConfigError
 
 
 def check_training_run(args: Any) -> None:
-    """Check the settings of a training, as far as they reach the model.
+    """Checks the settings of a training run that concern the model.
 
     Args:
         args: the model's flags; for architectures of this package all flags of ``fairseq-train``
@@ -22,8 +22,10 @@ def check_training_run(args: Any) -> None:
 
 
 def _idle_flags(args: Any) -> list[str]:
-    """Flags of our Transformers that change nothing without another; a checkpoint that was trained
-    with one is read as ever."""
+    """Returns flags of this plugin's Transformers that have no effect without another flag.
+
+    Checkpoints that were trained with such a flag still load.
+    """
     problems = []
     for side in ("encoder", "decoder"):
         layers = getattr(args, f"{side}_self_attention_layers", None)
@@ -42,7 +44,7 @@ def _idle_flags(args: Any) -> list[str]:
 
 
 def refuse_in_training(**flags: object) -> None:
-    """Flags for decoding would change what ``--eval-bleu`` measures, or the model in training.
+    """Refuses decoding flags: they would change training, or what ``--eval-bleu`` measures.
 
     Args:
         flags: name → value; empty ones were not given

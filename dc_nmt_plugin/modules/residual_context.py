@@ -113,7 +113,8 @@ class ContentResidual(ResidualContext):
         return context
 
     def _record(self, scores: Tensor, state: State | None) -> None:
-        # a summary cannot tell the weights apart: while recording, the scores are kept as well
+        # the weights cannot be recovered from a summary: while recording, the scores are kept as
+        # well
         length = scores.size(1)
         if state is not None:
             slot = self.slot(state)

@@ -26,7 +26,7 @@ _ITEM = (
     *("name", "title", "place", "baseline", "columns", "rows", "parts", "split", "absent", "note"),
     *(*STATE, *_FIXES),
 )
-_FILE = ("title", "cites", "trainings", "tasks", "systems", "items")
+_FILE = ("title", "cites", "training_settings", "tasks", "systems", "items")
 
 
 def read_file(path: Path) -> Document:
@@ -43,9 +43,9 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.file = read_yaml(path, _FILE)
         self.name = path.stem
-        self.trainings = {
+        self.training_settings = {
             name: Training(name, node.text("source"), _typed(node, "fixed", TRAINING))
-            for name, node in self.file.named("trainings", ("source", "fixed")).items()
+            for name, node in self.file.named("training_settings", ("source", "fixed")).items()
         }
         self.tasks = self.file.named("tasks", _TASK)
         self.systems = self.file.named("systems", ("arch", "flags"))
@@ -54,7 +54,7 @@ class _Reader:
         items = tuple(self._item(node) for node in self.file.nodes("items", _ITEM, "name"))
         self.file.refuse_twice("item", [item.name for item in items])
         title, cites = self.file.text("title"), self.file.text("cites")
-        return Document(self.name, title, cites, self.trainings, items)
+        return Document(self.name, title, cites, self.training_settings, items)
 
     def _item(self, node: Node) -> Item:
         columns = node.named("columns", (*STATE, *_FIXES)) or {"": Node({}, node.where)}
@@ -156,7 +156,7 @@ class _Reader:
     def _training(self, fixed: Node) -> Training | None:
         if "training" not in fixed.values:
             return None
-        return self.trainings[fixed.choice("training", self.trainings)]
+        return self.training_settings[fixed.choice("training", self.training_settings)]
 
 
 @cache

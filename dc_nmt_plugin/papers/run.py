@@ -76,7 +76,7 @@ class Run:
         """
         arch = flag_value(train, "--arch") or flag_value(train, "-a")
         if arch is None:
-            raise UserError("the training's command has no --arch")
+            raise UserError("the training command has no --arch")
         return cls(
             task,
             direction,

@@ -227,13 +227,13 @@ class Document:
     Attributes:
         name: such as ``thesis``
         title, cites: what it is, and its key in REFERENCES.bib
-        trainings: name → settings that it fixes
+        training_settings: name → settings that it fixes
     """
 
     name: str
     title: str
     cites: str
-    trainings: Mapping[str, Training]
+    training_settings: Mapping[str, Training]
     items: tuple[Item, ...]
 
     @property

@@ -15,7 +15,7 @@ def betas(text: str) -> tuple[float, ...]:
     return tuple(float(part) for part in text.strip("()[] ").split(","))
 
 
-# what a document can fix of a training, of a search
+# settings of training and of the search that a document can fix
 TRAINING: Mapping[str, Callable[[str], Any]] = {
     "tokens": int,  # of an update, all GPUs together
     "updates": int,

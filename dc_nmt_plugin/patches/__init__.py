@@ -1,6 +1,6 @@
-"""Everything that is changed in fairseq, torch, numpy and Python's hooks, declared entry by entry.
+"""All changes to fairseq, torch, numpy and Python's hooks, one entry for each change.
 
-fairseq's programs and ``dc-nmt`` get all patches; somebody's own Python that imports
+fairseq's programs and ``dc-nmt`` get all patches. Other Python code that imports
 :mod:`dc_nmt_plugin.registration` gets only those that loading a checkpoint and translating need.
 ``dc-nmt doctor`` lists them. To delete a patch, delete its entry.
 """
@@ -27,7 +27,7 @@ __all__ = ["apply", "command_lines", "continuing", "in_a_program", "interactive"
 
 
 def apply(*, all_of_them: bool | None = None) -> list[State]:
-    """Apply the patches that this process needs; a second call adds what is missing.
+    """Applies the patches that this process needs; a second call adds missing ones.
 
     Args:
         all_of_them: as in fairseq's programs; by default only where this process is one
@@ -40,12 +40,12 @@ def apply(*, all_of_them: bool | None = None) -> list[State]:
 
 
 def states() -> list[State]:
-    """Apply everything, loading all of fairseq's programs for it, and say what became of each."""
+    """Loads all of fairseq's programs, applies all patches, and returns their states."""
     return apply_all(declared(), load=True)
 
 
 def in_a_program() -> bool:
-    """Whether this process is one of fairseq's programs or of ``dc-nmt``, or a worker of one."""
+    """Returns True in fairseq's programs, in ``dc-nmt``, and in their workers."""
     main = sys.modules.get("__main__")
     path = (getattr(main, "__file__", None) or "").replace("\\", "/")
     return (

@@ -48,7 +48,7 @@ def explain_values_of_switches(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _valued_switches(parser: Any, words: list[str]) -> list[str]:
-    """A sentence for each flag without a value that is given one."""
+    """Returns a sentence for each switch that is given a value."""
     problems = []
     for word, value in itertools.pairwise(words):
         action = parser._option_string_actions.get(word)
@@ -63,7 +63,7 @@ def _valued_switches(parser: Any, words: list[str]) -> list[str]:
 @replaces(
     "fairseq.options:parse_args_and_arch",
     "4417ffdbba30",
-    reason="a training is not continued where the file of --encoder-embed-path is gone, although "
+    reason="a run is not resumed if the file of --encoder-embed-path is gone, although "
     "the embeddings are in the checkpoint",
     since="fairseq 0.12.2",
     test="tests/system/test_continuing.py",
@@ -84,7 +84,7 @@ def leave_out_what_is_loaded(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _loads_a_checkpoint(args: Any) -> bool:
-    """Whether a training starts with the parameters of a checkpoint."""
+    """Returns True if training starts with the parameters of a checkpoint."""
     restore = getattr(args, "restore_file", None)
     if restore == LAST:
         restore = os.path.join(args.save_dir, LAST)

@@ -1,4 +1,4 @@
-"""Patches of how fairseq continues a training, and of when it ends."""
+"""Patches of how fairseq resumes a training run, and of when a run ends."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def continue_from_what_is_whole(stock: Callable[..., Any]) -> Callable[..., Any]
         except Exception as error:
             # fairseq asserts the criterion and the optimizer, and hides what torch says of the
             # parameters behind an exception of its own
-            told = error if isinstance(error, AssertionError) else error.__context__
-            lines = [line.strip() for line in str(told).splitlines() if line.strip()]
-            if not lines or not isinstance(told, (AssertionError, RuntimeError)):
+            cause = error if isinstance(error, AssertionError) else error.__context__
+            lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+            if not lines or not isinstance(cause, (AssertionError, RuntimeError)):
                 raise
             if problem := size_problem(filename, self.task):
                 raise UserError(problem) from error
@@ -67,9 +67,9 @@ def continue_from_what_is_whole(stock: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _check_architecture(trainer: Any, path: str) -> None:
-    """Another architecture may have parameters of the same names and shapes, and would train on.
+    """Refuses another architecture, whose parameters may have the same names and shapes.
 
-    Only where a model or a task of this package is trained: others' names are their own.
+    Only for models and tasks of this package.
 
     Args:
         trainer: fairseq's, with the model that is to continue
@@ -92,10 +92,10 @@ def _check_architecture(trainer: Any, path: str) -> None:
 
 
 def _check_schedule(cfg: Any, path: str) -> None:
-    """Another schedule of the learning rate may need what the checkpoint's did not save.
+    """Refuses another learning rate schedule that needs values missing in the checkpoint.
 
     Args:
-        cfg: fairseq's configuration of this training
+        cfg: fairseq's configuration of this training run
         path: the checkpoint that it continues from
 
     Raises:
@@ -138,9 +138,9 @@ def continue_the_count(stock: Callable[..., Any]) -> Callable[..., Any]:
         if continues:
             patience.restore(extra_state)
         if hasattr(save, "best") and not (continues and best_is_here):
-            told = "has no checkpoint_best.pt" if continues else "is not the folder of"
-            told = f"{cfg.save_dir} {told}" + ("" if continues else f" {cfg.restore_file}")
-            logger.info(f"{told}: the best {cfg.best_checkpoint_metric} so far ({save.best:.3f}) "
+            state = "has no checkpoint_best.pt" if continues else "is not the folder of"
+            state = f"{cfg.save_dir} {state}" + ("" if continues else f" {cfg.restore_file}")
+            logger.info(f"{state}: the best {cfg.best_checkpoint_metric} so far ({save.best:.3f}) "
                         "does not count here; the next validation is the best")  # fmt: skip
             del save.best
         return extra_state, epochs
@@ -149,7 +149,7 @@ def continue_the_count(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _continues(cfg: Any, path: str) -> bool:
-    """Whether a checkpoint is one of the training's own folder."""
+    """Returns True if a checkpoint is in the save folder of this run."""
     if cfg.restore_file != LAST:
         path = cfg.restore_file
     elif not os.path.isfile(path):
@@ -158,7 +158,7 @@ def _continues(cfg: Any, path: str) -> bool:
 
 
 def _on_all_ranks(trainer: Any, found: bool) -> bool:
-    """What the first process found: others may not see its disk."""
+    """Returns what the first process found: the others may not see its disk."""
     if trainer.data_parallel_world_size == 1:
         return found
     group = trainer.data_parallel_process_group
@@ -186,7 +186,7 @@ def compose_as_at_the_start(stock: Callable[..., Any]) -> Callable[..., Any]:
 @replaces(
     "fairseq_cli.train:train",
     "b144baec8b98",
-    reason="a training that has come to its end makes one update more each time it is called",
+    reason="a finished run makes one more update each time it is started again",
     since="fairseq 0.12.2",
     test="tests/system/test_continuing.py",
 )
@@ -202,7 +202,7 @@ def end_at_the_end(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_remainder(cfg: Any, epochs: Any) -> None:
-    """Refuse an epoch in which --skip-remainder-batch leaves no update.
+    """Refuses an epoch in which --skip-remainder-batch leaves no update.
 
     Raises:
         UserError: naming the batches and --update-freq
@@ -218,7 +218,7 @@ def _check_remainder(cfg: Any, epochs: Any) -> None:
 
 
 def _ended(cfg: Any, trainer: Any) -> str | None:
-    """Why a training has nothing to do any more; None where it has."""
+    """Returns why a run has nothing left to do; None if it has."""
     updates, hours = trainer.get_num_updates(), cfg.optimization.stop_time_hours
     if updates >= (cfg.optimization.max_update or math.inf):
         return f"{updates} are made (--max-update {cfg.optimization.max_update})"
@@ -254,7 +254,7 @@ def save_the_best(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _saved(cfg: Any, trainer: Any, epochs: Any, stops: bool, end_of_epoch: bool) -> bool:
-    """Whether fairseq has saved a checkpoint after this update."""
+    """Returns True if fairseq has saved a checkpoint after this update."""
     every, updates = cfg.checkpoint.save_interval_updates, trainer.get_num_updates()
     return (
         stops

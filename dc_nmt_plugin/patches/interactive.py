@@ -1,4 +1,4 @@
-"""Patches of ``fairseq-interactive``: one answer a line, whatever is in the line."""
+"""Patches of ``fairseq-interactive``: one answer for each line, whatever it contains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .patch import replaces
 
 
 class _Input:
-    """The lines of the input, and the one that ends it.
+    """Reads the lines of the input, and the line that stops it with an error.
 
     Only a line feed ends a line: fairseq's reader would also end it at a carriage return.
     """
@@ -22,7 +22,7 @@ class _Input:
         self.too_long: UserError | None = None
 
     def buffers(self, path: str, size: int) -> Iterator[list[str]]:
-        """Lists of `size` lines, the last one shorter.
+        """Yields lists of `size` lines; the last list may be shorter.
 
         Raises:
             UserError: a line is not UTF-8, or too long; what came before it was given out
@@ -53,7 +53,7 @@ class _Input:
             raise self.too_long
 
     def batches(self, stock: Callable[..., Any], lines: list[str], *args: Any) -> Iterator[Any]:
-        """fairseq's batches of the lines up to the first that is too long."""
+        """Yields fairseq's batches of the lines before the first one that is too long."""
         given = list(lines)  # fairseq takes the constraints away from the lines it is given
         try:
             yield from stock(lines, *args)

@@ -1,4 +1,4 @@
-"""How something of fairseq, torch, numpy or Python is changed: declared, checked, then applied."""
+"""Declares, checks and applies changes to fairseq, torch, numpy and Python."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MARK = "_dc_nmt_patch"
 
 @dataclass(frozen=True)
 class Patch:
-    """One changed thing.
+    """Describes one change.
 
     Attributes:
         name: of the patch
-        target: what is changed, ``module:attribute`` or ``module:Class.attribute``
-        reason: what is wrong without it
+        target: the changed object, ``module:attribute`` or ``module:Class.attribute``
+        reason: the problem without the patch
         since: the version of the target's package that needs it, and what makes it unnecessary
         expected: digests of the target's source for which the patch was written (:func:`digest`);
             empty where `needed` decides
@@ -51,13 +51,13 @@ class Patch:
 
     @property
     def replaces_a_function(self) -> bool:
-        """Whether it replaces a function; otherwise it changes a setting."""
+        """Returns True if the patch replaces a function; otherwise it changes a setting."""
         return bool(self.expected)
 
 
 @dataclass(frozen=True)
 class State:
-    """What became of a patch in this process.
+    """Holds the state of a patch in this process.
 
     Attributes:
         patch: which one
@@ -86,7 +86,7 @@ def replaces(
     loading: bool = False,
     needed: Callable[[], bool] | None = None,
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Declare a patch: the decorated function takes the stock function and returns its replacement.
+    """Declares a patch: the decorated function turns the stock function into its replacement.
 
     The patch has the decorated function's name. It is applied only where the source of the target
     has one of the digests `expected`. See :class:`Patch` for the arguments.
@@ -108,7 +108,7 @@ def changes(
     loading: bool = False,
     needed: Callable[[], bool] | None = None,
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Declare a patch that changes a setting: the decorated function does it, without arguments."""
+    """Declares a patch that changes a setting; the decorated function takes no arguments."""
 
     def declare(make: Callable[[], None]) -> Callable[[], None]:
         _declare(Patch(make.__name__, target, reason, since, (), test, loading, needed, make))
@@ -124,12 +124,12 @@ def _declare(patch: Patch) -> None:
 
 
 def declared() -> list[Patch]:
-    """All patches, in the order in which they are applied."""
+    """Returns all patches in the order of application."""
     return list(_declared.values())
 
 
 def apply_all(patches: Iterable[Patch], *, load: bool = False) -> list[State]:
-    """Apply patches; one that is applied already stays.
+    """Applies patches, each at most once.
 
     Args:
         patches: which
@@ -162,7 +162,7 @@ def _apply(patch: Patch, *, load: bool) -> str:
 
 
 def _places(patch: Patch, *, load: bool) -> Iterable[tuple[Any, str]]:
-    """(owner, attribute) of the target; twice for a program that ``python -m`` runs."""
+    """Returns (owner, attribute) of the target; two for a program that ``python -m`` runs."""
     module, _, path = patch.target.partition(":")
     *classes, attribute = path.split(".")
     if module.startswith("fairseq_cli."):
@@ -177,14 +177,14 @@ def _places(patch: Patch, *, load: bool) -> Iterable[tuple[Any, str]]:
 
 
 def _main_of(module: str) -> Any:
-    """``__main__`` where it is that module, run by name or as a file."""
+    """Returns ``__main__`` if it is that module, run by name or as a file."""
     main = sys.modules.get("__main__")
     path = (getattr(main, "__file__", None) or "").removesuffix(".py").replace("\\", "/")
     return main if path.endswith(module.replace(".", "/")) else None
 
 
 def _replace(patch: Patch, owner: Any, attribute: str) -> str | None:
-    """Replace the target; None, or why it is left alone."""
+    """Replaces the target; returns None, or the reason for not replacing it."""
     static = inspect.getattr_static(owner, attribute, None)
     kind = type(static) if isinstance(static, (classmethod, staticmethod)) else None
     stock = static if kind is None else static.__func__
@@ -202,7 +202,7 @@ def _replace(patch: Patch, owner: Any, attribute: str) -> str | None:
 
 
 def digest(function: Any) -> str:
-    """Twelve hexadecimal digits of a function's source, whatever its layout and comments.
+    """Returns twelve hexadecimal digits for a function's source without layout and comments.
 
     ``no source`` where there is none to read.
     """

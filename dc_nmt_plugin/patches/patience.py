@@ -1,4 +1,4 @@
-"""What ``--patience`` has counted, which fairseq forgets when a training is continued."""
+"""Keeps the count of ``--patience``, which fairseq forgets when a run is resumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _counted: dict[str, Any] = {}  # "best": the best value; "num_runs": validations
 @replaces(
     "fairseq_cli.train:should_stop_early",
     "ccb2c9840efb",
-    reason="a training that is killed and continued begins to count --patience anew",
+    reason="a run that is killed and resumed starts to count --patience anew",
     since="fairseq 0.12.2",
     test="tests/system/test_continuing.py",
 )
@@ -31,12 +31,12 @@ def remember_the_count(stock: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def saved() -> dict[str, Any]:
-    """What a checkpoint's ``extra_state`` gets; nothing where nothing was counted."""
+    """Returns the entries for a checkpoint's ``extra_state``; none without a count."""
     return {KEY: dict(_counted)} if _counted else {}
 
 
 def restore(extra_state: Mapping[str, Any] | None) -> None:
-    """Go on counting where a checkpoint stopped.
+    """Restores the count from a checkpoint.
 
     Args:
         extra_state: of the checkpoint; None counts from the start
@@ -46,5 +46,5 @@ def restore(extra_state: Mapping[str, Any] | None) -> None:
 
 
 def is_over(patience: int) -> bool:
-    """Whether so many validations in a row were no better than the best one before."""
+    """Returns True if that many validations in a row did not improve on the best one."""
     return patience > 0 and int(_counted.get("num_runs", 0)) >= patience

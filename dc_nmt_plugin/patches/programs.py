@@ -1,4 +1,4 @@
-"""Patches of fairseq's programs: command lines are checked, what is left out is named."""
+"""Patches of fairseq's programs: check command lines, and report sentences left out."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ _left_out: list[int] = []
 def remember_what_is_left_out(stock: Callable[..., Any]) -> Callable[..., Any]:
     def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
         kept = stock(self, indices, *args, **kwargs)
-        # of every epoch of a training too: no sets of millions of numbers
+        # also in every epoch of training: no sets of millions of numbers
         _left_out[:] = np.setdiff1d(indices, kept).tolist() if len(kept) < len(indices) else []
         return kept
 
@@ -121,16 +121,16 @@ def remember_what_is_left_out(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _NoScore:
-    """Takes the place of fairseq's scorer where sentences were left out."""
+    """Replaces fairseq's scorer if sentences were left out."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
     def add_string(self, *_: Any) -> None:
-        """Nothing is scored."""
+        """Scores nothing."""
 
     def result_string(self, *_: Any) -> str:
-        """What ``fairseq-generate`` prints in place of BLEU."""
+        """Returns what ``fairseq-generate`` prints instead of BLEU."""
         return f"no score, because {self.count:,} sentences were left out"
 
 

@@ -46,7 +46,7 @@ def keep_every_sentence(stock: Callable[..., Sequence[Any]]) -> Callable[..., li
     "fairseq.tasks.fairseq_task:FairseqTask.get_batch_iterator",
     "07e39c9b6183",
     reason="loaders of a task that makes a new one for every epoch leave their workers running, "
-    "each with a copy of all memory that the training has overwritten since",
+    "each with a copy of all memory that training has overwritten since",
     since="fairseq-fixed 0.12.3.1, torch's persistent_workers",
     test="tests/system/test_use.py",
 )
@@ -55,7 +55,7 @@ def end_workers_with_their_epoch(stock: Callable[..., Any]) -> Callable[..., Any
         epochs = stock(self, dataset, *args, **kwargs)
         if self.dataset_to_epoch_iter.get(dataset) is not epochs:  # nobody asks for it again
             epochs.persistent_workers = False
-            # a loader read without a consumer's thread is not told to end its workers after its
+            # a loader read without a consumer's thread does not end its workers after its
             # last batch, and waits five seconds for each of them later
             epochs.buffer_size = max(epochs.buffer_size, 1)
         return epochs
@@ -84,7 +84,7 @@ def end_readers_with_their_program(stock: Callable[..., None]) -> Callable[..., 
 
 
 def _end_readers(seconds: float = 5.0) -> None:
-    """End all threads that read ahead, each after the batch that it is at.
+    """Ends all threads that read ahead, each after its current batch.
 
     Python ends a thread that comes back from torch after the interpreter's end, and C++ aborts.
 

@@ -62,7 +62,7 @@ def _update_checkpoint(trainer: Any, extra_state: dict[str, Any]) -> str | None:
 
 
 def _remove_old(trainer: Any) -> None:
-    """Do what fairseq does of --keep-interval-updates after every other update's checkpoint."""
+    """Removes old checkpoints as fairseq does for --keep-interval-updates."""
     cfg = trainer.cfg.checkpoint
     if cfg.keep_interval_updates <= 0:
         return

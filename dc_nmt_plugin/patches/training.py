@@ -66,7 +66,7 @@ def norm_where_the_gradients_are(stock: Callable[..., Any]) -> Callable[..., Any
 
 @changes(
     "fairseq.utils:multi_tensor_l2norm_available",
-    reason="makes clip_grad_norm_ call multi_tensor_total_norm, which is ours without apex",
+    reason="makes clip_grad_norm_ call multi_tensor_total_norm, the plugin's without apex",
     since="fairseq 0.12.2",
     test="tests/unit/test_gpu_patches.py",
     needed=_apex_is_missing,
@@ -100,7 +100,7 @@ def heed_the_flags_of_amp(stock: Callable[..., None]) -> Callable[..., None]:
 
 
 class _UnscalesForTheStep:
-    """A loss scale that divides the gradients of the optimizer whose step it will be asked for."""
+    """Divides the gradients by the loss scale for the optimizer that makes the step."""
 
     def __init__(self, scaler: Any, optimizer: Any) -> None:
         self._scaler, self._optimizer = scaler, optimizer
@@ -135,7 +135,7 @@ def unscale_once(stock: Callable[..., Any]) -> Callable[..., Any]:
 @replaces(
     "fairseq.tasks.fairseq_task:FairseqTask.reduce_metrics",
     "468b3ad89c9c",
-    reason="a training whose perplexity has no number any more goes on to its last update",
+    reason="a run whose perplexity overflows continues to its last update",
     since="fairseq 0.12.2",
     test="tests/system/test_bad_input.py",
 )
@@ -164,7 +164,7 @@ def stop_when_diverged(stock: Callable[..., None]) -> Callable[..., None]:
     "fairseq.nan_detector:NanDetector.add_hooks",
     "6386d196f910",
     reason="the detector stumbles over outputs that are neither tensors nor tuples, such as our "
-    "encoder's, and hides why the training failed; ours are looked at on the way forward only",
+    "encoder's, and hides why training failed; this plugin's are checked in the forward pass only",
     since="fairseq 0.12.2",
     test="tests/system/test_bad_input.py",
 )

@@ -13,7 +13,7 @@ from ..models.presets import MODELS, Architecture, architectures
 from .recipe import load
 from .settings import RunSettings, settings_of
 
-# the task by which each family's published settings are told
+# the task whose settings each family shows
 TASK = "wmt14_en_de"
 TASK_OF = {"gru_selfattn_residual": "wmt13_es_en"}
 LANGUAGE_MODEL = (

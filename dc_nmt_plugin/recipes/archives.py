@@ -26,8 +26,8 @@ def extract(archive: Path, member: str, target: Path) -> None:
     """Writes one member of a ``.tgz``, ``.tar`` or ``.zip`` file; its name may have ``*``.
 
     Raises:
-        UserError: the archive is damaged, cut off or encrypted, has no such member, or one that is
-            no file or grows out of all proportion
+        UserError: the archive is damaged, truncated or encrypted, has no such member, or one that
+            is no file or grows out of all proportion
     """
     limit = RATIO * archive.stat().st_size + SPARE if archive.is_file() else 0
     try:

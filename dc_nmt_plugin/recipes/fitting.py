@@ -32,7 +32,7 @@ class Size:
         layers, width, inner, heads: of a Transformer, on both sides
         embedding, state: of a recurrent model
         tokens, max_tokens: of an update, and of one process at a time
-        rate, dropout: of the training
+        rate, dropout: of training
         epochs: wanted
         least, most: updates, whatever the epochs
         about: where it is from
@@ -72,7 +72,7 @@ class Fit:
         operations: of BPE
         joint: one code and one dictionary for both languages
         tokenizer: ``moses``, ``split`` or ``none``
-        updates: of a training
+        updates: of a training run
         metric: the line of the score table that counts
         why: a sentence for each choice
     """

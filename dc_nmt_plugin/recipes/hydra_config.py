@@ -59,11 +59,11 @@ def config_text(recipe: Recipe, arch: str) -> str:
     plan = plan_training(run, TrainOptions(machines=MachineOptions("fairseq", 1)))
     command = list(plan.training.command)
     at = command.index(str(plan.training.run.binarised))
-    home = recipe.place(recipe.folder, None, None)
+    place = recipe.place(recipe.folder, None, None)
     content = _differences(_parsed(command[at:]))
     content["common"] = {"user_dir": "dc_nmt_plugin", **content.get("common", {})}
-    content["task"]["data"] = (home / "data" / plan.training.run.binarised.name).as_posix()
-    save = (home / f"{plan.training.run.folder.name}-hydra" / "checkpoints").as_posix()
+    content["task"]["data"] = (place / "data" / plan.training.run.binarised.name).as_posix()
+    save = (place / f"{plan.training.run.folder.name}-hydra" / "checkpoints").as_posix()
     content["checkpoint"] = {"save_dir": save, **content.get("checkpoint", {})}
     content = {group: content[group] for group in GROUPS if content.get(group)}
     # paths stay those of the folder that the command is given in

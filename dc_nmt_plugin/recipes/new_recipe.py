@@ -122,10 +122,10 @@ def make_recipe(options: NewOptions, say: Callable[[str], None] = print) -> NewR
 def _look_at(
     files: dict[str, Files], tokenized: bool, say: Callable[[str], None]
 ) -> tuple[dict[str, list[list[Scan]]], str]:
-    """What was seen of each set's files, and the table of their problems.
+    """Returns notes on each set's files, and the table of their problems.
 
     Raises:
-        UserError: a problem makes a training meaningless; the table is said before
+        UserError: a problem makes training meaningless; the table is printed before
     """
     for split, groups in files.items():
         for path in (path for group in groups for path in group):

@@ -42,7 +42,7 @@ class RunOptions:
     Attributes:
         task, arch: names
         size: of the architecture; default the paper's
-        seed: of the training
+        seed: of the training run
         name: folder of the run; default of its architecture, size and seed
         out, sample: as the text was prepared
         average: how many checkpoints are averaged; default the recipe's

@@ -160,13 +160,13 @@ class Corpus:
                 f"{size * len(sets):,} are to be held out: give --valid and --test"
             )
         drawn = random.Random(seed).sample(range(len(places)), size * len(sets))
-        home = {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
+        set_of = {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
         counts = {}
         for name in ("train", *sets):
             pairs = enumerate(self.read())
             counts[name] = write_parallel(
                 [folder / f"{name}.{code}" for code in self.languages],
-                (pair for place, pair in pairs if home.get(place, "train") == name),
+                (pair for place, pair in pairs if set_of.get(place, "train") == name),
             )
         return counts
 
@@ -197,7 +197,7 @@ def languages_of(
         given: codes that the user gave, or None
 
     Raises:
-        UserError: they cannot be told, or are the same
+        UserError: the codes are unknown, or the same
     """
     found = []
     for path, code, side in zip(paths, given, ("--source-lang", "--target-lang"), strict=True):

@@ -24,7 +24,7 @@ class Preparation:
         raw: folder of train, valid and test in both languages, one sentence a line
         tokenizer: what tokenises, in a word or a few
         tokenised: folder of the same files tokenised; None: ``dc-nmt split-text`` makes them
-        segmentations: ways to cut words, each with folders of its own
+        segmentations: BPE segmentations, each with its own folders
         cleaned: whether training pairs are cleaned after BPE and lengths noted
         workers: processes of BPE and binarisation; None: one
         splits: train, valid, test, and further test sets
@@ -108,13 +108,13 @@ class Preparation:
 
     def _stamp(self, segmentation: Segmentation) -> str:
         """Returns the stamp of the text and its segmentation; its words must never change."""
-        cut = str(segmentation.operations)
-        cut += "" if segmentation.joint else " codes-apart"
-        cut += "" if segmentation.dictionary == "joint" else " dictionaries-apart"
+        words = str(segmentation.operations)
+        words += "" if segmentation.joint else " codes-apart"
+        words += "" if segmentation.dictionary == "joint" else " dictionaries-apart"
         limit = f"{segmentation.max_tokens} {segmentation.ratio:g}"
         limit += f" {segmentation.max_words}" if segmentation.max_words else ""
-        cut += "" if limit == "0 0" else f" {limit}"
-        return digest([self._text_digest, *self.languages, self.tokenizer, cut])
+        words += "" if limit == "0 0" else f" {limit}"
+        return digest([self._text_digest, *self.languages, self.tokenizer, words])
 
     def _split_text(self, to: Path) -> list[Command]:
         raw = list(map(str, self._texts(self.raw)))

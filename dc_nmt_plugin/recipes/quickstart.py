@@ -18,7 +18,7 @@ from .training import Experiment, Training, training_step
 
 SEGMENTATION = Segmentation(operations=2000)
 AVERAGE = 3
-CHECKPOINTS = 20  # at most, of a training
+CHECKPOINTS = 20  # at most, of a training run
 DECODE = ("--beam", "5", "--max-tokens", "4096", "--max-len-a", "2", "--max-len-b", "20")
 
 
@@ -58,7 +58,7 @@ def plan_quickstart(
         archs: architectures
         out: folder of everything that is made
         updates: training updates of each model
-        seed: of the corpus and of the training
+        seed: of the corpus and of the training run
         flags: of fairseq-train, after the quickstart's own
 
     Raises:

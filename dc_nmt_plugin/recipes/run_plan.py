@@ -37,7 +37,7 @@ class TrainPlan:
 
 
 def plan_run(options: RunOptions) -> Experiment:
-    """Returns the run of a training and its evaluation.
+    """Returns the run, with its training and evaluation.
 
     Raises:
         UserError: an unknown task or architecture
@@ -54,11 +54,11 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
             longer than the model's positions
     """
     recipe = load(options.task)
-    settings, cut = _settings(recipe, options)
-    run = _run(recipe, options, settings, cut)
+    settings, segmentation = _settings(recipe, options)
+    run = _run(recipe, options, settings, segmentation)
     own = (*train.schedule, *settings.size_flags, *train.flags)
     settings = _with_updates(settings, train.max_update, own)
-    pieces = _work(recipe, options) / f"bpe{cut.suffix}"
+    pieces = _work(recipe, options) / f"bpe{segmentation.suffix}"
     lengths = longest_pieces(pieces)
     machines = find_machines(train.machines)
     batch = _batch(settings, train, machines.workers, lengths)
@@ -73,11 +73,11 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     rest = settings.flags
     if "--max-tokens" not in rest:  # else in its place, as earlier runs have it
         rest = (*rest, "--max-tokens", str(settings.tokens))
-    # what only the number of GPUs decides does not make it another training
+    # flags that follow from the number of GPUs are not part of a run's identity
     identity = (*rest, "--seed", str(options.seed), *own)
     flags = [*replaced(identity, "--max-tokens", str(batch.max_tokens))]
     if train.update_freq and batch.tokens != settings.tokens:
-        identity = (*identity, f"tokens={batch.tokens}")  # another training than the recipe's
+        identity = (*identity, f"tokens={batch.tokens}")  # not the recipe's run
     flags += ["--update-freq", str(batch.update_freq)] if batch.update_freq > 1 else []
     flags += machines.flags() + _valid_tokens(lengths, batch)
     training = training_step(
@@ -88,15 +88,15 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
 
 def _settings(recipe: Recipe, options: RunOptions) -> tuple[RunSettings, Segmentation]:
     settings = settings_of(recipe, options.arch, options.size, options.like)
-    cut = recipe.task.bpe[settings.bpe]
+    segmentation = recipe.task.bpe[settings.bpe]
     settings = for_sample(settings) if options.sample else settings
     if options.average is not None:
         settings = replace(settings, average=options.average)
-    return settings, cut
+    return settings, segmentation
 
 
 def _run(
-    recipe: Recipe, options: RunOptions, settings: RunSettings, cut: Segmentation
+    recipe: Recipe, options: RunOptions, settings: RunSettings, segmentation: Segmentation
 ) -> Experiment:
     if not re.fullmatch(r"[\w.]*", options.decoding):
         raise UserError(
@@ -124,7 +124,7 @@ def _run(
         recipe.source,
         recipe.target,
         raw=work / "raw",
-        binarised=work / f"bin{cut.suffix}",
+        binarised=work / f"bin{segmentation.suffix}",
         folder=recipe.place(recipe.name, options.out, options.sample) / (options.name or name),
         average=settings.average,
         decode=settings.decode,

@@ -60,7 +60,7 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
         tokenizer: one of TOKENIZERS, for lines that are to be tokenised in another way
 
     Raises:
-        UserError: nothing tells how it was prepared, or what it was prepared with is gone
+        UserError: no record of the preparation, or its files are gone
     """
     codes = codes_of(place.data, source)
     if codes is None and "@@ " in (place.data / f"dict.{source}.txt").read_text("utf-8"):
@@ -117,7 +117,7 @@ def _scored_as(place: Place) -> str:
     texts = read_result(place.folder).texts if (place.folder / RESULT).is_file() else None
     if texts is None or texts.truecased:
         raise UserError(
-            f"{place.folder}: neither a recipe nor a score tells how its text was "
+            f"{place.folder}: neither a recipe nor a score records how its text was "
             f"{'truecased' if texts else 'tokenised'}: prepare the lines yourself, as far as BPE, "
             "and give --tokenizer none, or another one that does it"
         )

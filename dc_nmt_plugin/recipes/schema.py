@@ -27,7 +27,7 @@ class SourceFile:
         listed: who publishes the checksum; "" for one that was measured on a copy
         inside: archive and member: the file is found there, before its URLs are tried
         also: other names under which users have it
-        note: what to tell a user who has to get it by hand
+        note: for users who have to download it by hand
     """
 
     name: str = ""
@@ -141,7 +141,7 @@ class SettingsEntry:
         like: entry of ``papers.yaml`` that this one changes
         source: where the settings are published, and what is not
         big: entry of ``papers.yaml`` for sizes that begin with ``big``
-        gpus, hours: that a training is given on a cluster unless told otherwise
+        gpus, hours: default of a training run on a cluster
         size: put behind an architecture's name; "" for none
         bpe: name of the segmentation
         sizes: of this task alone: value of ``--size``, part of the run's name → flags of
@@ -187,7 +187,7 @@ class Task:
     Attributes:
         pair: its two languages, such as ``de-en``
         directions: those that are published; default the pair's own
-        archs: what ``dc-nmt run`` trains unless told otherwise
+        archs: default of ``dc-nmt run``
         papers, licence: for the reader
         pair_bytes: of a pair of sentences, roughly
         nearby: folders beside the checkout in which the files may already be

@@ -48,7 +48,7 @@ class RunSettings:
         average: last checkpoints that are averaged; 0: the best one alone
         flags, decode: of fairseq-train and fairseq-generate
         paper, metrics: of dc-nmt score: the paper's line, and all
-        gpus, hours: that a training is given on a cluster; None: one, a day
+        gpus, hours: of a training run on a cluster; None: one GPU, a day
     """
 
     name: str
@@ -262,7 +262,7 @@ def _merged(
         own = next((entry for entry in entries.values() if entry.like == like), None)
         said = _with_paper(recipe, own or SettingsEntry(like=like), "--like")
         if said.get("bpe") not in recipe.task.bpe:
-            said.pop("bpe", None)  # the paper's cut, which this task's text has not: its own
+            said.pop("bpe", None)  # this task does not have the paper's segmentation
         values.update(said)
         paper = like
     if not values:

@@ -192,7 +192,7 @@ class Sources:
                 self._verify(file, part)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if isinstance(error, UserError):
-                    part.unlink(missing_ok=True)  # not a cut-off file but a wrong one
+                    part.unlink(missing_ok=True)  # a wrong file, not an incomplete one
                 failures.append(f"  {url}: {error}")
                 continue
             part.replace(target)

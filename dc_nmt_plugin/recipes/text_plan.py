@@ -48,10 +48,13 @@ def plan_text(options: TextOptions) -> TextPlan:
         problem = choice_problem("--bpe", name, recipe.task.bpe)
         if problem:
             raise UserError(problem)
-    segmentations = [cut for name, cut in recipe.task.bpe.items() if name in wanted]
+    segmentations = [
+        segmentation for name, segmentation in recipe.task.bpe.items() if name in wanted
+    ]
     if options.sample:
         segmentations = [
-            replace(cut, operations=min(cut.operations, SAMPLE_OPERATIONS)) for cut in segmentations
+            replace(segmentation, operations=min(segmentation.operations, SAMPLE_OPERATIONS))
+            for segmentation in segmentations
         ]
     text = Step(
         f"text of {recipe.folder}",

@@ -17,7 +17,7 @@ from ..pipeline import Command, Step, check_space, running
 from ..stamps import DATA, digest, may_be_its_text, read_stamp, write_stamp
 
 PLUGIN = Path(__file__).parents[1]
-LAST_WORDS = 20  # lines of a training's log that are shown when it stops early
+LAST_WORDS = 20  # lines of the log that are shown when training stops early
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Training(Step):
     Attributes:
         run: what is trained
         command: the whole command
-        updates: of the training
+        updates: of the run
     """
 
     run: Experiment = field(kw_only=True)
@@ -180,7 +180,7 @@ class Training(Step):
         """Trains, or continues training.
 
         Raises:
-            UserError: the folder holds another training, or the training stopped early
+            UserError: the folder holds another run, or training stopped early
         """
         folder, stamp = self.run.folder, self.stamp()
         # else nothing can be lost; of a finished one the checkpoints may have been removed
@@ -236,7 +236,7 @@ def training_step(
     Args:
         run: what is trained
         updates, save_every: training updates, and between two checkpoints
-        identity: flags that make it this training, whatever it runs on
+        identity: flags that identify this run on any machine
         flags: those that it is given
         launcher: words before the folder of data
     """

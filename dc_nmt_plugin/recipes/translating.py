@@ -74,7 +74,7 @@ class RunTranslator:
             raise UserError(f"{run}: is a language model; it translates nothing.")
         self.checkpoint = place.checkpoint
         self.source, self.target = (place.task.get(f"{side}_lang") for side in ("source", "target"))
-        if not self.source or not self.target:  # as when it was trained, the names of files tell
+        if not self.source or not self.target:  # as in training, from the names of the files
             self.source, self.target = infer_language_pair(str(place.data))
         if not self.source or not self.target:
             raise UserError(

@@ -24,7 +24,7 @@ from .system import decoding
 
 TOKENS = re.compile(r"Translated .* sentences .* ([\d.]+) tokens/s")
 SPEEDS = ("train-steps", "decode-sentences", "decode-tokens")
-_WHOLE = 0.99  # share of a training's updates that its log has at least: not every one is logged
+_WHOLE = 0.99  # least share of a run's updates in its log: fairseq does not log every update
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Cell:
         row, column, measure: of the entry
         published, published_difference, published_p: as printed; None where they are not
         ours: a number a seed that is trained to its end, and scored
-        difference: mean of ours minus mean of the baseline's, over the seeds that both have
+        difference: mean of the system minus mean of the baseline, over common seeds
         tested: interval and p of that difference; None without translations of both
         corrected_p: its p, by Holm for the systems in this column against this baseline
         against: the baseline's row
-        other_settings: in which ours are not what is published, a sentence each
-        other_settings_against: in which the baseline's are not
+        other_settings: a sentence for each setting that is not as published
+        other_settings_against: the same of the baseline
     """
 
     row: str

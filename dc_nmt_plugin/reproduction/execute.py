@@ -23,7 +23,7 @@ CPUS = 8  # as scripts/train.slurm asks for
 def run_here(jobs: Sequence[Job]) -> None:
     """Runs the jobs of a plan, one after the other.
 
-    Texts, trainings and evaluations that are done are not done again; analyses are.
+    Finished texts, training runs and evaluations are not repeated; analyses are.
 
     Raises:
         UserError: a job failed

@@ -32,7 +32,7 @@ class Options:
     """Options of ``dc-nmt paper run``.
 
     Attributes:
-        seeds: a training for each
+        seeds: a training run for each
         sample: small, with about so many training pairs
         max_update: another number of updates
         text: further words for ``dc-nmt prepare``
@@ -187,15 +187,15 @@ def _changed(entry: Entry, **values: object) -> Entry:
 
 
 def _texts(found: _Plan, ways: Iterable[Decoding], options: Options) -> dict[str, int]:
-    """A preparation for each text, with all the ways to cut words that are needed."""
-    cuts: dict[str, tuple[str, dict[str, None]]] = {}
+    """A preparation for each text, with all segmentations that are needed."""
+    wanted: dict[str, tuple[str, dict[str, None]]] = {}
     for way in ways:
         training = way.training
         recipe = load(training.task)
         bpe = settings_of(recipe, training.arch, like=training.like).bpe
-        cuts.setdefault(recipe.folder, (training.task, {}))[1][bpe] = None
+        wanted.setdefault(recipe.folder, (training.task, {}))[1][bpe] = None
     places = {}
-    for folder, (task, names) in cuts.items():
+    for folder, (task, names) in wanted.items():
         words = ["prepare", task, "--bpe", *names, *_sample(options), *options.text]
         places[folder] = found.add(Job("text", tuple(words)))
     return places

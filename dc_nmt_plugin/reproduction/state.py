@@ -90,6 +90,6 @@ def _problems(entry: Entry) -> list[str]:
         found = disagreements(entry)
     except UserError as error:
         return [str(error)]
-    # speeds and counts of a training are those of any of its runs
+    # every result of a training run has the same speeds and counts
     own = found if entry.measure in SCORES else [d for d in found if d.name.startswith("model.")]
     return [f"{entry.row}: our recipe has {difference}" for difference in own]

@@ -15,8 +15,8 @@ from torch.optim.adamw import adamw
 def step_fused(optimizer: Any) -> bool:
     """Do what ``optimizer.step()`` does, if it is fairseq's plain Adam on float32 parameters.
 
-    The same to float rounding, with the same state, so that checkpoints do not tell which of the
-    two a training ran with.
+    The same to float rounding, with the same state: checkpoints do not depend on which of the
+    two implementations ran.
 
     Returns:
         whether it was done; other optimizers, and fairseq's for half precision, are left alone

@@ -32,12 +32,12 @@ NAMES = (
     "transformer_ms_aux",
     "gru_selfattn_residual",
 )
-"""Under which the task is registered too: the architectures', as published."""
+"""Further names of the task: those of the published architectures."""
 
 
 @dataclass
 class TranslationConfig(FairseqTranslationConfig):
-    """fairseq's translation flags, and ours."""
+    """fairseq's translation flags, and this plugin's."""
 
     length_penalty: str = field(
         default="fairseq",
@@ -72,8 +72,10 @@ class TranslationConfig(FairseqTranslationConfig):
 
 @register_task("translation_dc_nmt", dataclass=TranslationConfig)
 class JointTranslationTask(FairseqTranslationTask):
-    """fairseq's translation; batches are composed anew in every epoch, length penalty by choice,
-    and decoding with what is inside a model: another decoder, no fusion, masked source layers.
+    """fairseq's translation task with three additions.
+
+    Every epoch has new batches. The length penalty can be chosen. Decoding can use an auxiliary
+    decoder, leave out the fusion, or mask source layers.
     """
 
     cfg: TranslationConfig
@@ -91,12 +93,14 @@ class JointTranslationTask(FairseqTranslationTask):
         return task
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        """Build the model, after a training as the flags for decoding want it; before a training,
-        check that it can run and be saved.
+        """Builds the model.
+
+        For a checkpoint, applies the decoding flags. For training, first checks that the run can
+        start and be saved.
 
         Raises:
-            ConfigError: a training that cannot run; flags for decoding in training; what a flag is
-                about, such as a decoder of ``--eval-bleu-decoders``, this model does not have
+            ConfigError: the run cannot start; decoding flags in training; a flag names something
+                that this model lacks, such as a decoder of ``--eval-bleu-decoders``
         """
         if not from_checkpoint:
             check_training_run(cfg)

@@ -27,8 +27,8 @@ class TextSettings:
     Its annotations are types, not strings, because omegaconf reads them.
 
     Attributes:
-        tokenizer: ``moses`` (tokenizer.perl; Chinese is cut by jieba), ``split`` (at punctuation
-            and digits, so that it can be undone exactly) or ``none``
+        tokenizer: ``moses`` (tokenizer.perl; Chinese is segmented by jieba), ``split`` (at
+            punctuation and digits, so that it can be undone exactly) or ``none``
         hyphens: split them into ``@-@`` (tokenizer.perl -a)
         casing: ``keep``, ``lower`` (lowercase.perl) or ``truecase`` (truecase.perl, learnt on the
             training text)

@@ -18,7 +18,7 @@ SPACELESS = {
 }  # fmt: skip
 _LETTER = regex.compile(r"[\p{L}\p{M}]")
 _SPACELESS = regex.compile("[" + "".join(rf"\p{{{s}}}" for s in set(SPACELESS.values())) + "]")
-SAMPLED = 1000  # lines that tell the script of a text
+SAMPLED = 1000  # lines that decide the script of a text
 
 
 @cache

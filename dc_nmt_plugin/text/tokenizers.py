@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from .languages import known_as
 from .reversible import join_line, split_line
 
-# As in the recipes, Chinese that is to be tokenised is cut by jieba.
+# As in the recipes, Chinese that is to be tokenised is segmented by jieba.
 # name → (hyphens inside words split to " @-@ ", special characters escaped such as &apos;)
 MOSES = {
     "moses": (False, True),  # Moses' and sacremoses' own default

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The trainings of this example's table: each system with seeds 1, 2 and 3, as many side by side as there are CPUs, one
+# The training runs of this example's table: each system with seeds 1, 2 and 3, as many side by side as there are CPUs, one
 # thread each. Every run is kept without its model in runs/ beside this file, and what is kept there is not trained
 # again; a training that was stopped continues. All of them take thirty to forty hours of one core of a Xeon.
 #

@@ -40,7 +40,7 @@ def test_killed(unbroken, tmp_path):
 
 
 def test_a_run_of_the_quickstart_translates(unbroken, capsys):
-    """It has no recipe; its score tells how its text was split."""
+    """It has no recipe; its score has the tokenizer."""
     run, text = unbroken / "en-de/transformer_dc", unbroken / "en-de/corpus/test.en"
     assert cli.main(["translate", str(run), str(text)]) == 0
     assert capsys.readouterr().out == (run / "hypotheses.de").read_text("utf-8")

@@ -234,7 +234,7 @@ BROKEN = {
             (run.parent / "data/raw/manifest.json").unlink(),
             shutil.rmtree(run / "score"),
         ],
-        ["neither a recipe nor a score tells how its text was tokenised", "--tokenizer"],
+        ["neither a recipe nor a score records how its text was tokenised", "--tokenizer"],
     ),
     "no file": (lambda run: [RUN, "no.en"], ["no.en: cannot be read: No such file"]),
     "not UTF-8": (lambda run: [RUN, "bad.en"], ["bad.en, line 2: byte 0xff is not valid UTF-8"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes import made_up as made
+from dc_nmt_plugin.recipes import generated_files as made
 from dc_nmt_plugin.recipes.archives import extract
 from dc_nmt_plugin.recipes.formats import read_pairs
 

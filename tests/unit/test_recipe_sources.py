@@ -15,7 +15,7 @@ import sacrebleu
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.archives import opened
-from dc_nmt_plugin.recipes.made_up import pack
+from dc_nmt_plugin.recipes.generated_files import pack
 from dc_nmt_plugin.recipes.recipe import Recipe, tasks
 from dc_nmt_plugin.recipes.sources import Sources
 

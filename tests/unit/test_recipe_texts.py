@@ -17,11 +17,11 @@ from sacremoses import MosesTruecaser
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.machine import GIB
 from dc_nmt_plugin.pipeline import stoppable
-from dc_nmt_plugin.recipes import made_up
+from dc_nmt_plugin.recipes import generated_files
 from dc_nmt_plugin.recipes import text as text_module
 from dc_nmt_plugin.recipes.cleaning import check_positions, clean_pieces, longest_pieces
 from dc_nmt_plugin.recipes.corpora import Corpora
-from dc_nmt_plugin.recipes.made_up import unchecked_recipes, write_files
+from dc_nmt_plugin.recipes.generated_files import unchecked_recipes, write_files
 from dc_nmt_plugin.recipes.options import TextOptions
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
@@ -154,7 +154,9 @@ def test_fairseq_s_split_takes_every_23rd_and_has_tedx(tmp_path):
 
 
 def test_a_tokenised_corpus_is_not_tokenised_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(made_up, "made_up", lambda *_: [("It's here & there.", "Nó ở đây.")])
+    monkeypatch.setattr(
+        generated_files, "generated_pairs", lambda *_: [("It's here & there.", "Nó ở đây.")]
+    )
     prepared = Prepared(tmp_path, "iwslt15_en_vi")
     prepared.make()
     assert set(prepared.text("tokenised/test.en")) == {"It &apos;s here &amp; there ."}
@@ -163,7 +165,7 @@ def test_a_tokenised_corpus_is_not_tokenised_again(tmp_path, monkeypatch):
 
 def test_fairseq_s_test_sets_have_plain_apostrophes(tmp_path, monkeypatch):
     pairs = [(f"So geht’s {n}.", f"That’s it {n}.") for n in range(200)]
-    monkeypatch.setattr(made_up, "made_up", lambda *_: pairs)
+    monkeypatch.setattr(generated_files, "generated_pairs", lambda *_: pairs)
     prepared = Prepared(tmp_path, "iwslt14_de_en_fairseq")
     prepared.make()
     assert all("That's it" in line for line in prepared.text("test.en"))

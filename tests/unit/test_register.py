@@ -159,7 +159,7 @@ def test_unknown_items_get_the_nearest():
 FILE = """
 title: A paper
 cites: a2020paper
-trainings:
+training_settings:
   own: {source: section 1, fixed: {tokens: 4960, lr_scheduler: cosine}}
 tasks:
   en-de: {task: wmt14_en_de, direction: en-de, subset: test, training: own, score: multi-bleu,

@@ -264,7 +264,7 @@ def test_no_kept_run_replaces_another(task, tmp_path):
     results(other, "--keep", home)
     with open(other / "command.txt", "a") as command:
         command.write("--lr 1")
-    with pytest.raises(UserError, match="kept/a-dc is of a training with another command"):
+    with pytest.raises(UserError, match="kept/a-dc is a training run with another command"):
         results(other, "--keep", home)
 
 

@@ -18,7 +18,7 @@ class Probe(nn.Module):
     Args:
         dim: width of the sentence vectors
         hidden: width of the hidden layer
-        classes: to tell apart
+        classes: number of classes
         dropout: probability
     """
 
@@ -57,7 +57,7 @@ def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Found:
 
     Args:
         data: the three splits
-        classes: to tell apart
+        classes: number of classes
         setting: how
         seed: of initial weights and batches
     """

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...errors import UserError
 from ...files import replacing, sha256
-from ..sentence import cut
+from ..sentence import segment
 from ..subject import STOCK_RECORDS_NOTHING, Subject
 
 ENCODERS = {
@@ -60,7 +60,7 @@ class SentenceEncoder:
         lang, data = self.subject.source_lang, self.subject.place.data
         rows = []
         for line in sentences:
-            pieces = cut(line.lower() if self.lowercase else line, data, lang)
+            pieces = segment(line.lower() if self.lowercase else line, data, lang)
             rows.append(self.dictionary.encode_line(pieces, add_if_not_exist=False).long())
         return rows
 
@@ -107,8 +107,8 @@ class SentenceEncoder:
     def _means(self, model: Any, tokens: Tensor, encoder: str) -> Tensor:
         """Means (B, C) over real positions; of embeddings without the end token's.
 
-        The end token's embedding is the same in every sentence: its share in a mean would tell the
-        sentence's length.
+        The end token's embedding is the same in every sentence: its share in a mean would reveal
+        the sentence's length.
         """
         real = tokens.ne(self.dictionary.pad())
         if encoder == "bag":

@@ -35,7 +35,7 @@ FILES = dict(
 SPLITS = ("tr", "va", "te")
 FROM_TEXT = ("SentLen", "WC", "BShift")
 BINS = 6  # of sentence lengths, as SentEval has
-WORDS = 1000  # that WC tells apart, at most
+WORDS = 1000  # classes of WC, at most
 RARE, COMMON = 10, 0.01  # WC: sentences that a word must be in at least; share of them at most
 
 

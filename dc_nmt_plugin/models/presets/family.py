@@ -34,7 +34,8 @@ class Family:
     task: str
 
 
-# fairseq's own, to train beside ours through the same recipes; its sizes are given by flags
+# fairseq's own, to train beside this plugin's through the same recipes; its sizes are given by
+# flags
 STOCK = Family(
     name="transformer",
     about="fairseq's own Transformer",

@@ -41,7 +41,7 @@ def to_ctranslate2(
         raise UserError(f"CTranslate2 cannot be imported ({error}): {INSTALL}") from error
     task = stock["cfg"]["task"]
     languages = [task.get("source_lang"), task.get("target_lang")]
-    if None in languages:  # as when it was trained, the names of the files tell
+    if None in languages:  # as in training, from the names of the files
         languages = list(infer_language_pair(str(data)))
     if None in languages:
         raise UserError(f"--data {data}: has no text made by fairseq-preprocess")

@@ -1,7 +1,7 @@
 """How much of what the decoder reads comes from each encoder layer.
 
 For multi-layer attention (Ampomah's thesis, ch. 3) each softmax sums to one, whatever the layer,
-so the attention mass cannot tell the layers apart; the norms of their contexts, ‖c^i‖, do. For
+so the attention mass cannot distinguish the layers; the norms of their contexts, ‖c^i‖, do. For
 layer aggregation it is the norm of what f^i adds to H^a. Both are given as shares of their sum at
 a position.
 """

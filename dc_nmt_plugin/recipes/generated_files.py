@@ -45,7 +45,7 @@ def unchecked_recipes(folder: Path) -> Path:
 
 
 @cache
-def made_up(source: str, target: str, pairs: int) -> Pairs:
+def generated_pairs(source: str, target: str, pairs: int) -> Pairs:
     """Returns different pairs of the generated corpus."""
     corpus = make_corpus(source, target, pairs=pairs, seed=1)
     return [pair for lines in corpus.splits().values() for pair in lines][:pairs]
@@ -68,7 +68,7 @@ def write_files(
     content: dict[str, dict[str | None, bytes]] = {}
     counts = {}
     wanted = [(part, split) for split in recipe.splits for part in recipe.split_parts(split)]
-    text = iter(cycle(made_up(*recipe.pair, different)))
+    text = iter(cycle(generated_pairs(*recipe.pair, different)))
     for part, split in wanted:
         number = pairs if split == "train" else held_out
         counts[part.name] = number
