@@ -26,7 +26,7 @@ DEAD_PARAMETERS = (
 
 
 def allow_fairseq_checkpoints() -> None:
-    """Let torch's safe loader accept the few plain classes that fairseq's checkpoints contain."""
+    """Lets torch's safe loader accept the few plain classes in fairseq's checkpoints."""
     import omegaconf
     from fairseq.distributed.utils import _TensorPlaceholder
     from omegaconf.base import ContainerMetadata, Metadata

@@ -15,18 +15,18 @@ _SPAWNED = "torch.multiprocessing.spawn.ProcessRaisedException"
 
 
 class UserError(ValueError):
-    """Something the user gave cannot work: a flag, a file, a combination.
+    """Raised if a flag, a file or a combination from the user cannot work.
 
     Command-line programs print the message alone and exit with status 1.
     """
 
 
 class Stopped(UserError):
-    """The user stopped it; the exit status is that of an interrupt."""
+    """Raised if the user stops the program; the exit status is that of an interrupt."""
 
 
 class ConfigError(UserError):
-    """Settings that contradict each other or the model; collects every problem at once.
+    """Raised for contradictory settings; lists every problem at once.
 
     Args:
         problems: sentences, each naming the flag, the bad value and the valid choices
@@ -37,14 +37,14 @@ class ConfigError(UserError):
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type[ConfigError], tuple[list[str]]]:
-        """For the way from one process to another."""
+        """Pickles the problems, so that the error can pass between processes."""
         return type(self), (self.problems,)
 
 
 def choice_problem(
     flag: str, value: object, choices: Iterable[str], listing: str | None = None
 ) -> str | None:
-    """A sentence if `value` is not among `choices`, naming the nearest; None if it is.
+    """Returns a sentence with the nearest choice if `value` is not among `choices`; else None.
 
     Args:
         flag: what has the value
@@ -62,12 +62,12 @@ def choice_problem(
 
 
 def architecture_problem(name: str, known: Iterable[str], flag: str = "architecture") -> str | None:
-    """:func:`choice_problem` of an architecture's name."""
+    """Returns :func:`choice_problem` for an architecture's name."""
     return choice_problem(flag, name, known, "dc-nmt arch-flags")
 
 
 def debugging() -> bool:
-    """Whether ``DC_NMT_DEBUG`` asks for the traceback of every failure."""
+    """Returns True if ``DC_NMT_DEBUG`` asks for the traceback of every failure."""
     return os.environ.get("DC_NMT_DEBUG", "0") not in ("", "0")
 
 
@@ -132,7 +132,7 @@ def _kept(text: str) -> str:
 
 
 def install_excepthook(explain: Callable[[BaseException], str | None]) -> None:
-    """Let a known failure end the program with a sentence; see :func:`tell`.
+    """Makes a known failure end the program with one sentence; see :func:`tell`.
 
     Args:
         explain: exception → sentence, or None

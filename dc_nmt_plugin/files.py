@@ -94,7 +94,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def read_small(path: Path) -> str:
-    """The text of a small file that this package wrote.
+    """Returns the text of a small file that this package wrote.
 
     Raises:
         UserError: it is not UTF-8, so that something has damaged it since
@@ -109,13 +109,13 @@ def read_small(path: Path) -> str:
 
 
 def write_lines(path: str | os.PathLike[str], lines: list[str]) -> None:
-    """Write UTF-8 lines, each ended by one line feed, under a temporary name first."""
+    """Writes UTF-8 lines, each with a line feed, first under a temporary name."""
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as out:
         out.writelines(line + "\n" for line in lines)
 
 
 def write_parallel(paths: Sequence[str | os.PathLike[str]], rows: Iterable[Sequence[str]]) -> int:
-    """Write a line of every row into each file, as :func:`write_lines` does; the number of rows."""
+    """Writes the columns of rows into files, like :func:`write_lines`; returns their number."""
     count = 0
     with ExitStack() as stack:
         names = [stack.enter_context(replacing(path)) for path in paths]
@@ -148,7 +148,7 @@ def _umask() -> int:
 
 
 def write_figure(figure: Any, path: Path) -> None:
-    """Write a matplotlib figure in the format that the name ends in; see :func:`replacing`.
+    """Writes a matplotlib figure in the format of the name's ending; see :func:`replacing`.
 
     Same numbers, same file: it has no date, and an SVG's names of its parts are not random.
     """

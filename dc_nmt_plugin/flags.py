@@ -15,7 +15,7 @@ COMMAND = "command.txt"  # in a run's folder: its fairseq-train command
 
 
 def flag_value(command: Sequence[str], flag: str) -> str | None:
-    """The last value given to a flag, as ``--flag value`` or ``--flag=value``."""
+    """Returns the last value given to a flag, as ``--flag value`` or ``--flag=value``."""
     found = None
     for word, following in zip_longest(command, command[1:]):
         if word == flag:
@@ -26,7 +26,7 @@ def flag_value(command: Sequence[str], flag: str) -> str | None:
 
 
 def given_flags(command: Sequence[str]) -> dict[str, str]:
-    """Flag → its value, the words of several joined; of a flag given twice the last."""
+    """Returns flag → value; several words are joined, the last of repeated flags counts."""
     found, flag = dict[str, str](), ""
     for word in command:
         if word.startswith("--"):
@@ -50,7 +50,7 @@ def whole_number(command: Sequence[str], flag: str) -> int | None:
 
 
 def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
-    """``flags`` with another value of one of them, the first time it is given."""
+    """Returns ``flags`` with another value for one of them, at its first place."""
     if name not in flags:
         return tuple(flags)
     place = list(flags).index(name)
@@ -58,7 +58,7 @@ def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
 
 
 def split_words(flag: str, text: str) -> list[str]:
-    """The words of a value that is a command line itself, as a shell splits them.
+    """Splits a value that is itself a command line, as a shell does.
 
     Args:
         flag: what has the value
@@ -74,7 +74,7 @@ def split_words(flag: str, text: str) -> list[str]:
 
 
 def read_command(folder: Path) -> list[str]:
-    """The words of the ``fairseq-train`` command of a run's folder; none where it has none.
+    """Returns the words of a run's ``fairseq-train`` command; none without a file.
 
     Raises:
         UserError: its file is damaged

@@ -46,7 +46,7 @@ def free_disk_gib(folder: Path) -> float:
 
 
 def _left_in_groups() -> Iterator[int]:
-    """Bytes under the limit of each control group; cached files give way, so they count as left."""
+    """Yields the bytes left under the limit of each control group; cached files count as left."""
     for group in _control_groups("memory"):
         limit = [*_numbers(group / "memory.max"), *_numbers(group / "memory.limit_in_bytes")]
         used = [*_numbers(group / "memory.current"), *_numbers(group / "memory.usage_in_bytes")]
@@ -57,7 +57,7 @@ def _left_in_groups() -> Iterator[int]:
 
 
 def _control_groups(controller: str) -> Iterator[Path]:
-    """Folders of this process's group and the groups above it; limits of all of them hold.
+    """Yields the folders of this process's group and of its parents, whose limits all hold.
 
     A container's /proc may name its group by the host's path, of which it sees the end or nothing:
     its own group is then the top folder.
@@ -84,12 +84,12 @@ def _lines(path: Path) -> list[str]:
 
 
 def _numbers(path: Path) -> list[int]:
-    """The numbers of a file of one line; none where it says that there is no limit ("max")."""
+    """Returns the numbers of a one-line file; none if it says "max", for no limit."""
     words = [word for line in _lines(path) for word in line.split()]
     return [] if "max" in words else [int(word) for word in words]
 
 
 def _table(path: Path) -> dict[str, int]:
-    """Name → number; a unit behind the number is left out."""
+    """Returns name → number, without units."""
     rows = [line.replace(":", " ").split() for line in _lines(path)]
     return {row[0]: int(row[1]) for row in rows if len(row) > 1}

@@ -1,4 +1,4 @@
-"""Runs steps once: with stamps, all or nothing, resumption and a dry run.
+"""Runs steps once: with stamps, without partial results, with resumption and a dry run.
 
 A :class:`Step` makes one folder. It leaves there a stamp of all that its result depends on: the
 same step is not done a second time, and one whose stamp is another is done anew. What a step makes

@@ -13,7 +13,7 @@ LATEX = {
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns aligned, those of numbers to the right but for the first; empty columns left out.
+    """Returns aligned columns, numbers to the right except in the first; leaves out empty columns.
 
     Args:
         header: names of the columns
@@ -48,7 +48,7 @@ def filled_columns(
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table as Markdown has it, empty columns left out."""
+    """Returns a Markdown table without empty columns."""
     names, cells = filled_columns(header, rows)
     lines = [names, ["---"] * len(names), *cells]
     return "\n".join(
@@ -57,7 +57,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A tabular for the package booktabs, first column to the left, empty columns left out."""
+    """Returns a booktabs tabular without empty columns, first column to the left."""
     names, cells = filled_columns(header, rows)
     body = [" & ".join(map(latex_text, line)) + r" \\" for line in (names, *cells)]
     columns = "l" + "r" * (len(names) - 1)
@@ -76,7 +76,7 @@ def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex_text(text: str) -> str:
-    """Text with LaTeX's special characters escaped, and minus signs of numbers in maths."""
+    """Escapes LaTeX's special characters, and sets the minus signs of numbers in maths."""
     if re.fullmatch(r"[+-][\d.,]+", text):
         return f"${text}$"
     return "".join(LATEX.get(character, character) for character in text)

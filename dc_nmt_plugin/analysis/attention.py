@@ -24,7 +24,7 @@ OF = {
 def span_sums(
     weights: Tensor, padding: Tensor, keys: str = "lower"
 ) -> tuple[Tensor, Tensor, Tensor, int]:
-    """Sums of distance, weight and entropy of each head over real query rows.
+    """Returns sums of distance, weight and entropy of each head over real query rows.
 
     After J. Vig, Y. Belinkov, "Analyzing the Structure of Attention in a Transformer Language
     Model", BlackboxNLP 2019. Entropy in nats; rows are not renormalised.
@@ -110,7 +110,7 @@ class AttentionSpans(Analysis):
         return [Table(f"{' and '.join(kinds)}, means over heads", header, rows)]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """One run: heads by layers (Fig. 3.8); several: means by layer (Figs 3.11, 3.12)."""
+        """Draws heads by layers for one run (Fig. 3.8), else means by layer (Figs 3.11, 3.12)."""
         has_distance = all(found["of"] != "source" for found in results.values())
         names = [("distance", "mean distance, tokens")] if has_distance else []
         names += [("entropy", "mean entropy, nats")]

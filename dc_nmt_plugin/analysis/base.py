@@ -34,7 +34,7 @@ class Table:
 
 
 class Report:
-    """Results of one or several runs as tables and a figure; subclasses say of what.
+    """Shows results of one or several runs as tables and a figure; subclasses name the quantity.
 
     Args:
         args: the command's options, those of :meth:`options` among them

@@ -236,7 +236,7 @@ class Curves(Report):
 
 
 def _comparable(name: str, curves: Mapping[str, object]) -> str:
-    """The name of a logged number among those of other runs."""
+    """Returns the name of a logged number among those of other runs."""
     split, _, number = name.partition(":")
     if f"{split}:main_loss" not in curves:
         return name
@@ -245,7 +245,7 @@ def _comparable(name: str, curves: Mapping[str, object]) -> str:
 
 
 def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
-    """``train:loss`` and so on → (updates, value), rising; a resumed run counts once.
+    """Reads ``train:loss`` and so on → (updates, value), ascending; also of resumed runs.
 
     Training's are those of every logging interval.
 

@@ -27,7 +27,7 @@ def divergence(p: Tensor, q: Tensor) -> Tensor:
 
 
 def output_dependency(main: Tensor, independent: Tensor) -> Tensor:
-    """D_{y_t} of eq. (4.4): divergence of two output distributions given by their logits.
+    """Returns D_{y_t} of eq. (4.4): divergence of two output distributions given by their logits.
 
     Args:
         main, independent: (B, T, V) logits of the main decoder and of the ind-decoder
@@ -42,7 +42,7 @@ def output_dependency(main: Tensor, independent: Tensor) -> Tensor:
 
 
 def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tensor:
-    """D_h^l of eq. (4.6) for every sentence: mean over its target rows.
+    """Returns D_h^l of eq. (4.6) for every sentence: mean over its target rows.
 
     Args:
         main, independent: (B, H, T, M) attention weights to the source
@@ -56,7 +56,7 @@ def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tenso
 
 
 class Dependency(Analysis):
-    """Divergence of the main decoder from itself without fusion, on its own translations."""
+    """Measures how far the main decoder without fusion diverges, on its own translations."""
 
     name = "dependency"
     text = "greedy"
@@ -154,7 +154,7 @@ class Dependency(Analysis):
         return [table, words]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Figs 4.7a, 4.7b and 4.8."""
+        """Draws Figs 4.7a, 4.7b and 4.8."""
         figure.set_size_inches(self.size[0], 3.2 + 2.2 * len(results))
         grid = figure.add_gridspec(1 + len(results), 2, height_ratios=[1.4] + [1.0] * len(results))
         by_model, by_layer = (figure.add_subplot(grid[0, i]) for i in range(2))
@@ -186,7 +186,7 @@ def without_fusion(model: Any) -> Iterator[None]:
 
 
 def _forward(subject: Subject, sample: dict[str, Any]) -> tuple[Tensor, dict[int, Tensor], Tensor]:
-    """Logits (B, T, V), source attention (B, H, T, M) by layer of the main decoder, padding."""
+    """Returns logits (B, T, V), source attention (B, H, T, M) by layer, and the padding."""
     batch = forced_batch(subject, sample, ATTENTIONS, with_logits=True)
     layers: dict[int, list[Tensor]] = {}
     for site, weights in attentions(batch.records, subject.source_layers):

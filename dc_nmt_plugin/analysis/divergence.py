@@ -52,7 +52,7 @@ class ContextDivergence(Analysis):
         ]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Fig. 4: a, by layer; b, the mean over layers by kernel size (or by run)."""
+        """Draws Fig. 4: a, by layer; b, the mean over layers by kernel size (or by run)."""
         by_layer, by_size = figure.subplots(1, 2)
         curves = [(label, side) for label, found in results.items() for side in found["mean"]]
         for (label, side), style in zip(curves, styles(), strict=False):

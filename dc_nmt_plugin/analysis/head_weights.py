@@ -111,7 +111,7 @@ def trained(path: str, data: str, subset: str, lengths: Sequence[int]) -> list[d
 def initial_entropy(
     *, embed_dim: int, num_heads: int, head_weights: str, length: int, modules: int = 8
 ) -> float:
-    """Mean entropy (nats) of Λ in untrained modules, on layer-normalised Gaussian sentences.
+    """Returns the mean entropy (nats) of Λ of untrained modules, on normalised Gaussian sentences.
 
     Args:
         embed_dim: model width C
@@ -134,7 +134,7 @@ def initial_entropy(
 
 
 def joined_sentences(sentences: Any, length: int, eos: int, rows: int = ROWS) -> Tensor:
-    """Up to `rows` rows of exactly `length` tokens, each ending with `eos`.
+    """Returns up to `rows` rows of exactly `length` tokens, each ending with `eos`.
 
     Args:
         sentences: tensors of token numbers, each ending with `eos`

@@ -165,12 +165,12 @@ def _gain(bleu: float | None, baseline: float | None) -> float | None:
 
 
 def _drawn(values: Sequence[float | None]) -> list[float]:
-    """Nothing is drawn at NaN."""
+    """Returns the values with NaN for missing ones, where matplotlib draws nothing."""
     return [math.nan if value is None else value for value in values]
 
 
 def group_name(group: dict[str, Any]) -> str:
-    """Such as 10-19, or 50+ for a group without an end."""
+    """Returns a name such as 10-19, or 50+ for a group without an end."""
     if group["from"] == group["to"]:
         return str(group["from"])
     return f"{group['from']}+" if group["open"] else f"{group['from']}-{group['to']}"

@@ -1,4 +1,4 @@
-"""The one loop of all analyses: a subset, forced through a model that records what it computes."""
+"""The loop that all analyses share: forces a subset through a model that records its tensors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Batch:
 
 
 class Collector(Protocol):
-    """Sums over batches what one analysis needs: sums and counts, not means, so results are exact.
+    """Sums over batches for one analysis: sums and counts, not means, so results are exact.
 
     Attributes:
         needs: names of the recorded tensors that it reads

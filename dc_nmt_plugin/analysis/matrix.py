@@ -1,4 +1,4 @@
-"""The attention matrices of one sentence, any attention of any model; residual decoder, Fig. 3."""
+"""Attention matrices of one sentence, for any attention of any model; residual decoder, Fig. 3."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Matrix(Analysis):
         )
 
     def tables(self, results: Results) -> list[Table]:
-        """Names of all attentions; each chosen matrix, rows are queries."""
+        """Returns the names of all attentions, and each chosen matrix, whose rows are queries."""
         names = Table("attentions", ["run", "names"])
         tables = [names]
         for label, found in results.items():
@@ -163,7 +163,7 @@ class Matrix(Analysis):
         return tables
 
     def draw(self, figure: Any, results: Results) -> None:
-        """A panel a matrix; a darker shade is a greater weight."""
+        """Draws each matrix in a panel; a darker shade is a greater weight."""
         panels = [
             (label, matrix) for label, found in results.items() for matrix in found["matrices"]
         ]

@@ -54,7 +54,7 @@ def analyse_all(
     flags: Sequence[str],
     progress: Callable[[str, str], None],
 ) -> list[Section]:
-    """Every analysis of every run.
+    """Runs every analysis on every run.
 
     Args:
         places: the runs
@@ -118,7 +118,7 @@ def _options(kind: type[Report], given: argparse.Namespace) -> argparse.Namespac
 
 
 def check_folder(folder: Path) -> None:
-    """What can be said before the minutes that the analyses take.
+    """Refuses a folder before the analyses, which take minutes.
 
     Raises:
         UserError: the folder holds another page

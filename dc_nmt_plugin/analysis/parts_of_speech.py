@@ -59,12 +59,12 @@ class PartsOfSpeech(Analysis):
         return f"has no gates of context-aware self-attention in the {self._side(subject)}."
 
     def collector(self, subject: Subject) -> WordGates:
-        """Words of the subset and their tags."""
+        """Returns the collector for the words of the subset and their tags."""
         side = self._side(subject)
         return WordGates(side, self._tags(subject, side), subject, self.args.layer)
 
     def _tags(self, subject: Subject, side: str) -> dict[int, list[str]]:
-        """Sentence number → a tag a word."""
+        """Returns the tags of each sentence's words, by the sentence's number."""
         words = sentence_words(subject, side)
         if self.args.tags is None:
             lang = subject.source_lang if side == "encoder" else subject.target_lang
@@ -83,7 +83,7 @@ class PartsOfSpeech(Analysis):
         return found
 
     def tables(self, results: Results) -> list[Table]:
-        """A row a tag, with the average of all words below."""
+        """Returns a row for each tag, with the average of all words below."""
         table = Table("mean gates of words, 0 (no context) to 1", ["run", "tag", "words"])
         gates = [g for g in SYMBOLS if any(g in found["all"] for found in results.values())]
         header = [*table.header, *(SYMBOLS[gate] for gate in gates)]
@@ -95,7 +95,7 @@ class PartsOfSpeech(Analysis):
         return [Table(table.title, header, rows)]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Fig. 4: bars by tag, a grey line at the average; a panel a run."""
+        """Draws Fig. 4: bars by tag, a grey line at the average, a panel for each run."""
         figure.set_size_inches(self.size[0], 0.6 + 3.2 * len(results))
         panels = figure.subplots(len(results), 1, squeeze=False)[:, 0]
         for (label, found), axes in zip(results.items(), panels, strict=True):
@@ -169,7 +169,7 @@ class WordGates:
                 pool(self.totals.setdefault(tag, {}), gate, sum(pieces) / len(pieces), 1)
 
     def result(self) -> dict[str, Any]:
-        """Means by tag, content words first, and of all words."""
+        """Returns means by tag, content words first, and of all words."""
         order = {tag: place for place, tag in enumerate(TAGS)}
         tags = {
             tag: _means([self.totals[tag]])
@@ -191,7 +191,7 @@ def sentence_pieces(subject: Subject, side: str) -> dict[int, list[str]]:
 
 
 def sentence_words(subject: Subject, side: str) -> dict[int, list[str]]:
-    """Sentence number → its words."""
+    """Returns the words of each used sentence, by its number."""
     source = side == "encoder"
     dictionary = subject.task.source_dictionary if source else subject.task.target_dictionary
     kind = piece_kind(dictionary)
@@ -201,7 +201,7 @@ def sentence_words(subject: Subject, side: str) -> dict[int, list[str]]:
 
 
 def _means(rows: list[dict[str, tuple[float, int]]]) -> dict[str, Any]:
-    """{"words": …, "lambda_q": mean, …} of the rows together."""
+    """Returns ``{"words": …, "lambda_q": mean, …}`` of the rows together."""
     found: dict[str, Any] = {}
     for gate in GATES:
         values = [row[gate] for row in rows if gate in row]

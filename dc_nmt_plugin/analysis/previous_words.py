@@ -23,7 +23,7 @@ COUNTS = {
 
 
 def position_counts(weights: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """How often the greatest weight lies k words back.
+    """Counts how often the greatest weight lies k words back.
 
     The last word read is one back. Ties go to the earliest word. Rows without any weight (the
     first one of attention over states) are no predictions; where the begin token gets no weight
@@ -110,11 +110,11 @@ class PreviousWords(OfEarlierWords):
         )
 
     def collector(self, subject: Subject) -> PositionCounts:
-        """Counts of every relative position."""
+        """Returns the collector of the counts of every relative position."""
         return PositionCounts()
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """With the shares in percent, by the way of counting."""
+        """Adds the shares in percent, for each way of counting."""
         raw, event, available = (found[name] for name in ("raw", "event", "available"))
         if self.args.count == "available":
             shares = [
@@ -127,7 +127,7 @@ class PreviousWords(OfEarlierWords):
         return {**found, "count": self.args.count, "shares": shares}
 
     def tables(self, results: Results) -> list[Table]:
-        """A column a run."""
+        """Returns a table with a column for each run."""
         longest = min(self.args.longest, max(len(found["shares"]) for found in results.values()))
         rows = [
             [f"-{k}", *(f"{_at(found['shares'], k):.2f}" for found in results.values())]
@@ -139,7 +139,7 @@ class PreviousWords(OfEarlierWords):
         return [Table(title, ["position", *results], rows)]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Fig. 2."""
+        """Draws Fig. 2."""
         axes = figure.add_subplot()
         longest = min(self.args.longest, max(len(found["shares"]) for found in results.values()))
         for (label, found), style in zip(results.items(), styles(), strict=False):
@@ -169,7 +169,7 @@ class PositionCounts:
         self.counts[:, : found.size(1)] += found
 
     def result(self) -> dict[str, Any]:
-        """The three counts, for one word back, two words back, …"""
+        """Returns the three counts, for one word back, two words back, …"""
         raw, event, available = self.counts.tolist()
         return {"raw": raw, "event": event, "available": available, "predictions": sum(raw)}
 

@@ -84,7 +84,7 @@ class Routing(Analysis):
         return [by_layer, *([entropies] if entropies.rows else [])]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Entropy by length; zero weights; norms by layer."""
+        """Draws entropy by length, zero weights, and norms by layer."""
         entropy, zeros, norms = figure.subplots(1, 3)
         style = styles()
         for label, found in results.items():
@@ -160,7 +160,7 @@ class RoutingSums:
             pool(groups, length, entropy, 1)
 
     def result(self) -> dict[str, Any]:
-        """A row a layer; ``by_length``: source length → (sum of the entropy, sentences)."""
+        """Returns a row per layer; ``by_length``: source length → (sum of entropy, sentences)."""
         layers = []
         for layer in sorted(self.means):
             row: dict[str, Any] = {"layer": layer}
@@ -176,7 +176,7 @@ class RoutingSums:
 
 
 def zero_weights(coefficients: Tensor, padding: Tensor, zero: float) -> tuple[float, int]:
-    """How many of the weights that routing gives to vote vectors are below `zero`, and all of them.
+    """Returns the number of routing weights of vote vectors below `zero`, and of all of them.
 
     Args:
         coefficients: (B, H, T) of heads at a position, or (B, H, T, T) of the positions t ≤ l that
@@ -194,7 +194,7 @@ def zero_weights(coefficients: Tensor, padding: Tensor, zero: float) -> tuple[fl
 
 
 def _grouped(by_length: dict[str, Any]) -> dict[float, float]:
-    """Middle of each length group → mean entropy of its sentences."""
+    """Returns the middle of each length group → mean entropy of its sentences."""
     groups: dict[int, tuple[float, int]] = {}
     for length, (total, count) in by_length.items():
         before, number = groups.get(int(length) // GROUP, (0.0, 0))

@@ -14,7 +14,7 @@ from .subject import Subject
 
 
 def encoded_sentence(subject: Subject, text: str, target: str | None = None) -> dict[str, Any]:
-    """One of fairseq's batches with one sentence.
+    """Returns one of fairseq's batches with one sentence.
 
     Args:
         subject: the model
@@ -57,7 +57,7 @@ def segment(line: str, data: Path, lang: str) -> str:
 
 
 def codes_of(data: Path, lang: str) -> Path | None:
-    """The BPE codes of a language that recipes keep beside the data; None where there are none."""
+    """Returns a language's BPE codes beside the data of a recipe; None without codes."""
     folder = data.resolve().parent / data.resolve().name.replace("bin", "bpe", 1)
     codes = (folder / f"codes.{lang}", folder / "codes")
     return next((path for path in codes if path.is_file()), None)

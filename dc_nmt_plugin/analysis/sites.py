@@ -38,13 +38,13 @@ class Site:
 
     @property
     def name(self) -> str:
-        """Such as ``encoder.3.self.global``; the command line's patterns are matched with it."""
+        """Returns a name such as ``encoder.3.self.global``, for the command line's patterns."""
         layer = [str(self.layer)] if self.layer else []
         return ".".join([self.side, *layer, self.reads, *([self.part] if self.part else [])])
 
 
 def attentions(records: Records, source_layers: Sequence[int]) -> Iterator[tuple[Site, Tensor]]:
-    """Every attention and its weights (B, H, T, S), rows of padding among them.
+    """Yields every attention and its weights (B, H, T, S), including rows of padding.
 
     Args:
         records: of one forward pass

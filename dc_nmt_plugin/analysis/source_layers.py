@@ -48,7 +48,7 @@ class SourceLayers(Analysis):
         return None if count > 1 else "has a decoder that reads one encoder layer only."
 
     def collector(self, subject: Subject) -> ShareSums:
-        """Sums of every layer's shares.
+        """Returns the collector of every layer's shares.
 
         Raises:
             UserError: flags that do not go with masking
@@ -88,7 +88,7 @@ class SourceLayers(Analysis):
         return {**found, "text": score.text, "bleu": compared[0].score, "masked": rows}
 
     def tables(self, results: Results) -> list[Table]:
-        """Shares by decoder layer; the differences of BLEU of Table 3.5, with their tests."""
+        """Returns shares by decoder layer, and the tested BLEU differences of Table 3.5."""
         numbers = sorted({int(n) for found in results.values() for n in found["shares"]["all"]})
         header = ["run", "", *[f"layer {n}" for n in numbers]]
         shares = Table("share of each encoder layer in what the decoder reads, %", header)
@@ -112,7 +112,7 @@ class SourceLayers(Analysis):
         return tables
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Shares; differences of BLEU."""
+        """Draws shares, and differences of BLEU."""
         numbers = sorted({int(n) for found in results.values() for n in found["shares"]["all"]})
         names = [str(number) for number in numbers]
         with_masks = any("masked" in found for found in results.values())
@@ -158,7 +158,7 @@ class ShareSums:
                     self.totals[module] = (together, number + count)
 
     def result(self) -> dict[str, Any]:
-        """Shares of all modules that read several layers together, and of each."""
+        """Returns shares of all modules that read several layers together, and of each."""
         count = sum(number for _, number in self.totals.values())
         columns = zip(*(sums for sums, _ in self.totals.values()), strict=True)
         shares = {"all": self._named([sum(column) / count for column in columns])}
@@ -172,7 +172,7 @@ class ShareSums:
 
 
 def _place(module: str) -> str:
-    """Such as "decoder layer 2" for ``decoder.stack.layers.1.encoder_attn``."""
+    """Returns a place such as "decoder layer 2" for ``decoder.stack.layers.1.encoder_attn``."""
     parts = module.split(".")
     if "layers" in parts:
         return f"{parts[0]} layer {int(parts[parts.index('layers') + 1]) + 1}"

@@ -94,7 +94,7 @@ class Subject:
 
     @property
     def source_layers(self) -> list[int]:
-        """Numbers of the encoder layers that the main decoder reads; none of a recurrent model."""
+        """Returns the encoder layers that the main decoder reads; none for a recurrent model."""
         return list(getattr(self.model.encoder, "read_layers", []))
 
     @property
@@ -111,21 +111,21 @@ class Subject:
             raise UserError(f"--subset {self.subset}: has no target side in {self.place.data}.")
 
     def source_pieces(self, number: int) -> list[str]:
-        """Pieces of a source sentence of the subset, the end token left out."""
+        """Returns pieces of a source sentence of the subset, the end token left out."""
         return self.pieces(self.task.dataset(self.subset).src[number], self.task.source_dictionary)
 
     def target_pieces(self, number: int) -> list[str]:
-        """Pieces of a target sentence of the subset, the end token left out."""
+        """Returns pieces of a target sentence of the subset, the end token left out."""
         return self.pieces(self.task.dataset(self.subset).tgt[number], self.task.target_dictionary)
 
     def pieces(self, tokens: Any, dictionary: Any) -> list[str]:
-        """The symbols of token numbers, padding and end tokens left out."""
+        """Returns the symbols of token numbers, padding and end tokens left out."""
         unwanted = {dictionary.pad(), dictionary.eos()}
         return [dictionary[int(token)] for token in tokens if int(token) not in unwanted]
 
 
 def find(runs: Sequence[Path], data: Path | None, names: Sequence[str] | None) -> list[Place]:
-    """Checkpoint and data of every run.
+    """Finds checkpoint and data of every run.
 
     Args:
         runs: run folders or checkpoints
@@ -209,7 +209,7 @@ def _task_settings(checkpoint: Path) -> dict[str, Any]:
 
 
 def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
-    """The data of a run: as its command names it, or beside it."""
+    """Returns the data of a run: the folder in its command, or one beside the run."""
     named: list[Path] = []
     others: list[Path] = []
     words = read_command(folder)
@@ -245,7 +245,7 @@ def _is_data(folder: Path) -> bool:
 
 
 def _flags(place: Place, subset: str) -> list[str]:
-    """The command line of ``fairseq-generate`` for a run."""
+    """Returns the command line of ``fairseq-generate`` for a run."""
     # this task loads every translation model of the package, and has every hook for decoding
     flags = [str(place.data), "--path", str(place.checkpoint), "--gen-subset", subset]
     flags += ["--task", "translation_dc_nmt"]

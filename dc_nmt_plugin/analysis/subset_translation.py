@@ -14,7 +14,7 @@ from .translator import Translator, refuse_unused
 
 
 class SubsetTranslation(Translator):
-    """What ``fairseq-generate`` sets up, kept for several passes over one subset.
+    """Keeps what ``fairseq-generate`` sets up, for several passes over one subset.
 
     Args:
         flags: a command line of ``fairseq-generate``, without the program's name; ``--remove-bpe``
@@ -70,11 +70,11 @@ class SubsetTranslation(Translator):
         return len(self.task.dataset(self.subset))
 
     def decode(self, generator: Any, batch: Any) -> list[torch.Tensor]:
-        """Best hypotheses, in the order of the batch's rows: token numbers with the end token."""
+        """Returns the best hypothesis of each row of the batch: tokens with the end token."""
         return [best["tokens"] for best in self.best(generator, batch)]
 
     def translate(self, progress: Callable[[int, int], None] | None = None) -> dict[int, str]:
-        """Sentence number (from 0) → its best hypothesis, without BPE.
+        """Returns the best hypothesis without BPE of each sentence, by number (from 0).
 
         Args:
             progress: called after every batch with the sentences done and all there are
@@ -90,7 +90,7 @@ class SubsetTranslation(Translator):
         return found
 
     def targets(self) -> dict[int, str]:
-        """Sentence number → the subset's own target side, without BPE.
+        """Returns the target side of the subset without BPE, by sentence number.
 
         Raises:
             UserError: the data has no target side
@@ -108,7 +108,7 @@ class SubsetTranslation(Translator):
 
 
 def draw(size: int, sentences: int | None) -> list[int]:
-    """Numbers of `sentences` out of `size` sentences, rising, the same in every call.
+    """Draws `sentences` numbers out of `size`, in ascending order, the same in every call.
 
     Raises:
         UserError: none, or more than there are

@@ -41,7 +41,7 @@ _HANTA = {"en": ("morphmodel_en.pgz", _C5), "de": ("morphmodel_ger.pgz", _STTS)}
 
 
 def universal(tag: str, table: dict[str, str]) -> str:
-    """The universal tag of a tag, X for one that the table does not know.
+    """Returns the universal tag of a tag, X for one that the table does not know.
 
     Args:
         tag: of a tagger
@@ -51,7 +51,7 @@ def universal(tag: str, table: dict[str, str]) -> str:
 
 
 def tagger(lang: str) -> Callable[[Sequence[str]], list[str]]:
-    """What gives a sentence's words their universal tags.
+    """Returns a function that gives a sentence's words their universal tags.
 
     Raises:
         UserError: no tagger for the language, or it is not installed

@@ -1,4 +1,4 @@
-"""Models that translate, with everything that ``fairseq-generate`` sets up around them."""
+"""Translation models, with everything that ``fairseq-generate`` sets up for them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Translator:
         )
 
     def batches_of(self, dataset: Any, numbers: Sequence[int]) -> Iterator[Any]:
-        """fairseq's batches of these sentences, shortest first, on the models' device."""
+        """Yields fairseq's batches of these sentences, shortest first, on the models' device."""
         data = self._cfg.dataset
         limit = data.max_tokens
         lengths = [dataset.num_tokens(number) for number in numbers]
@@ -129,11 +129,11 @@ class Translator:
         return self.task.build_generator(self.models, generation)
 
     def best(self, generator: Any, batch: Any) -> list[dict[str, Any]]:
-        """fairseq's best hypothesis of each of the batch's rows, with its tokens and score."""
+        """Returns fairseq's best hypothesis of each row of the batch, with tokens and score."""
         return [rows[0] for rows in self.task.inference_step(generator, self.models, batch)]
 
     def target_text(self, tokens: torch.Tensor, escape: bool = False) -> str:
-        """Token numbers of the target language as text, without BPE."""
+        """Returns the text of target token numbers, without BPE."""
         text: str = self.task.target_dictionary.string(
             tokens.int().cpu(), self._cfg.common_eval.post_process, escape_unk=escape
         )

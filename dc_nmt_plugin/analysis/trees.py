@@ -49,14 +49,14 @@ class Trees(OfEarlierWords):
         )
 
     def collector(self, subject: Subject) -> SentenceTrees:
-        """The tree of every sentence."""
+        """Returns the collector of every sentence's tree."""
         if self.args.index is not None:
             check_index(self.args.index, subject)
         self._lines(subject)  # refuses a wrong file before the forced decoding
         return SentenceTrees(subject)
 
     def _lines(self, subject: Subject) -> list[str]:
-        """Of --trees; none where it is not given.
+        """Returns the lines of --trees; none without the flag.
 
         Raises:
             UserError: another number of lines than the subset has; nltk is missing
@@ -92,7 +92,7 @@ class Trees(OfEarlierWords):
         return {**whole, "parseval": scores, **found}
 
     def tables(self, results: Results) -> list[Table]:
-        """ParsEval; the first trees."""
+        """Returns ParsEval, and the first trees."""
         trees = Table(f"trees of the first {SHOWN} sentences", ["run", "sentence", "tree"])
         scores = Table("ParsEval: unlabelled constituents of two words or more", [*_SCORE_HEADER])
         sizes = Table("size of the sub-phrases", ["run", "words", "sub-phrases", "words in one"])
@@ -106,7 +106,7 @@ class Trees(OfEarlierWords):
         return [*([scores] if scores.rows else []), sizes, trees]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """ParsEval of every run, where trees were given; the tree of one sentence a run."""
+        """Draws ParsEval of every run, if trees were given, and one sentence's tree per run."""
         scored = {label: found for label, found in results.items() if "parseval" in found}
         rows = len(results) + (1 if scored else 0)
         figure.set_size_inches(self.size[0], 2.6 * rows)
@@ -161,19 +161,19 @@ class SentenceTrees:
             }
 
     def result(self) -> dict[str, Any]:
-        """Sentences by their number, from 1; chunks are the spans of :func:`.brackets.split`."""
+        """Returns sentences by number, from 1; chunks are the spans of :func:`.brackets.split`."""
         return {"sentences": [self.sentences[number] for number in sorted(self.sentences)]}
 
 
 def bracketed(sentence: dict[str, Any]) -> str:
-    """The tree as text: ``(a b (c (d e)))``."""
+    """Returns the tree as text: ``(a b (c (d e)))``."""
     words, chunks = sentence["words"], sentence["chunks"]
     parts = [" ".join(words[begin:end]) for begin, end in chunks]
     return "".join(f"({part} " for part in parts).rstrip() + ")" * len(parts)
 
 
 def tree_class() -> Any:
-    """nltk's ``Tree``.
+    """Returns nltk's ``Tree``.
 
     Raises:
         UserError: nltk is missing
@@ -186,7 +186,7 @@ def tree_class() -> Any:
 
 
 def given_spans(line: str, words: list[str], path: object, number: int) -> set[Span]:
-    """Spans of two words or more in a bracketed tree.
+    """Returns spans of two words or more in a bracketed tree.
 
     Args:
         line: such as ``(S (NP the dog) (VP barks))``
@@ -213,7 +213,7 @@ def given_spans(line: str, words: list[str], path: object, number: int) -> set[S
 
 
 def _add_spans(tree: Any, begin: int, spans: set[Span]) -> int:
-    """Add the spans of a tree that begins at a word; the first word after it."""
+    """Adds the spans of a tree that begins at a word; returns the first word after it."""
     end = begin
     for child in tree:
         end = end + 1 if isinstance(child, str) else _add_spans(child, end, spans)
@@ -223,7 +223,7 @@ def _add_spans(tree: Any, begin: int, spans: set[Span]) -> int:
 
 
 def _draw_tree(axes: Any, sentence: dict[str, Any], label: str) -> None:
-    """Words below; each node above what it spans, the root on top."""
+    """Draws words below, each node above its span, and the root on top."""
     words, chunks = sentence["words"], sentence["chunks"]
     height = len(chunks)
     x, y = (len(words) - 1) / 2, float(height)

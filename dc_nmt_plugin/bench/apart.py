@@ -19,7 +19,7 @@ LOOK_AFTER = 1.0  # seconds after which a process that waits looks whether its p
 
 @contextmanager
 def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
-    """Runs a function in a fork of this process.
+    """Runs a function in a fork of this process; on a GPU, which cannot be forked, in this process.
 
     A GPU cannot follow a fork: there it lives in this process.
 

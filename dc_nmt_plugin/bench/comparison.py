@@ -152,7 +152,7 @@ def time_of(
 
 
 def memory_of(make: Callable[[], Step], device: str, sample: Sample) -> float | None:
-    """:func:`peak_memory` of making a subject's step and taking it, in a process of its own."""
+    """Returns :func:`peak_memory` of building and running a subject's step, in its own process."""
 
     def measure(_: None) -> float | None:
         return peak_memory(lambda: make()(sample), device)

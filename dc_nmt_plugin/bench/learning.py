@@ -127,7 +127,7 @@ class Learner:
         return Advance(seconds, point, ended=samples is None)
 
     def _validate(self) -> float:
-        """BLEU of greedy search on the validation set, on tokenised lower-cased words."""
+        """Returns BLEU of greedy search on the validation set, on tokenised lower-cased words."""
         task, model = self._task, self.trainer.model
         was_training = model.training
         model.eval()
@@ -209,7 +209,7 @@ def train_until(
 
 
 def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, Any, str]:
-    """Trainer, task and the name of the validation set."""
+    """Returns trainer, task and the name of the validation set."""
     own: list[str] = []
     if name == STOCK:
         arch = ["--arch", "transformer", "--criterion", "label_smoothed_cross_entropy"]

@@ -142,7 +142,7 @@ def floor(step: Callable[[Any], None], sample: Any, device: str, *, repeats: int
 
 
 def _linear(left: Tensor, right: Tensor) -> Callable[[], Any]:
-    """The same product as a linear layer of oneDNN, whose own formats cost nothing here."""
+    """Computes the product as a linear layer of oneDNN, without its conversion of formats."""
     linear = torch.nn.Linear(right.size(0), right.size(1), bias=False).eval()
     linear.weight.data = right.t().contiguous()
     return partial(to_mkldnn(linear), left.to_mkldnn())

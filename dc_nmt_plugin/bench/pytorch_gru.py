@@ -15,7 +15,7 @@ from ..modules.core.state import State, Stateful
 
 
 class PyTorchConditionalGRU(Stateful):
-    """The function of a :class:`.ConditionalGRU` by two :class:`torch.nn.GRUCell` and attention.
+    """Computes a :class:`.ConditionalGRU` with two :class:`torch.nn.GRUCell` and attention.
 
     Written as the equations are printed: a context a step, from which everything else is computed.
 
@@ -76,7 +76,7 @@ class PyTorchConditionalGRU(Stateful):
         return torch.stack(states, dim=1), context, torch.stack(alignments, dim=1)
 
     def _project_source(self, source: Source) -> tuple[Tensor, ...]:
-        """Annotations (S, M, C), keys (S, M, A) and the initial state (S, d)."""
+        """Returns annotations (S, M, C), keys (S, M, A) and the initial state (S, d)."""
         (annotations,) = source.features
         initial = torch.tanh(self.init_proj(mean_annotation(source)))
         return annotations, self.key_proj(annotations), initial

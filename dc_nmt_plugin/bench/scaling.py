@@ -19,7 +19,7 @@ Flags = Callable[[int, int], str]  # (value, greatest value) → flags of the mo
 
 @dataclass(frozen=True)
 class Axis:
-    """A quantity that grows.
+    """Describes a quantity that grows.
 
     Attributes:
         label: its name in tables and figures

@@ -137,7 +137,7 @@ def _architecture(state: dict[str, Any]) -> str | None:
 
 
 def _get(container: Any, key: str) -> Any:
-    """Configurations are dictionaries, omegaconf containers or namespaces."""
+    """Returns a value of a configuration: a dictionary, an omegaconf container or a namespace."""
     return container.get(key) if hasattr(container, "get") else getattr(container, key, None)
 
 

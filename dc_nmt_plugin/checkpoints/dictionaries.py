@@ -1,4 +1,4 @@
-"""Which dictionaries a checkpoint was trained with, and whether a task has the same ones."""
+"""Records the dictionaries of a checkpoint, and compares them with those of a task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EMBEDDINGS = (
 
 
 def dictionaries_of(task: Any) -> dict[str, str]:
-    """Side, or language of a multilingual task → digest of its dictionary's words in their order.
+    """Returns side, or language of a multilingual task → digest of the dictionary's words.
 
     Args:
         task: fairseq's; one without dictionaries has no side
@@ -32,7 +32,7 @@ def dictionaries_of(task: Any) -> dict[str, str]:
 
 
 def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
-    """The same of a checkpoint; empty where it has no record.
+    """Returns the same for a checkpoint; empty if it has no record.
 
     Args:
         state: the checkpoint's content
@@ -41,7 +41,7 @@ def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_dictionaries(path: str, task: Any) -> None:
-    """Refuse a checkpoint whose dictionaries are not those of the task.
+    """Refuses a checkpoint whose dictionaries differ from those of the task.
 
     A checkpoint without a record (fairseq's own, or an old one) is compared with the folder that it
     was trained on, if that folder still has the same dictionaries.
@@ -90,7 +90,7 @@ def size_problem(path: str, task: Any) -> str | None:
 
 
 def check_same_dictionaries(states: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse checkpoints that were trained with different dictionaries.
+    """Refuses checkpoints that were trained with different dictionaries.
 
     Args:
         states: name → :func:`saved_dictionaries`; an empty one is left out
@@ -108,7 +108,7 @@ def check_same_dictionaries(states: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _of(task: Any) -> dict[str, Any]:
-    """Side → dictionary."""
+    """Returns the dictionaries of a task, by side."""
     languages = getattr(task, "dicts", None)
     if isinstance(languages, Mapping):
         found = dict(languages)
@@ -125,7 +125,7 @@ def _digest(words: list[str]) -> str:
 
 
 def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """The folder that a checkpoint's settings name, and what of its dictionaries is certain.
+    """Returns the folder in a checkpoint's settings, and the known facts about its dictionaries.
 
     That is nothing where a dictionary was written after the checkpoint, or has another size.
     """
@@ -152,13 +152,13 @@ def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[
 
 
 def _types(state: Mapping[str, Any], side: str) -> int | None:
-    """Rows of a side's embedding matrix; None where the model calls it differently."""
+    """Returns the rows of a side's embedding matrix; None if the matrix has another name."""
     names = (f"{_SIDES.get(side)}.{name}" for name in _EMBEDDINGS)
     return next((len(state["model"][name]) for name in names if name in state["model"]), None)
 
 
 def _data_of(task: Any) -> str:
-    """The folder that a task reads, for messages."""
+    """Returns the folder that a task reads, for messages."""
     data = _setting(getattr(task, "cfg", None) or getattr(task, "args", None), "data")
     return str(data).split(os.pathsep)[0] if data else "this data"
 

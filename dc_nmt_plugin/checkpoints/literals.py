@@ -39,8 +39,10 @@ EVALUATED = frozenset(
 
 
 def plain_value(text: Any, *_: Any) -> Any:
-    """What ``eval(text)`` gives, for numbers, strings, lists, tuples, sets and dictionaries of
-    them, and sums and products of these; nothing else is evaluated.
+    """Returns ``eval(text)`` for plain values, and evaluates nothing else.
+
+    Plain values are numbers and strings; lists, tuples, sets and dictionaries of plain values;
+    and sums and products of these.
 
     >>> plain_value("[(512, 3)] * 2 + [(1024, 1)]")
     [(512, 3), (512, 3), (1024, 1)]
@@ -88,7 +90,7 @@ def _value(node: ast.expr) -> Any:
 
 
 def _size(factors: tuple[Any, Any]) -> int:
-    """Elements of a product with a sequence; 0 for numbers."""
+    """Returns the number of elements of a product with a sequence; 0 for numbers."""
     if not any(hasattr(factor, "__len__") for factor in factors):
         return 0
     lengths = [len(factor) if hasattr(factor, "__len__") else factor for factor in factors]
@@ -119,7 +121,7 @@ def check_configuration(path: str, state: Mapping[str, Any]) -> None:
 
 
 def _strings(config: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """(name, text) of every setting that is a string."""
+    """Yields (name, text) of every setting that is a string."""
     if hasattr(config, "__dict__") and not hasattr(config, "items"):
         config = vars(config)  # a Namespace
     if depth > 20 or not hasattr(config, "items"):

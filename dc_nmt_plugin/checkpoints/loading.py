@@ -145,7 +145,7 @@ def newest_readable(path: str) -> str:
 
 
 def check_finite(name: str, model: Mapping[str, Any]) -> None:
-    """Refuse parameters that are no numbers: what is made of them would be none either.
+    """Refuses parameters that are NaN or infinite, which would spoil every result.
 
     Args:
         name: of the checkpoint's file

@@ -11,6 +11,6 @@ BEST = re.compile(r"checkpoint\.best_.+?_(-?[\d.]+)\.pt")
 
 
 def numbered(folder: Path, pattern: re.Pattern[str]) -> list[tuple[float, Path]]:
-    """The checkpoints of one kind with the number in their name, ascending."""
+    """Returns the checkpoints of one kind with the number in their name, ascending."""
     matches = [(pattern.fullmatch(path.name), path) for path in folder.iterdir()]
     return sorted((float(match[1]), path) for match, path in matches if match)

@@ -15,7 +15,7 @@ from ..errors import UserError
 
 
 def plain(value: Any) -> Any:
-    """`value` made of dicts, lists, numbers, text and the same tensors.
+    """Returns `value` as dicts, lists, numbers and text, with the same tensors.
 
     Raises:
         UserError: it holds something else

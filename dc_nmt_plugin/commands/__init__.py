@@ -1,1 +1,1 @@
-"""One file a command of ``dc-nmt``: its arguments and what it prints."""
+"""One file for each command of ``dc-nmt``: its arguments and its output."""

@@ -79,7 +79,7 @@ def main(argv: Sequence[str]) -> int:
 def _measure(
     analysis: Analysis, args: argparse.Namespace, flags: list[str], timings: list[dict[str, Any]]
 ) -> tuple[Results, int]:
-    """Results of every run, and the number of sentences; with --timing also the times."""
+    """Returns results of every run, and the number of sentences; with --timing also the times."""
     from ..analysis.base import Analysis, measure
     from ..analysis.subject import Subject, find
 
@@ -99,7 +99,7 @@ def _measure(
 def _curves(
     report: Report, args: argparse.Namespace, flags: list[str]
 ) -> tuple[Results, dict[str, Any]]:
-    """The curves of every run, and what --at asks of them, for JSON."""
+    """Returns the curves of every run, and their values at the updates of --at, for JSON."""
     from ..analysis.curves import Curves
     from ..analysis.subject import labels
 
@@ -134,7 +134,7 @@ def timing(analysis: Analysis, subject: Subject) -> dict[str, Any]:
 
 
 def timing_line(seconds: dict[str, Any]) -> str:
-    """The ratio as text."""
+    """Returns the ratio as text."""
     return (
         f"{seconds['run']}: forced decoding {seconds['forced']:.2f} s, recorded and reduced "
         f"{seconds['recorded']:.2f} s: {seconds['ratio']:.2f} times as long"
@@ -253,7 +253,7 @@ def _command(
     flags: Sequence[str],
     section: Section,
 ) -> str:
-    """The command line of a section of ``dc-nmt analyze all`` alone."""
+    """Returns the command line of a section of ``dc-nmt analyze all`` alone."""
     from ..analysis.base import Analysis
 
     report = section.report

@@ -170,7 +170,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _words(flag: str, name: str) -> list[str]:
-    """A run's folder may have spaces; an architecture has flags behind them.
+    """Splits a subject; a run's folder may have spaces, an architecture is followed by flags.
 
     Raises:
         UserError: nothing is named, or a quotation mark has no other

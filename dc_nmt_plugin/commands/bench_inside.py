@@ -12,7 +12,7 @@ from ..table import format_table
 
 
 def look_inside(args: argparse.Namespace, task: Any, setting: Any, sample: Any) -> None:
-    """Print the table, or as JSON its rows."""
+    """Prints the table, or its rows as JSON."""
     from ..bench.apart import apart
 
     look = _count if args.count else _profile
@@ -60,7 +60,7 @@ def _profile(step: Any, sample: Any, device: str) -> dict[str, Any]:
 
 
 def _as_text(rows: list[dict[str, Any]]) -> str:
-    """A table a mode, a column a subject."""
+    """Returns a table for each mode, with a column for each subject."""
     tables = []
     for mode in dict.fromkeys(row["mode"] for row in rows):
         columns = [row for row in rows if row["mode"] == mode]

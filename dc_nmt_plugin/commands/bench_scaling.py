@@ -21,7 +21,7 @@ QUANTITIES = (
 
 
 def add_scaling(parser: argparse.ArgumentParser, instead: Any) -> None:
-    """The flags of ``--scaling``.
+    """Adds the flags of ``--scaling``.
 
     Args:
         parser: of ``dc-nmt bench``
@@ -43,7 +43,7 @@ def add_scaling(parser: argparse.ArgumentParser, instead: Any) -> None:
 
 
 def check_scaling(args: argparse.Namespace) -> list[str]:
-    """Sentences about what is wrong with the flags of ``--scaling``; it sets what is not given."""
+    """Returns a sentence for each wrong flag of ``--scaling``; fills in missing values."""
     if not args.scaling:
         given = [name for name in ("values", "plot") if getattr(args, name) is not None]
         return [f"--{name}: belongs to --scaling, which is not given." for name in given]
@@ -69,7 +69,7 @@ def check_scaling(args: argparse.Namespace) -> list[str]:
 
 
 def show_scaling(args: argparse.Namespace, setting: Any) -> None:
-    """Measure, print the tables or JSON, and draw."""
+    """Measures, prints the tables or JSON, and draws."""
     from ..bench.comparison import processor
     from ..bench.measure import make_clock
     from ..bench.scaling import AXES, scale
@@ -112,7 +112,7 @@ def _progress(mode: str, number: int, values: int) -> None:
 
 
 def _panels(report: dict[str, Any]) -> list[tuple[str, Any, list[dict[str, Any]]]]:
-    """(mode, quantity, its rows) of every table."""
+    """Returns (mode, quantity, its rows) of every table."""
     rows = report["results"]
     return [
         (mode, quantity, [row for row in rows if row["mode"] == mode])
@@ -141,7 +141,7 @@ def _as_text(report: dict[str, Any]) -> str:
 
 
 def _draw(report: dict[str, Any], path: Path) -> list[Path]:
-    """Both axes logarithmic: a power is a straight line, its exponent the slope."""
+    """Draws on logarithmic axes, where a power is a straight line with the exponent as slope."""
     from matplotlib.ticker import NullFormatter, ScalarFormatter
 
     from ..analysis.figure import finish_axes, new_figure, save, styles

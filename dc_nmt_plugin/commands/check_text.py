@@ -15,7 +15,7 @@ from .parser import Parser
 
 
 def parser() -> Parser:
-    """The command's options."""
+    """Returns the command's options."""
     parser = Parser(
         prog="dc-nmt check-text",
         usage="dc-nmt check-text [--fix FOLDER] SOURCE TARGET [SOURCE TARGET ...]\n"
@@ -40,7 +40,7 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """``dc-nmt check-text``: are files usable as text to train on and to score?"""
+    """``dc-nmt check-text``: checks text files for training and scoring."""
     options = parser()
     args = options.parse_args(argv)
     files: list[Path] = args.files
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fix(groups: Sequence[Sequence[Path]], folder: Path) -> list[list[Path]]:
-    """The repaired files, after saying what was done."""
+    """Repairs the files, prints the changes, and returns the new files."""
     made, rows = [], []
     for group in groups:
         files, done = fix([scan(path) for path in group], folder)

@@ -1,4 +1,4 @@
-"""``dc-nmt compare``: is one system better than another, and on which sentences?"""
+"""``dc-nmt compare``: tests differences between systems, and finds where they differ."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from .parser import Parser
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that ``dc-nmt compare`` found."""
+    """Holds the results of ``dc-nmt compare``."""
 
     metric: str
     signature: str
@@ -65,7 +65,7 @@ class Report:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's options."""
+    """Returns the command's options."""
     parser = Parser(
         prog="dc-nmt compare",
         description="Compare systems with a baseline: scores, differences with 95% interval and "
@@ -151,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def compare(
     systems: Sequence[System], metric: Metric, edges: Sequence[int], args: argparse.Namespace
 ) -> Report:
-    """Test, score by length, and write what was asked for."""
+    """Tests, scores by length, and writes the requested files."""
     sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
     first = sides[systems[0].label]
@@ -195,7 +195,7 @@ def compare(
 
 
 def _check(args: argparse.Namespace, metric: Metric, systems: int, sentences: int) -> None:
-    """What else would be said after the minutes of the bootstrap, and beside half of the files.
+    """Refuses, before the bootstrap, what would fail after it.
 
     Raises:
         UserError: a test or a report is not of this metric, or not of so many systems or sentences
@@ -213,7 +213,7 @@ def _check(args: argparse.Namespace, metric: Metric, systems: int, sentences: in
 
 
 def _pieces(args: argparse.Namespace) -> list[str]:
-    """The source of the first run, in subword tokens."""
+    """Returns the source of the first run, in subword tokens."""
     if args.source:
         raise UserError(
             "--subwords: takes the source that the run's model read; leave --source out"
@@ -235,7 +235,7 @@ def _html(
     source: Sequence[str] | None,
     language: str,
 ) -> list[HalfSizeTest]:
-    """compare-mt's report on the words that the metric counts."""
+    """Returns compare-mt's report on the words that the metric counts."""
     if folder is None:
         return []
     words, reference = _words(metric, texts, references, language)
@@ -245,7 +245,7 @@ def _html(
 def _words(
     metric: Metric, texts: dict[str, list[str]], references: Sequence[str], language: str
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Both sides as the metric counts them, words apart."""
+    """Returns both sides split into the words that the metric counts."""
     tokenize = metric.make(language).tokenizer
     words = {
         name: [tokenize(line) for line in metric.prepared(lines)] for name, lines in texts.items()
@@ -258,7 +258,7 @@ def _progress(step: str) -> None:
 
 
 def format_report(report: Report, latex: bool) -> str:
-    """Tables of scores, of lengths and of compare-mt's test, each with what it is."""
+    """Returns tables of scores, lengths and compare-mt's test, each with a title."""
     table = latex_table if latex else format_table
     comment = "% " if latex else ""
     header = comparison_header(report.comparisons, report.metric)

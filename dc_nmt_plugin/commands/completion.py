@@ -47,14 +47,14 @@ def task_names(prefix: str, **_: Any) -> list[str]:
 
 
 def architecture_names(**_: Any) -> list[str]:
-    """Every architecture of translation without its size; takes seconds, as fairseq is loaded."""
+    """Returns every translation architecture without size; loads fairseq (takes seconds)."""
     from ..recipes.settings import unsized_architectures
 
     return unsized_architectures()
 
 
 def sized_names(**_: Any) -> list[str]:
-    """Every value of ``--arch``; takes seconds, as fairseq is loaded."""
+    """Returns every value of ``--arch``; loads fairseq (takes seconds)."""
     from ..models.presets import architectures
 
     return list(architectures())

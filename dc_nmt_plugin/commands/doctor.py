@@ -29,7 +29,7 @@ def status(check: Check) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the report; 1 where something required is broken, else 0."""
+    """Prints the report; returns 1 if a required part is broken, else 0."""
     parser = Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     arguments = parser.parse_args(argv)

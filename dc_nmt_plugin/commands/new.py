@@ -10,7 +10,7 @@ from .recipe_options import RecipeParser, names, number, values_of
 
 
 def parser() -> RecipeParser:
-    """The command's options."""
+    """Returns the command's options."""
     parser = RecipeParser(
         prog="dc-nmt new",
         description="Writes a recipe for your own text into a new folder. It chooses the sets, the "

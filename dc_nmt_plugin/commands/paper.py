@@ -139,7 +139,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _print_jobs(jobs: Iterable[tuple[Job, str]], args: argparse.Namespace) -> int:
-    """Jobs, each with its number on the cluster, if it has one."""
+    """Prints jobs, each with its number on the cluster, if it has one."""
     if args.json:
         facts = [{"job": place or None, "command": str(job)} for job, place in jobs]
         print(json.dumps(facts, indent=2, ensure_ascii=False))
@@ -149,7 +149,7 @@ def _print_jobs(jobs: Iterable[tuple[Job, str]], args: argparse.Namespace) -> in
 
 
 def _progress(args: argparse.Namespace) -> contextlib.AbstractContextManager[object]:
-    """What is said inside leaves standard output to the JSON, where that is asked for."""
+    """Sends progress lines to standard error, if standard output is for JSON."""
     return contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext()
 
 
@@ -210,7 +210,7 @@ def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
 
 
 def _test_notes(found: Sequence[Cell]) -> list[str]:
-    """What differences, intervals and p are, for each baseline and metric."""
+    """Returns notes that explain differences, intervals and p, for each baseline and metric."""
     from ..evaluation.difference_text import difference_notes
 
     families: dict[tuple[str, str], dict[str, Difference | None]] = {}
@@ -227,7 +227,7 @@ def _test_notes(found: Sequence[Cell]) -> list[str]:
 
 
 def _setting_notes(found: Sequence[Cell]) -> list[str]:
-    """In which settings runs are not what is published, each of them once."""
+    """Returns a note for each setting in which runs differ from the published ones."""
     ours = dict.fromkeys(text for cell in found for text in cell.other_settings)
     theirs = dict.fromkeys(text for cell in found for text in cell.other_settings_against)
     notes = [f"to published: nothing for runs of other settings: {text}" for text in ours]

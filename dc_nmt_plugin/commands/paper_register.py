@@ -16,7 +16,7 @@ Form = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
 
 def table_form(args: argparse.Namespace) -> tuple[Form, str]:
-    """What writes a table as ``--markdown``, ``--latex`` or text, and begins a line beside it."""
+    """Returns a function that writes tables in the chosen form, and the prefix of a note."""
     if args.latex:
         return latex_table, "% "
     return (markdown_table if args.markdown else format_table), ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the table; exit status 1 if a published number is not met."""
+    """Prints the table; returns 1 if a count differs from the published one."""
     parser = Parser(
         prog="dc-nmt params",
         usage="dc-nmt params [ARCH ...] [options] [flags of the model]",

@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _task(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
-    """What each of the three encoders gives, and how often the most frequent class is right."""
+    """Returns the results of the three encoders, and the share of the most frequent class."""
     import torch
 
     from ..analysis.probing.classifier import probe

@@ -17,7 +17,7 @@ from .parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """``fairseq-train … --log-format json 2>&1 | dc-nmt progress …``.
+    """Runs as ``fairseq-train … --log-format json 2>&1 | dc-nmt progress …``.
 
     Returns:
         exit status: 0 for a finished training run, 1 for one that stopped early

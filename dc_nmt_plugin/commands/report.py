@@ -1,4 +1,4 @@
-"""``dc-nmt report``: what ``dc-nmt results --examples`` prints, of results by their files."""
+"""``dc-nmt report``: prints the same as ``dc-nmt results --examples``, for given result files."""
 
 from __future__ import annotations
 

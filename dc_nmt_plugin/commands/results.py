@@ -35,7 +35,7 @@ BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's options."""
+    """Returns the command's options."""
     parser = Parser(
         prog="dc-nmt results",
         description="Finished runs in one table: parameters, speed, score, difference to the "
@@ -134,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _given(args: argparse.Namespace, *flags: str) -> list[str]:
-    """Those of these flags that say something else than their defaults."""
+    """Returns the given flags that differ from their defaults."""
     default = parser().get_default
     names = {flag: flag[2:].replace("-", "_") for flag in flags}
     return [flag for flag, name in names.items() if getattr(args, name) != default(name)]
@@ -157,7 +157,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def format_why(args: argparse.Namespace) -> str:
-    """For each run, the nearest published numbers and in what they are of something else."""
+    """Returns, for each run, the nearest published numbers and the differing settings."""
     runs = [Run.read(path) for path in _of_subset(args)]
     blocks = []
     for run in runs:
@@ -170,7 +170,7 @@ def format_why(args: argparse.Namespace) -> str:
 
 
 def _stored(folders: Sequence[Path]) -> Path | None:
-    """The stored table of one folder, such as an example's, unless there are runs it lacks."""
+    """Returns the stored table of a folder, such as an example's, unless it lacks runs."""
     path = folders[0] / STORED
     if len(folders) > 1 or not path.is_file():
         return None
@@ -192,7 +192,7 @@ def _collect(args: argparse.Namespace, found: Sequence[Path]) -> RunTable:
 
 
 def _of_subset(args: argparse.Namespace) -> list[Path]:
-    """Result files of runs on what was asked for; runs that have none at all are named."""
+    """Returns the result files for the requested subset; names runs without one."""
     finished, unfinished = find_runs([_runs_of_task(folder) for folder in args.folders])
     for folder in unfinished:
         print(f"not finished, left out: {folder}", file=sys.stderr)
@@ -204,7 +204,7 @@ def _of_subset(args: argparse.Namespace) -> list[Path]:
 
 
 def _runs_of_task(folder: Path) -> Path:
-    """``runs/TASK`` for ``examples/TASK``; other folders as they are."""
+    """Returns ``runs/TASK`` for ``examples/TASK``; other folders as they are."""
     resolved = folder.resolve()
     if resolved.parent.name != "examples" or not folder.is_dir():
         return folder
@@ -215,7 +215,7 @@ def _runs_of_task(folder: Path) -> Path:
 
 
 def _readme(args: argparse.Namespace, stored: Path | None) -> Path | None:
-    """What ``--update-readme`` will write, looked at before minutes of bootstrapping.
+    """Returns the README that ``--update-readme`` will write; checked before the bootstrap.
 
     Raises:
         UserError: there is no place for the table
@@ -231,7 +231,7 @@ def _readme(args: argparse.Namespace, stored: Path | None) -> Path | None:
 
 
 def update_readme(path: Path, table: RunTable) -> None:
-    """Put the Markdown table between the marks.
+    """Puts the Markdown table between the marks.
 
     Raises:
         UserError: the file or the marks are missing.
@@ -242,7 +242,7 @@ def update_readme(path: Path, table: RunTable) -> None:
 
 
 def _around_marks(path: Path) -> tuple[str, str]:
-    """What stands before and after the marks; raises UserError where they are missing."""
+    """Returns the text before and after the marks; raises UserError if they are missing."""
     text = path.read_text("utf-8") if path.is_file() else ""
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise UserError(f"{path}: needs the line {BEGIN} and, after it, the line {END} once each")
@@ -251,5 +251,5 @@ def _around_marks(path: Path) -> tuple[str, str]:
 
 
 def readme_block(table: RunTable) -> str:
-    """What stands in a README from mark to mark."""
+    """Returns the text of a README from mark to mark."""
     return f"{BEGIN}\n\n{format_markdown(table)}\n\n{END}"

@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _stray(flags: Sequence[str], known: Container[str]) -> str | None:
-    """An architecture, or another word that belongs to no flag, among fairseq's flags."""
+    """Returns an architecture, or another word without a flag, among fairseq's flags."""
     for before, word in pairwise(("", *flags)):
         if not before and not word.startswith("-"):
             return word
@@ -136,7 +136,7 @@ def _stray(flags: Sequence[str], known: Container[str]) -> str | None:
 
 
 def _takes_value(word: str) -> bool:
-    """Whether the word is a flag with a value, not a switch: as fairseq, and we, declare it."""
+    """Returns True if the word is a flag with a value, of fairseq or this plugin."""
     if not word.startswith("--") or "=" in word:
         return False
     from fairseq.dataclass.utils import gen_parser_from_dataclass

@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _sample(task: str, arch: str, pairs: int, out: Path) -> list[str]:
-    """Seconds of the three commands, and the paper's line."""
+    """Returns the seconds of the three commands, and the paper's line."""
     from ..evaluation.results import read_result
     from ..recipes.generated_files import unchecked_recipes, write_files
     from ..recipes.options import RunOptions

@@ -45,12 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _name(path: Path) -> str:
-    """What is written is not packed."""
+    """Returns the name of the output, which is not compressed."""
     return path.name.removesuffix(".gz")
 
 
 def _check_names(files: Sequence[Path], out: Path) -> None:
-    """No file is written over another, nor over one that is read."""
+    """Refuses to write a file over another output or an input."""
     seen: dict[str, Path] = {}
     for path in files:
         name = _name(path)

@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _lines(file: str) -> Iterable[str]:
-    """The lines of a file, which is read whole and checked, or of standard input as they come."""
+    """Yields the lines of a checked file, or of standard input as they arrive."""
     if file != "-":
         lines = read_lines(file, fix=True)
         findings = scan_lines(file, lines).findings

@@ -10,7 +10,7 @@ from .parser import Parser
 
 
 def user_dir() -> str:
-    """The absolute path to give to ``--user-dir``, the same whether installed or checked out."""
+    """Returns the absolute path for ``--user-dir``, for an installed package or a checkout."""
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 

@@ -40,7 +40,7 @@ class Bucket:
 
 
 def parse_edges(flag: str, text: str) -> tuple[int, ...]:
-    """Rising whole numbers separated by commas.
+    """Returns whole numbers in ascending order, from text with commas.
 
     Raises:
         UserError: they are not.
@@ -55,7 +55,7 @@ def parse_edges(flag: str, text: str) -> tuple[int, ...]:
 
 
 def source_lengths(lines: Sequence[str], lang: str | None) -> list[int]:
-    """Words of each line, or characters where the language writes no spaces (zh, ja)."""
+    """Returns the words of each line, or characters in languages without spaces (zh, ja)."""
     if lang in UNSPACED:
         return [len("".join(line.split())) for line in lines]
     return [len(line.split()) for line in lines]
@@ -147,7 +147,7 @@ def check_plot(flag: str, path: Path) -> None:
 
 
 def plot_buckets(buckets: Sequence[Bucket], path: Path, metric: str, unit: str) -> None:
-    """Draw one line a system over the buckets, with the number of sentences under each.
+    """Draws a line for each system over the buckets, with the number of sentences under each.
 
     Args:
         buckets: from :func:`score_buckets`

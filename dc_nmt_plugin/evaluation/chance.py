@@ -80,7 +80,7 @@ class Difference:
 
     @property
     def detectable(self) -> float:
-        """The true difference that such a test finds (p < 0.05) with 80% probability."""
+        """Returns the true difference that this test detects (p < 0.05) with 80% probability."""
         freedom = self.freedom or _AS_NORMAL
         return float(stdtrit(freedom, 1 - LEVEL / 2) + stdtrit(freedom, POWER)) * (
             self.standard_error
@@ -215,7 +215,7 @@ class _SeedVariance:
 
     @classmethod
     def of(cls, runs: Sequence[Scores], in_mean: int) -> _SeedVariance:
-        """From all runs of the system, `in_mean` of which are in its mean."""
+        """Estimates from all runs of the system, `in_mean` of which are in its mean."""
         scores = np.array([run.score for run in runs])
         resampled = np.array([run.resampled for run in runs])  # (seeds, R)
         around = (resampled - resampled.mean(0)).var(axis=1, ddof=1).sum() / (len(runs) - 1)

@@ -25,7 +25,7 @@ def score_comet(
     download: bool = False,
     batch_size: int = 16,
 ) -> MetricScore:
-    """COMET of the whole test set times 100.
+    """Returns COMET of the whole test set, times 100.
 
     Args:
         hypotheses, references, source: detokenised lines
@@ -62,7 +62,7 @@ def score_comet(
 
 
 def find_model(model: str, download: bool) -> Path:
-    """The checkpoint file of a model.
+    """Returns the checkpoint file of a model.
 
     Raises:
         UserError: it is not here and must not, or cannot, be fetched

@@ -85,7 +85,7 @@ def write_report(
     seed: int = SEED,
     progress: Callable[[str], None] = lambda step: None,
 ) -> list[HalfSizeTest]:
-    """Write ``folder/index.html``: scores, lengths, n-grams, sentences; and run its test.
+    """Writes ``folder/index.html`` (scores, lengths, n-grams, sentences) and runs its test.
 
     Args:
         folder: made, or replaced where it holds an earlier report
@@ -136,7 +136,7 @@ def _words(lines: Sequence[str]) -> list[list[str]]:
 def _analyses(
     main: Any, reference: Any, outputs: Any, source: Any, lowercase: bool
 ) -> list[tuple[str, list[Any]]]:
-    """The sections of compare-mt's default report after the scores."""
+    """Returns the sections of compare-mt's default report after the scores."""
     case: dict[str, Any] = {"case_insensitive": lowercase}
     by: Callable[..., Any] = main.generate_sentence_bucketed_report
     sections = [
@@ -164,7 +164,7 @@ def _analyses(
 
 @contextlib.contextmanager
 def settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
-    """compare-mt's module variables and BLEU, numpy's global generator: put back afterwards."""
+    """Replaces compare-mt's settings and BLEU and numpy's generator inside the context."""
     from compare_mt.scorers import BleuScorer
     from matplotlib import pyplot
 
@@ -187,13 +187,13 @@ def settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
 def _counts(
     scorer: Any, stock: Callable[..., Any], ref: Any, out: Any, src: Any = None
 ) -> list[Any]:
-    """compare-mt's counts of each sentence: words of both, matches and n-grams of each order."""
+    """Returns compare-mt's counts of each sentence: words of both sides, and n-gram matches."""
     found = stock(scorer, ref, out, src)
     return [np.array([r, o, *(c for order in orders for c in order)]) for r, o, orders in found]
 
 
 def _bleu(scorer: Any, sent_ids: Any, cached_stats: list[Any]) -> tuple[float, None]:
-    """BLEU of some sentences from :func:`_counts`; 0 where an order of n-grams never matches."""
+    """Returns BLEU of some sentences from :func:`_counts`; 0 if an n-gram order has no match."""
     total = np.sum([np.zeros(10), *(cached_stats[i] for i in sent_ids)], axis=0)
     reference, output, matches, ngrams = total[0], total[1], total[2::2], total[3::2]
     if not matches.all():

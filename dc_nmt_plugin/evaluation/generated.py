@@ -32,7 +32,7 @@ SPEED = re.compile(r"Translated ([\d,]+) sentences .* in ([\d.]+)s \(([\d.]+) se
 
 @dataclass(frozen=True)
 class Generated:
-    """What fairseq-generate printed.
+    """Output of fairseq-generate.
 
     Attributes:
         hypotheses: the best ones by sentence number, without BPE, still tokenised
@@ -48,7 +48,7 @@ class Generated:
 def read_generated(
     path: str | os.PathLike[str], log: str | os.PathLike[str] | None = None
 ) -> Generated:
-    """Read the output of ``fairseq-generate``, with or without ``--results-path``.
+    """Reads the output of ``fairseq-generate``, with or without ``--results-path``.
 
     With ``--results-path`` the summary with the speed may be in the log instead. Of an n-best
     list the first hypothesis counts. The batches come sorted by length, so lines are put back
@@ -213,7 +213,7 @@ def check_targets(
 
 
 def _same_words(target: str, reference: str) -> bool:
-    """Whether letters and digits are the same; an unknown word of the target may be any."""
+    """Returns True if letters and digits agree; an unknown target word matches any word."""
     parts = [re.escape(_words(part)) for part in UNKNOWN.split(target)]
     return re.fullmatch(".*".join(parts), _words(reference)) is not None
 

@@ -24,7 +24,7 @@ _TEXT = re.compile(r"(?:.*/)?(runs/([^/]+)/data/.*)")  # where recipes put a tas
 
 
 def keep_all(runs: Sequence[Run], to: Path, tasks: Collection[str]) -> list[Path]:
-    """Write runs' settings, scores, translations and learning curves into ``to/NAME`` each.
+    """Writes settings, scores, translations and learning curves of runs into ``to/NAME``.
 
     These folders are read as the runs' own are: ``dc-nmt results``, ``compare`` and ``analyze
     curves`` make from them what they make from the runs, and need the task's text beside them

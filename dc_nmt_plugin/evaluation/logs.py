@@ -108,7 +108,7 @@ def read_decoder(path: str | os.PathLike[str]) -> str | None:
 
 
 def read_search(path: Path) -> dict[str, str]:
-    """Settings that decide what ``fairseq-generate`` did, from its log; none where it has none."""
+    """Returns the settings of the search from a log of ``fairseq-generate``; none without a log."""
     if not path.is_file():
         return {}
     text = path.read_text("utf-8", errors="replace")

@@ -18,7 +18,7 @@ COMPOUND = re.compile(r"(?:^|(?<=\s))@-@(?=\s|$)|(\S)-(\S)")
 
 
 def split_compounds(line: str) -> str:
-    """``##AT##-##AT##`` around hyphens inside words, as get_ende_bleu.sh of tensor2tensor does.
+    """Writes ``##AT##-##AT##`` for hyphens inside words, as tensor2tensor's get_ende_bleu.sh does.
 
     That script tokenises without ``-a``; ``@-@`` is joined first, so that text has one score
     however its hyphens were tokenised.
@@ -33,7 +33,7 @@ def split_compounds(line: str) -> str:
 
 
 def split_characters(line: str) -> str:
-    """A space between all characters: each is a word.
+    """Puts spaces between all characters, so that each is a word.
 
     >>> split_characters("ab c")
     'a b c'
@@ -78,7 +78,7 @@ class Metric:
         return not self.name.startswith("ter")
 
     def prepared(self, lines: Sequence[str]) -> list[str]:
-        """Lines as the metric counts them."""
+        """Returns lines as the metric counts them."""
         return [self.prepare(line) for line in lines]
 
     def score(
@@ -125,7 +125,7 @@ def _multi_bleu(lowercase: bool = False) -> Callable[[str], BLEU]:
 
 
 def _language_default(target_lang: str) -> BLEU:
-    """sacreBLEU's, or characters where that would split at spaces that are not there.
+    """Returns sacreBLEU's tokenizer, or characters for languages that write no spaces.
 
     Raises:
         UserError: the package that splits the language's words is not installed
@@ -170,7 +170,7 @@ METRICS = {metric.name: metric for metric in _ALL}
 
 
 def default_bleu(target_lang: str, references: Sequence[str] = ()) -> str:
-    """Name of the BLEU of detokenised text that suits a language.
+    """Returns the name of the BLEU of detokenised text that suits a language.
 
     Args:
         target_lang: two letters
@@ -182,7 +182,7 @@ def default_bleu(target_lang: str, references: Sequence[str] = ()) -> str:
 
 
 def default_metrics(target_lang: str, tokenized: bool, references: Sequence[str] = ()) -> list[str]:
-    """What is scored without ``--metrics``: every line that papers use for the language.
+    """Returns the metrics without ``--metrics``: all that papers use for the language.
 
     Args:
         target_lang: two letters
@@ -221,7 +221,7 @@ def check_names(flag: str, names: str) -> None:
 def in_groups(
     names: str, target_lang: str, tokenized: bool, comet: bool, references: Sequence[str] = ()
 ) -> list[str]:
-    """Names separated by commas, those of GROUPS replaced by their metrics; once each.
+    """Returns the names in a list with commas; groups are replaced by their metrics, each once.
 
     Args:
         names: as given to ``--metrics``
@@ -244,7 +244,7 @@ def in_groups(
 
 
 def find_metrics(flag: str, names: str) -> list[Metric]:
-    """Metrics from names separated by commas.
+    """Returns the metrics of a list of names with commas.
 
     Raises:
         UserError: a name is unknown.

@@ -108,7 +108,7 @@ def _entries() -> list[Entry]:
 
 
 def _places(entries: list[Entry]) -> str:
-    """Where a number is printed; other values of the same number are named."""
+    """Returns where a number is printed, with other printed values of the same number."""
     first = entries[0]
     same = dict.fromkeys(f"{e.document}, {e.item}" for e in entries if e.value == first.value)
     other = dict.fromkeys(f"{e.item} has {e.value}" for e in entries if e.value != first.value)

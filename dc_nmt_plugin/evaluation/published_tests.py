@@ -1,4 +1,4 @@
-"""Tests of significance that single papers name, beside sacreBLEU's."""
+"""Tests of significance that only one paper names, in addition to sacreBLEU's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def t_tests(
     target_lang: str,
     metric: Metric,
 ) -> list[TTest]:
-    """Whether a system is better than the first one (self-attentive residual decoder, Table 3).
+    """Tests if a system is better than the first one (self-attentive residual decoder, Table 3).
 
     The paper does not say over what it tests: here it is sentence BLEU (add-one from bigrams on).
 
@@ -89,7 +89,7 @@ def sampled_tests(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> list[HalfSizeTest]:
-    """compare-mt's test with samples of a given size (thesis, 3.4: 1,000 pairs, 1,000 times).
+    """Runs compare-mt's test with samples of a given size (thesis, 3.4: 1,000 pairs, 1,000 times).
 
     Args:
         systems: name → tokenised lines; each is compared with the first

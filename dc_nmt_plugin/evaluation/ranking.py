@@ -30,7 +30,7 @@ def write_sheets(
     sentences: int = 50,
     seed: int = 1,
 ) -> list[Path]:
-    """A sheet (CSV) for each pair of systems, and the key that no ranker may see; all or none.
+    """Writes a sheet (CSV) for each pair of systems, and a key that no ranker may see.
 
     Sentences are drawn at random among those that the two translate differently; which one is A is
     drawn for each sentence anew.
@@ -86,12 +86,12 @@ def write_sheets(
 
 
 def _csv(path: Path, mode: str) -> IO[str]:
-    """With the mark by which spreadsheets know UTF-8; without it they guess."""
+    """Adds the mark by which spreadsheets recognise UTF-8."""
     return open(path, mode, encoding="utf-8-sig", newline="")
 
 
 def tally(folder: Path) -> list[tuple[str, str, int, int, int]]:
-    """(second, first, better, equal, worse) of every pair: how often the second one won.
+    """Returns (second, first, better, equal, worse) for every pair: how often the second one won.
 
     The rows of a sheet may stand in any order: the number identifies the sentence.
 
@@ -124,7 +124,7 @@ def tally(folder: Path) -> list[tuple[str, str, int, int, int]]:
 
 
 def _read_key(path: Path) -> dict[str, dict[str, Any]]:
-    """Sheet → its two systems, which of A and B the first one is, and of which sentences.
+    """Returns, by sheet, its two systems, which of them is A, and the sentences.
 
     Raises:
         UserError: it is missing, or no key
@@ -141,7 +141,7 @@ def _read_key(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _read_sheet(path: Path) -> list[tuple[int, int, str]]:
-    """(line, number of the sentence, answer) of every row, whatever separates the cells.
+    """Returns (line, sentence number, answer) of every row, for any separator.
 
     Raises:
         UserError: the file cannot be read, or is no sheet

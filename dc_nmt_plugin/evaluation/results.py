@@ -75,17 +75,17 @@ class Result:
         return cls(**known)
 
     def score(self, *metrics: str) -> MetricScore | None:
-        """The score by the first of these metrics that there is."""
+        """Returns the score by the first of these metrics that the result has."""
         found = {score.metric: score for score in self.scores}
         return next((found[metric] for metric in metrics if metric in found), None)
 
     @property
     def paper_metric(self) -> str | None:
-        """The metric marked as the paper's."""
+        """Returns the metric marked as the paper's."""
         return next((score.metric for score in self.scores if score.paper), None)
 
     def text_files(self, origin: Path) -> TextFiles | None:
-        """The files that were scored, found from `origin`, the place of ``result.json``."""
+        """Returns the scored files; `origin` is the place of ``result.json``."""
         files = self.texts
         if files is None and self.hypotheses:
             files = TextFiles(self.hypotheses, "raw", self.target_lang, reference=self.reference)
@@ -93,12 +93,12 @@ class Result:
 
 
 def results_of(folder: Path) -> list[Path]:
-    """The result files in a run's folder: one for each way in which it was decoded."""
+    """Returns the result files in a run's folder, one for each way of decoding."""
     return sorted(folder.glob(f"{RESULT.parent}*/{RESULT.name}"))
 
 
 def no_number(name: str) -> NoReturn:
-    """Refuses what Python's JSON has beside numbers: NaN and infinities.
+    """Refuses NaN and infinities, which Python's JSON accepts.
 
     Raises:
         ValueError: always
@@ -132,7 +132,7 @@ def read_result(path: Path) -> Result:
 
 
 def _named_scores(values: dict[str, Any]) -> list[MetricScore]:
-    """The scores that results held by name before they had a list."""
+    """Returns the scores of an old result, which has them by name instead of a list."""
     bleu = "zh" if values["target_lang"] == "zh" else "mteval-v13a"
     names = {"bleu": bleu, "bleu_lc": f"{bleu}-lc", "chrf": "chrf"}
     return [

@@ -78,17 +78,17 @@ class Run:
 
     @property
     def decoding(self) -> str:
-        """What ``dc-nmt evaluate --as`` called it; "" for the recipe's own way."""
+        """Returns the name of ``dc-nmt evaluate --as``; "" for the recipe's own decoding."""
         return decoding_of(self.path)
 
     @property
     def generate_log(self) -> Path:
-        """The log of the translation that was scored."""
+        """Returns the log of the translation that was scored."""
         return self.folder / f"generate{f'-{self.decoding}' if self.decoding else ''}.log"
 
     @property
     def subset(self) -> str:
-        """What was translated: test, valid, or a further test set."""
+        """Returns the translated set: test, valid, or a further test set."""
         found = read_search(self.generate_log).get("gen_subset", "test")
         return self.decoding.partition(".")[0] if re.fullmatch(r"test\d+", found) else found
 

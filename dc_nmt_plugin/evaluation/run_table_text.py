@@ -17,18 +17,18 @@ HEADINGS = {
 
 
 def format_text(table: RunTable) -> str:
-    """The table for a terminal, signatures and baseline speeds below it."""
+    """Returns the table for a terminal, signatures and baseline speeds below it."""
     return f"{format_table(*_cells_of(table))}\n\n" + "\n".join(_notes(table))
 
 
 def format_latex(table: RunTable) -> str:
-    """The table for LaTeX."""
+    """Returns the table for LaTeX."""
     notes = "\n".join(f"% {note}" for note in _notes(table))
     return f"{notes}\n{latex_table(*_cells_of(table))}"
 
 
 def format_markdown(table: RunTable) -> str:
-    """The table for a README."""
+    """Returns the table for a README."""
     header, rows = _cells_of(table)
     coded = [[f"`{row[0]}`", f"`{row[1]}`" if row[1] else "", *row[2:]] for row in rows]
     signatures = {text: f"`{text}`" for text in table.signatures.values()}
@@ -112,7 +112,7 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
 
 
 def _notes_on_seeds(table: RunTable) -> list[str]:
-    """Rows whose difference is not that of the scores in the table, with the seeds it is of."""
+    """Returns a note on rows whose difference is not that of the scores in the table."""
     baseline, *others = table.rows
     rows: dict[tuple[str, ...], list[str]] = {}
     for row in others:

@@ -26,7 +26,7 @@ BASELINE_ARCH = "transformer_standard"
 
 
 def find_runs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Result files of runs and of folders of runs, and the runs that have none yet.
+    """Finds result files in runs and in folders of runs, and the runs without a result.
 
     A run decoded in several ways has several folders ``score…``, each with its result.
 
@@ -64,7 +64,7 @@ def collect(
     over_seeds: bool = False,
     speeds: Speeds | None = None,
 ) -> RunTable:
-    """Score and test finished runs.
+    """Scores and tests finished runs.
 
     Args:
         paths: result files
@@ -116,7 +116,7 @@ def _compare(
     rows: Mapping[str, Sequence[str]],
     over_seeds: bool,
 ) -> tuple[str, list[Comparison]]:
-    """Signature and scores of rows of systems, tested where there are several rows."""
+    """Returns signature and scores of the systems, with tests if there are several."""
     sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
     baseline, language = systems[0].label, systems[0].target_lang
@@ -139,7 +139,7 @@ def _row(
     others: Sequence[str],
     speeds: Speeds | None,
 ) -> RunRow:
-    """What seeds share is the first run's; scores are means, and speeds that are the runs' own."""
+    """Returns the row of a system: means over its runs, and the first run's common values."""
     run, results = runs[0], [run.result for run in runs]
     if speeds:
         training, decoding = (speeds.speed(mode, runs) for mode in (TRAINING, DECODING))
@@ -229,7 +229,7 @@ def _check_one_system(row: str, runs: Mapping[str, Run]) -> None:
 
 
 def _nearly(one: str, other: str) -> bool:
-    """Shared out over other numbers of GPUs, an update's tokens differ by a sentence's length."""
+    """Returns True if tokens per update differ by less than 2%, as over other numbers of GPUs."""
     numbers = [float(text.replace(",", "")) for text in (one, other) if text[:1].isdecimal()]
     return len(numbers) == 2 and math.isclose(*numbers, rel_tol=0.02)
 
@@ -275,6 +275,6 @@ def _baseline_first(
 
 
 def _relative(folder: Path) -> str:
-    """The folder from the working folder on, or its name alone: no path of this machine."""
+    """Returns the folder relative to the working folder, or its name: no path of this machine."""
     path = Path(os.path.relpath(folder))
     return folder.name if ".." in path.parts else path.as_posix()

@@ -47,7 +47,7 @@ class MetricScore:
 def score_metrics(
     texts: Texts, metrics: Sequence[Metric], target_lang: str, paper: Metric | None = None
 ) -> list[MetricScore]:
-    """Score with several metrics.
+    """Scores with several metrics.
 
     Raises:
         UserError: a metric needs tokenised text and there is none.

@@ -1,4 +1,4 @@
-"""Labels of runs that are of one system with several seeds."""
+"""Labels of runs of one system with several seeds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SEED_IN_A_LABEL = re.compile(r"-s(\d+)(?=,|$)")
 
 
 def system_of(label: str) -> str:
-    """A run's label without its seed.
+    """Returns a run's label without its seed.
 
     >>> system_of("transformer_dc-tiny-s3, decoder aux:1")
     'transformer_dc-tiny, decoder aux:1'
@@ -18,7 +18,7 @@ def system_of(label: str) -> str:
 
 
 def seed_of(label: str) -> str:
-    """The seed in a run's label; "" where there is none.
+    """Returns the seed in a run's label; "" where there is none.
 
     >>> seed_of("transformer_dc-tiny-s3, decoder aux:1")
     '3'
@@ -28,7 +28,7 @@ def seed_of(label: str) -> str:
 
 
 def by_row(labels: Iterable[str], over_seeds: bool) -> dict[str, list[str]]:
-    """Row → labels of the runs that it is of, both in the order in which they come.
+    """Returns the labels of the runs of each row, both in their given order.
 
     Args:
         labels: of runs

@@ -14,7 +14,7 @@ from .systems import PlainTextOptions, load_systems, named_labels
 
 
 def read_named(paths: Sequence[Path]) -> list[Result]:
-    """Results by their own names, or by their folders where two have the same name.
+    """Returns results by name, or by folder if two have the same name.
 
     Raises:
         UserError: one is missing or no result
@@ -25,7 +25,7 @@ def read_named(paths: Sequence[Path]) -> list[Result]:
 
 
 def format_side_by_side(paths: Sequence[Path], examples: int) -> str:
-    """A row a model; then, where there is text, what the differences are worth, and sentences.
+    """Returns a table of models, and, if there is text, tests of differences and examples.
 
     Args:
         paths: of results, or of runs' folders
@@ -50,7 +50,7 @@ def format_side_by_side(paths: Sequence[Path], examples: int) -> str:
 
 
 def format_results(results: Sequence[Result]) -> str:
-    """A row a model: scores, parameters, updates, training and decoding speed; signatures below."""
+    """Returns a row for each model: scores, parameters, updates, speeds; signatures below."""
     header = ("model", *COLUMNS, "parameters", "updates", "train tokens/s", "decode sentences/s")
     rows = []
     signatures: dict[str, set[str]] = {heading: set() for heading in COLUMNS}
@@ -77,7 +77,7 @@ def format_results(results: Sequence[Result]) -> str:
 def format_examples(
     texts: Mapping[str, Sequence[str]], reference: Sequence[str], source: Sequence[str], count: int
 ) -> str:
-    """``count`` evenly spread test sentences with each model's translation."""
+    """Returns ``count`` evenly spread test sentences with each model's translation."""
     step = max(1, len(reference) // max(1, count))
     width = max(map(len, (*texts, "reference")))
     blocks = []

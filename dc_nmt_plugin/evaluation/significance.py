@@ -26,7 +26,7 @@ _LONGEST_NGRAM = 5  # column of sacreBLEU's counts for BLEU: matching 4-grams of
 
 @dataclass(frozen=True)
 class Comparison:
-    """A system, against the baseline where it is not the baseline itself.
+    """A system and, unless it is the baseline, its comparison with the baseline.
 
     Attributes:
         name: of the system
@@ -96,7 +96,7 @@ def paired_bootstrap(
     target_lang: str,
     metric: Metric | None = None,
 ) -> list[Comparison]:
-    """:func:`compare_systems` of one run each: name → lines."""
+    """Returns :func:`compare_systems` of one run each: name → lines."""
     runs = {name: {"": lines} for name, lines in hypotheses.items()}
     found = compare_systems(runs, references, target_lang, metric)
     return [replace(comparison, seeds=None) for comparison in found]
@@ -126,7 +126,7 @@ def _compared(
 
 
 def _corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Comparisons with one baseline, their p corrected for how many they are."""
+    """Returns comparisons with one baseline, with p corrected for their number."""
     tested = [c for c in comparisons if c.against is not None]
     values = iter(holm([c.against.p_value for c in tested if c.against]))
     return [replace(c, corrected_p=next(values)) if c.against else c for c in comparisons]

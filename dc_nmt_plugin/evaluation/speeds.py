@@ -20,7 +20,7 @@ _STOCK_ROW = "stock"  # that of a run of fairseq's own architecture
 
 @dataclass(frozen=True)
 class Speeds:
-    """What a benchmark's JSON holds.
+    """Speeds in the JSON of a benchmark.
 
     Attributes:
         where: machine, threads, clock and rounds, in words
@@ -54,11 +54,11 @@ class Speeds:
 
     @property
     def names(self) -> list[str]:
-        """What was measured, in order."""
+        """Returns the names of the measured subjects, in order."""
         return list(dict.fromkeys(name for speeds in self.of.values() for name in speeds))
 
     def speed(self, mode: str, runs: Sequence[Run]) -> float | None:
-        """Of a row's runs, the speed of whichever was measured; None where none was."""
+        """Returns the speed of the first measured run of a row; None without one."""
         from ..models.presets.family import STOCK  # imports torch, which --help does not
 
         names = [_STOCK_ROW if run.arch == STOCK.name else run.folder.name for run in runs]

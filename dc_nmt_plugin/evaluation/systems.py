@@ -20,7 +20,7 @@ _PREPARED = re.compile(r"\bruns/([^/]+)/data/raw/")  # where recipes put a task'
 
 @dataclass(frozen=True)
 class PlainTextOptions:
-    """What the options say about plain text files; each is None or default where runs say it.
+    """Options for plain text files; None or the default means as in the runs.
 
     ``source`` counts for runs too: its lengths may be asked for in pieces.
     """
@@ -54,7 +54,7 @@ class System:
 
 
 def run_folder(path: Path) -> Path:
-    """The run of a ``result.json``: FOLDER of FOLDER/score…/result.json, or what was given."""
+    """Returns FOLDER for FOLDER/score…/result.json; any other path unchanged."""
     if path.is_dir() or path.name != RESULT.name:
         return path
     folder = path.resolve().parent
@@ -62,18 +62,18 @@ def run_folder(path: Path) -> Path:
 
 
 def decoding_of(path: Path) -> str:
-    """What ``dc-nmt evaluate --as`` called a ``result.json``; "" for the recipe's own way."""
+    """Returns the name of ``dc-nmt evaluate --as`` for a ``result.json``; "" without a name."""
     name = path.resolve().parent.name if path.name == RESULT.name else ""
     return name.partition("-")[2] if name.startswith(f"{RESULT.parent}-") else ""
 
 
 def is_result(path: Path) -> bool:
-    """A run's folder or JSON file, not plain text."""
+    """Returns True for a run's folder or a JSON file, False for plain text."""
     return path.is_dir() or path.suffix == ".json"
 
 
 def labels(paths: Sequence[Path]) -> list[str]:
-    """Names of runs' folders and text files, with as many folders as make them different.
+    """Returns names of folders and files, with as many parent folders as make them different.
 
     Several results of one run are distinguished by the evaluation's name.
     """
@@ -106,7 +106,7 @@ def named_labels(paths: Sequence[Path], results: Sequence[Result | None]) -> lis
 def load_systems(
     paths: Sequence[Path], given: PlainTextOptions, names: Sequence[str] | None = None
 ) -> list[System]:
-    """Read every system.
+    """Reads every system.
 
     Args:
         paths: run folders, ``result.json`` files or plain text
@@ -149,7 +149,7 @@ def load_systems(
 
 
 def sides_of(systems: Sequence[System], metric: Metric) -> dict[str, Sides]:
-    """What a metric scores of every system, by label; the reference is the same for all.
+    """Returns the two sides that a metric scores, by system; all have the same reference.
 
     Raises:
         UserError: a metric of tokenised text, of which a system has none, or of systems whose
@@ -168,7 +168,7 @@ def sides_of(systems: Sequence[System], metric: Metric) -> dict[str, Sides]:
 
 
 def default_metric(baseline: System) -> Metric:
-    """The paper's, where the run names it; else the BLEU that suits the target language.
+    """Returns the paper's metric if the run names it; else the BLEU for the target language.
 
     Tokenised plain text without a tokenizer has multi-bleu alone.
     """
@@ -214,7 +214,7 @@ def _check_test_set(run: Path, *files: str | None) -> None:
 
 
 def _files_of_text(path: Path, given: PlainTextOptions, like: TextFiles | None) -> TextFiles:
-    """Plain text with what is given, and what is not as the first run has it."""
+    """Returns the files of plain text, with the given options, else those of the first run."""
     language = given.target_lang or (like.target_lang if like else None)
     if language is None:
         raise UserError(f"{path}: plain text needs --target-lang")

@@ -1,4 +1,4 @@
-"""What makes a score silently wrong: tokenised text taken for raw, <unk>, empty lines."""
+"""Checks against scores that are silently wrong: tokenised text as raw, <unk>, empty lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 
 
 def check_counts(hypotheses: int, references: int) -> None:
-    """As many hypotheses as references?
+    """Refuses different numbers of hypotheses and references.
 
     Raises:
         UserError: no.
@@ -31,7 +31,7 @@ def check_counts(hypotheses: int, references: int) -> None:
 
 
 def check_references(path: object, lines: Sequence[str]) -> None:
-    """References that are there, without <unk>, which only text from a dictionary has.
+    """Refuses empty references, and <unk>, which only text from a dictionary has.
 
     Raises:
         UserError: with the first line and their number.
@@ -51,7 +51,7 @@ def check_references(path: object, lines: Sequence[str]) -> None:
 
 
 def check_text(path: object, lines: Sequence[str], allowed: Sequence[str] = ()) -> None:
-    """Text that can be scored: words in one piece, decoded rightly, no markup.
+    """Refuses text that cannot be scored: split words, wrong decoding, markup.
 
     Args:
         path: of the text, for the message
@@ -65,7 +65,7 @@ def check_text(path: object, lines: Sequence[str], allowed: Sequence[str] = ()) 
 
 
 def check_raw(path: object, lines: Sequence[str], remedy: str) -> None:
-    """Raw text where raw text is expected.
+    """Refuses tokenised text as raw text.
 
     Raises:
         UserError: the text looks tokenised.
@@ -78,7 +78,7 @@ def check_raw(path: object, lines: Sequence[str], remedy: str) -> None:
 
 
 def hypothesis_warnings(origin: object, lines: Sequence[str]) -> list[str]:
-    """Sentences about empty hypotheses and <unk>: they are scored, but should be known."""
+    """Returns warnings about empty hypotheses and <unk>, which are scored all the same."""
     warnings = []
     for what, bad in (
         ("empty hypotheses", [n for n, line in enumerate(lines, start=1) if not line.strip()]),
@@ -92,7 +92,7 @@ def hypothesis_warnings(origin: object, lines: Sequence[str]) -> list[str]:
 def unlike_warnings(
     origin: object, hypotheses: Sequence[str], references: Sequence[str]
 ) -> list[str]:
-    """Sentences about what one side has and the other never has: two tokenisations, or casings."""
+    """Returns warnings about differences between the sides: other tokenisation or casing."""
     warnings = []
     sides = {"hypotheses": "\n".join(hypotheses), "references": "\n".join(references)}
     for mark, plain in MARKS.items():

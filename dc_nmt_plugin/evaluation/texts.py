@@ -29,7 +29,7 @@ KINDS = ("generated", "raw", "tokenized")
 
 @dataclass(frozen=True)
 class TextFiles:
-    """Where the text of a score comes from.
+    """Files and settings of the text of a score.
 
     Attributes:
         hypotheses: output of fairseq-generate, or plain text, one sentence a line
@@ -70,7 +70,7 @@ class TextFiles:
         return files
 
     def beside(self, origin: Path) -> TextFiles:
-        """The same with paths that also hold where the command is not run from the old folder."""
+        """Returns the same files, with paths that also hold in another working folder."""
         return replace(
             self,
             hypotheses=locate(self.hypotheses, origin) or self.hypotheses,
@@ -82,7 +82,7 @@ class TextFiles:
 
 @dataclass(frozen=True)
 class Sides:
-    """Hypotheses and references, line by line, and how they came to be what they are.
+    """Hypotheses and references, line by line, and a description of their processing.
 
     Attributes:
         more: further references
@@ -96,14 +96,14 @@ class Sides:
 
 @dataclass(frozen=True)
 class Texts:
-    """Both forms of both sides; ``tokenized`` is None if the tokenizer is unknown."""
+    """Raw and tokenised forms of both sides; ``tokenized`` is None if the tokenizer is unknown."""
 
     raw: Sides
     tokenized: Sides | None
     warnings: list[str]
 
     def sides(self, metric: Metric) -> Sides:
-        """What a metric scores, before its own :meth:`Metric.prepared`, which ``origin`` names too.
+        """Returns the two sides for a metric, before :meth:`Metric.prepared`.
 
         Raises:
             UserError: it scores tokenised text and there is none.
@@ -120,7 +120,7 @@ class Texts:
 
 
 def locate(path: str | None, origin: Path) -> str | None:
-    """`path` below the nearest folder above `origin` that has it, else as it is.
+    """Returns `path` below the nearest parent folder of `origin` that has it, else unchanged.
 
     Results keep paths as they were given, mostly relative to the root of the checkout: the one
     that they are in, which need not be the one that is worked in.
@@ -132,7 +132,7 @@ def locate(path: str | None, origin: Path) -> str | None:
 
 
 def load_texts(files: TextFiles) -> Texts:
-    """Read, check and complete the text of one system.
+    """Reads, checks and completes the text of one system.
 
     The reference that is not given is made from the other with the tokenizer, likewise the
     hypotheses; a tokenizer "none" leaves text as it is.
@@ -217,7 +217,7 @@ def _undone(lines: list[str], files: TextFiles) -> list[str]:
 
 
 def _undoing(files: TextFiles, untouched: str) -> str:
-    """What :func:`_undone` does, in words."""
+    """Returns a description of :func:`_undone`."""
     steps = ["detruecased"] if files.truecased else []
     steps += [untouched] if files.tokenizer == "none" else [f"{files.tokenizer} undone"]
     return ", ".join(steps)

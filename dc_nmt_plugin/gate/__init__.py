@@ -1,2 +1,1 @@
-"""What is let in: a command's flags and its data, checked before fairseq starts; and what
-fairseq's exceptions mean to a user."""
+"""Checks of flags and data before fairseq starts, and explanations of its exceptions."""

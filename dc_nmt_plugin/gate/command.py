@@ -34,10 +34,10 @@ class Command:
         return "beam" in self.flags and not self.training
 
     def set(self, name: str) -> Any:
-        """A flag's value; None where it is not there or not set."""
+        """Returns a flag's value; None if it is absent or not set."""
         return self.flags.get(name)
 
 
 def flag(name: str) -> str:
-    """How a setting is written on the command line."""
+    """Returns the setting's name on the command line."""
     return f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""Folders of ``fairseq-preprocess``: whole, of one corpus, and with a dictionary that fits."""
+"""Checks folders of ``fairseq-preprocess``: complete, consistent, with a fitting dictionary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCANNED = 1 << 26  # tokens of a file that are compared with the dictionary's si
 
 
 def check_data(flags: Mapping[str, Any], subsets: Mapping[str, str]) -> None:
-    """Check the folders of a translation task or of language modelling; others are left alone.
+    """Checks the folders of a translation or language modelling task; ignores other tasks.
 
     Args:
         flags: of the command
@@ -61,7 +61,7 @@ def check_data(flags: Mapping[str, Any], subsets: Mapping[str, str]) -> None:
 
 
 def _check_same(first: str, words: list[str], other: str) -> None:
-    """Refuse a further folder whose text was made into numbers with another dictionary."""
+    """Refuses a further folder that was binarised with another dictionary."""
     if not os.path.isfile(other):
         return  # fairseq reads the first folder's alone
     pairs = enumerate(zip_longest(words, read_dictionary(other)), start=1)
@@ -75,7 +75,7 @@ def _check_same(first: str, words: list[str], other: str) -> None:
 
 
 def read_dictionary(path: str) -> list[str]:
-    """Words of a dictionary in their order, without the special symbols.
+    """Returns the words of a dictionary in order, without the special symbols.
 
     Raises:
         UserError: missing, empty, or a line is not a word of its own and its count
@@ -140,7 +140,7 @@ def _languages(folder: str, flags: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _prefixes(folder: str, subset: str, pair: tuple[str, str] | None) -> dict[str, str]:
-    """Language (or "") → path without its suffix, where the subset is there."""
+    """Returns language (or "") → path without suffix, if the subset exists."""
     if pair is None:
         return {"": os.path.join(folder, subset)}
     for first, second in (pair, pair[::-1]):
@@ -186,7 +186,7 @@ def _others(folder: str, pair: tuple[str, str] | None) -> str:
 
 
 def _check_file(prefix: str, types: int) -> int:
-    """Sentences of one side; 0 or more."""
+    """Checks the file of one side, and returns its number of sentences."""
     index, data = f"{prefix}.idx", f"{prefix}.bin"
     for path in (index, data):
         if not os.path.isfile(path):
@@ -224,7 +224,7 @@ def _check_file(prefix: str, types: int) -> int:
 
 
 def _highest_tokens(path: str, dtype: np.dtype[Any]) -> Iterator[int]:
-    """Of each block of the file's beginning."""
+    """Yields the highest token number of each block at the beginning of the file."""
     left = SCANNED
     with open(path, "rb") as stream:
         while left > 0 and (block := np.fromfile(stream, dtype=dtype, count=1 << 22)).size:

@@ -1,4 +1,4 @@
-"""What contradicts what in a command line that decodes."""
+"""Contradictions in a command line that decodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences for the failures that are known; every other failure keeps its traceback."""
+"""Sentences for known failures; every other failure keeps its traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ended a program, and which function raised it; also from the text of a traceback."""
+"""Cause and place of a failure, from the exception or from the text of a traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_LINES = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.M | re.S)
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception, as far as the table of known failures asks for it.
+    """Parts of an exception that the table of known failures uses.
 
     Attributes:
         kinds: names of the exception's type and of the type's parents, as a traceback prints them

@@ -1,4 +1,4 @@
-"""A configuration of ``fairseq-hydra-train``, checked as a command line is."""
+"""Checks a configuration of ``fairseq-hydra-train`` as a command line is checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHOICES = {"model": "arch", "task": "task", "criterion": "criterion"}
 
 
 def check_groups(cfg: Any) -> None:
-    """Check settings and data before fairseq starts.
+    """Checks settings and data before fairseq starts.
 
     Args:
         cfg: fairseq's configuration, group by group
@@ -57,7 +57,7 @@ def check_groups(cfg: Any) -> None:
 
 
 def _check_names(cfg: Any) -> None:
-    """Refuse a model, task or criterion that does not exist, where fairseq ends in a KeyError."""
+    """Refuses unknown models, tasks and criterions, for which fairseq ends in a KeyError."""
     from fairseq.criterions import CRITERION_REGISTRY
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
@@ -87,7 +87,7 @@ def _settings(cfg: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _defaults(cfg: Any) -> dict[str, Any]:
-    """Setting → its default; those of a model are left to the model."""
+    """Returns setting → default; the model itself has those of model settings."""
     from fairseq.dataclass.configs import FairseqConfig
     from fairseq.registry import REGISTRIES
     from fairseq.tasks import TASK_DATACLASS_REGISTRY
@@ -110,7 +110,7 @@ def _defaults(cfg: Any) -> dict[str, Any]:
 
 
 def _in_groups(problem: str, groups: dict[str, str]) -> str:
-    """A sentence about flags as one about settings: ``--max-tokens`` is ``dataset.max_tokens``."""
+    """Rewrites a sentence about flags: ``--max-tokens`` becomes ``dataset.max_tokens``."""
 
     def setting(found: re.Match[str]) -> str:
         return groups.get(found[1].replace("-", "_"), found[0])

@@ -1,4 +1,4 @@
-"""The flags of a command of fairseq, checked in one place before fairseq starts."""
+"""Checks the flags of a fairseq command in one place, before fairseq starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHECKS = (
 
 
 def check_command(command: Command, *, starts: bool = True) -> None:
-    """Check what can be known of its flags to fail, or to do something else than asked for.
+    """Refuses flags that must fail, or that do not do what the user asked for.
 
     Args:
         command: parsed
@@ -69,7 +69,7 @@ def _file_problems(command: Command) -> Iterator[str]:
 
 
 def _separator_problems(command: Command) -> Iterator[str]:
-    """fairseq splits --path at colons: an ensemble's checkpoints."""
+    """Yields problems with --path, which fairseq splits at colons (ensembles)."""
     path, save = command.set("path") or "", command.set("save_dir") or ""
     if os.pathsep in path and os.path.isfile(path):
         yield (
@@ -84,7 +84,7 @@ def _separator_problems(command: Command) -> Iterator[str]:
 
 
 def subsets(command: Command) -> dict[str, str]:
-    """Subsets that the command reads → the flag that names them."""
+    """Returns the subsets that the command reads → the flag that names each."""
     found: dict[str, str] = {}
     if command.interactive:
         return found

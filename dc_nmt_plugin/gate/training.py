@@ -1,4 +1,4 @@
-"""What contradicts what in a command line of ``fairseq-train``."""
+"""Contradictions in a command line of ``fairseq-train``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _USUAL = {"optimizer": "adam", "lr_scheduler": "inverse_sqrt"}
 
 
 def _is_ours(kind: type) -> bool:
-    """Of this plugin, or made of one that is."""
+    """Returns True if an architecture is of this plugin, or derived from one that is."""
     return any(base.__module__.startswith("dc_nmt_plugin.") for base in kind.__mro__)
 
 
 def family_problems(command: Command) -> Iterator[str]:
-    """Which architectures, tasks and criterions go together."""
+    """Yields problems with combinations of architecture, task and criterion."""
     from fairseq.criterions import CRITERION_REGISTRY
     from fairseq.models import ARCH_MODEL_REGISTRY, FairseqLanguageModel
     from fairseq.tasks import TASK_REGISTRY
@@ -45,7 +45,7 @@ def family_problems(command: Command) -> Iterator[str]:
 
 
 def idle_problems(command: Command) -> Iterator[str]:
-    """Flags of kinds of self-attention that the model does not have."""
+    """Yields flags for kinds of self-attention that the model lacks."""
     from fairseq.models import ARCH_MODEL_REGISTRY
 
     model = ARCH_MODEL_REGISTRY.get(command.set("arch"))

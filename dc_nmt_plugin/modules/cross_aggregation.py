@@ -1,4 +1,4 @@
-"""Cross aggregation: adds to the encoder's logits what other heads and earlier positions say.
+"""Cross aggregation: adds information from other heads and earlier positions to encoder logits.
 
 J. Cao, H. Zhao, K. Yu, "Cross Aggregation of Multi-Head Attention for Neural Machine Translation",
 NLPCC 2019.
@@ -29,7 +29,7 @@ HEAD_WEIGHTS = ("mean", "sum")
 
 
 class Aggregation(NamedTuple):
-    """Holds what :meth:`CrossAggregationSelfAttention.aggregate` computes; None if not routed."""
+    """Holds the result of :meth:`CrossAggregationSelfAttention.aggregate`; None if not routed."""
 
     logits: Tensor
     """(B, H, T, S) Ê = E + Ω↕ + Ω↔, float32 at least, not masked"""
@@ -149,7 +149,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         return merge_heads(weights @ value)  # (B, H, T, S) @ (B, H, S, K)
 
     def _aggregated(self, query: Tensor, key: Tensor, padding: Tensor | None) -> Aggregation:
-        """:meth:`aggregate`; with `checkpoint` once more in the backward pass."""
+        """Returns :meth:`aggregate`; with `checkpoint` once more in the backward pass."""
         if not (self.checkpoint and torch.is_grad_enabled()):
             return self.aggregate(query, key, padding)
         done: Aggregation = checkpointed(

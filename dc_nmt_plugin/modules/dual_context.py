@@ -45,7 +45,7 @@ class LocalContext(Stateful):
         self.layer_norm = nn.LayerNorm(embed_dim)
 
     def forward(self, x: Tensor, mask: SequenceMask, state: State | None = None) -> Tensor:
-        """(B, T, C) → l_c (B, T, C)."""
+        """Maps (B, T, C) → l_c (B, T, C)."""
         gated = F.glu(self.conv(self._windows(x, mask, state)), dim=-1)
         output: Tensor = self.layer_norm(drop(gated, self.dropout, self.training) + x)
         return output  # Eq. (6)
@@ -111,9 +111,10 @@ class DualContextAttention(MultiHeadSelfAttention):
         history: LayerHistory | None = None,
         state: State | None = None,
     ) -> Tensor:
-        """ẑ of eq. (8), (B, T, C); see :class:`~.core.self_attention.MultiHeadSelfAttention`.
+        """Returns ẑ of eq. (8), (B, T, C).
 
-        Records ``global_weights`` and ``local_weights`` (B, H, T, S).
+        See :class:`~.core.self_attention.MultiHeadSelfAttention` for the arguments. Records
+        ``global_weights`` and ``local_weights`` (B, H, T, S).
         """
         local = self.local(x, mask, state)  # l_c
         local_query, query, key, value = self.heads(self.in_proj(x), 4)

@@ -37,11 +37,11 @@ class WeightedSum(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
-        """b tensors (…, C) → (…, C)."""
+        """Maps b tensors (…, C) to (…, C)."""
         return F.linear(_concatenate(inputs), self.weight)  # Eq. (3.1)
 
     def effect(self, inputs: Sequence[Tensor], index: int, part: Tensor) -> Tensor:
-        """What `part`, a summand of ``inputs[index]``, adds to the output."""
+        """Returns what `part`, a summand of ``inputs[index]``, adds to the output."""
         return F.linear(part, self.weight.chunk(self.num_inputs, dim=1)[index])
 
 
@@ -66,7 +66,7 @@ class AggregationUnit(nn.Module):
         self.layer_norm = nn.LayerNorm(embed_dim)
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
-        """b tensors (…, C) → (…, C)."""
+        """Maps b tensors (…, C) to (…, C)."""
         output = self.fc2(F.relu(self.fc1(_concatenate(inputs))))
         output = F.dropout(output, self.dropout, self.training)
         for x in inputs:
@@ -75,7 +75,7 @@ class AggregationUnit(nn.Module):
         return normalised
 
     def effect(self, inputs: Sequence[Tensor], index: int, part: Tensor) -> Tensor:
-        """What `part`, a summand of ``inputs[index]``, adds to the output (without dropout).
+        """Returns what `part`, a summand of ``inputs[index]``, adds to the output without dropout.
 
         The result is exact for the given active hidden units and the given scale of the layer norm:
         the effects of all summands and of the biases sum to the output.
@@ -95,7 +95,7 @@ def _concatenate(inputs: Sequence[Tensor]) -> Tensor:
 
 
 class LayerAggregation(Recordable):
-    """n tensors (S, M, C), lowest encoder layer first → one (S, M, C).
+    """Maps n tensors (S, M, C), lowest encoder layer first, to one (S, M, C).
 
     Records ``contributions`` (S, M, n): the norm of the contribution of each f^i to H^a.
     """

@@ -41,8 +41,9 @@ def state_of(*nodes: Node) -> State:
 def parts_of(
     item: Node, columns: Mapping[str, Node], rows: Mapping[str, Node], entries: tuple[Entry, ...]
 ) -> Iterator[Part]:
-    """The parts that an item names, and of what they leave: each row (or cell, with ``split:
-    cell``), and other authors' systems together.
+    """Yields an item's parts: named ones, then the rest by row (or by cell, with ``split: cell``).
+
+    Systems of other authors are one part together.
 
     Raises:
         UserError: a part names a row or column that is not there
@@ -74,7 +75,7 @@ def parts_of(
 
 
 def _picked(node: Node, entries: tuple[Entry, ...]) -> list[Entry]:
-    """The entries in a part's rows and columns; a part that names neither has none."""
+    """Returns the entries in a part's rows and columns; none if the part names neither."""
     rows, columns = node.texts("rows"), node.texts("columns")
     if not rows and not columns:
         return []

@@ -34,7 +34,7 @@ def read_document(name: str) -> Document:
 
 
 def task_named(name: str) -> tuple[str, str] | None:
-    """Recipe's folder and direction of a task by its name in either direction, if it is known."""
+    """Returns recipe folder and direction of a task named in either direction; else None."""
     for task, directions in TASKS.items():
         stem = task.removesuffix(directions[0].replace("-", "_"))
         for direction in directions:

@@ -110,7 +110,7 @@ def flags_of(arch: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def model_flags(arch: str, words: Sequence[str]) -> dict[str, Any]:
-    """The same for words that have to be settings of the model, which they have to fit.
+    """Returns the model settings in words that must all be settings of the model.
 
     Raises:
         UserError: an unknown architecture, a word that is no flag of it, or settings that
@@ -165,7 +165,7 @@ def training_of(words: Sequence[str]) -> dict[str, Any]:
 
 
 def tokens_of(words: Sequence[str]) -> int | None:
-    """Tokens of an update of a ``fairseq-train`` command, of all processes and all their batches.
+    """Returns the tokens per update of a ``fairseq-train`` command, over all processes and batches.
 
     None where nothing fixes them: no ``--max-tokens``, or another ``--update-freq`` in each epoch.
     """

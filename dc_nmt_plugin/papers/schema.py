@@ -170,7 +170,7 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """Such as ``thesis, Table 3.4, M-00, n = 2``."""
+        """Returns a place such as ``thesis, Table 3.4, M-00, n = 2``."""
         return f"{self.document}, {self.item}, {self.row}"
 
 
@@ -238,5 +238,5 @@ class Document:
 
     @property
     def entries(self) -> list[Entry]:
-        """Of all items, in order."""
+        """Returns the entries of all items, in order."""
         return [entry for item in self.items for entry in item.entries]

@@ -48,8 +48,7 @@ def save_what_continues(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _update_checkpoint(trainer: Any, extra_state: dict[str, Any]) -> str | None:
-    """The name of an update's checkpoint that fairseq does not save; None where it does, or need
-    not."""
+    """Returns the name of a due update checkpoint that fairseq does not save; else None."""
     cfg, place = trainer.cfg.checkpoint, extra_state.get("train_iterator")
     every, updates = cfg.save_interval_updates, trainer.get_num_updates()
     if not cfg.no_epoch_checkpoints or cfg.write_checkpoints_asynchronously:

@@ -53,8 +53,7 @@ class Corpora:
         self.settings = recipe.task.text
 
     def ready(self, part: Part) -> bool:
-        """Read and tokenise a corpus as far as that is not done; False for an optional one that is
-        missing.
+        """Reads and tokenises a corpus once; returns False for a missing optional one.
 
         Raises:
             UserError: a file is missing or unusable, or the corpus has not the lines it should have
@@ -190,7 +189,7 @@ class Corpora:
         return count
 
     def _look_at(self, paths: list[Path]) -> None:
-        """Say what is wrong with a corpus that was read.
+        """Prints the problems of a corpus that was read.
 
         Raises:
             UserError: its words are in pieces, or it is full of markup

@@ -1,4 +1,4 @@
-"""Text repaired as far as a program can: ``dc-nmt check-text --fix``."""
+"""Repairs text automatically: ``dc-nmt check-text --fix``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Fixed = Counter[tuple[str, str]]  # (file, what was done) → lines
 
 
 def fixed_name(path: Path) -> str:
-    """Name of the repaired file, which is plain text.
+    """Returns the name of the repaired file, which is plain text.
 
     >>> fixed_name(Path("dev.de.xml.gz"))
     'dev.de'
@@ -102,13 +102,13 @@ def _format(scans: Sequence[Scan]) -> str:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """As they are: U+0085 may be part of a character in a wrong encoding, and no end of a line."""
+    """Yields lines unchanged: in a wrong encoding, U+0085 may be part of a character."""
     with opened(path) as stream:
         yield from decoded(stream, path, fix=False)
 
 
 def _repair(found: Scan, done: Fixed, form: str) -> Callable[[str], str]:
-    """What repairs one line of a file, and counts what was done."""
+    """Returns a function that repairs one line, and counts of the repairs."""
     kinds = {finding.kind: finding for finding in found.findings}
     name = found.name
     misread = "mojibake" in kinds and form == "plain"

@@ -87,7 +87,7 @@ def write_files(
 def in_format(
     part: Part, languages: tuple[str, str], pairs: Pairs
 ) -> Iterator[tuple[str, str | None, bytes]]:
-    """(file, member, bytes) of a corpus."""
+    """Yields (file, member, bytes) of a corpus."""
     if part.format == "tmx":
         name, member = part.member(languages[0])
         yield name, member, tmx(languages, pairs).encode()
@@ -106,7 +106,7 @@ def in_format(
 
 
 def tags(lines: Sequence[str], language: str) -> str:
-    """A talk of every ten lines."""
+    """Makes a talk of every ten lines."""
     text = ""
     for number, line in enumerate(lines):
         if number % 10 == 0:
@@ -140,7 +140,7 @@ def sgm(lines: Sequence[str], language: str) -> str:
 
 
 def tmx(languages: tuple[str, str], pairs: Pairs) -> str:
-    """Units with a third language, and one that lacks the second."""
+    """Makes units with a third language, and one without the second."""
     units = ""
     for one, other in pairs:
         units += (
@@ -153,7 +153,7 @@ def tmx(languages: tuple[str, str], pairs: Pairs) -> str:
 
 
 def pack(name: str, members: dict[str | None, bytes]) -> bytes:
-    """An archive of the kind that its name says."""
+    """Packs an archive of the kind that its name's ending gives."""
     out = io.BytesIO()
     if name.endswith(".zip"):
         with zipfile.ZipFile(out, "w") as zipped:

@@ -92,7 +92,7 @@ def _head(recipe: Recipe, arch: str, source: str) -> str:
 
 
 def flags_as_groups(words: list[str]) -> dict[str, Any]:
-    """A command line of fairseq-train as groups of Hydra's: what is not a default.
+    """Returns the values of a fairseq-train command that are not defaults, as Hydra's groups.
 
     Args:
         words: with an architecture of this package
@@ -118,7 +118,7 @@ def _parsed(words: list[str]) -> dict[str, Any]:
 
 
 def _old_optimizer(args: argparse.Namespace) -> dict[str, Any]:
-    """Settings of one without a dataclass: all of them, for there are no defaults to come."""
+    """Returns all settings of an optimizer without a dataclass, which has no defaults."""
     parser = argparse.ArgumentParser(add_help=False)
     REGISTRIES["optimizer"]["registry"][args.optimizer].add_args(parser)
     names = [action.dest for action in parser._actions]
@@ -146,7 +146,7 @@ def _differences(parsed: dict[str, Any]) -> dict[str, Any]:
 
 
 def _defaults(group: str, values: dict[str, Any]) -> dict[str, Any] | None:
-    """Field → default, of the class that a group's ``_name`` chooses; None where it has none."""
+    """Returns field → default of the class in a group's ``_name``; None without one."""
     name = values.get("_name")
     if group in REGISTRIES:
         kind = REGISTRIES[group]["dataclass_registry"].get(name)

@@ -109,7 +109,7 @@ class Batch:
 
 
 def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> Batch:
-    """Share an update's ``tokens`` out over ``workers``, ``max_tokens`` at most for each at a time.
+    """Distributes an update's ``tokens`` over ``workers``, ``max_tokens`` at most at a time.
 
     Args:
         longest: tokens of the longest sentence, which has to fit into a batch

@@ -48,7 +48,7 @@ class Side:
     letters: Counter[str] = field(default_factory=Counter)
 
     def count(self, lines: Sequence[str], share: int) -> None:
-        """Count one line in so many, and reckon for all."""
+        """Counts a sample of the lines, and scales the counts to all."""
         text = "\n".join(lines) + "\n"
         self.words = share * len(text.split())
         self.bytes = share * len(text.encode())
@@ -112,7 +112,7 @@ class Corpus:
             side.count(lines, share)
 
     def read(self) -> Iterator[Pair]:
-        """The pairs of all files, in their order."""
+        """Yields the pairs of all files, in order."""
         for source, target in self.files:
             yield from read_pairs("plain", (source, target), self.languages)
 
@@ -130,7 +130,7 @@ class Corpus:
         return int(np.isin(self.sources, other.sources).sum())
 
     def unique(self, apart: Any = ()) -> Any:
-        """Places of pairs whose source and target occur once, and the source not in `apart`."""
+        """Returns places of pairs that occur once on both sides, with no source in `apart`."""
         fit = ~np.isin(self.sources, np.array(apart, dtype=np.int64))
         for texts in self._texts:
             ordered = np.sort(texts)
@@ -141,7 +141,7 @@ class Corpus:
     def divide(
         self, sets: Sequence[str], seed: int, folder: Path, apart: Any = ()
     ) -> dict[str, int]:
-        """Write ``folder/SET.LANG`` of every held-out set and of what is left, ``train``.
+        """Writes ``folder/SET.LANG`` for every held-out set, and ``train`` for the rest.
 
         A pair that is held out is in the corpus once, so that nothing of it is left, and its
         source is not among those of `apart`, another set's (:attr:`sources`).

@@ -96,7 +96,7 @@ class Preparation:
         return [folder / f"{split}.{lang}" for split in self.splits for lang in self.languages]
 
     def _indexes(self, folder: Path) -> list[Path]:
-        """As fairseq-preprocess calls them: test, test1, test2 … after the order of the tests."""
+        """Returns index files under fairseq-preprocess's names: test, test1, test2 and so on."""
         pair = "-".join(self.languages)
         further = [f"{SPLITS[2]}{n}" for n in range(1, len(self.splits) - len(SPLITS) + 1)]
         names = [*SPLITS, *further]

@@ -151,7 +151,7 @@ class Recipe:
         return words
 
     def _identity(self, file: SourceFile) -> dict[str, str]:
-        """Of a file on this machine: its checksum, and what is another by now."""
+        """Returns the checksum of a file on this machine, or a sign that the file has changed."""
         path, identity = self.local(file), {"sha256": file.sha256 or ""}
         if path is None or not path.is_file():
             return identity

@@ -94,7 +94,7 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
 
 
 def _settings_of(data: Path, needed: bool) -> TextSettings | None:
-    """How a recipe prepared data: as was written down then, or as it has it now; None for others.
+    """Returns a recipe's text settings, as stored or as they are now; None for other data.
 
     Raises:
         UserError: the recipe is not found from here, where it is needed

@@ -145,7 +145,7 @@ def _choose(
 def _clean(
     recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]]
 ) -> tuple[bytearray, list[int]]:
-    """1 for every training line that is used, and the line after each corpus's last."""
+    """Returns 1 for every used training line, and the line after each corpus's last."""
     settings = recipe.task.text
     splits = recipe.task.splits
     held = [*(recipe.splits[2:] if splits.exclude_test else ())]

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def read_yaml(path: Path, kind: type[T]) -> tuple[T, dict[str, Any]]:
-    """Read a file.
+    """Reads a file.
 
     A field's metadata may have ``choices``. In a mapping of dataclasses, a field ``name`` is the
     item's key.

@@ -1,4 +1,4 @@
-"""Measured beside published numbers: the cells of a table or figure."""
+"""Measured and published numbers of the cells of a table or figure."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def cells(
 
 
 def _corrected(found: Sequence[Cell]) -> list[Cell]:
-    """Cells with p corrected among those of one column, measure and baseline."""
+    """Returns cells with p corrected within each column, measure and baseline."""
     families: dict[tuple[str, str, str], list[float]] = {}
     for cell in found:
         if cell.tested:

@@ -145,7 +145,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
 
 
 def _ways(entries: Iterable[Entry]) -> Iterable[Decoding]:
-    """The entries' translations, and those that they are compared with."""
+    """Yields the entries' translations, and those of their baselines."""
     for entry in entries:
         base = baseline(entry)
         if base is not None:
@@ -171,12 +171,12 @@ def baseline(entry: Entry) -> Entry | None:
 
 
 def is_masked(entry: Entry) -> bool:
-    """Whether encoder layers are masked; it is compared with the same model, nothing masked."""
+    """Returns True if encoder layers are masked; the comparison is with the same unmasked model."""
     return bool(entry.decoding.get("mask_source_layers"))
 
 
 def _alike(one: Entry, other: Entry) -> bool:
-    """Whether one is a score of a system that was trained, tested and searched like the other."""
+    """Returns True if two entries have the same training, test set and search."""
     names = ("task", "direction", "subset", "training", "decoding")
     alike = all(getattr(one, name) == getattr(other, name) for name in names)
     return alike and one.measure in SCORES and one.part == "main"
@@ -187,7 +187,7 @@ def _changed(entry: Entry, **values: object) -> Entry:
 
 
 def _texts(found: _Plan, ways: Iterable[Decoding], options: Options) -> dict[str, int]:
-    """A preparation for each text, with all segmentations that are needed."""
+    """Returns a preparation for each text, with all segmentations that are needed."""
     wanted: dict[str, tuple[str, dict[str, None]]] = {}
     for way in ways:
         training = way.training
@@ -236,7 +236,7 @@ def _analyses(
     options: Options,
     to: Path,
 ) -> None:
-    """An analysis of an item looks at the first seed's runs, all of them together."""
+    """Adds the analyses of an item, each with the first seed's runs together."""
     ids = {id(entry) for entry in entries}
     kinds: dict[str, dict[Decoding, str]] = {}  # translations, and what is measured of them
     for part in item.parts:
@@ -257,7 +257,7 @@ def _analyses(
 
 
 def _lengths(item: Item, run: Experiment, measure: str) -> list[str]:
-    """Options of ``analyze lengths``: the item's unit and groups, its metric, the run's search."""
+    """Returns options for ``analyze lengths``: unit, groups and metric, and the run's search."""
     words = [] if f"{item.document}, {item.name}" in _IN_WORDS else ["--unit", "pieces"]
     edges = _edges(item.columns)
     words += ["--edges", ",".join(map(str, edges))] if edges else []
@@ -268,7 +268,7 @@ def _lengths(item: Item, run: Experiment, measure: str) -> list[str]:
 
 
 def _edges(columns: Sequence[str]) -> list[int]:
-    """Lengths at which a new group begins, of columns such as <10, 10-20, 20-30, >30.
+    """Returns the first length of each group, from columns such as <10, 10-20, 20-30, >30.
 
     Groups are equally wide, so that the open one begins where another one would. Nothing where
     columns are no groups.
@@ -281,5 +281,5 @@ def _edges(columns: Sequence[str]) -> list[int]:
 
 
 def of_runs(entry: Entry) -> bool:
-    """Whether an entry's number is one that every evaluation leaves."""
+    """Returns True if every evaluation produces an entry's number."""
     return entry.measure in _OF_RUNS

@@ -1,4 +1,4 @@
-"""Says if a part of a table or figure can be made with the existing commands and recipes."""
+"""Decides whether the existing commands and recipes can make a part of an item."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Made:
 
 
 def state_of(part: Part) -> Made:
-    """Returns if a part can be made, and by which command."""
+    """Returns whether a part can be made, and by which command."""
     if part.state.kind == "drawing":
         return Made("drawing")
     if part.state.kind == "needs":

@@ -41,7 +41,7 @@ class Training:
 
     @property
     def name(self) -> str:
-        """Of its run's folder, without the seed; "" for the one that recipes give it."""
+        """Returns the name of the run's folder without the seed; "" for the recipe's own name."""
         if not self.flags:
             return ""
         words = [word.removeprefix("--").replace(",", "_") for word in self.flags]
@@ -72,13 +72,13 @@ class Decoding:
 
     @property
     def name(self) -> str:
-        """``--as`` of it: ``aux1``, ``mask2``; "" for the recipe's own way."""
+        """Returns the value of ``--as``, such as ``aux1``; "" for the recipe's own decoding."""
         short = {"--decode-with": "", "--mask-source-layers": "mask", "--no-aux-fusion": "nofusion"}
         text = "".join(short.get(word, word) for word in self.flags)
         return "".join(character for character in text if character.isalnum())
 
     def run(self, seed: int, out: Path | None, sample: int | None) -> Experiment:
-        """The run's folders."""
+        """Returns the folders of the run."""
         options = self.training.options(seed, out, sample, subset=self.subset, decoding=self.name)
         return plan_run(options)
 

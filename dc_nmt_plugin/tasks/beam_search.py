@@ -17,7 +17,7 @@ Hypotheses = list[list[dict[str, Tensor]]]
 
 
 class _Candidates(NamedTuple):
-    """Continuations of each sentence's hypotheses, (sentences, 2 * beam) each, best first."""
+    """Continuations of each sentence's hypotheses, 2 · beam for each sentence, best first."""
 
     scores: Tensor
     words: Tensor
@@ -29,7 +29,7 @@ class _Candidates(NamedTuple):
 
 
 class BeamSearchGenerator(SequenceGenerator):
-    """Finds what fairseq's generator finds; plain beam search runs through a loop of its own.
+    """Finds the same hypotheses as fairseq's generator; plain beam search has a faster loop.
 
     At every step fairseq goes over all hypotheses × types five times more than it needs to (it
     looks for NaN, adds the hypotheses' scores, chooses among all beams' types at once) and
@@ -66,11 +66,11 @@ class BeamSearchGenerator(SequenceGenerator):
         )
 
     def _longest(self, source: Tensor) -> int:
-        """The most tokens of a hypothesis, without the end token."""
+        """Returns the maximum length of a hypothesis, without the end token."""
         return min(int(self.max_len_a * source.size(1) + self.max_len_b), self.max_len - 1)
 
     def _beam_search(self, net_input: dict[str, Any], bos_token: int | None) -> Hypotheses:
-        """Rows are hypotheses, the `beam` ones of a sentence side by side.
+        """Runs the search; rows are hypotheses, with those of a sentence adjacent.
 
         Raises:
             UserError: a sentence gets no hypothesis
@@ -151,7 +151,7 @@ class BeamSearchGenerator(SequenceGenerator):
         ]
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
-        """What may not be the next token: -inf in `lprobs` (rows, V)."""
+        """Sets `lprobs` (rows, V) to -inf for tokens that may not come next."""
         lprobs[:, self.pad] = -math.inf
         if self.unk_penalty:
             lprobs[:, self.unk] -= self.unk_penalty
@@ -162,7 +162,7 @@ class BeamSearchGenerator(SequenceGenerator):
             lprobs[:, self.eos] = -math.inf
 
     def _candidates(self, lprobs: Tensor, scores: Tensor | None) -> _Candidates:
-        """Each sentence's best continuations of its hypotheses, 2 × beam, best first.
+        """Returns the 2 · beam best continuations of each sentence's hypotheses, best first.
 
         Args:
             lprobs: (rows, V) log-probabilities of the next token

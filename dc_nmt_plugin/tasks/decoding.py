@@ -1,4 +1,4 @@
-"""What the flags for decoding change in a loaded model; each can be changed back.
+"""Applies the decoding flags to a loaded model; each change can be undone.
 
 A model that does not have what a flag is about is refused, by the flag's name.
 """
@@ -15,13 +15,13 @@ MAIN = "main"
 
 
 def decoders(model: Any) -> dict[str, int | None]:
-    """Name of each decoder → the encoder layer that it is attached to; None for the main one."""
+    """Returns decoder name → the encoder layer it is attached to; None for the main one."""
     auxiliary = sorted(int(key) for key in getattr(model.decoder, "auxiliary", ()))
     return {MAIN: None, **{f"aux:{layer}": layer for layer in auxiliary}}
 
 
 def choose_decoder(model: Any, name: str) -> None:
-    """``--decode-with``.
+    """Applies ``--decode-with``.
 
     Raises:
         ConfigError: the model has no such decoder
@@ -34,7 +34,7 @@ def choose_decoder(model: Any, name: str) -> None:
 
 
 def choose_fusion(model: Any, *, without: bool) -> None:
-    """``--no-aux-fusion``.
+    """Applies ``--no-aux-fusion``.
 
     Raises:
         ConfigError: there is no fusion to switch off
@@ -47,7 +47,7 @@ def choose_fusion(model: Any, *, without: bool) -> None:
 
 
 def mask_source_layers(model: Any, text: str | None) -> None:
-    """``--mask-source-layers``, or none any more.
+    """Applies ``--mask-source-layers``; None removes the mask.
 
     Raises:
         ConfigError: no list of numbers, or of layers that the model's decoder does not read
@@ -64,7 +64,7 @@ def mask_source_layers(model: Any, text: str | None) -> None:
 
 
 def layers_for_bleu(model: Any, text: str, *, eval_bleu: bool) -> list[int]:
-    """Encoder layers of the auxiliary decoders that ``--eval-bleu`` translates with.
+    """Returns the encoder layers of the auxiliary decoders that ``--eval-bleu`` uses.
 
     Args:
         model: whose decoders they are
@@ -88,7 +88,7 @@ def layers_for_bleu(model: Any, text: str, *, eval_bleu: bool) -> list[int]:
 
 @contextmanager
 def decoding_with(model: Any, layer: int) -> Iterator[None]:
-    """Inside, the auxiliary decoder on encoder layer `layer` translates."""
+    """Makes the auxiliary decoder on encoder layer `layer` translate inside this context."""
     decoder = model.decoder
     before = decoder.decode_with
     decoder.decode_with = layer

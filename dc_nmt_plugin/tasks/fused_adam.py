@@ -13,7 +13,7 @@ from torch.optim.adamw import adamw
 
 
 def step_fused(optimizer: Any) -> bool:
-    """Do what ``optimizer.step()`` does, if it is fairseq's plain Adam on float32 parameters.
+    """Makes the step of ``optimizer.step()``, if it is fairseq's plain Adam on float32 parameters.
 
     The same to float rounding, with the same state: checkpoints do not depend on which of the
     two implementations ran.
@@ -47,7 +47,7 @@ def _is_plain(parameter: Tensor) -> bool:
 
 
 def _advance(state: dict[str, Any], parameter: Tensor) -> int:
-    """The number of this step; a first one makes the state as fairseq does."""
+    """Returns the number of this step; the first one creates the state as fairseq does."""
     if not state:
         state["step"] = 0
         state["exp_avg"] = torch.zeros_like(parameter.data)

@@ -118,12 +118,12 @@ class JointTranslationTask(FairseqTranslationTask):
         return model
 
     def _change(self, model: Any) -> None:
-        """Switch off in a model what the flags for decoding say; without them, nothing any more."""
+        """Applies the decoding flags to a model. Without flags, restores the model's defaults."""
         choose_fusion(model, without=self.cfg.no_aux_fusion)
         mask_source_layers(model, self.cfg.mask_source_layers)
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
-        """Never: an iterator kept from the first epoch repeats that epoch's batches.
+        """Returns False: an iterator kept from the first epoch repeats that epoch's batches.
 
         A resumed run composes its batches from the epoch it is in, so with kept iterators it
         would train on other batches than an unbroken run.
@@ -131,7 +131,7 @@ class JointTranslationTask(FairseqTranslationTask):
         return False
 
     def valid_step(self, sample: Any, model: Any, criterion: Any) -> Any:
-        """fairseq's, with BLEU of the main decoder; then BLEU of each auxiliary one asked for.
+        """Runs fairseq's step with BLEU of the main decoder, then BLEU of auxiliary ones.
 
         Raises:
             ConfigError: another decoder is asked for by ``--decode-with``
@@ -152,12 +152,12 @@ class JointTranslationTask(FairseqTranslationTask):
         return loss, sample_size, log
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
-        """fairseq's; its Adam in one operation."""
+        """Makes fairseq's step; plain Adam runs in one operation."""
         if not step_fused(optimizer):
             super().optimizer_step(optimizer, model, update_num)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-        """fairseq's; then ``bleu_aux1`` and so on."""
+        """Reduces fairseq's metrics, then ``bleu_aux1`` and so on."""
         super().reduce_metrics(logging_outputs, criterion)
         if self.cfg.eval_bleu:
             for layer in self._bleu_layers:
@@ -171,7 +171,7 @@ class JointTranslationTask(FairseqTranslationTask):
         extra_gen_cls_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """fairseq's generator with the chosen length penalty, for models as the flags want them.
+        """Returns fairseq's generator with the chosen length penalty; applies the decoding flags.
 
         Raises:
             ConfigError: a model does not have what a flag is about

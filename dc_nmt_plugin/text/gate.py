@@ -59,7 +59,7 @@ def check_lines(group: Sequence[Scan]) -> None:
 
 
 def as_table(findings: Sequence[Finding]) -> str:
-    """A row for each file and kind of problem."""
+    """Returns a table with a row for each file and kind of problem."""
     rows = [
         (f.file, KINDS[f.kind].name, f"{f.lines:,}", str(f.first), f.example)
         for f in dict.fromkeys(findings)
@@ -70,7 +70,7 @@ def as_table(findings: Sequence[Finding]) -> str:
 def refused(
     findings: Sequence[Finding], kinds: Collection[str] = (), allowed: Collection[str] = ()
 ) -> list[Finding]:
-    """The findings for which a text is refused.
+    """Returns the findings that make the text unusable.
 
     Args:
         findings: of all files

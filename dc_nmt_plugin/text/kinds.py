@@ -34,7 +34,7 @@ class Kind:
 
 
 def _characters(text: str) -> bytes:
-    """One pattern of characters below U+0080."""
+    """Returns a pattern for characters below U+0080."""
     return b"[" + b"".join(re.escape(c.encode()) for c in text if c.isascii()) + b"]"
 
 

@@ -9,7 +9,7 @@ _CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]+)*", re.I)
 
 
 def known_as(code: str) -> str:
-    """The same for tokenisers, which have rules for any other code too."""
+    """Returns the code for tokenisers, which have rules for any other code too."""
     try:
         return language(code)
     except argparse.ArgumentTypeError:
@@ -17,7 +17,7 @@ def known_as(code: str) -> str:
 
 
 def language(text: str) -> str:
-    """The language of a code, without country or script: what tokenisers and metrics go by.
+    """Returns the language of a code, without country or script, for tokenisers and metrics.
 
     They know codes of two letters, where a language has one (ISO 639-1).
 

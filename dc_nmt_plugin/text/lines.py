@@ -25,7 +25,7 @@ _SPACES = str.maketrans(dict.fromkeys(STRAY, " "))
 
 
 def read_lines(path: str | os.PathLike[str], *, fix: bool = False) -> list[str]:
-    """The lines of a UTF-8 file: here it is decided, for every command, what a line is.
+    """Reads the lines of a UTF-8 file; every command shares this definition of a line.
 
     A line feed ends a line, and a carriage return before it belongs to it; nothing else does. What
     gzip wrote is decompressed.
@@ -96,7 +96,7 @@ def decoded(lines: Iterable[bytes], name: object, *, fix: bool = True) -> Iterat
 
 
 def read_log(path: str | os.PathLike[str]) -> list[str]:
-    """The lines of a program's log, whatever bytes are in it; none where it is empty.
+    """Reads the lines of a program's log, even with invalid bytes; none if it is empty.
 
     Raises:
         UserError: the file cannot be read
@@ -154,7 +154,7 @@ def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[st
 
 
 def _count(path: str | os.PathLike[str]) -> int:
-    """Lines of text; sentences of what fairseq-preprocess wrote, given its index."""
+    """Returns the number of lines of text, or of sentences of binarised text, given its index."""
     with open(path, "rb") as plain, _uncompressed(plain) as stream:
         if Path(path).suffix == ".idx":
             stream.seek(INDEX_COUNT)
@@ -167,7 +167,7 @@ def _count(path: str | os.PathLike[str]) -> int:
 
 
 def _uncompressed(stream: BinaryIO) -> BinaryIO:
-    """What gzip wrote as it was before, else the stream itself."""
+    """Decompresses a gzip stream; returns any other stream unchanged."""
     compressed = stream.read(len(GZIP)) == GZIP
     stream.seek(0)
     return cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if compressed else stream

@@ -6,7 +6,7 @@ import re
 
 
 def remove_bpe(line: str) -> str:
-    """Join pieces to words.
+    """Joins pieces to words.
 
     >>> remove_bpe("Wald@@ weg en@@")
     'Waldweg en'

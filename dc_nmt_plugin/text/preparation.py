@@ -49,17 +49,17 @@ class TextSettings:
 
     @property
     def undone(self) -> str:
-        """The tokeniser whose work ``dc-nmt score`` undoes."""
+        """Returns the tokeniser that ``dc-nmt score`` undoes."""
         return self.undo or self.tokenizer
 
     @property
     def scored_as(self) -> str:
-        """Its name with ``dc-nmt score --tokenizer``."""
+        """Returns the tokeniser's name for ``dc-nmt score --tokenizer``."""
         return "moses-a" if self.undone == "moses" and self.hyphens else self.undone
 
     @property
     def stamp(self) -> str:
-        """These settings in a word or a few; the tokenizer's name where nothing else is set."""
+        """Returns the settings in a few words: the tokenizer's name if nothing else is set."""
         words = [self.tokenizer]
         words += ["hyphens"] * self.hyphens + ["punctuation"] * self.punctuation
         words += [self.casing] if self.casing != "keep" else []
@@ -68,7 +68,7 @@ class TextSettings:
 
 
 def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Iterator[str]:
-    """Tokens separated by single spaces, line by line, on all CPUs where it is worth it."""
+    """Yields tokens separated by single spaces, line by line, on several CPUs for long text."""
     chunks = _chunks(lines)
     first = next(chunks, [])
     second = next(chunks, None)
@@ -107,7 +107,7 @@ def bare(text: str) -> str:
 
 
 def fits(source: str, target: str, max_tokens: int, ratio: float) -> bool:
-    """Whether clean-corpus-n.perl would keep a tokenised pair; 0 for no limit."""
+    """Returns True if clean-corpus-n.perl would keep a tokenised pair; 0 means no limit."""
     lengths = sorted((len(source.split()), len(target.split())))
     if not lengths[0] or (max_tokens and lengths[1] > max_tokens):
         return False
@@ -115,7 +115,7 @@ def fits(source: str, target: str, max_tokens: int, ratio: float) -> bool:
 
 
 def learn_truecaser(lines: Iterable[str], path: Path) -> Callable[[str], str]:
-    """A truecaser learnt on tokenised text, saved to ``path``."""
+    """Learns a truecaser from tokenised text, and saves it to ``path``."""
     from sacremoses import MosesTruecaser
 
     moses, casing = MosesTruecaser(), defaultdict[str, Counter[str]](Counter)
@@ -127,7 +127,7 @@ def learn_truecaser(lines: Iterable[str], path: Path) -> Callable[[str], str]:
 
 
 def load_truecaser(path: Path) -> Callable[[str], str]:
-    """One that :func:`learn_truecaser` saved, for a tokenised line."""
+    """Loads a truecaser of :func:`learn_truecaser`, for tokenised lines."""
     from sacremoses import MosesTruecaser
 
     class Unlimited(MosesTruecaser):

@@ -16,7 +16,7 @@ PIECE = regex.compile(rf"{MARK}?(?:\d+|[^\W\d]+|[^\w\s])")
 
 
 def split_line(line: str) -> str:
-    """Pieces separated by single spaces; runs of white space count as one space."""
+    """Splits a line into pieces with single spaces; runs of white space count as one space."""
     return " ".join(PIECE.findall(MARK + MARK.join(line.split())))
 
 

@@ -1,4 +1,4 @@
-"""One pass over a text file: what is wrong with it, by kind, with counts and first lines."""
+"""Finds the problems of a text file in one pass, by kind, with counts and first lines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Finding:
 
     @property
     def counts(self) -> bool:
-        """Whether it is often enough to be one of the text as a whole."""
+        """Returns True if the problem is frequent enough to concern the whole text."""
         return KINDS[self.kind].any or self.lines * RARE > self.total
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Scan:
 
     @property
     def findings(self) -> list[Finding]:
-        """In the order of KINDS."""
+        """Returns the findings in the order of KINDS."""
         return [
             Finding(kind, self.name, *self._found[kind], self.lines)
             for kind in KINDS
@@ -96,13 +96,13 @@ class Scan:
         ]
 
     def add(self, kind: str, lines: Any, example: str) -> None:
-        """Note lines (counted from 0, in rising order) of a kind; the first example stays."""
+        """Notes lines (from 0, ascending) of a kind; keeps the first example."""
         before = self._found.get(kind, (0, int(lines[0]) + 1, example))
         self._found[kind] = (before[0] + len(lines), *before[1:])
 
 
 def scan(path: Path | str) -> Scan:
-    """Look at a file, plain or gzipped.
+    """Scans a file, plain or gzipped.
 
     Raises:
         UserError: it cannot be read, or is empty
@@ -111,7 +111,7 @@ def scan(path: Path | str) -> Scan:
 
 
 def scan_lines(name: object, lines: Sequence[str]) -> Scan:
-    """Look at lines that are read already."""
+    """Scans lines that are already read."""
     return _scan(str(name), iter(["".join(f"{line}\n" for line in lines).encode()]))
 
 
@@ -205,7 +205,7 @@ class _Block:
         return apart == (before == "space")
 
     def _misread(self, lines: Any) -> tuple[Any, str]:
-        """Those of the lines that ftfy takes for a wrong encoding."""
+        """Returns the lines that look like a wrong encoding to ftfy."""
         from ftfy.badness import is_bad
 
         kept, example = [], ""
@@ -221,7 +221,7 @@ class _Block:
         return self.raw[self.starts[number] : self.ends[number]].decode("utf-8", "replace")
 
     def texts(self) -> Any:
-        """A number for each line, whatever its spaces and the case of its ASCII letters."""
+        """Returns a number for each line; spaces and the case of ASCII letters do not count."""
         bare = self.raw.lower().translate(None, b" \t\r\v\f\x1c\x1d\x1e\x1f")
         if not bare.isascii():
             for pattern in _SPACES:
@@ -239,7 +239,7 @@ class _Block:
         return hashes
 
     def units(self) -> Any:
-        """Words, or half of the characters; lines that are too long are noted."""
+        """Returns words, or half of the characters; notes lines that are too long."""
         if self.found.spaceless:
             heads = ((self.array & 0xC0) != 0x80).view(np.int8)
             units = np.add.reduceat(heads, self.starts, dtype=np.int32) // 2
@@ -260,7 +260,7 @@ def _shown(match: bytes) -> str:
 
 
 def pair_findings(source: Scan, target: Scan) -> Iterator[Finding]:
-    """Problems of two files of as many lines, each line the translation of the other's."""
+    """Yields problems of two parallel files."""
     name, total = f"{source.name}, {target.name}", source.lines
     least, most = np.minimum(source.units, target.units), np.maximum(source.units, target.units)
     same = np.flatnonzero((source.texts == target.texts) & (least > 2))
@@ -282,7 +282,7 @@ UNEVEN = 20  # words of the longer side; below, ratios mean nothing
 
 
 def shared_finding(train: Scan, other: Scan) -> Finding | None:
-    """Lines of one file that are in another; None where there is none."""
+    """Returns lines of one file that are also in another; None if there are none."""
     shared = np.flatnonzero(np.isin(train.texts, other.texts) & (train.texts != NOTHING))
     if not len(shared):
         return None

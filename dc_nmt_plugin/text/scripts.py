@@ -23,7 +23,7 @@ SAMPLED = 1000  # lines that decide the script of a text
 
 @cache
 def spaceless_codes() -> frozenset[str]:
-    """Codes of the languages that are mostly written in one of these scripts."""
+    """Returns codes of the languages that are mostly written in one of these scripts."""
     from babel.core import get_global
 
     tags = get_global("likely_subtags").items()  # th → th_Thai_TH
@@ -35,13 +35,13 @@ def _script(tag: str) -> str:
 
 
 def count_letters(text: str) -> tuple[int, int]:
-    """Letters and vowel signs of a text, and how many of them are of a script without spaces."""
+    """Returns the number of letters and vowel signs, and of those in a script without spaces."""
     letters = len(_LETTER.findall(text))
     return letters, 0 if text.isascii() else len(_SPACELESS.findall(text))
 
 
 def is_spaceless(code: str | None, lines: Iterable[str] = ()) -> bool:
-    """Whether words are written without spaces between them.
+    """Returns True if words are written without spaces between them.
 
     Args:
         code: of the language; a code that nobody knows decides nothing

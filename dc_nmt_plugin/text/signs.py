@@ -33,7 +33,7 @@ class Sign(NamedTuple):
 
 
 def tokenized_sign(lines: Sequence[str]) -> Sign | None:
-    """Why the lines look tokenised; None if they look like raw text.
+    """Returns why the lines look tokenised; None if they look like raw text.
 
     Signs are what Moses leaves (`` @-@ ``, ``&apos;``) in more than one line in a hundred, or
     commas and full stops standing alone in at least half of the lines that have any.
@@ -51,7 +51,7 @@ def tokenized_sign(lines: Sequence[str]) -> Sign | None:
 
 
 def _example(pattern: re.Pattern[str], line: str) -> str:
-    """What was found, with the word before free-standing punctuation."""
+    """Returns the sign, with the word before free-standing punctuation."""
     found = pattern.search(line)
     if found is None or pattern is MOSES_MARK:
         return found[0] if found else ""
@@ -59,7 +59,7 @@ def _example(pattern: re.Pattern[str], line: str) -> str:
 
 
 def untokenized_sign(lines: Sequence[str]) -> str | None:
-    """Why the lines do not look tokenised: most commas and full stops hang on their words."""
+    """Returns why the lines look untokenised: most commas and full stops are attached to words."""
     with_stop = [n for n, line in enumerate(lines, start=1) if STOP.search(line)]
     free = sum(1 for line in lines if FREE_STOP.search(line))
     if len(with_stop) >= 10 and 2 * free < len(with_stop):
@@ -69,7 +69,7 @@ def untokenized_sign(lines: Sequence[str]) -> str | None:
 
 
 def is_visible(line: str) -> bool:
-    """Whether a line has anything but spaces, control characters and invisible ones."""
+    """Returns True if a line has a visible character."""
     return _VISIBLE.search(line) is not None
 
 

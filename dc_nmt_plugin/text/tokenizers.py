@@ -19,7 +19,7 @@ TOKENIZERS = (*MOSES, "split", "none")
 
 
 def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
-    """Undo a tokenisation, ``&apos;`` and ``@-@`` included; "none" leaves the text as it is.
+    """Undoes a tokenisation, including ``&apos;`` and ``@-@``; "none" leaves the text as it is.
 
     Args:
         lines: tokenised, without BPE
@@ -30,7 +30,7 @@ def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
 
 
 def detruecase(lines: Sequence[str]) -> list[str]:
-    """Capitals at the beginning of tokenised, truecased sentences."""
+    """Restores capitals at the beginning of tokenised, truecased sentences."""
     from sacremoses import MosesDetruecaser
 
     moses = MosesDetruecaser()
@@ -40,13 +40,12 @@ def detruecase(lines: Sequence[str]) -> list[str]:
 def untokenize(
     lines: Sequence[str], tokenizer: str, lang: str, truecased: bool = False
 ) -> list[str]:
-    """Tokenised output as people write: :func:`detruecase` where it is wanted, then
-    :func:`detokenize`."""
+    """Turns output into plain text: :func:`detruecase` if wanted, then :func:`detokenize`."""
     return detokenize(detruecase(lines) if truecased else lines, tokenizer, lang)
 
 
 def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
-    """Tokenise raw lines; the arguments are those of :func:`detokenize`."""
+    """Tokenises raw lines; see :func:`detokenize` for the arguments."""
     return _each(
         lines, moses_tokenizer(tokenizer, lang) if tokenizer in MOSES else _SPLIT[tokenizer]
     )
@@ -68,7 +67,7 @@ def _moses_detokenizer(lang: str) -> Callable[[str], str]:
 
 
 def moses_tokenizer(name: str, lang: str) -> Callable[[str], str]:
-    """What tokenises one line: Moses, and for Chinese jieba.
+    """Returns a function that tokenises one line: Moses, and jieba for Chinese.
 
     Args:
         name: one of MOSES

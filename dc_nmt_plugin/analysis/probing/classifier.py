@@ -29,14 +29,14 @@ class Probe(nn.Module):
         self.output = nn.Linear(hidden, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(N, dim) → logits (N, classes)."""
+        """Maps (N, dim) → logits (N, classes)."""
         logits: Tensor = self.output(torch.sigmoid(self.dropout(self.hidden(x))))
         return logits
 
 
 @dataclass(frozen=True)
 class Found:
-    """The classifier that validation chose: accuracies in %, and what it is."""
+    """The classifier with the best validation accuracy: accuracies in %, and its settings."""
 
     valid: float
     test: float

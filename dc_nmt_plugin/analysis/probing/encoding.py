@@ -56,7 +56,7 @@ class SentenceEncoder:
         self._model_digest = sha256(subject.place.checkpoint)
 
     def tokens(self, sentences: Sequence[str]) -> list[Tensor]:
-        """Token numbers of sentences, each with the end token."""
+        """Returns token numbers of sentences, each with the end token."""
         lang, data = self.subject.source_lang, self.subject.place.data
         rows = []
         for line in sentences:
@@ -105,7 +105,7 @@ class SentenceEncoder:
         return torch.stack([vector for vector in vectors if vector is not None])
 
     def _means(self, model: Any, tokens: Tensor, encoder: str) -> Tensor:
-        """Means (B, C) over real positions; of embeddings without the end token's.
+        """Returns means (B, C) over real positions; those of embeddings leave out the end token.
 
         The end token's embedding is the same in every sentence: its share in a mean would reveal
         the sentence's length.
@@ -126,7 +126,7 @@ class SentenceEncoder:
 
 
 def layer_output(encoder: Any, tokens: Tensor, layer: int) -> Tensor:
-    """Output (B, T, C) of an encoder's layer, the top one normalised as decoders see it.
+    """Returns the output (B, T, C) of an encoder layer; the top one normalised, as for decoders.
 
     Args:
         encoder: of this package

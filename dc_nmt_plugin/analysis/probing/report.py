@@ -14,7 +14,7 @@ Accuracies = dict[str, dict[str, Any]]
 
 
 def table(results: Accuracies, title: str) -> Table:
-    """Tasks by group with the group's average; each run, its controls, the most frequent class."""
+    """Returns tasks by group, with averages: each run, its controls, the most frequent class."""
     header = ["", "task", "majority"]
     for label in results:
         header += [label, "random", "bag"]
@@ -33,7 +33,7 @@ def table(results: Accuracies, title: str) -> Table:
 
 
 def draw(figure: Any, results: Accuracies) -> None:
-    """Bars by task: each run, its controls, the most frequent class."""
+    """Draws bars by task: each run, its controls, the most frequent class."""
     axes = figure.add_subplot()
     names = [n for group in GROUPS.values() for n in group if _line(results, n)]
     bars = {}
@@ -52,7 +52,7 @@ def draw(figure: Any, results: Accuracies) -> None:
 
 
 def _line(results: Accuracies, name: str) -> list[float]:
-    """Numbers of a task's row; none where it was not run."""
+    """Returns the numbers of a task's row; none if the task was not run."""
     first = next(iter(results.values()))["tasks"]
     if name not in first:
         return []

@@ -58,12 +58,12 @@ class ProbingTask:
     split: list[str]
 
     def places(self, split: str) -> list[int]:
-        """Places of a split's sentences."""
+        """Returns places of a split's sentences."""
         return [place for place, own in enumerate(self.split) if own == split]
 
     @property
     def majority(self) -> float:
-        """Accuracy, %, of always giving the class that is most frequent in training."""
+        """Returns the accuracy, %, of always predicting the most frequent class in training."""
         training = Counter(self.labels[place] for place in self.places("tr"))
         most = training.most_common(1)[0][0]
         test = self.places("te")
@@ -71,7 +71,7 @@ class ProbingTask:
 
 
 def read_tasks(folder: Path, only: Sequence[str], limit: int | None = None) -> list[ProbingTask]:
-    """SentEval's files ``data/probing/*.txt``: a split, a class and a sentence a line, by tabs.
+    """Reads SentEval's files ``data/probing/*.txt``: per line a split, a class and a sentence.
 
     Args:
         folder: with the files
@@ -100,7 +100,7 @@ def _read(path: Path, name: str, limit: int | None) -> ProbingTask:
 def tasks_from_text(
     path: Path, only: Sequence[str], limit: int | None = None, seed: int = 1
 ) -> list[ProbingTask]:
-    """The three tasks that need no annotation, of a tokenised text of one sentence a line.
+    """Makes the three tasks without annotation from a tokenised text, one sentence per line.
 
     Ten parts of twelve are for training, one for validation and one for the test, as in SentEval.
 
@@ -160,7 +160,7 @@ def _task(name: str, rows: list[list[str]], path: str, limit: int | None) -> Pro
 
 
 def _lengths(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
-    """Bins of about as many sentences each; sentences of one length are in one bin."""
+    """Returns bins of about equal size; sentences of one length are in one bin."""
     lengths = sorted(len(line.split()) for line in sentences)
     if not lengths:
         return []
@@ -169,7 +169,7 @@ def _lengths(sentences: list[str], choice: random.Random) -> list[tuple[str, str
 
 
 def _word_contents(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
-    """Sentences with exactly one of up to 1,000 words of middling frequency; which one it is."""
+    """Returns sentences with exactly one of up to 1,000 words of medium frequency, with it."""
     counts = Counter(word for line in sentences for word in set(line.split()))
     middle = [
         word

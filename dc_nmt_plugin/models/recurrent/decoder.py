@@ -84,7 +84,7 @@ class RecurrentDecoder(Generating, FairseqIncrementalDecoder):
         incremental_state: State | None = None,
         **unused: Any,
     ) -> DecoderOutput:
-        """:meth:`forward` without the output projection."""
+        """Computes :meth:`forward` without the output projection."""
         if incremental_state is None:
             aligned = left_align(prev_output_tokens, self.padding_idx)
         else:
@@ -110,7 +110,7 @@ class RecurrentDecoder(Generating, FairseqIncrementalDecoder):
         raise NotImplementedError
 
     def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
-        """(…, C) → logits (…, V)."""
+        """Maps (…, C) → logits (…, V)."""
         logits: Tensor = self.output_projection(features)
         return logits
 

@@ -27,13 +27,13 @@ MODEL_NAME = "dc_nmt_lstm_lm"
 
 @register_model(MODEL_NAME)
 class LSTMLanguageModel(FairseqLanguageModel):
-    """For fairseq's ``language_modeling`` task (Miculicich Werlen et al. 2018, section 7.3)."""
+    """LSTM language model for fairseq's task (Miculicich Werlen et al. 2018, section 7.3)."""
 
     decoder: LSTMDecoder
 
     @staticmethod
     def add_args(parser: argparse.ArgumentParser) -> None:
-        """Add the flags of :class:`LanguageModelConfig`."""
+        """Adds the flags of :class:`LanguageModelConfig`."""
         add_flags(parser, LanguageModelConfig)
 
     @classmethod
@@ -52,7 +52,7 @@ class LSTMLanguageModel(FairseqLanguageModel):
 
 
 def build(cfg: LanguageModelConfig, source: Dictionary, target: Dictionary) -> LSTMLanguageModel:
-    """A model for checked settings; `target` is shorter with ``--output-dictionary-size``.
+    """Builds a model from checked settings; `target` is shorter with ``--output-dictionary-size``.
 
     Raises:
         ConfigError: embeddings are to be shared between dictionaries of different sizes

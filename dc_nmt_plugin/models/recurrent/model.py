@@ -39,7 +39,7 @@ class GRUModel(FairseqEncoderDecoderModel):
 
     @staticmethod
     def add_args(parser: argparse.ArgumentParser) -> None:
-        """Add the flags of :class:`GRUConfig`."""
+        """Adds the flags of :class:`GRUConfig`."""
         add_flags(parser, GRUConfig)
 
     @classmethod
@@ -58,7 +58,7 @@ class GRUModel(FairseqEncoderDecoderModel):
 
 
 def build(cfg: GRUConfig, source: Dictionary, target: Dictionary) -> GRUModel:
-    """A model for checked settings and two dictionaries."""
+    """Builds a model from checked settings and two dictionaries."""
     encoder = GRUEncoder(
         source,
         build_embedding(source, cfg.embed_dim),

@@ -70,7 +70,7 @@ _OF_ALL_KINDS = ("layer", "dropout")
 
 
 def idle_settings(used: Collection[str]) -> dict[str, str]:
-    """Settings that only kinds of self-attention have that a model does not use.
+    """Returns settings of self-attention kinds that a model does not use.
 
     Args:
         used: the kinds that it uses

@@ -139,24 +139,24 @@ class TransformerConfig(CheckedConfig):
 
     @property
     def num_source_layers(self) -> int:
-        """n, the number of encoder layers that the main decoder reads."""
+        """Returns n, the number of encoder layers that the main decoder reads."""
         if self.source_features == "top":
             return 1
         return self.encoder_layers if self.source_layers is None else self.source_layers
 
     @property
     def auxiliary_layers(self) -> list[int]:
-        """Encoder layers with an auxiliary decoder, ascending; call :meth:`check` first."""
+        """Returns encoder layers with an auxiliary decoder, ascending; call :meth:`check` first."""
         return sorted(map(int, self._auxiliary()))
 
     def kind_of(self, side: str, layer: int) -> str:
-        """The self-attention kind of layer `layer` (1-based) on `side`; :meth:`check` first."""
+        """Returns the self-attention kind of a layer (1-based) of `side`; :meth:`check` first."""
         kind: str = getattr(self, f"{side}_self_attention")
         first, last = self.layer_range(side)
         return kind if first <= layer <= last else "standard"
 
     def layer_range(self, side: str) -> tuple[int, int]:
-        """First and last layer (1-based) with the side's self-attention kind.
+        """Returns first and last layer (1-based) with the side's self-attention kind.
 
         Raises:
             ConfigError: not ``i-j`` or ``i`` with 1 ≤ i ≤ j ≤ number of layers
@@ -250,7 +250,7 @@ class TransformerConfig(CheckedConfig):
         return []
 
     def _auxiliary(self) -> list[str]:
-        """The parts of the list; Hydra makes a number of a single one."""
+        """Returns the parts of the list; Hydra makes a single part a number."""
         text = "" if self.aux_layers is None else str(self.aux_layers).strip()
         return [part.strip() for part in text.split(",")] if text else []
 

@@ -1,4 +1,4 @@
-"""A standard Transformer as CTranslate2's model, by CTranslate2's own converter."""
+"""Converts a standard Transformer with CTranslate2's own converter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "b
 def to_ctranslate2(
     stock: dict[str, Any], data: Path, output: Path, quantization: str | None, name: str
 ) -> None:
-    """Write a folder that ``ctranslate2.Translator`` loads; it translates pieces after BPE.
+    """Writes a folder for ``ctranslate2.Translator``, which translates pieces after BPE.
 
     Args:
         stock: from :func:`.export.to_stock`

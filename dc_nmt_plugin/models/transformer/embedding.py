@@ -65,7 +65,7 @@ class TokenEmbedding(nn.Module):
 
 
 def build_token_matrix(dictionary: Dictionary, width: int, path: str | None) -> nn.Embedding:
-    """An embedding matrix N(0, 1/width), or one that starts from pretrained vectors.
+    """Builds an embedding matrix from N(0, 1/width), or from pretrained vectors.
 
     Raises:
         ConfigError: `path` cannot be read as embeddings
@@ -93,7 +93,7 @@ def build_token_embedding(
     layer_norm: bool,
     dropout: float,
 ) -> TokenEmbedding:
-    """The embedding of one side around a (possibly shared) matrix."""
+    """Builds the embedding of one side around a (possibly shared) matrix."""
     width = tokens.embedding_dim
     positions = None
     if not no_positions:

@@ -1,4 +1,4 @@
-"""A checkpoint without its auxiliary decoders, or as fairseq's own ``transformer``."""
+"""Converts a checkpoint: without auxiliary decoders, or for fairseq's own ``transformer``."""
 
 from __future__ import annotations
 

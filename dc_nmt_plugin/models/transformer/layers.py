@@ -47,7 +47,7 @@ class Layer(nn.Module):
         self.final_layer_norm = LayerNorm(embed_dim)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """LayerNorm(x + Dropout(sublayer(x))), or x + Dropout(sublayer(LayerNorm(x)))."""
+        """Computes LayerNorm(x + Dropout(sublayer(x))), or x + Dropout(sublayer(LayerNorm(x)))."""
         if self.normalize_before:
             return add_dropped(x, sublayer(norm(x)), self.dropout, self.training)
         return norm(add_dropped(x, sublayer(x), self.dropout, self.training))
@@ -59,7 +59,7 @@ class Layer(nn.Module):
         )
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """(…, C) → (…, C)."""
+        """Maps (…, C) → (…, C)."""
         hidden = self.activation(self.fc1(x))
         return self.fc2(dropout(hidden, self.activation_dropout, self.training))
 
@@ -78,7 +78,7 @@ class EncoderLayer(Layer):
         self.self_attn_layer_norm = LayerNorm(options["embed_dim"])
 
     def forward(self, x: Tensor, mask: SequenceMask, history: LayerHistory) -> Tensor:
-        """(B, T, C) → (B, T, C); `history` ends with x."""
+        """Maps (B, T, C) → (B, T, C); `history` ends with x."""
         x = self.residual(
             x, self.self_attn_layer_norm, lambda r: self.self_attn(r, mask, history=history)
         )

@@ -41,12 +41,12 @@ class TransformerModel(FairseqEncoderDecoderModel):
 
     @staticmethod
     def add_args(parser: argparse.ArgumentParser) -> None:
-        """Add the flags of :class:`TransformerConfig`."""
+        """Adds the flags of :class:`TransformerConfig`."""
         add_flags(parser, TransformerConfig)
 
     @staticmethod
     def idle_settings(flags: Mapping[str, Any]) -> dict[str, str]:
-        """Settings that change nothing in the model that the flags describe.
+        """Returns settings that have no effect on the model that the flags describe.
 
         Returns:
             setting → the value of ``--encoder-self-attention`` that it belongs to
@@ -89,7 +89,7 @@ def _check_criterion(cfg: TransformerConfig, args: Any) -> None:
 
 
 def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> TransformerModel:
-    """A model for checked settings and two dictionaries.
+    """Builds a model from checked settings and two dictionaries.
 
     Raises:
         ConfigError: embeddings are to be shared between different dictionaries, or start from

@@ -21,13 +21,13 @@ from .state import State
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
-    """(B, T, C) → (B, H, T, K)."""
+    """Maps (B, T, C) → (B, H, T, K)."""
     batch, length, width = x.shape
     return x.view(batch, length, num_heads, width // num_heads).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """(B, H, T, K) → (B, T, C)."""
+    """Maps (B, H, T, K) → (B, T, C)."""
     batch, heads, length, width = x.shape
     return x.transpose(1, 2).reshape(batch, length, heads * width)
 

@@ -46,7 +46,7 @@ class SlowLinear(nn.Linear):
         return self.weight * self.scale
 
     def forward(self, blocks: Tensor) -> Tensor:
-        """(…, n block) → (…, out_features)."""
+        """Maps (…, n block) → (…, out_features)."""
         return F.linear(blocks, self.matrix, self.bias)
 
     def _load_from_state_dict(

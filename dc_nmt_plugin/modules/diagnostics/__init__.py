@@ -1,4 +1,4 @@
-"""Reduces what the mechanisms record to the numbers of their papers.
+"""Reduces the tensors that the mechanisms record to the numbers of their papers.
 
 There is one file for each mechanism. A model has the diagnostics of all mechanisms that it
 contains. They are selected by the recorded tensors, not by the name of the architecture.

@@ -38,7 +38,9 @@ def _kl(p: Tensor, q: Tensor) -> Tensor:
 
 
 def layer_divergences(records: Records, batch: Batch) -> Totals:
-    """``dv_encoder_l`` is eq. (11) for layer l, per query row; ``dv_encoder`` the mean over the
+    """Returns the divergences by layer and by side.
+
+    ``dv_encoder_l`` is eq. (11) for layer l, per query row. ``dv_encoder`` is the mean over the
     side's layers, E_d of eq. (13).
     """
     result: Totals = {}

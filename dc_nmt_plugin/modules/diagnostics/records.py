@@ -37,13 +37,13 @@ class Batch:
     read_layers: Sequence[int] = ()
 
     def padding(self, side: str) -> Tensor:
-        """(B, T) bool, True at padding, of what the layers of ``encoder`` or ``decoder`` see."""
+        """Returns (B, T) bool, True at padding, for the layers of ``encoder`` or ``decoder``."""
         tokens = self.prefix if side == "decoder" and self.prefix is not None else self.source
         return tokens.eq(self.padding_idx)
 
     @property
     def target_lengths(self) -> Tensor:
-        """(B) predictions of each sentence, the end of sentence counted."""
+        """Returns (B) predictions of each sentence, the end of sentence counted."""
         return self.target.ne(self.padding_idx).sum(dim=1)
 
 
@@ -68,6 +68,6 @@ def layer_records(records: Records, sublayer: str) -> Iterator[tuple[str, int, d
 
 
 def pool(totals: dict[Key, tuple[Any, Any]], key: Key, total: Any, count: Any) -> None:
-    """Add a sum and a count to what `totals` has under `key`."""
+    """Adds a sum and a count to the entry `key` of `totals`."""
     so_far = totals.get(key, (0, 0))
     totals[key] = (so_far[0] + total, so_far[1] + count)

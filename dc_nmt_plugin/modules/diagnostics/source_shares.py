@@ -1,4 +1,4 @@
-"""How much of what the decoder reads comes from each encoder layer.
+"""Shares of the encoder layers in the decoder's input.
 
 For multi-layer attention (Ampomah's thesis, ch. 3) each softmax sums to one, whatever the layer,
 so the attention mass cannot distinguish the layers; the norms of their contexts, ‖c^i‖, do. For
@@ -15,7 +15,7 @@ from .records import Batch, Diagnostic, Totals, pool
 
 
 def share_totals(norms: Tensor, padding: Tensor | None) -> tuple[list[float], int]:
-    """Sums over real positions of each layer's share, and the number of positions.
+    """Returns sums over real positions of each layer's share, and the number of positions.
 
     Args:
         norms: (B, T, n) non-negative; positions where all n are zero are left out

@@ -67,12 +67,12 @@ class Names:
 
 
 def tidy(text: str) -> str:
-    """NFC, with CLDR's no-break, narrow and thin spaces as plain single spaces."""
+    """Returns text in NFC, with CLDR's no-break, narrow and thin spaces as plain single spaces."""
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", text)).strip()
 
 
 def join(phrases: Sequence[Phrase], style: Style) -> Phrase:
-    """Several phrases as one: an "and" list, an "or" list, or separated by semicolons."""
+    """Joins phrases to an "and" list or an "or" list, or with semicolons."""
     if style == ";":
         return lambda lang: SEMICOLON.get(lang, "; ").join(phrase(lang) for phrase in phrases)
     return lambda lang: str(format_list([p(lang) for p in phrases], style, locale=lang))
@@ -202,7 +202,7 @@ def _name(table: str, code: str) -> Phrase:
 
 
 def _named(table: str, pair: Sequence[Locale], code_pattern: str) -> list[str]:
-    """Codes whose names are plain words in both languages: no code as a name, no brackets."""
+    """Returns codes with plain words as names in both languages: no codes, no brackets."""
 
     def plain(code: str) -> bool:
         texts = [getattr(locale, table).get(code, code) for locale in pair]
@@ -214,7 +214,7 @@ def _named(table: str, pair: Sequence[Locale], code_pattern: str) -> list[str]:
 
 @cache
 def _unit_length(unit: str, lang: str) -> str | None:
-    """The longest form CLDR stores; Chinese and Vietnamese often have only the short one."""
+    """Returns the longest form in CLDR; Chinese and Vietnamese often have only the short one."""
     patterns = _locale(lang)._data["unit_patterns"].get(unit, {})
     for length in ("long", "short"):
         if "other" in patterns.get(length, {}):

@@ -36,7 +36,7 @@ class Corpus:
 
 
 def make_corpus(source_lang: str, target_lang: str, *, pairs: int, seed: int) -> Corpus:
-    """Make ``pairs`` pairs of lines, of which up to 500 each are for validation and test.
+    """Makes ``pairs`` pairs of lines, of which up to 500 each are for validation and test.
 
     The same arguments and the same versions of babel and num2words give the same lines.
     No line, on either side, occurs twice in the whole corpus, so the three parts are
@@ -68,7 +68,7 @@ def make_corpus(source_lang: str, target_lang: str, *, pairs: int, seed: int) ->
 
 
 def write_corpus(corpus: Corpus, source_lang: str, target_lang: str, seed: int, out: Path) -> Path:
-    """Write ``train.en`` … ``test.de`` and, last, ``manifest.json``; return the manifest's path."""
+    """Writes ``train.en`` … ``test.de``, then ``manifest.json``; returns the latter's path."""
     files = {}
     for split, lines in corpus.splits().items():
         for side, lang in enumerate((source_lang, target_lang)):
