@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A recipe killed (SIGKILL) at random moments of random steps, and compared with one that nothing disturbed: what is
-# prepared, the parameters, the translation and the scores have to be the same to the last bit.
+# Kills a recipe (SIGKILL) at random moments of random steps, and compares it with an undisturbed one. Prepared text,
+# parameters, translation and scores have to be the same to the last bit.
 #
 # usage: scripts/chaos.sh [--kills 50] [--updates 30] [--seed 1] [--out DIR] [--python VERSION]
 set -euo pipefail

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Draws the papers' analyses of trained models into docs/figures: those whose runs are there.
+# Draws the papers' analyses of trained models into docs/figures, as far as their runs exist.
 #
 # usage: scripts/draw_analyses.sh FOLDER [SUFFIX] [--python VERSION]
 #   FOLDER   of runs, such as quickstart_out/en-de or runs/multi30k_en_de
-#   SUFFIX   of the runs' names behind the architecture's, such as -tiny-s1; without one, the quickstart's
-#            runs are meant, and the tutorial's figures are drawn
-# FIGURES=names draws these alone; DC_NMT_PYTHON=/path/to/python uses that environment.
+#   SUFFIX   part of the runs' names after the architecture, such as -tiny-s1; without SUFFIX, draws the
+#            tutorial's figures from the quickstart's runs
+# FIGURES=names draws only these; DC_NMT_PYTHON=/path/to/python uses that environment.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The text of a published task, ready for fairseq: dc-nmt prepare in the project's environment.
+# Prepares the text of a published task for fairseq: dc-nmt prepare in the project's environment.
 #
 # usage: scripts/prepare.sh TASK [ARCH …] [options] [--python VERSION]; --help lists all options
 set -euo pipefail

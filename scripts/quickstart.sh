@@ -3,7 +3,6 @@
 # dc-nmt quickstart in the project's environment.
 #
 # usage: scripts/quickstart.sh [options] [--python VERSION] [-- fairseq-train flags]; --help lists all
-#   all
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

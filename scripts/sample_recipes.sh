@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Every recipe small, from generated files: dc-nmt sample-recipes in the project's
-# environment.
+# Runs every recipe small, on generated files: dc-nmt sample-recipes in the project's environment.
 #
 # usage: scripts/sample_recipes.sh [TASK:ARCH …] [options] [--python VERSION]; --help lists all options
 set -euo pipefail

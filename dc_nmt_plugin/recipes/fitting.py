@@ -129,7 +129,7 @@ def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fi
     if not gpus:
         seconds = updates * size.tokens / TOKENS_PER_SECOND / min(cpus, 8)
         why.append(
-            f"about {_duration(seconds)} a model on {cpus} CPU core{'s' * (cpus > 1)}, reckoned "
+            f"about {_duration(seconds)} a model on {cpus} CPU core{'s' * (cpus > 1)}, estimated "
             f"from {TOKENS_PER_SECOND:,} tokens a second and core; --max-update N trains less"
         )
     targets = [target for _, target in corpus.first(SAMPLED)]

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The training runs of this example's table: each system with seeds 1, 2 and 3, as many side by side as there are CPUs, one
-# thread each. Every run is kept without its model in runs/ beside this file, and what is kept there is not trained
-# again; a training that was stopped continues. All of them take thirty to forty hours of one core of a Xeon.
+# Trains the runs of this example's table: each system with seeds 1, 2 and 3, one thread each, one run for each CPU at a
+# time. Every run is kept without its model in runs/ beside this file. Kept runs are not trained again; a stopped run
+# continues. All runs take thirty to forty hours of one core of a Xeon.
 #
 # usage: examples/multi30k_en_de/table.sh [RUN …] [--dry-run] [--python VERSION]
 #   RUN        SYSTEM-sSEED, such as transformer_dc-s1; default: all
-#   --dry-run  print the command of each training that is missing, do nothing
+#   --dry-run  print the command of each missing training run, do nothing
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"

@@ -117,7 +117,10 @@ def _code(uri: str, arguments: str) -> str:
 
 
 def _link(uri: str, lines: Lines) -> str:
-    where = f"{lines.path}, {lines.symbol}, lines {lines.first}-{lines.last}"
+    span = f"lines {lines.first}-{lines.last}"
+    if lines.first == lines.last:
+        span = f"line {lines.first}"
+    where = f"{lines.path}, {lines.symbol}, {span}"
     return f"[{where}]({_relative(uri, lines.page)}#{lines.anchor})"
 
 
