@@ -213,7 +213,7 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
     own: list[str] = []
     if name == STOCK:
         arch = ["--arch", "transformer", "--criterion", "label_smoothed_cross_entropy"]
-        arch += ["--task", "translation_dc_nmt"]  # batches as ours: the curves are compared
+        arch += ["--task", "translation_dc_nmt"]  # the same batches for all models
         for setting, value in stock_settings(like).items():
             flag = "--" + setting.replace("_", "-")
             if value is True:
@@ -232,7 +232,7 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
     check_data(vars(args), dict.fromkeys(args.valid_subset.split(","), "--valid-subset"))
     cfg = convert_namespace_to_omegaconf(args)
     if cfg.optimization.max_update < 1:
-        raise UserError("--max-update is missing among the flags of fairseq-train.")
+        raise UserError("--max-update: is missing; add it to the flags of fairseq-train.")
     np.random.seed(cfg.common.seed)
     utils.set_torch_seed(cfg.common.seed)
     task = tasks.setup_task(cfg.task)

@@ -85,7 +85,7 @@ def find_checkpoints(
             raise UserError(f"{folder}: no checkpoint_*_U.pt with U in {first}:{final}")
         return chosen
     if last is None:
-        raise UserError("--dir needs one of --last, --best, --updates")
+        raise UserError("--dir: nothing to choose by; give one of --last, --best, --updates")
     kinds = {"epoch": numbered(folder, EPOCH), "update": numbered(folder, UPDATE)}
     if kind is None:
         present = [name for name, found in kinds.items() if found]
@@ -148,7 +148,6 @@ def _best_is_highest(path: Path) -> bool:
 
 def _exactly(folder: Path, kind: str, found: list[tuple[float, Path]], wanted: int) -> list[Path]:
     if len(found) < wanted:
-        raise UserError(
-            f"--dir {folder} has {len(found)} {kind} checkpoints, {wanted} are asked for"
-        )
+        flag = "--best" if kind == "best" else "--last"
+        raise UserError(f"{flag}: {wanted}, but {folder} has {len(found)} {kind} checkpoints")
     return [path for _, path in found]

@@ -163,7 +163,7 @@ def compare(
         (system.result.source_lang for system in systems if system.result), None
     )
     if source is None and (args.plot or args.buckets):
-        raise UserError("scores by source length need --source")
+        raise UserError("--source: is missing; scores by source length need it")
     buckets = []
     if source is not None:
         lengths = source_lengths(source, None if args.subwords else source_lang)

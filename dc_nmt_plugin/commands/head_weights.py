@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if min(args.lengths) < 2:
         raise UserError(f"--lengths: {min(args.lengths)} is not at least 2")
     if (args.path is None) != (args.data is None):
-        raise UserError("--path and --data go together")
+        raise UserError("--path, --data: only one of them; give both, or none")
 
     import torch
 

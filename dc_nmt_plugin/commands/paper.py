@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace) -> int:
     from ..reproduction.plan import Options, plan
 
     if args.sbatch and args.on != "slurm":
-        raise UserError("--sbatch goes with --on slurm")
+        raise UserError("--sbatch: has an effect with --on slurm only; add that flag")
     sbatch = execute.sbatch_options(args.sbatch)
     item = find_item(args.item)
     folder = FOLDER / _slug(item)

@@ -224,7 +224,9 @@ def _readme(args: argparse.Namespace, stored: Path | None) -> Path | None:
         return None
     folder = stored or args.save
     if folder is None:
-        raise UserError("--update-readme needs examples/TASK with a results.json, or --save")
+        raise UserError(
+            "--update-readme: no table; give examples/TASK with a results.json, or --save"
+        )
     path: Path = folder.parent / "README.md"
     _around_marks(path)
     return path

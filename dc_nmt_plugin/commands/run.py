@@ -86,7 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     recipe = load(args.task)
     archs = archs or recipe.task.archs
     if args.name and len(archs) > 1:
-        raise UserError(f"--name {args.name!r} goes with one architecture")
+        raise UserError(
+            f"--name: {args.name!r} is for one architecture; name one, or leave --name out"
+        )
     if args.threads:
         os.environ["OMP_NUM_THREADS"] = str(args.threads)
     from ..recipes.options import TextOptions

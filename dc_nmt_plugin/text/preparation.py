@@ -22,7 +22,7 @@ CHUNK = 2000  # lines given to a process at a time
 
 @dataclass(unsafe_hash=True)
 class TextSettings:
-    """How a task's text is prepared: ``text`` of its recipe.
+    """Settings of a task's text preparation: ``text`` of its recipe.
 
     Its annotations are types, not strings, because omegaconf reads them.
 

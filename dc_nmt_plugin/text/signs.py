@@ -17,7 +17,7 @@ _VISIBLE = regex.compile(r"[^\s\p{Z}\p{C}]")
 
 
 class Sign(NamedTuple):
-    """Why a text looks tokenised.
+    """A sign that a text is tokenised.
 
     Attributes:
         lines: how many say so

@@ -49,7 +49,7 @@ def test_what_cannot_be_measured_is_said(corpus, trained, capsys):
     path = str(trained("transformer_dc") / "checkpoint_last.pt")
     for arguments, text in (
         (["--path", path, "--data", str(corpus)], "has no head weights of cross aggregation"),
-        (["--path", path], "--path and --data go together"),
+        (["--path", path], "--path, --data: only one of them"),
         (["--lengths", "1"], "--lengths: 1 is not at least 2"),
     ):
         assert main(["head-weights", *arguments]) == 1

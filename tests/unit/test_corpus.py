@@ -106,7 +106,7 @@ def test_chinese_number(number, words):
     [
         ({"target": "xx"}, "--target-lang xx: unknown language, choose from en, de, es, fr"),
         ({"source": "DE"}, "--source-lang DE: unknown language"),
-        ({"target": "en"}, "--source-lang and --target-lang are both en, choose two"),
+        ({"target": "en"}, "--source-lang, --target-lang: both are en; choose two"),
         ({"pairs": 99}, "--pairs 99: too few, at least 100"),
     ],
 )

@@ -186,8 +186,13 @@ WRONG = {
     ("run", "thesis, Table 3.2", "--seeds", "1,x"): "'1,x' is not numbers separated by commas",
     ("run", "thesis, Table 3.2", "--sbatch", "gpu", "--on", "slurm"): "'gpu' is not NAME=VALUE",
     ("run", "thesis, Table 3.3", "--sbatch", "gpu", "--on", "slurm", "--dry-run"): "'gpu' is not",
-    ("run", "thesis, Table 3.2", "--sbatch", "mem=9"): "--sbatch goes with --on slurm",
-    ("run", "thesis, Table 3.2", "--sbatch", "mem=9", "--on", "submitit-local"): "--sbatch goes",
+    (
+        "run",
+        "thesis, Table 3.2",
+        "--sbatch",
+        "mem=9",
+    ): "--sbatch: has an effect with --on slurm only",
+    ("run", "thesis, Table 3.2", "--sbatch", "mem=9", "--on", "submitit-local"): "--sbatch: has",
     (
         "run",
         "thesis, Table 3.2",

@@ -458,7 +458,7 @@ def test_numbers_are_stored_without_text_and_made_into_a_readme(task, tmp_path, 
     ("flags", "message"),
     [
         ("--save new/s.json --update-readme", "new/README.md: needs the line"),
-        ("--update-readme", "--update-readme needs examples/TASK"),
+        ("--update-readme", "--update-readme: no table; give examples/TASK"),
     ],
 )
 def test_a_readme_that_cannot_be_updated_is_told_before_the_work(task, monkeypatch, flags, message):
@@ -513,7 +513,7 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
         ("runs/multi30k_en_de --name dc=x", "--name: 'dc' is not one of a-dc, b-plain"),
         ("runs/multi30k_en_de --name a-dc", "--name: 'a-dc' is not FOLDER=LABEL"),
         ("runs/multi30k_en_de --metric bleu", "--metric: 'bleu' is not one of"),
-        ("runs/multi30k_en_de --update-readme", "--update-readme needs"),
+        ("runs/multi30k_en_de --update-readme", "--update-readme: no table"),
         ("runs/multi30k_en_de --save s.json --update-readme", "README.md: needs the line"),
         ("runs/multi30k_en_de runs/other", "results on different tests: b-plain and x"),
         ("stored --metric chrf", "for --metric name the folders of the runs"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Setting:
-    """How a classifier is trained.
+    """Training settings of a classifier.
 
     Attributes:
         lr: of RMSProp

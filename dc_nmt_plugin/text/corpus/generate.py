@@ -50,7 +50,7 @@ def make_corpus(source_lang: str, target_lang: str, *, pairs: int, seed: int) ->
             raise UserError(f"{flag} {lang}: unknown language, choose from {_listed(LANGUAGES)}")
     if source_lang == target_lang:
         raise UserError(
-            f"--source-lang and --target-lang are both {source_lang}, "
+            f"--source-lang, --target-lang: both are {source_lang}; "
             f"choose two different ones of {_listed(LANGUAGES)}"
         )
     if pairs < LEAST_PAIRS:
