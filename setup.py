@@ -54,6 +54,7 @@ setup(
     author="dc_nmt_plugin contributors",
     python_requires=">=3.11,<3.15",
     packages=[*find_packages(include=["dc_nmt_plugin", "dc_nmt_plugin.*"]), "hydra_plugins"],
+    py_modules=["dc_nmt_plugin_start"],
     package_data={
         "dc_nmt_plugin": ["py.typed"],
         "dc_nmt_plugin.papers": ["data/*.yaml"],
@@ -69,7 +70,11 @@ setup(
         "comet": ["unbabel-comet>=2.2,<3", "setuptools<81"],
         "dev": requirements("dev"),
     },
-    entry_points={"console_scripts": ["dc-nmt = dc_nmt_plugin.cli:main"]},
+    entry_points={
+        "console_scripts": ["dc-nmt = dc_nmt_plugin.cli:main"],
+        # torch calls it when it is imported, which is before fairseq reads its settings
+        "torch.backends": ["dc_nmt_plugin = dc_nmt_plugin_start:prepare"],
+    },
     zip_safe=False,
     classifiers=[
         "Intended Audience :: Science/Research",

@@ -165,8 +165,6 @@ case $dev in
     ;;
 esac
 
-say "looking for fairseq, which is compiled in a minute where no wheel is"
-"$python" -m dc_nmt_plugin.environment.install_fairseq ${replace[@]+"${replace[@]}"} >>"$log" 2>&1 || fail "installing fairseq failed."
 # installed_from: where the plugin in the environment is from; fails where there is none.
 installed_from() {
   "$python" -I -c '
@@ -181,6 +179,9 @@ else
   must_install "the plugin, from this folder" --no-deps --no-build-isolation -e .
 fi
 
+# after the plugin, without which fairseq cannot be imported on Python 3.14
+say "looking for fairseq, which is compiled in a minute where no wheel is"
+"$python" -m dc_nmt_plugin.environment.install_fairseq ${replace[@]+"${replace[@]}"} >>"$log" 2>&1 || fail "installing fairseq failed."
 [ -z "$torch_before" ] || [ "$(torch_version)" = "$torch_before" ] ||
   die "torch changed from $torch_before to $(torch_version), which must not happen: please report it with $log"
 fingerprint >"$stamp.new"

@@ -41,12 +41,6 @@ CHANGES = (
     # 1.3.2 can be made to run code by a configuration (CVE-2026-68508)
     ("setup.py", r"hydra-core==1\.3\.2", "hydra-core>=1.3.4,<1.4"),
     ("setup.py", r"omegaconf==2\.3\.0", "omegaconf>=2.3,<2.4"),
-    # Python 3.14 writes Optional[X] as X | None
-    (
-        "fairseq/dataclass/utils.py",
-        r'startswith\("typing\.Optional"\)',
-        r'startswith("typing.Optional") or typestring.endswith(" | None")',
-    ),
 )
 
 

@@ -18,12 +18,14 @@ from . import (
     programs,
     reading,
     saving,
+    starting,
     training,
 )
 from .patch import State, apply_all, declared
 
 __all__ = ["apply", "command_lines", "continuing", "in_a_program", "interactive", "loading",
-           "process", "programs", "reading", "saving", "states", "training"]  # fmt: skip
+           "process", "programs", "reading", "saving", "starting", "states",
+           "training"]  # fmt: skip
 
 
 def apply(*, all_of_them: bool | None = None) -> list[State]:

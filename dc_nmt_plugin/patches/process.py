@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import logging
+import multiprocessing
+import sys
 import warnings
 
 import numpy as np
@@ -16,8 +18,8 @@ from .patch import changes
 
 # What a user of fairseq can do nothing about: category and beginning of each message.
 _NOISE = (
-    # torch 2.15, of every function that fairseq scripts, at its import
-    (FutureWarning, "`torch.jit.script` is deprecated"),
+    # torch ≥ 2.14, of every function that fairseq scripts, at its import
+    (FutureWarning, r"`torch\.jit\.script"),
     # torch ≥ 2.0, of the masks that fairseq's own Transformer gives to its attention
     (UserWarning, "Support for mismatched key_padding_mask"),
     # torch ≥ 2.4, of fairseq's training step
@@ -43,6 +45,21 @@ _NOISE = (
 def quiet_warnings() -> None:
     for category, message in _NOISE:
         warnings.filterwarnings("ignore", message, category)
+
+
+@changes(
+    "multiprocessing:set_start_method",
+    reason="workers of loaders and fairseq-preprocess are no forks: each imports torch and fairseq",
+    since="Python 3.14 on Linux",
+    test="tests/unit/test_start.py",
+    needed=lambda: (
+        sys.version_info >= (3, 14)
+        and sys.platform == "linux"
+        and multiprocessing.get_start_method(allow_none=True) in (None, "forkserver")
+    ),
+)
+def fork_workers() -> None:
+    multiprocessing.set_start_method("fork", force=True)
 
 
 @changes(

@@ -1,6 +1,8 @@
 """Tokenisation, casing and cleaning of a whole corpus, as the papers' scripts do them."""
 
+import multiprocessing
 import signal
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -77,7 +79,9 @@ def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Ite
     if second is None:
         return
     processes = usable_cpus()
-    with ProcessPoolExecutor(processes, initializer=_obey) as pool:
+    # what this process has imported is there in a fork; Python 3.14 makes none by default
+    kind = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
+    with ProcessPoolExecutor(processes, kind, initializer=_obey) as pool:
         waiting = _chain(second, chunks)
         try:
             # not all at once, which would read a corpus of gigabytes into the queue

@@ -1,0 +1,75 @@
+"""fairseq's programs start on every Python, without warnings; other programs are left alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Optional
+
+import pytest
+from fairseq.dataclass.utils import interpret_dc_type
+
+from dc_nmt_plugin_start import read_optional_types
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def start(*command: str) -> subprocess.CompletedProcess[str]:
+    """A program of this environment, started as a user does."""
+    program = Path(sys.executable).with_name(command[0])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [str(program), *command[1:]]
+    return subprocess.run(
+        words, env=environment, cwd="/", capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "flag", "expected"),
+    [("train", "--help", "--max-update"), ("hydra-train", "--version", "Hydra 1.")],
+)
+def test_fairseqs_programs_start_without_warnings(program, flag, expected):
+    done = start(f"fairseq-{program}", flag)
+    assert done.returncode == 0, done.stderr
+    assert expected in done.stdout
+    assert done.stderr == ""
+
+
+def test_other_programs_that_import_torch_are_left_alone():
+    code = """
+import sys, warnings
+before = list(warnings.filters)
+import torch
+print([f for f in warnings.filters if f not in before and f[1] and "script" in f[1].pattern])
+print("hydra" in sys.modules, "fairseq" in sys.modules, "dc_nmt_plugin" in sys.modules)
+finders = [f for f in sys.meta_path if getattr(f, "__module__", "") == "dc_nmt_plugin_start"]
+print(len(finders) == (sys.version_info >= (3, 14)))
+"""
+    done = start("python", "-W", "ignore", "-c", code)
+    assert done.stdout.splitlines() == ["[]", "False False False", "True"], done.stderr
+
+
+def test_workers_of_a_program_are_forks():
+    code = """
+import multiprocessing
+import fairseq_cli.train
+import dc_nmt_plugin.registration
+print(multiprocessing.get_start_method())
+"""
+    assert start("python", "-W", "ignore", "-c", code).stdout == "fork\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (Optional[str], str),  # noqa: UP045
+        (list[int] | None, list[int]),
+        (int | str, int | str),
+        (int | str | None, int | str | None),
+        (float, float),
+    ],
+)
+def test_optional_types_in_each_form(given, expected):
+    assert read_optional_types(interpret_dc_type)(given) == expected
