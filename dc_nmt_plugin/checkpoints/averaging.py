@@ -148,6 +148,5 @@ def _best_is_highest(path: Path) -> bool:
 
 def _exactly(folder: Path, kind: str, found: list[tuple[float, Path]], wanted: int) -> list[Path]:
     if len(found) < wanted:
-        flag = "--best" if kind == "best" else "--last"
-        raise UserError(f"{flag}: {wanted}, but {folder} has {len(found)} {kind} checkpoints")
+        raise UserError(f"{folder}: has {len(found)} {kind} checkpoints, {wanted} are asked for")
     return [path for _, path in found]

@@ -44,7 +44,7 @@ def check_dictionaries(path: str, task: Any) -> None:
     """Refuses a checkpoint whose dictionaries differ from those of the task.
 
     A checkpoint without a record (fairseq's own, or an old one) is compared with the folder that it
-    was trained on, if that folder still has the same dictionaries.
+    was trained on, if that folder still has the dictionaries of training.
 
     Args:
         path: of the checkpoint

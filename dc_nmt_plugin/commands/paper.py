@@ -183,7 +183,8 @@ def _table(args: argparse.Namespace) -> int:
 def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str]]]:
     from ..evaluation.difference_text import TEST_COLUMNS, test_cells
 
-    header = ["", "", "by", "published", "ours", "± sd", "seeds", "to published", "published diff.",
+    header = ["", "", "by", "published", "measured", "± sd", "seeds", "to published",
+              "published diff.",
               "published p", *TEST_COLUMNS]  # fmt: skip
     rows = []
     for cell in found:
@@ -199,9 +200,7 @@ def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str
 
 
 def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
-    notes = [
-        "ours: mean over the seeds that are trained to their end and scored; empty without one"
-    ]
+    notes = ["measured: mean over the seeds that are trained to their end and scored"]
     if any(cell.tested for cell in found):
         notes += _test_notes(found)
     if args.sample is not None:

@@ -108,7 +108,7 @@ def difference_notes(
         notes.append(_power_note(list(tests.values()), score_name(metric)))
     if untested := [name for name in found if name not in tests]:
         notes.append(
-            f"{', '.join(untested)}: no p, for there are fewer than {LEAST_SENTENCES} sentences"
+            f"{', '.join(untested)}: no p, because there are fewer than {LEAST_SENTENCES} sentences"
             + (" with a matching 4-gram" if score_name(metric) == "BLEU" else "")
         )
     return notes

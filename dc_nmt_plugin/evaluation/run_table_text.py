@@ -106,7 +106,7 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
         measured = f", by dc-nmt bench on {table.speeds}" if table.speeds else ""
         notes.append(f"training and decoding speed: 1.00 is {' and '.join(speeds)}{measured}")
     if any(row.published_metric not in (None, table.metric) for row in table.rows):
-        notes.append("to published: our score by the metric in brackets minus the published one")
+        notes.append("to published: score by the metric in brackets minus the published one")
     places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)
     return notes + [f"published: {place}" for place in places]
 
@@ -127,7 +127,7 @@ def _notes_on_seeds(table: RunTable) -> list[str]:
 
 def _compared(seeds: tuple[str, ...]) -> str:
     if not seeds:
-        return "to all runs, for want of a common seed"
+        return "to all runs, as there is no common seed"
     return f"of {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(seeds)}"
 
 

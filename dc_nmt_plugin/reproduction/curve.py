@@ -44,13 +44,15 @@ def draw(cells: Sequence[Cell], title: str, path: Path) -> list[Path]:
     for (name, points), style in zip(curves.items(), styles(), strict=False):
         x = [value for value, _ in points]
         # no line over a missing point
-        ours = [nan if cell.mean is None else cell.mean for _, cell in points]
+        measured = [nan if cell.mean is None else cell.mean for _, cell in points]
         printed = [nan if cell.published is None else float(cell.published) for _, cell in points]
         error = [cell.deviation or 0.0 for _, cell in points]
         start = f"{name}, " if len(curves) > 1 else ""
         other = ", other settings" if any(cell.other_settings for _, cell in points) else ""
-        if not all(map(isnan, ours)):
-            axes.errorbar(x, ours, yerr=error, capsize=2, label=f"{start}ours{other}", **style)
+        if not all(map(isnan, measured)):
+            axes.errorbar(
+                x, measured, yerr=error, capsize=2, label=f"{start}measured{other}", **style
+            )
         if not all(map(isnan, printed)):
             dotted = {"linestyle": ":", "marker": "x", "color": style.get("color")}
             axes.plot(x, printed, label=f"{start}published", **dotted)

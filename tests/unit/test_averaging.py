@@ -103,8 +103,8 @@ def test_best_is_highest_where_the_metric_is_maximised(tmp_path):
     ("chosen", "message"),
     [
         ({"last": 2}, "checkpoints of epochs and of updates: choose --kind epoch or --kind update"),
-        ({"last": 3, "kind": "epoch"}, "has 1 epoch checkpoints"),
-        ({"best": 1}, "has 0 best checkpoints"),
+        ({"last": 3, "kind": "epoch"}, "has 1 epoch checkpoints, 3 are asked for"),
+        ({"best": 1}, "has 0 best checkpoints, 1 are asked for"),
         ({"updates": (5, 9)}, "no checkpoint_*_U.pt with U in 5:9"),
         ({}, "--dir: nothing to choose by; give one of --last, --best"),
     ],

@@ -113,7 +113,7 @@ def test_scores_without_n_grams_are_not_tested(metric, tested):
     assert (low.against is not None) == tested and low.difference <= 0
     assert good.corrected_p < 0.01
     printed = format_comparisons(paired_bootstrap(systems, reference, "en", METRICS[metric]))
-    assert ("worse: no p, for there are fewer than 10 sentences" in printed) != tested
+    assert ("worse: no p, because there are fewer than 10 sentences" in printed) != tested
 
 
 def test_a_few_sentences_are_not_tested():
