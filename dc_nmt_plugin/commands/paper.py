@@ -184,8 +184,7 @@ def _cells(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str
     from ..evaluation.difference_text import TEST_COLUMNS, test_cells
 
     header = ["", "", "by", "published", "measured", "± sd", "seeds", "to published",
-              "published diff.",
-              "published p", *TEST_COLUMNS]  # fmt: skip
+              "published diff.", "published p", *TEST_COLUMNS]  # fmt: skip
     rows = []
     for cell in found:
         gap = cell.gap if whole else None
