@@ -235,7 +235,7 @@ def test_what_does_not_go_together_is_refused_before_the_work(
         (f"{TEXT} --names one", "--names: 1 labels for 2 systems"),
         (f"{TEXT} --names one,one", "one: given twice"),
         (f"{TEXT} --metric chrf --html r.html", "compare-mt's report is of BLEU"),
-        ("base good --reference ref.en --target-lang en --plot f.png", "need --source"),
+        ("base good --reference ref.en --target-lang en --plot f.png", "--source: is missing"),
         ("base short --reference ref.en --target-lang en", "1 hypotheses for 60 references"),
         ("base good --reference ref.en --source short --target-lang en", "1 source lines for 60"),
         ("base absent.en --reference ref.en --target-lang en", "absent.en: cannot be read"),

@@ -224,7 +224,6 @@ def test_fairseqs_source_is_built_without_torch(archive, tmp_path):
         'setup(install_requires=["hydra-core>=1.3.4,<1.4", "omegaconf>=2.3,<2.4"])\n'
     )
     assert "torch" not in (source / "pyproject.toml").read_text()
-    )
 
 
 def test_another_source_is_refused(archive, tmp_path, monkeypatch):

@@ -34,7 +34,7 @@ def test_fairseqs_programs_start_without_warnings(program, flag, expected):
     done = start(f"fairseq-{program}", flag)
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
-    assert done.stderr == ""
+    assert "Warning:" not in done.stderr
 
 
 def test_other_programs_that_import_torch_are_left_alone():
