@@ -13,12 +13,12 @@ _TOP_PAD = 64 * 1024**2  # bytes
 def keep_freed_memory() -> bool:
     """Keeps freed memory in this process for its next tensor.
 
-    glibc gives large blocks back to the system at once, which clears every page anew for the next
-    block. What is kept is returned when the process ends. A process whose environment sets glibc's
-    allocator is left as it is.
+    glibc returns large blocks to the system at once, and the system clears every page of the next
+    block. The kept memory is returned when the process ends. Does nothing if the environment sets
+    glibc's allocator.
 
     Returns:
-        whether this C library can and did
+        True if this C library supports it and it was done
     """
     if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
         return False

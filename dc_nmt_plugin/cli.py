@@ -19,7 +19,7 @@ from .gate.explanations import explained
 
 INTERRUPTED = 130  # exit status of shells for Ctrl-C
 
-# command → what it does; each has main(argv) -> int in a file of its name in commands/
+# command → description; each has main(argv) -> int in a file of its name in commands/
 COMMANDS = {
     "quickstart": "train, score and compare small models on generated text",
     "new": "make a recipe for your own text",
@@ -84,7 +84,7 @@ def _run(name: str, argv: Sequence[str]) -> int:
 def _reader_has_gone() -> bool:
     """Returns True when standard output is a pipe whose reader (head, less) has ended."""
     output = select.poll()
-    output.register(sys.stdout.fileno(), 0)  # a fatal error prints its stack
+    output.register(sys.stdout.fileno(), 0)  # poll reports errors without a mask
     return bool(output.poll(0))
 
 

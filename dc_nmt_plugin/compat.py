@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-# what fairseq 0.12.2 saves and nothing uses: names that end so, of sinusoidal positions
+# endings of unused names that fairseq 0.12.2 saves with sinusoidal positions
 POSITION_MARKER = "._float_tensor"
 # and these parameters of an encoder layer
 DEAD_PARAMETERS = (

@@ -15,18 +15,18 @@ _SPAWNED = "torch.multiprocessing.spawn.ProcessRaisedException"
 
 
 class UserError(ValueError):
-    """Raised if a flag, a file or a combination from the user cannot work.
+    """Raised for invalid input of the user: a flag, a file, a combination.
 
     Command-line programs print the message alone and exit with status 1.
     """
 
 
 class Stopped(UserError):
-    """Raised if the user stops the program; the exit status is that of an interrupt."""
+    """Raised when the user stops a command; the exit status is that of an interrupt."""
 
 
 class ConfigError(UserError):
-    """Raised for contradictory settings; lists every problem at once.
+    """Raised for settings that contradict each other or the model; holds every problem.
 
     Args:
         problems: sentences, each naming the flag, the bad value and the valid choices
@@ -37,20 +37,20 @@ class ConfigError(UserError):
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type[ConfigError], tuple[list[str]]]:
-        """Pickles the problems, so that the error can pass between processes."""
+        """Returns the arguments for pickling between processes."""
         return type(self), (self.problems,)
 
 
 def choice_problem(
     flag: str, value: object, choices: Iterable[str], listing: str | None = None
 ) -> str | None:
-    """Returns a sentence with the nearest choice if `value` is not among `choices`; else None.
+    """Returns a sentence with the nearest choice if `value` is not among `choices`, else None.
 
     Args:
-        flag: what has the value
+        flag: of the value
         value: given
-        choices: what it may be
-        listing: command that prints all choices, where they are too many for a sentence
+        choices: valid values
+        listing: command that prints all choices, if they are too many for a sentence
     """
     valid = list(choices)
     if value in valid:
@@ -62,12 +62,12 @@ def choice_problem(
 
 
 def architecture_problem(name: str, known: Iterable[str], flag: str = "architecture") -> str | None:
-    """Returns :func:`choice_problem` for an architecture's name."""
+    """Returns :func:`choice_problem` for the name of an architecture."""
     return choice_problem(flag, name, known, "dc-nmt arch-flags")
 
 
 def debugging() -> bool:
-    """Returns True if ``DC_NMT_DEBUG`` asks for the traceback of every failure."""
+    """Returns whether ``DC_NMT_DEBUG`` asks for the traceback of every failure."""
     return os.environ.get("DC_NMT_DEBUG", "0") not in ("", "0")
 
 
@@ -75,7 +75,7 @@ def refusal(error: BaseException) -> str | None:
     """Returns the message of a :class:`UserError`, also of a spawned process's; else None.
 
     Args:
-        error: what ended the program
+        error: the exception
     """
     if isinstance(error, UserError):
         return str(error)
@@ -101,13 +101,13 @@ def spawned_traceback(error: BaseException) -> str | None:
 def tell(sentence: str, error: BaseException, program: str = "") -> None:
     """Prints the sentence for a failure, then the file that has the traceback.
 
-    A refusal by this plugin has no traceback, and ``DC_NMT_DEBUG`` has shown it already. Where no
-    file can be written, the traceback itself follows.
+    A :class:`UserError` has no traceback. With ``DC_NMT_DEBUG``, the traceback was already printed.
+    Prints the traceback itself when no file can be written.
 
     Args:
         sentence: what the failure means
         error: the failure
-        program: the command that failed, where the user may not know
+        program: the failed command, if the user may not know it
     """
     print(f"{program and f'{program}: '}error: {sentence}", file=sys.stderr)
     if debugging() or refusal(error) is not None:
@@ -132,7 +132,7 @@ def _kept(text: str) -> str:
 
 
 def install_excepthook(explain: Callable[[BaseException], str | None]) -> None:
-    """Makes a known failure end the program with one sentence; see :func:`tell`.
+    """Ends the program with a sentence on a known failure; see :func:`tell`.
 
     Args:
         explain: exception → sentence, or None

@@ -16,10 +16,10 @@ from typing import IO, Any
 
 from .errors import UserError
 
-# may be redirected to a file, whose place must not be taken
+# may be redirected to a file, which must not be replaced
 _OPEN = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
 MAKE_ROOM = "make room, then give the same command again"
-# a full disk, a spent quota, a limit on the size of files
+# a full disk, a reached quota, a limit on the size of files
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -39,7 +39,7 @@ def take_lock(lock: IO[Any], busy: Callable[[], None]) -> None:
 
     Args:
         lock: the file
-        busy: called where another process has it, before that one is waited for; may raise
+        busy: called before waiting for another process with the lock; may raise
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,8 +59,8 @@ def take_lock(lock: IO[Any], busy: Callable[[], None]) -> None:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary name beside ``path``; renames it to ``path`` if the block succeeds.
 
-    A link stays one, and what it names is replaced; a file that is there keeps its permissions;
-    a pipe, a device or what this process has open (/dev/stdout) is written to.
+    A link stays a link, and its target is replaced. An existing file keeps its permissions. A pipe,
+    a device or an open file of this process (/dev/stdout) is written directly.
 
     Raises:
         UserError: the folder cannot be created or written, or its disk is full.
@@ -97,7 +97,7 @@ def read_small(path: Path) -> str:
     """Returns the text of a small file that this package wrote.
 
     Raises:
-        UserError: it is not UTF-8, so that something has damaged it since
+        UserError: the file is not UTF-8, so it is damaged
     """
     try:
         return path.read_text("utf-8")
@@ -109,13 +109,13 @@ def read_small(path: Path) -> str:
 
 
 def write_lines(path: str | os.PathLike[str], lines: list[str]) -> None:
-    """Writes UTF-8 lines, each with a line feed, first under a temporary name."""
+    """Writes UTF-8 lines, each ended by one line feed, under a temporary name first."""
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as out:
         out.writelines(line + "\n" for line in lines)
 
 
 def write_parallel(paths: Sequence[str | os.PathLike[str]], rows: Iterable[Sequence[str]]) -> int:
-    """Writes the columns of rows into files, like :func:`write_lines`; returns their number."""
+    """Writes one line of each row to each file like :func:`write_lines`; returns the row count."""
     count = 0
     with ExitStack() as stack:
         names = [stack.enter_context(replacing(path)) for path in paths]
@@ -133,7 +133,7 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def digest(kind: str, path: str | os.PathLike[str]) -> str:
-    """Returns the digest of a file's bytes, to detect damage (no protection from forgery)."""
+    """Returns a hexadecimal digest of a file's bytes, to find damage (not forgery)."""
     result = hashlib.new(kind, usedforsecurity=False)
     with open(path, "rb") as stream:
         while block := stream.read(1 << 20):
@@ -150,7 +150,7 @@ def _umask() -> int:
 def write_figure(figure: Any, path: Path) -> None:
     """Writes a matplotlib figure in the format of the name's ending; see :func:`replacing`.
 
-    Same numbers, same file: it has no date, and an SVG's names of its parts are not random.
+    Equal numbers give equal files, without a date and without random names in an SVG.
     """
     import matplotlib
 

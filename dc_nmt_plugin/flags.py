@@ -26,7 +26,7 @@ def flag_value(command: Sequence[str], flag: str) -> str | None:
 
 
 def given_flags(command: Sequence[str]) -> dict[str, str]:
-    """Returns flag → value; several words are joined, the last of repeated flags counts."""
+    """Returns flag → value, with several words joined; the last value of a repeated flag."""
     found, flag = dict[str, str](), ""
     for word in command:
         if word.startswith("--"):
@@ -41,7 +41,7 @@ def whole_number(command: Sequence[str], flag: str) -> int | None:
     """Returns the last value given to a flag, as a whole number.
 
     Raises:
-        UserError: it is none
+        UserError: the value is not a whole number
     """
     text = flag_value(command, flag)
     if text is not None and not re.fullmatch(r"[+-]?\d+", text):
@@ -50,7 +50,7 @@ def whole_number(command: Sequence[str], flag: str) -> int | None:
 
 
 def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
-    """Returns ``flags`` with another value for one of them, at its first place."""
+    """Returns ``flags`` with another value for the first occurrence of one flag."""
     if name not in flags:
         return tuple(flags)
     place = list(flags).index(name)
@@ -58,14 +58,14 @@ def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
 
 
 def split_words(flag: str, text: str) -> list[str]:
-    """Splits a value that is itself a command line, as a shell does.
+    """Splits a value that is a command line, like a shell.
 
     Args:
-        flag: what has the value
+        flag: of the value
         text: value
 
     Raises:
-        UserError: a quotation mark has no other
+        UserError: an unclosed quotation mark
     """
     try:
         return shlex.split(text)
@@ -74,10 +74,10 @@ def split_words(flag: str, text: str) -> list[str]:
 
 
 def read_command(folder: Path) -> list[str]:
-    """Returns the words of a run's ``fairseq-train`` command; none without a file.
+    """Returns the words of the ``fairseq-train`` command of a run's folder; empty without one.
 
     Raises:
-        UserError: its file is damaged
+        UserError: the file of the command is damaged
     """
     path = folder / COMMAND
     return split_words(str(path), read_small(path)) if path.is_file() else []

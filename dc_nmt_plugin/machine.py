@@ -30,9 +30,9 @@ def usable_cpus() -> int:
 
 
 def available_memory_gib() -> float | None:
-    """Returns the memory that can be had without swapping, GiB; a container's limit counts too.
+    """Returns the memory available without swapping, in GiB, within a container's limit.
 
-    None where the system has no record.
+    None if the system does not report it.
     """
     free = _table(_ROOT / "proc/meminfo")
     if "MemAvailable" not in free:
@@ -46,7 +46,7 @@ def free_disk_gib(folder: Path) -> float:
 
 
 def _left_in_groups() -> Iterator[int]:
-    """Yields the bytes left under the limit of each control group; cached files count as left."""
+    """Yields the bytes left under each control group's limit; cached files count as left."""
     for group in _control_groups("memory"):
         limit = [*_numbers(group / "memory.max"), *_numbers(group / "memory.limit_in_bytes")]
         used = [*_numbers(group / "memory.current"), *_numbers(group / "memory.usage_in_bytes")]
@@ -57,10 +57,10 @@ def _left_in_groups() -> Iterator[int]:
 
 
 def _control_groups(controller: str) -> Iterator[Path]:
-    """Yields the folders of this process's group and of its parents, whose limits all hold.
+    """Yields the folders of this process's group and its parent groups, whose limits all apply.
 
-    A container's /proc may name its group by the host's path, of which it sees the end or nothing:
-    its own group is then the top folder.
+    In a container, /proc may have the host's path of the group, of which only the end or nothing is
+    visible. The group is then the top folder.
 
     Args:
         controller: "cpu" or "memory"
@@ -84,7 +84,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _numbers(path: Path) -> list[int]:
-    """Returns the numbers of a one-line file; none if it says "max", for no limit."""
+    """Returns the numbers of a file of one line; empty if there is no limit ("max")."""
     words = [word for line in _lines(path) for word in line.split()]
     return [] if "max" in words else [int(word) for word in words]
 

@@ -1,8 +1,8 @@
 """Runs steps once: with stamps, without partial results, with resumption and a dry run.
 
-A :class:`Step` makes one folder. It leaves there a stamp of all that its result depends on: the
-same step is not done a second time, and one whose stamp is another is done anew. What a step makes
-gets its name at the end, so that an interrupted one leaves nothing that looks finished.
+A :class:`Step` makes one folder, with a stamp of everything that the result depends on. A step with
+an unchanged stamp is skipped, and a step with another stamp runs again. The folder gets its name at
+the end, so an interrupted step leaves nothing that looks finished.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Command:
 
     Attributes:
         words: program and arguments
-        output: file that standard output goes to; default the step's log
-        call: does the same in this process, given the log
+        output: file of standard output; default the step's log
+        call: function that does the same in this process, given the log
     """
 
     words: Sequence[str]
@@ -50,7 +50,7 @@ class Command:
         """Runs the command and appends its output to ``log``.
 
         Raises:
-            UserError: it failed; its last words are on standard error
+            UserError: the command failed; its last lines are on standard error
         """
         if self.call:
             self.call(log)
@@ -74,11 +74,10 @@ class Step:
     """A step that makes one folder.
 
     Attributes:
-        name: said when it starts
-        folder: what it makes
-        stamp: gives the digest of what the result depends on; called when the steps before it are
-            done
-        commands: given the folder to write into, the commands that fill it
+        name: printed at the start
+        folder: the result
+        stamp: returns the digest of the inputs; called after the steps before
+        commands: returns the commands that fill a given folder
     """
 
     name: str
@@ -96,8 +95,7 @@ class Step:
     def make(self) -> None:
         """Fills ``FOLDER.part``, then renames it; after a failure only the log remains.
 
-        ``FOLDER.log`` is always that of the folder which is there: whoever reads the folder reads
-        there how it was made.
+        ``FOLDER.log`` always belongs to the present folder, so it shows how the folder was made.
 
         Raises:
             UserError: a command failed
@@ -114,7 +112,7 @@ class Step:
                 command.run(log)
             write_stamp(part / ".stamp", stamp)
         except BaseException as error:
-            # some programs end well on a full disk, and what is missing is seen later
+            # some programs succeed on a full disk, and the missing part is noticed later
             full = shutil.disk_usage(part).free == 0
             shutil.rmtree(part, ignore_errors=True)
             if full and isinstance(error, UserError):
@@ -165,11 +163,11 @@ class Pipeline:
         """Holds the lock of a folder; does nothing in a dry run.
 
         Args:
-            folder: made if need be
-            wait: for another process that holds it; otherwise that is an error
+            folder: created if missing
+            wait: for another process with the lock; otherwise raises an error
 
         Raises:
-            UserError: the folder cannot be made, or another process works in it
+            UserError: the folder cannot be created, or another process works in it
         """
 
         def busy() -> None:
@@ -188,7 +186,7 @@ class Pipeline:
                 f"--out: {folder} cannot be made ({error.strerror}): choose another"
             ) from error
         with lock:
-            # what this process starts holds the lock too, should this process be killed
+            # child processes hold the lock too, in case this process is killed
             os.set_inheritable(lock.fileno(), True)
             take_lock(lock, busy)
             yield
@@ -199,11 +197,11 @@ def stoppable() -> Iterator[None]:
     """Turns SIGINT and SIGTERM into one error message.
 
     Raises:
-        Stopped: it was stopped
+        Stopped: after a signal
     """
 
     before = {sent: signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)}
-    # a shell's job in the background ignores Ctrl-C, and so do its programs
+    # background jobs of a shell ignore Ctrl-C, and so do their programs
     heard = {sent: handler for sent, handler in before.items() if handler != signal.SIG_IGN}
     for sent in heard:
         signal.signal(sent, _interrupt)
@@ -217,7 +215,7 @@ def stoppable() -> Iterator[None]:
             signal.signal(sent, handler)
 
 
-_waiting: list[int] | None = None  # signals that came where an interrupt has to wait
+_waiting: list[int] | None = None  # signals that arrived while interrupts were delayed
 
 
 def _interrupt(sent: int, _: object) -> None:
@@ -242,11 +240,11 @@ def check_space(folder: Path, output: str, code: int) -> None:
     """
     Args:
         folder: in which a program failed
-        output: its output
+        output: of the program
         code: its exit status
 
     Raises:
-        UserError: it failed because nothing more can be written
+        UserError: the program failed because the disk is full or not writable
     """
     for reason in map(os.strerror, FULL):
         if reason in output:
@@ -289,7 +287,7 @@ def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[
     """
     process = None
     try:
-        with _interrupts_wait():  # one that came before the process is known would leave it behind
+        with _interrupts_wait():  # an earlier signal would leave the process running
             process = start(words, **pipes)
         yield process
     except BaseException:

@@ -18,10 +18,10 @@ def side_by_side(jobs: Iterable[Job], at_once: int) -> None:
 
     Args:
         jobs: what each process does; each has to handle SIGTERM itself
-        at_once: jobs at the same time
+        at_once: number of jobs at the same time
 
     Raises:
-        UserError: the process of a job was killed; what a job raises is raised here too
+        UserError: the process of a job was killed; exceptions of a job are raised again here
     """
     waiting, running = list(jobs), dict[Connection, ForkProcess]()
     context = multiprocessing.get_context("fork")

@@ -8,20 +8,20 @@ from pathlib import Path
 
 from .files import read_small, replacing
 
-DATA = "data.stamp"  # in a run's folder: that of the text it was trained on
+DATA = "data.stamp"  # stamp of the training text, in a run's folder
 
 
 def read_stamp(path: Path) -> str | None:
     """Returns the stamp in a file; None without a file.
 
     Raises:
-        UserError: it is damaged
+        UserError: the file is damaged
     """
     return read_small(path).rstrip("\n") if path.is_file() else None
 
 
 def write_stamp(path: Path, stamp: str) -> None:
-    with replacing(path) as temporary:  # half a stamp would be that of other settings
+    with replacing(path) as temporary:  # an incomplete stamp would look like that of other settings
         temporary.write_text(f"{stamp}\n", "utf-8")
 
 
@@ -30,7 +30,7 @@ def may_be_its_text(run: Path, data: Path) -> bool:
 
     Args:
         run: folder of the run
-        data: what ``fairseq-preprocess`` made
+        data: folder made by ``fairseq-preprocess``
     """
     learnt, text = read_stamp(run / DATA), read_stamp(data / ".stamp")
     return not learnt or not text or learnt == text

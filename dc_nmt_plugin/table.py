@@ -13,11 +13,11 @@ LATEX = {
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns aligned columns, numbers to the right except in the first; leaves out empty columns.
+    """Formats aligned columns, with numbers to the right except in the first; drops empty columns.
 
     Args:
         header: names of the columns
-        rows: cells, as many a row as the header has
+        rows: cells, as many in each row as in the header
     """
     names, body = filled_columns(header, rows)
     lines = [names, *body]
@@ -48,7 +48,7 @@ def filled_columns(
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a Markdown table without empty columns."""
+    """Formats a Markdown table without empty columns."""
     names, cells = filled_columns(header, rows)
     lines = [names, ["---"] * len(names), *cells]
     return "\n".join(
@@ -57,7 +57,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a booktabs tabular without empty columns, first column to the left."""
+    """Formats a booktabs tabular without empty columns, the first column to the left."""
     names, cells = filled_columns(header, rows)
     body = [" & ".join(map(latex_text, line)) + r" \\" for line in (names, *cells)]
     columns = "l" + "r" * (len(names) - 1)
@@ -76,7 +76,7 @@ def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex_text(text: str) -> str:
-    """Escapes LaTeX's special characters, and sets the minus signs of numbers in maths."""
+    """Escapes LaTeX's special characters, and sets minus signs of numbers in maths."""
     if re.fullmatch(r"[+-][\d.,]+", text):
         return f"${text}$"
     return "".join(LATEX.get(character, character) for character in text)

@@ -24,7 +24,7 @@ OF = {
 def span_sums(
     weights: Tensor, padding: Tensor, keys: str = "lower"
 ) -> tuple[Tensor, Tensor, Tensor, int]:
-    """Returns sums of distance, weight and entropy of each head over real query rows.
+    """Returns the sums of distance, weight and entropy of each head over real query rows.
 
     After J. Vig, Y. Belinkov, "Analyzing the Structure of Attention in a Transformer Language
     Model", BlackboxNLP 2019. Entropy in nats; rows are not renormalised.
@@ -55,13 +55,13 @@ def span_sums(
 
 
 class AttentionSpans(Analysis):
-    """Distance and entropy by head and layer."""
+    """Computes distance and entropy by head and layer."""
 
     name = "attention"
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--of and --keys."""
+        """Adds --of and --keys."""
         parser.add_argument(
             "--of",
             choices=OF,
@@ -110,7 +110,7 @@ class AttentionSpans(Analysis):
         return [Table(f"{' and '.join(kinds)}, means over heads", header, rows)]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Draws heads by layers for one run (Fig. 3.8), else means by layer (Figs 3.11, 3.12)."""
+        """Draws heads by layers for one run (Fig. 3.8), means by layer for several (3.11, 3.12)."""
         has_distance = all(found["of"] != "source" for found in results.values())
         names = [("distance", "mean distance, tokens")] if has_distance else []
         names += [("entropy", "mean entropy, nats")]

@@ -18,10 +18,10 @@ Results = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text cells.
+    """Holds a table of text cells.
 
     Attributes:
-        title: above it; says what the numbers are, with units
+        title: above it, with the quantity and units
         header: names of the columns
         rows: cells
         notes: lines under it
@@ -34,7 +34,7 @@ class Table:
 
 
 class Report:
-    """Shows results of one or several runs as tables and a figure; subclasses name the quantity.
+    """Base of reports: results of one or several runs as tables and a figure.
 
     Args:
         args: the command's options, those of :meth:`options` among them
@@ -75,7 +75,7 @@ class Analysis(Report):
     """Base of analyses of models.
 
     Attributes:
-        text: what the decoder is forced to say, one of :data:`.loop.TEXTS`
+        text: target of the forced decoding, one of :data:`.loop.TEXTS`
     """
 
     text: str = "reference"
@@ -100,7 +100,7 @@ class Analysis(Report):
 def require(analysis: Analysis, subject: Subject) -> None:
     """
     Raises:
-        UserError: the model has not what the analysis needs
+        UserError: the model lacks a part that the analysis needs
     """
     why = analysis.missing(subject)
     if why is not None:
@@ -111,7 +111,7 @@ def measure(analysis: Analysis, subject: Subject, progress: Any = None) -> dict[
     """Returns the result of one model.
 
     Raises:
-        UserError: the model or the subset has not what the analysis needs
+        UserError: the model or the subset lacks a part that the analysis needs
     """
     require(analysis, subject)
     collector = analysis.collector(subject)

@@ -14,8 +14,8 @@ Span = tuple[int, int]
 def word_attention(weights: Tensor, spans: Sequence[Span]) -> Tensor:
     """Returns attention between words, from attention between pieces.
 
-    A word's row is that of the prediction of its first piece; its column is the sum over its
-    pieces, in which the begin token comes first.
+    A word's row is the prediction of its first piece. A word's column is the sum over its pieces.
+    The first column is the begin token.
 
     Args:
         weights: (T, T) of one sentence: row t for the prediction of piece t + 1, column 0 for the
@@ -38,8 +38,8 @@ def focus(attention: Tensor) -> list[int | None]:
         attention: (N, N + 1) of :func:`word_attention`
 
     Returns:
-        for each of the N words the word, from 0, that its prediction looked at most; None where
-        that is the begin token
+        for each of the N words, the word (from 0) with the greatest weight at its prediction; None
+        for the begin token
     """
     return [None if place == 0 else place - 1 for place in attention.argmax(dim=1).tolist()]
 
@@ -47,15 +47,15 @@ def focus(attention: Tensor) -> list[int | None]:
 def split(focused: Sequence[int | None]) -> list[Span]:
     """Splits before every word with the greatest weight, from left to right (Algorithm 1).
 
-    The printed loop ends where it should go on; as its text has it: a sub-sentence's first word
-    is in its first child, and the child ends before the next word that one of the sub-sentence's
-    predictions looks at.
+    The printed loop ends too early, so this function follows the paper's text. The first word of a
+    sub-sentence is in its first child. The child ends before the next word that has the greatest
+    weight at some prediction of the sub-sentence.
 
     Args:
-        focused: for each word what its prediction looked at, from :func:`focus`
+        focused: for each word, the result of :func:`focus`
 
     Returns:
-        spans of the first children, from left to right; each one's sibling is all that follows
+        spans of the first children, from left to right; the sibling of each is the rest
     """
     size = len(focused)
     chunks, begin = [], 0
@@ -88,7 +88,7 @@ def parseval(pairs: Iterable[tuple[set[Span], set[Span]]]) -> dict[str, float]:
     Grammars", 1991; spans are sets, the whole sentence counts, single words do not.
 
     Args:
-        pairs: spans of a sentence's tree, and of its given tree
+        pairs: for each sentence, the spans of the predicted tree and of the given tree
     """
     ours = theirs = both = 0
     for found, given in pairs:

@@ -39,7 +39,7 @@ class Curves(Report):
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--numbers, --at, --over-seeds."""
+        """Adds --numbers, --at and --over-seeds."""
         parser.add_argument(
             "--numbers",
             nargs="+",
@@ -236,7 +236,7 @@ class Curves(Report):
 
 
 def _comparable(name: str, curves: Mapping[str, object]) -> str:
-    """Returns the name of a logged number among those of other runs."""
+    """Returns the name of a logged number that is comparable with those of other runs."""
     split, _, number = name.partition(":")
     if f"{split}:main_loss" not in curves:
         return name
@@ -245,9 +245,10 @@ def _comparable(name: str, curves: Mapping[str, object]) -> str:
 
 
 def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
-    """Reads ``train:loss`` and so on → (updates, value), ascending; also of resumed runs.
+    """Reads the curves of a log: ``train:loss`` and so on → (updates, value), updates rising.
 
-    Training's are those of every logging interval.
+    A curve of training has one value for each logging interval. Logs of continued runs are read
+    as one run.
 
     Args:
         path: output of ``fairseq-train --log-format json``
@@ -265,7 +266,7 @@ def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
         for name, value in values.items():
             if name not in _BOOKKEEPING:
                 try:
-                    # a resumed training overwrites what it repeats
+                    # the later value holds for updates that a continued run repeats
                     points.setdefault(f"{split}:{name}", {})[updates] = float(value)
                 except (TypeError, ValueError):
                     continue

@@ -56,7 +56,10 @@ def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tenso
 
 
 class Dependency(Analysis):
-    """Measures how far the main decoder without fusion diverges, on its own translations."""
+    """Computes the divergence of the main decoder from itself without fusion.
+
+    Uses the main decoder's own translations.
+    """
 
     name = "dependency"
     text = "greedy"
@@ -64,7 +67,7 @@ class Dependency(Analysis):
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--index."""
+        """Adds --index."""
         parser.add_argument(
             "--index",
             type=int,
@@ -186,7 +189,7 @@ def without_fusion(model: Any) -> Iterator[None]:
 
 
 def _forward(subject: Subject, sample: dict[str, Any]) -> tuple[Tensor, dict[int, Tensor], Tensor]:
-    """Returns logits (B, T, V), source attention (B, H, T, M) by layer, and the padding."""
+    """Returns the main decoder's logits (B, T, V), source attention (B, H, T, M), and padding."""
     batch = forced_batch(subject, sample, ATTENTIONS, with_logits=True)
     layers: dict[int, list[Tensor]] = {}
     for site, weights in attentions(batch.records, subject.source_layers):

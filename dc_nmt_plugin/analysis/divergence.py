@@ -13,7 +13,7 @@ from .subject import Subject
 
 
 class ContextDivergence(Analysis):
-    """Jensen-Shannon divergence of α_g and α_l, eqs (10)-(13)."""
+    """Computes the Jensen-Shannon divergence of α_g and α_l, eqs (10)-(13)."""
 
     name = "divergence"
     size = (8.0, 3.6)

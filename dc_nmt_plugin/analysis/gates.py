@@ -25,7 +25,7 @@ def contexts(subject: Subject) -> dict[str, str]:
 
 
 class Gates(Analysis):
-    """Mean λ_Q and λ_K by layer and side."""
+    """Computes the mean λ_Q and λ_K by layer and side."""
 
     name = "gates"
 

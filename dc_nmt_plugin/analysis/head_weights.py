@@ -1,8 +1,7 @@
 """Entropy of the head weights Λ of cross aggregation, by length.
 
-The entropy of Λ (Eq. 13), in nats, of untrained modules or of a trained model. Real sentences are
-rarely long, so a model is shown consecutive source sentences joined and truncated to each exact
-length.
+The entropy of Λ (Eq. 13) is in nats, for untrained modules or a trained model. Long sentences are
+rare, so consecutive source sentences are joined and truncated to each exact length.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def trained(path: str, data: str, subset: str, lengths: Sequence[int]) -> list[d
         path: the checkpoint
         data: folder made by fairseq-preprocess
         subset: of the data
-        lengths: tokens of the sentences that the model is shown
+        lengths: tokens of the joined sentences
 
     Raises:
         UserError: the model has no cross aggregation, or the data are too short
@@ -111,7 +110,7 @@ def trained(path: str, data: str, subset: str, lengths: Sequence[int]) -> list[d
 def initial_entropy(
     *, embed_dim: int, num_heads: int, head_weights: str, length: int, modules: int = 8
 ) -> float:
-    """Returns the mean entropy (nats) of Λ of untrained modules, on normalised Gaussian sentences.
+    """Returns the mean entropy (nats) of Λ in untrained modules, on normalised Gaussian sentences.
 
     Args:
         embed_dim: model width C

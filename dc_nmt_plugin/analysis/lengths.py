@@ -24,8 +24,7 @@ UNITS = ("words", "pieces")
 def quantile_edges(lengths: Sequence[int], groups: int) -> list[int]:
     """Returns the first length of each group, for groups of nearly equal numbers.
 
-    Sentences of one length are never parted, so there are fewer groups than asked for where there
-    are few lengths.
+    Sentences of one length stay together, so a text with few lengths has fewer groups.
     """
     ordered = sorted(lengths)
     starts = {ordered[len(ordered) * group // groups] for group in range(1, groups)}
@@ -41,14 +40,14 @@ def groups_of(lengths: Sequence[int], edges: Sequence[int]) -> list[list[int]]:
 
 
 class LengthGains(Analysis):
-    """BLEU of the model's own translations, by length of the source."""
+    """Computes BLEU of the model's own translations, by length of the source."""
 
     name = "lengths"
     size = (8.0, 5.6)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--unit, --groups, --edges, --reference and --tokenizer."""
+        """Adds --unit, --groups, --edges, --reference and --tokenizer."""
         parser.add_argument("--unit", choices=UNITS, default="words", help="(default: words)")
         parser.add_argument(
             "--groups", type=int, default=GROUPS, metavar="N",
@@ -73,7 +72,7 @@ class LengthGains(Analysis):
         )
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Translates, and scores every group."""
+        """Translates and scores every group."""
         if not self.args.edges and self.args.groups < 1:
             raise UserError(f"--groups: {self.args.groups} is not at least 1.")
         edges = list(parse_edges("--edges", self.args.edges)) if self.args.edges else None
@@ -170,7 +169,7 @@ def _drawn(values: Sequence[float | None]) -> list[float]:
 
 
 def group_name(group: dict[str, Any]) -> str:
-    """Returns a name such as 10-19, or 50+ for a group without an end."""
+    """Returns a label such as 10-19, or 50+ for a group without an end."""
     if group["from"] == group["to"]:
         return str(group["from"])
     return f"{group['from']}+" if group["open"] else f"{group['from']}-{group['to']}"
@@ -180,7 +179,7 @@ def _same_groups(results: Results) -> list[str]:
     """Returns the labels after checking that all runs have the same groups.
 
     Raises:
-        UserError: they have not: other text, or other pieces
+        UserError: the groups differ: other text, or other pieces
     """
     labels = list(results)
     groups = {

@@ -1,4 +1,4 @@
-"""The loop that all analyses share: forces a subset through a model that records its tensors."""
+"""Runs the forced decoding of a subset through a recording model, for all analyses."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ REPEATS = 3  # of a forced decoding that is timed
 
 @dataclass(frozen=True)
 class Batch:
-    """One batch of a forced decoding.
+    """Holds one batch of a forced decoding.
 
     Attributes:
         numbers: of the sentences in the subset, from 0
         source: (B, M) token numbers, padded on the left
-        previous: (B, T) what the decoder read: the begin token, then the target without its end
-        target: (B, T) what it was to predict
+        previous: (B, T) the decoder's input: the begin token, then the target without its end
+        target: (B, T) tokens to predict
         source_padding, target_padding: (B, M), (B, T) bool, True at padding
-        records: what every module recorded, by its name
-        logits: (B, T, V) of the main decoder, where asked for
+        records: recorded tensors by name of the module
+        logits: (B, T, V) of the main decoder, if requested
     """
 
     numbers: list[int]
@@ -48,7 +48,7 @@ class Batch:
 
 
 class Collector(Protocol):
-    """Sums over batches for one analysis: sums and counts, not means, so results are exact.
+    """Collects sums and counts over batches for one analysis; means are then exact.
 
     Attributes:
         needs: names of the recorded tensors that it reads
@@ -56,7 +56,7 @@ class Collector(Protocol):
 
     @property
     def needs(self) -> Collection[str]:
-        """See above; a class attribute is enough."""
+        """Returns the names of the tensors; a class attribute is enough."""
         ...
 
     def add(self, batch: Batch) -> None:
@@ -125,7 +125,7 @@ def forced_batch(
         target=sample["target"],
         source_padding=net_input["src_tokens"].eq(subject.padding_idx),
         target_padding=previous.eq(subject.padding_idx),
-        # the next forward pass records into new dicts: what is kept here stays
+        # the next forward pass uses new dicts, so these tensors stay
         records={name: dict(tensors) for name, tensors in records.items() if tensors},
         logits=output if with_logits else None,
     )
@@ -135,7 +135,7 @@ def samples(subject: Subject, text: str) -> Iterator[dict[str, Any]]:
     """Yields fairseq's batches, with the target side to force.
 
     Raises:
-        UserError: the reference is wanted and the data has none
+        UserError: the reference is requested, and the data has none
     """
     translation = subject.translation
     if text == "reference":
@@ -185,7 +185,7 @@ def seconds_with_recording(
         text: one of :data:`TEXTS`
     """
     batches = list(samples(subject, text))
-    # made before the clock starts: some tag or read text first
+    # made before the clock starts: some collectors tag or read text
     fresh = iter([make() for _ in range(REPEATS)])
 
     def run() -> None:
@@ -204,7 +204,7 @@ def _timed(run: Callable[[], Any], subject: Subject, first: dict[str, Any]) -> f
         _forward(subject, first)
     on_gpu = first["net_input"]["src_tokens"].is_cuda
     best = float("inf")
-    for _ in range(REPEATS):  # the best of three: what else the machine does only ever adds
+    for _ in range(REPEATS):  # the best of three, because other load only adds time
         if on_gpu:
             torch.cuda.synchronize()
         start = time.perf_counter()

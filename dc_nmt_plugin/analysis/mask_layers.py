@@ -25,7 +25,7 @@ from .subset_translation import SubsetTranslation
 
 @dataclass(frozen=True)
 class MaskedLayer:
-    """One row of the table.
+    """Holds one row of the table.
 
     Attributes:
         layer: number of the masked encoder layer, 1 = lowest; None for the whole model
@@ -66,17 +66,17 @@ def read_layers(translation: SubsetTranslation) -> list[int]:
 
 
 class SubsetScore:
-    """BLEU of hypotheses, against raw references or the data's own target side.
+    """Computes BLEU of hypotheses, against raw references or the data's own target side.
 
     Args:
         translation: of the subset
-        references: files of raw text, one a reference; none: the data's target side
-        tokenizer: what the text was tokenised with before BPE, to be undone; with references
+        references: files of raw text, one for each reference; none: the data's target side
+        tokenizer: tokeniser of the text before BPE, to be undone; with references
 
     Attributes:
         lang: target language
-        text: what is scored, in words
-        metric: what computes the score; with white space between words unless detokenised
+        text: description of the scored text
+        metric: of the score; splits at white space unless the text is detokenised
         signature: sacreBLEU's; after the first score
     """
 
@@ -116,7 +116,7 @@ class SubsetScore:
         return float(found.score)
 
     def of_group(self, hypotheses: dict[int, str]) -> float | None:
-        """Returns BLEU of some sentences; None where it would say nothing (`group_score`)."""
+        """Returns BLEU of some sentences; None if it is meaningless (`group_score`)."""
         lines, references = self.lines(hypotheses), self.references(hypotheses)
         if any(group_score(self.metric, lines, each, self.lang) is None for each in references):
             return None
@@ -141,7 +141,7 @@ class SubsetScore:
 def masked(translation: SubsetTranslation, layers: Sequence[int]) -> Iterator[None]:
     """Context in which these encoder layers are zeros.
 
-    Through the task's own hook, which every generator that is built applies to the models.
+    Uses the task's setting, which every new generator applies to the models.
     """
     cfg = translation.task.cfg
     before = cfg.mask_source_layers
@@ -163,7 +163,7 @@ def masked_translations(
     Args:
         translation: of the subset
         layers: encoder layers that the decoder reads
-        progress: called for each pass; see ``translate``
+        progress: makes the `progress` argument of ``translate`` for each translation
     """
     yield None, translation.translate(progress(None))
     for layer in layers:
@@ -187,7 +187,7 @@ def _read(path: Path, translation: SubsetTranslation) -> dict[int, str]:
 
 
 def plot(rows: Sequence[MaskedLayer], path: Path) -> None:
-    """Draw the table.
+    """Draws the table.
 
     Args:
         rows: of the whole model, then of the masked ones

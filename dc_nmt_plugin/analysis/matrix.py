@@ -1,4 +1,4 @@
-"""Attention matrices of one sentence, for any attention of any model; residual decoder, Fig. 3."""
+"""Shows the attention matrices of one sentence, for any attention; residual decoder, Fig. 3."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .sentence import encoded_sentence
 from .sites import ATTENTIONS, attentions
 from .subject import Subject, check_index
 
-MOST = 120  # panels; more make a picture that no program opens
+MOST = 120  # panels; programs cannot open a larger picture
 
 
 class Matrix(Analysis):
-    """Weights of chosen attentions for one sentence."""
+    """Computes the weights of chosen attentions for one sentence."""
 
     name = "matrix"
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--sentence, --target, --index, --of and --heads."""
+        """Adds --sentence, --target, --index, --of and --heads."""
         parser.add_argument(
             "--sentence",
             metavar="TEXT",
@@ -64,7 +64,7 @@ class Matrix(Analysis):
 
     @torch.no_grad()
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Run one sentence; keep the chosen matrices."""
+        """Runs one sentence, and keeps the chosen matrices."""
         batch = self._batch(subject)
         source = subject.pieces(batch.source[0], subject.task.source_dictionary)
         target = subject.pieces(batch.target[0], subject.task.target_dictionary)
@@ -82,7 +82,7 @@ class Matrix(Analysis):
             keys = ends[side] if site.reads == "self" else ends["encoder"]
             queries = ends[side]
             if side == "decoder" and site.reads in ("self", "words"):
-                keys = ["<s>", *target]  # what was read, where queries are what is predicted
+                keys = ["<s>", *target]  # the words that were read; queries are the predicted words
             for head, matrix in self._heads(weights[0], subject):
                 matrices.append(
                     {
@@ -148,7 +148,7 @@ class Matrix(Analysis):
         )
 
     def tables(self, results: Results) -> list[Table]:
-        """Returns the names of all attentions, and each chosen matrix, whose rows are queries."""
+        """Returns the names of all attentions, and each chosen matrix with queries as rows."""
         names = Table("attentions", ["run", "names"])
         tables = [names]
         for label, found in results.items():
@@ -163,7 +163,7 @@ class Matrix(Analysis):
         return tables
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Draws each matrix in a panel; a darker shade is a greater weight."""
+        """Draws a panel for each matrix; a darker shade is a greater weight."""
         panels = [
             (label, matrix) for label, found in results.items() for matrix in found["matrices"]
         ]

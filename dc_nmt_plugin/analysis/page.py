@@ -1,4 +1,4 @@
-"""One page with every analysis that applies: tables, figures, and the command of each."""
+"""Writes one page with every applicable analysis: tables, figures, and commands."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ thead th { border-bottom: 1px solid #444; } code { background: #f2f2f2; padding:
 
 @dataclass
 class Section:
-    """One analysis of all runs that it applies to.
+    """Holds one analysis of all runs that it applies to.
 
     Attributes:
         report: the analysis
         results: of the runs it applies to
-        left_out: why it does not apply to others
+        left_out: the reasons why other runs are left out
     """
 
     report: Report
@@ -54,13 +54,13 @@ def analyse_all(
     flags: Sequence[str],
     progress: Callable[[str, str], None],
 ) -> list[Section]:
-    """Runs every analysis on every run.
+    """Runs every analysis of every run.
 
     Args:
         places: the runs
         given: ``subset``, ``sentences``, and options of single analyses that replace their defaults
         flags: of ``fairseq-generate``
-        progress: called with the run and what is done next
+        progress: called with the run and the next analysis
     """
     sections = [Section(kind(_options(kind, given))) for kind in ANALYSES.values()]
     for place in places:
@@ -118,7 +118,7 @@ def _options(kind: type[Report], given: argparse.Namespace) -> argparse.Namespac
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses a folder before the analyses, which take minutes.
+    """Checks the folder before the analyses, which take minutes.
 
     Raises:
         UserError: the folder holds another page
@@ -134,12 +134,12 @@ def check_folder(folder: Path) -> None:
 def write_page(
     folder: Path, sections: Sequence[Section], about: str, command: Callable[[Section], str]
 ) -> Path:
-    """Write ``index.html``, and for every analysis a PNG, an SVG and a JSON.
+    """Writes ``index.html``, and a PNG, an SVG and a JSON for every analysis.
 
     Args:
-        folder: created if need be
-        sections: from :func:`analyse_all`; one that cannot be shown is emptied
-        about: what they were run on
+        folder: created if missing
+        sections: from :func:`analyse_all`; a section that cannot be shown is emptied
+        about: description of the data
         command: returns the command line of one section
 
     Returns:
@@ -157,7 +157,7 @@ def write_page(
             try:
                 text = _section(section, command(section))
                 section.report.draw(figure, section.results)
-            except UserError as error:  # of runs that cannot be put side by side
+            except UserError as error:  # runs that cannot be compared
                 section.left_out.append(str(error))
                 section.results = {}
                 continue

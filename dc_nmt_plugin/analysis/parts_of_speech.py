@@ -23,14 +23,14 @@ from .words import check_lines, piece_kind, word_spans, words_of
 
 
 class PartsOfSpeech(Analysis):
-    """Mean gates of words by their part of speech."""
+    """Computes the mean gates of words by part of speech."""
 
     name = "parts-of-speech"
     size = (8.0, 4.0)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--side, --tags and --layer."""
+        """Adds --side, --tags and --layer."""
         parser.add_argument(
             "--side",
             choices=("encoder", "decoder"),
@@ -64,7 +64,7 @@ class PartsOfSpeech(Analysis):
         return WordGates(side, self._tags(subject, side), subject, self.args.layer)
 
     def _tags(self, subject: Subject, side: str) -> dict[int, list[str]]:
-        """Returns the tags of each sentence's words, by the sentence's number."""
+        """Returns sentence number → one tag for each word."""
         words = sentence_words(subject, side)
         if self.args.tags is None:
             lang = subject.source_lang if side == "encoder" else subject.target_lang
@@ -83,7 +83,7 @@ class PartsOfSpeech(Analysis):
         return found
 
     def tables(self, results: Results) -> list[Table]:
-        """Returns a row for each tag, with the average of all words below."""
+        """Returns a row for each tag, and the average of all words below."""
         table = Table("mean gates of words, 0 (no context) to 1", ["run", "tag", "words"])
         gates = [g for g in SYMBOLS if any(g in found["all"] for found in results.values())]
         header = [*table.header, *(SYMBOLS[gate] for gate in gates)]
@@ -95,7 +95,7 @@ class PartsOfSpeech(Analysis):
         return [Table(table.title, header, rows)]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Draws Fig. 4: bars by tag, a grey line at the average, a panel for each run."""
+        """Draws Fig. 4: bars by tag, a grey line at the average; one panel for each run."""
         figure.set_size_inches(self.size[0], 0.6 + 3.2 * len(results))
         panels = figure.subplots(len(results), 1, squeeze=False)[:, 0]
         for (label, found), axes in zip(results.items(), panels, strict=True):
@@ -113,11 +113,11 @@ class PartsOfSpeech(Analysis):
 class WordGates:
     """Sums the gates of words; the gate of a word is the mean over its pieces and the layers.
 
-    The end of a sentence is no word.
+    The end of a sentence does not count as a word.
 
     Args:
         side: ``encoder`` or ``decoder``
-        tags: sentence number → a tag a word
+        tags: sentence number → one tag for each word
         subject: the model
         layer: one layer, or None for all that have gates
 
@@ -169,7 +169,7 @@ class WordGates:
                 pool(self.totals.setdefault(tag, {}), gate, sum(pieces) / len(pieces), 1)
 
     def result(self) -> dict[str, Any]:
-        """Returns means by tag, content words first, and of all words."""
+        """Returns the means by tag, content words first, and of all words."""
         order = {tag: place for place, tag in enumerate(TAGS)}
         tags = {
             tag: _means([self.totals[tag]])
@@ -191,7 +191,7 @@ def sentence_pieces(subject: Subject, side: str) -> dict[int, list[str]]:
 
 
 def sentence_words(subject: Subject, side: str) -> dict[int, list[str]]:
-    """Returns the words of each used sentence, by its number."""
+    """Returns sentence number → its words."""
     source = side == "encoder"
     dictionary = subject.task.source_dictionary if source else subject.task.target_dictionary
     kind = piece_kind(dictionary)
@@ -201,7 +201,7 @@ def sentence_words(subject: Subject, side: str) -> dict[int, list[str]]:
 
 
 def _means(rows: list[dict[str, tuple[float, int]]]) -> dict[str, Any]:
-    """Returns ``{"words": …, "lambda_q": mean, …}`` of the rows together."""
+    """Returns {"words": …, "lambda_q": mean, …} over the rows."""
     found: dict[str, Any] = {}
     for gate in GATES:
         values = [row[gate] for row in rows if gate in row]

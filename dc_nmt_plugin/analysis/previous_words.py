@@ -23,19 +23,19 @@ COUNTS = {
 
 
 def position_counts(weights: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Counts how often the greatest weight lies k words back.
+    """Counts how often the greatest weight is k words back.
 
     The last word read is one back. Ties go to the earliest word. Rows without any weight (the
-    first one of attention over states) are no predictions; where the begin token gets no weight
-    at all, it is no word that could be attended to.
+    first row of attention over states) do not count as predictions. If the begin token never gets
+    weight, it does not count as a word.
 
     Args:
         weights: (B, T, T), row t for the prediction at t, column i ≤ t for the word read at i
         lengths: (B) predictions of each sentence
 
     Returns:
-        for k = 1 … T, float64: predictions with the maximum k back, the same each divided by the
-        number of words to choose from, and predictions that had a word k back
+        for k = 1 … T, float64: predictions with the maximum k back; the same, each divided by its
+        number of words; and predictions with at least k words
     """
     size = weights.size(1)
     position = torch.arange(size, device=weights.device)
@@ -54,7 +54,7 @@ def position_counts(weights: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, T
 
 
 class OfEarlierWords(Analysis):
-    """An analysis of the attention to earlier target words."""
+    """Base of analyses of the attention to earlier target words."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         super().__init__(args)
@@ -62,7 +62,7 @@ class OfEarlierWords(Analysis):
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--text."""
+        """Adds --text."""
         parser.add_argument(
             "--text",
             choices=TEXTS,
@@ -78,21 +78,21 @@ class OfEarlierWords(Analysis):
         decoder = subject.model.decoder
         residual = getattr(decoder, "residual", None)
         if residual is not None:
-            to_words = type(residual) is not ResidualContext  # the base sees the last word alone
+            to_words = type(residual) is not ResidualContext  # the baseline reads one word
             if to_words or decoder.summary is not None or decoder.cell.memory is not None:
                 return None
         return "has no attention to earlier target words (gru_selfattn_residual has)."
 
 
 class PreviousWords(OfEarlierWords):
-    """Share of predictions whose greatest weight lies at each relative position."""
+    """Computes the share of predictions with the greatest weight at each relative position."""
 
     name = "previous-words"
     size = (7.0, 4.0)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--text, --count and --longest."""
+        """Adds --text, --count and --longest."""
         OfEarlierWords.options(parser)
         parser.add_argument(
             "--count",
@@ -110,11 +110,11 @@ class PreviousWords(OfEarlierWords):
         )
 
     def collector(self, subject: Subject) -> PositionCounts:
-        """Returns the collector of the counts of every relative position."""
+        """Returns the collector of the counts at every relative position."""
         return PositionCounts()
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Adds the shares in percent, for each way of counting."""
+        """Adds the shares in percent, for the chosen way of counting."""
         raw, event, available = (found[name] for name in ("raw", "event", "available"))
         if self.args.count == "available":
             shares = [
@@ -122,7 +122,7 @@ class PreviousWords(OfEarlierWords):
             ]
         else:
             counts = event if self.args.count == "event" else raw
-            total = sum(counts) or 1  # nothing to attend to where all translations are empty
+            total = sum(counts) or 1  # all translations may be empty
             shares = [100 * count / total for count in counts]
         return {**found, "count": self.args.count, "shares": shares}
 

@@ -1,4 +1,4 @@
-"""Results of routing: cross aggregation, eqs (8)-(14), and zero weights of section 4.1."""
+"""Measures routing: cross aggregation, eqs (8)-(14), and zero weights of section 4.1."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ GROUP = 5  # tokens: width of the length groups in the figure
 
 
 class Routing(Analysis):
-    """Entropy of Λ by length, share of zero weights, size of the two parts."""
+    """Computes entropy of Λ by length, share of zero weights, and norms of the two parts."""
 
     name = "routing"
     size = (10.0, 3.4)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--zero."""
+        """Adds --zero."""
         parser.add_argument(
             "--zero",
             type=float,
@@ -54,7 +54,7 @@ class Routing(Analysis):
         return RoutingSums(self.args.zero)
 
     def tables(self, results: Results) -> list[Table]:
-        """Parts and zeros by layer; entropy by length."""
+        """Returns tables: norms and zeros by layer; entropy by length."""
         by_layer = Table(
             f"weights of vote vectors below {self.args.zero:g}, and norms of the added logits",
             [
@@ -160,7 +160,7 @@ class RoutingSums:
             pool(groups, length, entropy, 1)
 
     def result(self) -> dict[str, Any]:
-        """Returns a row per layer; ``by_length``: source length → (sum of entropy, sentences)."""
+        """Returns one row for each layer; ``by_length``: length → (sum of entropy, sentences)."""
         layers = []
         for layer in sorted(self.means):
             row: dict[str, Any] = {"layer": layer}
@@ -176,11 +176,11 @@ class RoutingSums:
 
 
 def zero_weights(coefficients: Tensor, padding: Tensor, zero: float) -> tuple[float, int]:
-    """Returns the number of routing weights of vote vectors below `zero`, and of all of them.
+    """Counts the routing weights below `zero`, and all routing weights.
 
     Args:
         coefficients: (B, H, T) of heads at a position, or (B, H, T, T) of the positions t ≤ l that
-            row l takes; what lies above the diagonal and at padding is no weight
+            row l takes; values above the diagonal and at padding do not count
         padding: (B, T) bool, True at padding
         zero: the bound
     """
@@ -194,7 +194,7 @@ def zero_weights(coefficients: Tensor, padding: Tensor, zero: float) -> tuple[fl
 
 
 def _grouped(by_length: dict[str, Any]) -> dict[float, float]:
-    """Returns the middle of each length group → mean entropy of its sentences."""
+    """Returns middle of each length group → mean entropy of its sentences."""
     groups: dict[int, tuple[float, int]] = {}
     for length, (total, count) in by_length.items():
         before, number = groups.get(int(length) // GROUP, (0.0, 0))

@@ -14,12 +14,12 @@ from .subject import Subject
 
 
 def encoded_sentence(subject: Subject, text: str, target: str | None = None) -> dict[str, Any]:
-    """Returns one of fairseq's batches with one sentence.
+    """Returns a batch of fairseq with one sentence.
 
     Args:
         subject: the model
-        text: source, tokenised as the data was; BPE is applied where codes are beside the data
-        target: what the decoder is made to say; None leaves the target side out
+        text: source, tokenised like the data; BPE is applied if the data's folder has codes
+        target: target of the forced decoding; None for a batch without target side
 
     Raises:
         UserError: the sentence is empty
@@ -57,7 +57,7 @@ def segment(line: str, data: Path, lang: str) -> str:
 
 
 def codes_of(data: Path, lang: str) -> Path | None:
-    """Returns a language's BPE codes beside the data of a recipe; None without codes."""
+    """Returns the file of a language's BPE codes beside the data; None without codes."""
     folder = data.resolve().parent / data.resolve().name.replace("bin", "bpe", 1)
     codes = (folder / f"codes.{lang}", folder / "codes")
     return next((path for path in codes if path.is_file()), None)

@@ -38,13 +38,13 @@ class Site:
 
     @property
     def name(self) -> str:
-        """Returns a name such as ``encoder.3.self.global``, for the command line's patterns."""
+        """Returns a name such as ``encoder.3.self.global``, for patterns of the command line."""
         layer = [str(self.layer)] if self.layer else []
         return ".".join([self.side, *layer, self.reads, *([self.part] if self.part else [])])
 
 
 def attentions(records: Records, source_layers: Sequence[int]) -> Iterator[tuple[Site, Tensor]]:
-    """Yields every attention and its weights (B, H, T, S), including rows of padding.
+    """Yields every attention and its weights (B, H, T, S), with the rows of padding.
 
     Args:
         records: of one forward pass

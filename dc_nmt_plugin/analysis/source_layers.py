@@ -1,4 +1,4 @@
-"""Shares of encoder layers, and BLEU without them: thesis 3.5.4, Table 3.5."""
+"""Measures shares of encoder layers, and BLEU without each: thesis 3.5.4, Table 3.5."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .subject import Subject
 
 
 class SourceLayers(Analysis):
-    """Shares of the source layers, and BLEU with each of them masked."""
+    """Computes shares of the source layers, and BLEU with each layer masked."""
 
     name = "source-layers"
     size = (9.0, 3.6)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--no-masking, --reference and --tokenizer."""
+        """Adds --no-masking, --reference and --tokenizer."""
         parser.add_argument(
             "--no-masking", action="store_true", help="print only the shares, without masking"
         )
@@ -88,7 +88,7 @@ class SourceLayers(Analysis):
         return {**found, "text": score.text, "bleu": compared[0].score, "masked": rows}
 
     def tables(self, results: Results) -> list[Table]:
-        """Returns shares by decoder layer, and the tested BLEU differences of Table 3.5."""
+        """Returns tables: shares by decoder layer; differences of BLEU (Table 3.5), with tests."""
         numbers = sorted({int(n) for found in results.values() for n in found["shares"]["all"]})
         header = ["run", "", *[f"layer {n}" for n in numbers]]
         shares = Table("share of each encoder layer in what the decoder reads, %", header)
@@ -112,7 +112,7 @@ class SourceLayers(Analysis):
         return tables
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Draws shares, and differences of BLEU."""
+        """Draws shares and differences of BLEU."""
         numbers = sorted({int(n) for found in results.values() for n in found["shares"]["all"]})
         names = [str(number) for number in numbers]
         with_masks = any("masked" in found for found in results.values())
@@ -158,7 +158,7 @@ class ShareSums:
                     self.totals[module] = (together, number + count)
 
     def result(self) -> dict[str, Any]:
-        """Returns shares of all modules that read several layers together, and of each."""
+        """Returns the shares over all modules that read several layers, and of each module."""
         count = sum(number for _, number in self.totals.values())
         columns = zip(*(sums for sums, _ in self.totals.values()), strict=True)
         shares = {"all": self._named([sum(column) / count for column in columns])}
@@ -172,7 +172,7 @@ class ShareSums:
 
 
 def _place(module: str) -> str:
-    """Returns a place such as "decoder layer 2" for ``decoder.stack.layers.1.encoder_attn``."""
+    """Returns a name such as "decoder layer 2" for ``decoder.stack.layers.1.encoder_attn``."""
     parts = module.split(".")
     if "layers" in parts:
         return f"{parts[0]} layer {int(parts[parts.index('layers') + 1]) + 1}"

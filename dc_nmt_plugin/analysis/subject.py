@@ -1,4 +1,4 @@
-"""Trained models for analyses: the folder of a run, or a checkpoint and its data."""
+"""Loads trained models for analyses: the folder of a run, or a checkpoint and its data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..stamps import may_be_its_text
 from .subset_translation import SubsetTranslation
 
 CHECKPOINTS = (
-    "average/checkpoint.pt",  # as recipes leave it
+    "average/checkpoint.pt",  # the mean, in recipes
     *("checkpoints/checkpoint_best.pt", "checkpoints/checkpoint_last.pt"),
     *("checkpoint_best.pt", "checkpoint_last.pt"),
 )
@@ -29,14 +29,14 @@ _REFUSED = ("--path", "--gen-subset", "--task", "--user-dir", "--decode-with", "
 
 @dataclass(frozen=True)
 class Place:
-    """Paths of the model and the text of a run.
+    """Holds the paths of the model and the text of a run.
 
     Attributes:
         label: name in tables and figures
         folder: of the run
         checkpoint: the model
         data: made by fairseq-preprocess
-        task: what the checkpoint was trained on: fairseq's settings of its task
+        task: fairseq's settings of the checkpoint's task
     """
 
     label: str
@@ -52,7 +52,7 @@ class Subject:
     Args:
         place: where it is
         subset: such as ``test``
-        sentences: how many of the subset are used, drawn at random; None for all
+        sentences: number of sentences, drawn at random; None for all
         flags: further flags of ``fairseq-generate``
 
     Attributes:
@@ -94,7 +94,7 @@ class Subject:
 
     @property
     def source_layers(self) -> list[int]:
-        """Returns the encoder layers that the main decoder reads; none for a recurrent model."""
+        """Returns the encoder layers that the main decoder reads; empty for recurrent models."""
         return list(getattr(self.model.encoder, "read_layers", []))
 
     @property
@@ -111,15 +111,15 @@ class Subject:
             raise UserError(f"--subset {self.subset}: has no target side in {self.place.data}.")
 
     def source_pieces(self, number: int) -> list[str]:
-        """Returns pieces of a source sentence of the subset, the end token left out."""
+        """Returns the pieces of a source sentence of the subset, without the end token."""
         return self.pieces(self.task.dataset(self.subset).src[number], self.task.source_dictionary)
 
     def target_pieces(self, number: int) -> list[str]:
-        """Returns pieces of a target sentence of the subset, the end token left out."""
+        """Returns the pieces of a target sentence of the subset, without the end token."""
         return self.pieces(self.task.dataset(self.subset).tgt[number], self.task.target_dictionary)
 
     def pieces(self, tokens: Any, dictionary: Any) -> list[str]:
-        """Returns the symbols of token numbers, padding and end tokens left out."""
+        """Returns the symbols of token numbers, without padding and end tokens."""
         unwanted = {dictionary.pad(), dictionary.eos()}
         return [dictionary[int(token)] for token in tokens if int(token) not in unwanted]
 
@@ -209,7 +209,7 @@ def _task_settings(checkpoint: Path) -> dict[str, Any]:
 
 
 def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
-    """Returns the data of a run: the folder in its command, or one beside the run."""
+    """Returns the data folder of a run: from its command, or beside the run."""
     named: list[Path] = []
     others: list[Path] = []
     words = read_command(folder)

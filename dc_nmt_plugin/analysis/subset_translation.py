@@ -14,13 +14,12 @@ from .translator import Translator, refuse_unused
 
 
 class SubsetTranslation(Translator):
-    """Keeps what ``fairseq-generate`` sets up, for several passes over one subset.
+    """Keeps the set-up of ``fairseq-generate`` for several passes over one subset.
 
     Args:
-        flags: a command line of ``fairseq-generate``, without the program's name; ``--remove-bpe``
-            unless given otherwise
-        sentences: how many of the subset are used, drawn at random (the same ones every time);
-            None for all
+        flags: a command line of ``fairseq-generate``, without the program's name; has
+            ``--remove-bpe`` by default
+        sentences: number of sentences, drawn at random with a fixed seed; None for all
 
     Attributes:
         task: change its settings between passes: each pass builds its generator anew
@@ -29,8 +28,8 @@ class SubsetTranslation(Translator):
         batches: fairseq's batches of them, shortest first, on the models' device
 
     Raises:
-        UserError: no ``--path``, a checkpoint that cannot be loaded, no such subset, or a flag
-            that would be ignored
+        UserError: no ``--path``, an unreadable checkpoint, an unknown subset, or a flag that would
+            be ignored
     """
 
     def __init__(self, flags: Sequence[str], sentences: int | None = None) -> None:
@@ -58,7 +57,7 @@ class SubsetTranslation(Translator):
                 self.positions,
                 self._cfg.dataset.skip_invalid_size_inputs_valid_test,
             )
-        except Exception as error:  # fairseq's own sentence, which names the flag
+        except Exception as error:  # fairseq's own message has the flag
             raise UserError(f"--gen-subset {self.subset}: {error}") from error
         if not len(kept):
             raise UserError(f"--gen-subset {self.subset}: every sentence is too long.")
@@ -70,11 +69,11 @@ class SubsetTranslation(Translator):
         return len(self.task.dataset(self.subset))
 
     def decode(self, generator: Any, batch: Any) -> list[torch.Tensor]:
-        """Returns the best hypothesis of each row of the batch: tokens with the end token."""
+        """Returns the best hypothesis of each row: token numbers with the end token."""
         return [best["tokens"] for best in self.best(generator, batch)]
 
     def translate(self, progress: Callable[[int, int], None] | None = None) -> dict[int, str]:
-        """Returns the best hypothesis without BPE of each sentence, by number (from 0).
+        """Returns sentence number (from 0) → its best hypothesis, without BPE.
 
         Args:
             progress: called after every batch with the sentences done and all there are
@@ -90,7 +89,7 @@ class SubsetTranslation(Translator):
         return found
 
     def targets(self) -> dict[int, str]:
-        """Returns the target side of the subset without BPE, by sentence number.
+        """Returns sentence number → the subset's own target side, without BPE.
 
         Raises:
             UserError: the data has no target side
@@ -108,10 +107,10 @@ class SubsetTranslation(Translator):
 
 
 def draw(size: int, sentences: int | None) -> list[int]:
-    """Draws `sentences` numbers out of `size`, in ascending order, the same in every call.
+    """Draws `sentences` numbers out of `size`, rising, the same in every call.
 
     Raises:
-        UserError: none, or more than there are
+        UserError: the number is below 1 or above `size`
     """
     if size == 0:
         raise UserError("--subset: has no sentence.")

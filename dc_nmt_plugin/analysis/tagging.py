@@ -1,4 +1,4 @@
-"""Parts of speech of words: universal tags, by taggers that ship their models."""
+"""Tags words with universal parts of speech, by taggers that ship their models."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HANTA = {"en": ("morphmodel_en.pgz", _C5), "de": ("morphmodel_ger.pgz", _STTS)}
 
 
 def universal(tag: str, table: dict[str, str]) -> str:
-    """Returns the universal tag of a tag, X for one that the table does not know.
+    """Returns the universal tag of a tag; X for a tag outside the table.
 
     Args:
         tag: of a tagger
@@ -51,10 +51,10 @@ def universal(tag: str, table: dict[str, str]) -> str:
 
 
 def tagger(lang: str) -> Callable[[Sequence[str]], list[str]]:
-    """Returns a function that gives a sentence's words their universal tags.
+    """Returns a function from a sentence's words to universal tags.
 
     Raises:
-        UserError: no tagger for the language, or it is not installed
+        UserError: no tagger for the language, or the tagger is not installed
     """
     try:
         code = language(lang)  # of zh-CN and deu too
@@ -78,7 +78,7 @@ def _hanta(model: str, table: dict[str, str]) -> Callable[[Sequence[str]], list[
     found = HanoverTagger(model)
 
     def tag(words: Sequence[str]) -> list[str]:
-        # a word that is nothing but white space would vanish
+        # a word of white space would vanish
         given = [word if word.strip() else "_" for word in words]
         return [universal(own, table) for _, _, own in found.tag_sent(given)] if given else []
 
@@ -96,7 +96,7 @@ def _jieba() -> Callable[[Sequence[str]], list[str]]:
     jieba.setLogLevel(60)
 
     def tag(words: Sequence[str]) -> list[str]:
-        # jieba segments by itself: a word has the tag of the piece that its first character is in
+        # jieba segments again: a word gets the tag of the piece with its first character
         by_character: list[str] = []
         for word, own in posseg.cut("".join(words)):
             by_character += [universal(own, _ICTCLAS)] * len(word)

@@ -1,4 +1,4 @@
-"""Translation models, with everything that ``fairseq-generate`` sets up for them."""
+"""Sets up models for translation like ``fairseq-generate``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .. import registration as registration
 from ..errors import UserError
 from ..gate.data import check_data
 
-# not of use where hypotheses are scored or printed: refused rather than ignored
+# without effect on scored or printed hypotheses, so refused
 _UNUSED = (
     *("--bpe", "--constraints", "--lm-path", "--nbest", "--prefix-size", "--print-alignment"),
     *("--replace-unk", "--results-path", "--sacrebleu", "--score-reference", "--scoring"),
@@ -50,11 +50,11 @@ def _refuse(known: Sequence[str], message: str) -> NoReturn:
 
 
 class Translator:
-    """The models of a command line of ``fairseq-generate``, ready to decode.
+    """Holds the models of a command line of ``fairseq-generate``, ready to decode.
 
     Args:
-        flags: the command line, without the program's name; ``--remove-bpe`` unless given otherwise
-        reads_subset: whether ``--gen-subset`` is read, and is to be checked before
+        flags: the command line, without the program's name; has ``--remove-bpe`` by default
+        reads_subset: True if the caller reads ``--gen-subset``, which is then checked first
 
     Attributes:
         task: change its settings between generators
@@ -133,7 +133,7 @@ class Translator:
         return [rows[0] for rows in self.task.inference_step(generator, self.models, batch)]
 
     def target_text(self, tokens: torch.Tensor, escape: bool = False) -> str:
-        """Returns the text of target token numbers, without BPE."""
+        """Returns the text of token numbers of the target language, without BPE."""
         text: str = self.task.target_dictionary.string(
             tokens.int().cpu(), self._cfg.common_eval.post_process, escape_unk=escape
         )

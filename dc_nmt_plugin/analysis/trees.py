@@ -1,4 +1,4 @@
-"""Structures in the attention to earlier words: residual decoder, section 8.2, Fig. 4."""
+"""Finds structures in the attention to earlier words: residual decoder, section 8.2, Fig. 4."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SCORES = ("precision", "recall", "f1")
 
 
 class Trees(OfEarlierWords):
-    """Trees of Algorithm 1, and ParsEval against given ones."""
+    """Builds the trees of Algorithm 1, and computes ParsEval against given trees."""
 
     name = "trees"
     size = (8.0, 4.0)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """--text, --trees and --index."""
+        """Adds --text, --trees and --index."""
         OfEarlierWords.options(parser)
         parser.add_argument(
             "--trees",
@@ -56,10 +56,10 @@ class Trees(OfEarlierWords):
         return SentenceTrees(subject)
 
     def _lines(self, subject: Subject) -> list[str]:
-        """Returns the lines of --trees; none without the flag.
+        """Returns the trees of --trees; empty without the flag.
 
         Raises:
-            UserError: another number of lines than the subset has; nltk is missing
+            UserError: the file has fewer or more lines than the subset, or nltk is missing
         """
         if self.args.trees is None:
             return []
@@ -92,7 +92,7 @@ class Trees(OfEarlierWords):
         return {**whole, "parseval": scores, **found}
 
     def tables(self, results: Results) -> list[Table]:
-        """Returns ParsEval, and the first trees."""
+        """Returns tables: ParsEval, and the first trees."""
         trees = Table(f"trees of the first {SHOWN} sentences", ["run", "sentence", "tree"])
         scores = Table("ParsEval: unlabelled constituents of two words or more", [*_SCORE_HEADER])
         sizes = Table("size of the sub-phrases", ["run", "words", "sub-phrases", "words in one"])
@@ -106,7 +106,7 @@ class Trees(OfEarlierWords):
         return [*([scores] if scores.rows else []), sizes, trees]
 
     def draw(self, figure: Any, results: Results) -> None:
-        """Draws ParsEval of every run, if trees were given, and one sentence's tree per run."""
+        """Draws ParsEval of every run with given trees, and one tree for each run."""
         scored = {label: found for label, found in results.items() if "parseval" in found}
         rows = len(results) + (1 if scored else 0)
         figure.set_size_inches(self.size[0], 2.6 * rows)
@@ -173,7 +173,7 @@ def bracketed(sentence: dict[str, Any]) -> str:
 
 
 def tree_class() -> Any:
-    """Returns nltk's ``Tree``.
+    """Returns nltk's class ``Tree``.
 
     Raises:
         UserError: nltk is missing
@@ -186,7 +186,7 @@ def tree_class() -> Any:
 
 
 def given_spans(line: str, words: list[str], path: object, number: int) -> set[Span]:
-    """Returns spans of two words or more in a bracketed tree.
+    """Returns the spans of two or more words in a bracketed tree.
 
     Args:
         line: such as ``(S (NP the dog) (VP barks))``
@@ -194,7 +194,7 @@ def given_spans(line: str, words: list[str], path: object, number: int) -> set[S
         path, number: file and line, for errors
 
     Raises:
-        UserError: no tree, or another number of words; nltk is missing
+        UserError: not a tree, or another number of words; nltk is missing
     """
     try:
         tree = tree_class().fromstring(line)
@@ -213,7 +213,7 @@ def given_spans(line: str, words: list[str], path: object, number: int) -> set[S
 
 
 def _add_spans(tree: Any, begin: int, spans: set[Span]) -> int:
-    """Adds the spans of a tree that begins at a word; returns the first word after it."""
+    """Adds the spans of a tree that begins at a word; returns the first word after the tree."""
     end = begin
     for child in tree:
         end = end + 1 if isinstance(child, str) else _add_spans(child, end, spans)

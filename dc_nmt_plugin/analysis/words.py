@@ -1,4 +1,4 @@
-"""Assignment of pieces to words."""
+"""Assigns pieces to words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def piece_kind(dictionary: Any) -> str:
 
 
 def word_spans(pieces: Sequence[str], kind: str) -> list[tuple[int, int]]:
-    """Returns, for every word, its first piece and the first piece after it.
+    """Returns for every word its first piece and the first piece after it.
 
     Args:
         pieces: of one sentence, without the end token
@@ -43,7 +43,7 @@ def word_spans(pieces: Sequence[str], kind: str) -> list[tuple[int, int]]:
 
 
 def words_of(pieces: Sequence[str], kind: str) -> list[str]:
-    """Returns words in plain writing: pieces joined, Moses' escapes undone."""
+    """Returns words in plain text: pieces joined, Moses' escapes undone."""
     words = []
     for begin, end in word_spans(pieces, kind):
         if kind == "subword_nmt":

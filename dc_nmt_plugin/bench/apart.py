@@ -24,8 +24,8 @@ def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
     A GPU cannot follow a fork: there it lives in this process.
 
     Args:
-        make: makes the function, in the fork; what it and the function's arguments need must be
-            there before
+        make: makes the function, in the fork; modules that it or the arguments need must be
+            imported before
         device: "cpu" or "cuda"
 
     Yields:
@@ -65,10 +65,10 @@ def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
 
 def _serve(make: Callable[[], Function], connection: Any) -> None:
     torch.cuda.is_available = lambda: False  # a GPU cannot follow a fork
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers it, and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # left to the parent
     parent = os.getppid()
     function = None
-    while os.getppid() == parent:  # a killed one cannot end it, nor close what other forks hold
+    while os.getppid() == parent:  # the parent was killed
         if not connection.poll(LOOK_AFTER):
             continue
         argument = connection.recv()

@@ -132,7 +132,7 @@ def time_of(
         device: "cpu" or "cuda"
         rounds: timed rounds
         clock: seconds
-        progress: called with the number of a round and of all rounds; default: no progress is shown
+        progress: called with the number of a round and of all rounds; default: nothing is called
 
     Returns:
         label → seconds, one a round
@@ -152,7 +152,7 @@ def time_of(
 
 
 def memory_of(make: Callable[[], Step], device: str, sample: Sample) -> float | None:
-    """Returns :func:`peak_memory` of building and running a subject's step, in its own process."""
+    """Returns :func:`peak_memory` of making and running a subject's step, in its own process."""
 
     def measure(_: None) -> float | None:
         return peak_memory(lambda: make()(sample), device)

@@ -19,7 +19,7 @@ SYNCHRONISING = {
 }
 """Operations whose result, or its size, the host waits for."""
 
-_VIEWS = {"aten::_unsafe_view"}  # not marked as a view, but copies nothing either
+_VIEWS = {"aten::_unsafe_view"}  # copies nothing, though not marked as a view
 _BY_MASK = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"}
 
 
@@ -28,7 +28,7 @@ class OperationCounter(TorchDispatchMode):
 
     Attributes:
         operations: name → how often
-        synchronisations: the same of those that a host waits for
+        synchronisations: the same for operations that the host waits for
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Measures the computing that models need to reach a BLEU score, trained in turn.
 
-Every subject is trained by fairseq's own ``Trainer`` on the same batches in a process of its own,
-one update of each in turn, so that what else the machine does slows all of them alike.
+fairseq's own ``Trainer`` trains every subject on the same batches, each in its own process. The
+subjects make one update in turn, so that other load on the machine slows all of them equally.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .subjects import set_allocator, stock_settings
 
 @dataclass
 class Point:
-    """The validation set after some updates; BLEU of greedy, tokenised, lower-cased output."""
+    """Holds one validation: updates, and BLEU of greedy, tokenised, lower-cased output."""
 
     updates: int
     seconds: float
@@ -179,7 +179,7 @@ def train_until(
     """
 
     with ExitStack() as processes:
-        # fairseq continues from what it finds in a save folder: this one has nothing
+        # an empty save folder: fairseq would continue from a checkpoint
         empty = processes.enter_context(TemporaryDirectory())
         own = [*flags, "--distributed-world-size", "1"]  # one process each, on one GPU
         own += ["--no-save", "--save-dir", empty, "--num-workers", "0"]
@@ -213,7 +213,7 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
     own: list[str] = []
     if name == STOCK:
         arch = ["--arch", "transformer", "--criterion", "label_smoothed_cross_entropy"]
-        arch += ["--task", "translation_dc_nmt"]  # the same batches for all models
+        arch += ["--task", "translation_dc_nmt"]  # the same batches as the others
         for setting, value in stock_settings(like).items():
             flag = "--" + setting.replace("_", "-")
             if value is True:
@@ -227,7 +227,7 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
     parser = options.get_training_parser()
     try:
         args = options.parse_args_and_arch(parser, [data, *arch, *flags, *own])
-    except SystemExit as error:  # argparse has said why
+    except SystemExit as error:  # argparse has printed the reason
         raise UserError(f"{name}: fairseq-train does not take these flags") from error
     check_data(vars(args), dict.fromkeys(args.valid_subset.split(","), "--valid-subset"))
     cfg = convert_namespace_to_omegaconf(args)
@@ -270,7 +270,7 @@ def _batches(trainer: Any) -> Iterator[list[Any]]:
 
 
 class _Greedy:
-    """Flags that fairseq's ``build_generator`` reads."""
+    """Holds the flags that fairseq's ``build_generator`` reads."""
 
     beam = 1
     max_len_a = 1.2

@@ -19,7 +19,7 @@ from ..allocator import return_freed_memory
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median and quartiles of paired speed ratios, baseline time / subject time."""
+    """Holds median and quartiles of paired speed ratios, baseline time / subject time."""
 
     median: float
     low: float
@@ -36,15 +36,15 @@ def interleave(
 ) -> dict[str, list[float]]:
     """Times every subject on the same batch, one after the other, round by round.
 
-    The order turns by one each round, so that none always follows the same neighbour.
+    The order is rotated each round, so that no subject always follows the same one.
 
     Args:
-        runs: name → what runs the batch of a number and returns its seconds, see :func:`timed`
-        batches: how many there are; they are used in turn
+        runs: name → function that runs a numbered batch and returns its seconds, see :func:`timed`
+        batches: number of batches, used in turn
         rounds: timed rounds
         progress: called with (round, rounds)
-        warm_up: batches that are run before the first round; on a GPU, which makes room and loads
-            programs for every new shape, all of them
+        warm_up: batches that are run before the first round; all of them on a GPU, which allocates
+            memory and loads programs for every new shape
 
     Returns:
         name → seconds, one a round
@@ -95,8 +95,8 @@ def ratio(baseline: Sequence[float], subject: Sequence[float]) -> Ratio:
 def make_clock(device: str, threads: int) -> tuple[Callable[[], float], str]:
     """Returns the clock to use, and its name.
 
-    One CPU thread is timed by its CPU time, which other programs do not change much; several
-    threads and GPUs by the wall clock.
+    One CPU thread is timed by CPU time, which other programs change little. Several threads and
+    GPUs are timed by the wall clock.
     """
     if device == "cuda":
 
@@ -113,11 +113,11 @@ def make_clock(device: str, threads: int) -> tuple[Callable[[], float], str]:
 def peak_memory(run: Callable[[], None], device: str) -> float | None:
     """Returns the peak memory of `run` in MiB: allocated on the GPU, or added to this process.
 
-    On the CPU the process should have run nothing before, see :func:`.apart.apart`: memory that
-    was used and freed already would not be seen. None where the system has no record (macOS).
+    On the CPU, use a new process (:func:`.apart.apart`), because memory that was used and freed
+    before is not counted. None if the system does not report it (macOS).
     """
     if device == "cuda":
-        gc.collect()  # what the last subject left
+        gc.collect()  # memory of the last subject
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         run()

@@ -35,8 +35,8 @@ def time_by_kind(
 ) -> dict[str, float]:
     """Returns the seconds of the fastest of `repeats` calls of `step`, by kind of operation.
 
-    On the CPU each operation's own time; what is left of the whole is Python and the way to the
-    operations. On a GPU the time of the kernels.
+    On the CPU, each operation's own time; the remainder is Python and dispatch. On a GPU, the time
+    of the kernels.
     """
     step(sample)
     return min((_profiled(step, sample, device) for _ in range(repeats)), key=_total)
@@ -106,7 +106,7 @@ class _Products(TorchDispatchMode):
 
 @dataclass(frozen=True)
 class Floor:
-    """Seconds that the matrix products of a step take by themselves.
+    """Holds the seconds of a step's matrix products alone.
 
     Attributes:
         products: by ``torch.mm`` and ``torch.bmm``
@@ -142,7 +142,7 @@ def floor(step: Callable[[Any], None], sample: Any, device: str, *, repeats: int
 
 
 def _linear(left: Tensor, right: Tensor) -> Callable[[], Any]:
-    """Computes the product as a linear layer of oneDNN, without its conversion of formats."""
+    """Times the product as a linear layer of oneDNN, without conversion to oneDNN's formats."""
     linear = torch.nn.Linear(right.size(0), right.size(1), bias=False).eval()
     linear.weight.data = right.t().contiguous()
     return partial(to_mkldnn(linear), left.to_mkldnn())

@@ -20,7 +20,7 @@ class PyTorchConditionalGRU(Stateful):
     Written as the equations are printed: a context a step, from which everything else is computed.
 
     Args:
-        ours: whose weights it takes; without attention over earlier states
+        gru: the module whose weights are used; without attention over earlier states
     """
 
     def __init__(self, ours: ConditionalGRU) -> None:

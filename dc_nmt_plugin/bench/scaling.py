@@ -1,4 +1,4 @@
-"""Growth of time and memory with the text and the model."""
+"""Measures how time and memory grow with the size of text and model."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Axis:
 
     Attributes:
         label: its name in tables and figures
-        values: what is tried by default, rising
-        modes: where it matters
+        values: default values, rising
+        modes: modes that it affects
         flags: of the model
-        least: of the values
+        least: smallest valid value
     """
 
     label: str
@@ -80,14 +80,14 @@ def scale(
 
     Args:
         axis: a key of :data:`AXES`
-        values: what it grows through, rising
+        values: of the axis, rising
         archs: architectures, with flags behind their names
         against: the baseline
-        modes: of training and decoding; those where the axis does not matter are left out
+        modes: of training and decoding; modes that the axis does not affect are left out
         setting: device, precision, beam, and the length of sentences and hypotheses
         vocabulary: types
-        max_tokens: of a batch; for ``length`` of a batch of the longest sentences, and the shorter
-            ones come as many at a time
+        max_tokens: of a batch; for ``length``, of the batch with the longest sentences; batches of
+            shorter sentences have as many sentences
         rounds: timed rounds at each value
         clock: seconds
         with_memory: measure peak memory too
@@ -144,8 +144,8 @@ def scale(
 def exponent(values: Sequence[float], costs: Sequence[float]) -> float | None:
     """Returns the exponent e of the growth ``c · valueᵉ`` at the upper end.
 
-    What does not grow with the value (calls, parameters) pulls it down where the value is small:
-    the middle value and those above it are looked at.
+    Constant costs (calls, parameters) lower the exponent at small values. So only the middle value
+    and larger values are used.
 
     Args:
         values: rising

@@ -150,8 +150,8 @@ def with_positions(name: str, length: int) -> str:
 def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
     """Builds an architecture of this package, or the baseline of `like`.
 
-    That is fairseq's ``transformer`` of the same size (``stock``), or the same recurrent model out
-    of PyTorch's cells (``pytorch``).
+    The baseline is fairseq's ``transformer`` of the same size (``stock``), or the same recurrent
+    model made of PyTorch's cells (``pytorch``).
     """
     torch.manual_seed(1)
     if name == PYTORCH:
@@ -212,8 +212,8 @@ def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable
 def decoding_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
     """Returns a function that translates a batch by beam search, with hypotheses of equal length.
 
-    An untrained model never ends a sentence by itself, so lengths are forced and every subject
-    makes the same number of steps.
+    An untrained model never ends a sentence. So lengths are forced, and every subject makes the
+    same number of steps.
     """
     model: Any = build_model(name, like, task).to(setting.device).eval()
     model.make_generation_fast_(need_attn=False)

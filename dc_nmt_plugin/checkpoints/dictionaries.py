@@ -1,4 +1,4 @@
-"""Records the dictionaries of a checkpoint, and compares them with those of a task."""
+"""Compares the dictionaries of a checkpoint's training with those of a task."""
 
 from __future__ import annotations
 
@@ -16,23 +16,20 @@ KEY = (
     "dictionaries"  # in a checkpoint's extra_state; fairseq's loader ignores what it does not know
 )
 _SIDES = {"source": "encoder", "target": "decoder"}
-_EMBEDDINGS = (
-    "embed_tokens.weight",
-    "embedding.tokens.weight",
-)  # fairseq's name, this plugin's name
+_EMBEDDINGS = ("embed_tokens.weight", "embedding.tokens.weight")  # fairseq's, this plugin's
 
 
 def dictionaries_of(task: Any) -> dict[str, str]:
-    """Returns side, or language of a multilingual task → digest of the dictionary's words.
+    """Returns side (or language of a multilingual task) → digest of the dictionary's words.
 
     Args:
-        task: fairseq's; one without dictionaries has no side
+        task: fairseq's; the result is empty for a task without dictionaries
     """
     return {side: _digest(dictionary.symbols) for side, dictionary in _of(task).items()}
 
 
 def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the same for a checkpoint; empty if it has no record.
+    """Returns the digests that a checkpoint holds; empty for a checkpoint without them.
 
     Args:
         state: the checkpoint's content
@@ -41,10 +38,10 @@ def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_dictionaries(path: str, task: Any) -> None:
-    """Refuses a checkpoint whose dictionaries differ from those of the task.
+    """Refuses a checkpoint whose dictionaries are not those of the task.
 
-    A checkpoint without a record (fairseq's own, or an old one) is compared with the folder that it
-    was trained on, if that folder still has the dictionaries of training.
+    A checkpoint without a record (stock fairseq's, or an old one) is compared with its training
+    folder, if that folder's dictionaries are unchanged.
 
     Args:
         path: of the checkpoint
@@ -108,7 +105,7 @@ def check_same_dictionaries(states: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _of(task: Any) -> dict[str, Any]:
-    """Returns the dictionaries of a task, by side."""
+    """Returns side → dictionary."""
     languages = getattr(task, "dicts", None)
     if isinstance(languages, Mapping):
         found = dict(languages)
@@ -125,9 +122,9 @@ def _digest(words: list[str]) -> str:
 
 
 def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Returns the folder in a checkpoint's settings, and the known facts about its dictionaries.
+    """Returns the training folder of a checkpoint, and the digests of its dictionaries.
 
-    That is nothing where a dictionary was written after the checkpoint, or has another size.
+    Leaves out a dictionary that was written after the checkpoint, or has another size.
     """
     from fairseq.data import Dictionary
     from fairseq.data.data_utils import infer_language_pair
@@ -152,7 +149,7 @@ def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[
 
 
 def _types(state: Mapping[str, Any], side: str) -> int | None:
-    """Returns the rows of a side's embedding matrix; None if the matrix has another name."""
+    """Returns the rows of a side's embedding matrix; None if it has another name."""
     names = (f"{_SIDES.get(side)}.{name}" for name in _EMBEDDINGS)
     return next((len(state["model"][name]) for name in names if name in state["model"]), None)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import UserError
 
-LONGEST = 10_000  # characters of a string, and elements of what it stands for
+LONGEST = 10_000  # characters of a string, and elements of its value
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -39,20 +39,19 @@ EVALUATED = frozenset(
 
 
 def plain_value(text: Any, *_: Any) -> Any:
-    """Returns ``eval(text)`` for plain values, and evaluates nothing else.
+    """Evaluates numbers, strings, lists, tuples, sets, dictionaries, and their sums and products.
 
-    Plain values are numbers and strings; lists, tuples, sets and dictionaries of plain values;
-    and sums and products of these.
+    The result equals ``eval(text)``; nothing else is evaluated.
 
     >>> plain_value("[(512, 3)] * 2 + [(1024, 1)]")
     [(512, 3), (512, 3), (1024, 1)]
 
     Args:
-        text: takes the place of eval's argument; its scopes are ignored
+        text: the argument of ``eval``; scopes are ignored
 
     Raises:
-        TypeError: it is no string, as ``eval`` has it
-        UserError: it is anything else than a plain value
+        TypeError: `text` is not a string, as for ``eval``
+        UserError: `text` is not a plain value
     """
     if not isinstance(text, str):
         raise TypeError("eval() arg 1 must be a string")

@@ -76,7 +76,7 @@ def check_parts(path: str, state: Any) -> None:
 def check_settings(path: str) -> None:
     """
     Raises:
-        UserError: a checkpoint does not say which model it is of, so that none can be built
+        UserError: a checkpoint has no name of a model, so none can be built
     """
     state = load_checkpoint(path, mmap=True)
     if state.get("args") is None and (state.get("cfg") or {}).get("model") is None:
@@ -145,7 +145,7 @@ def newest_readable(path: str) -> str:
 
 
 def check_finite(name: str, model: Mapping[str, Any]) -> None:
-    """Refuses parameters that are NaN or infinite, which would spoil every result.
+    """Refuses parameters that are not finite, because results would not be finite either.
 
     Args:
         name: of the checkpoint's file
@@ -155,7 +155,7 @@ def check_finite(name: str, model: Mapping[str, Any]) -> None:
         UserError: naming one
     """
     for key, tensor in model.items():
-        marker = key.endswith(POSITION_MARKER)  # memory that nothing was written to
+        marker = key.endswith(POSITION_MARKER)  # uninitialised memory
         if not marker and tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise UserError(
                 f"{name}: its parameter {key} has values that are not numbers (NaN, infinity): the "
@@ -167,7 +167,7 @@ def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
     """Returns the message for a file that torch could not read."""
     text = str(error).strip()
     reason = f" ({text.splitlines()[0][:200]})" if text else f" ({error!r})"
-    if "weights_only" in text:  # torch explains how to load the file unsafely
+    if "weights_only" in text:  # torch's message explains unsafe loading
         reason = ""
         if found := re.search(r"GLOBAL ([\w.]+)", text):
             return UnreadableCheckpoint(

@@ -15,10 +15,10 @@ from ..errors import UserError
 
 
 def plain(value: Any) -> Any:
-    """Returns `value` as dicts, lists, numbers and text, with the same tensors.
+    """Returns `value` as dicts, lists, numbers, text and the same tensors.
 
     Raises:
-        UserError: it holds something else
+        UserError: `value` holds another type
     """
     if OmegaConf.is_config(value):
         return plain(OmegaConf.to_container(value, resolve=True))

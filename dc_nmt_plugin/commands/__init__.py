@@ -1,1 +1,1 @@
-"""One file for each command of ``dc-nmt``: its arguments and its output."""
+"""Holds one file for each command of ``dc-nmt``: its arguments and its output."""

@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
     else:
         results, facts = _curves(report, args, flags)
         about = ""
-    tables = report.tables(results)  # refuses wrong options before anything is written
+    tables = report.tables(results)  # refuses a wrong option before writing
     figure = new_figure(report.size) if args.plot else None
     if figure is not None:
         report.draw(figure, results)
@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
         for seconds in timings:
             print(f"\n{timing_line(seconds)}")
     if figure is not None:
-        sys.stdout.flush()  # a folder that cannot be written to must not cost the table
+        sys.stdout.flush()  # after the table: writing may fail
         for path in save(figure, args.plot):
             print(f"{path}: written", file=sys.stderr)
     return 0
@@ -99,7 +99,7 @@ def _measure(
 def _curves(
     report: Report, args: argparse.Namespace, flags: list[str]
 ) -> tuple[Results, dict[str, Any]]:
-    """Returns the curves of every run, and their values at the updates of --at, for JSON."""
+    """Returns the curves of every run, and the values of --at, for JSON."""
     from ..analysis.curves import Curves
     from ..analysis.subject import labels
 
@@ -253,7 +253,7 @@ def _command(
     flags: Sequence[str],
     section: Section,
 ) -> str:
-    """Returns the command line of a section of ``dc-nmt analyze all`` alone."""
+    """Returns the command line of one section of ``dc-nmt analyze all``."""
     from ..analysis.base import Analysis
 
     report = section.report

@@ -20,7 +20,7 @@ WIDTH = 100
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the flags of one architecture, or list all architectures."""
+    """Prints the flags of one architecture, or lists all architectures."""
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
     arch = parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
     completed(arch, sized_names)

@@ -170,10 +170,10 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _words(flag: str, name: str) -> list[str]:
-    """Splits a subject; a run's folder may have spaces, an architecture is followed by flags.
+    """Splits the names: a run's folder may have spaces, an architecture has flags after a space.
 
     Raises:
-        UserError: nothing is named, or a quotation mark has no other
+        UserError: no name, or an unclosed quotation mark
     """
     if name and Path(name).is_dir():
         return [name]
@@ -214,7 +214,7 @@ def _check(args: argparse.Namespace) -> None:
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
-        stock_settings(args.arch[0])  # refuses early where fairseq has no such size
+        stock_settings(args.arch[0])  # refuses a missing size early
 
 
 def _progress(mode: str, number: int, rounds: int) -> None:

@@ -20,7 +20,7 @@ def look_inside(args: argparse.Namespace, task: Any, setting: Any, sample: Any) 
     for mode in args.mode:
         for name in dict.fromkeys([args.against, *args.arch]):
             make = partial(_looker, look, mode, name, args.arch[0], task, setting)
-            with apart(make, args.device) as found:  # its memory as where it is timed
+            with apart(make, args.device) as found:  # memory set up as for timing
                 rows.append({"mode": mode, "name": name, **found(sample)})
     print(json.dumps(rows, indent=2) if args.json else _as_text(rows))
 
@@ -60,7 +60,7 @@ def _profile(step: Any, sample: Any, device: str) -> dict[str, Any]:
 
 
 def _as_text(rows: list[dict[str, Any]]) -> str:
-    """Returns a table for each mode, with a column for each subject."""
+    """Returns one table for each mode, with a column for each subject."""
     tables = []
     for mode in dict.fromkeys(row["mode"] for row in rows):
         columns = [row for row in rows if row["mode"] == mode]

@@ -13,7 +13,7 @@ from typing import Any
 from ..bench import GROWING
 from ..table import format_table
 
-# key of a row, its exponent's key, title, unit, units in what is measured
+# key of a row, key of its exponent, title, unit, units in one measured unit
 QUANTITIES = (
     ("seconds", "exponent", "time of a batch", "ms", 1000),
     ("memory_mib", "memory_exponent", "peak memory", "MiB", 1),
@@ -25,7 +25,7 @@ def add_scaling(parser: argparse.ArgumentParser, instead: Any) -> None:
 
     Args:
         parser: of ``dc-nmt bench``
-        instead: its group of what excludes each other
+        instead: its group of flags that exclude each other
     """
     instead.add_argument(
         "--scaling",
@@ -43,7 +43,7 @@ def add_scaling(parser: argparse.ArgumentParser, instead: Any) -> None:
 
 
 def check_scaling(args: argparse.Namespace) -> list[str]:
-    """Returns a sentence for each wrong flag of ``--scaling``; fills in missing values."""
+    """Returns a sentence for each problem of the flags of ``--scaling``; sets defaults."""
     if not args.scaling:
         given = [name for name in ("values", "plot") if getattr(args, name) is not None]
         return [f"--{name}: belongs to --scaling, which is not given." for name in given]
@@ -141,7 +141,7 @@ def _as_text(report: dict[str, Any]) -> str:
 
 
 def _draw(report: dict[str, Any], path: Path) -> list[Path]:
-    """Draws on logarithmic axes, where a power is a straight line with the exponent as slope."""
+    """Draws with logarithmic axes: a power is a straight line with the exponent as slope."""
     from matplotlib.ticker import NullFormatter, ScalarFormatter
 
     from ..analysis.figure import finish_axes, new_figure, save, styles

@@ -15,7 +15,7 @@ from .parser import Parser
 
 
 def parser() -> Parser:
-    """Returns the command's options."""
+    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt check-text",
         usage="dc-nmt check-text [--fix FOLDER] SOURCE TARGET [SOURCE TARGET ...]\n"
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fix(groups: Sequence[Sequence[Path]], folder: Path) -> list[list[Path]]:
-    """Repairs the files, prints the changes, and returns the new files."""
+    """Returns the repaired files; prints the changes."""
     made, rows = [], []
     for group in groups:
         files, done = fix([scan(path) for path in group], folder)

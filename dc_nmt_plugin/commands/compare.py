@@ -65,7 +65,7 @@ class Report:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Returns the command's options."""
+    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt compare",
         description="Compare systems with a baseline: scores, differences with 95% interval and "
@@ -195,10 +195,11 @@ def compare(
 
 
 def _check(args: argparse.Namespace, metric: Metric, systems: int, sentences: int) -> None:
-    """Refuses, before the bootstrap, what would fail after it.
+    """Checks the options before the bootstrap, which takes minutes.
 
     Raises:
-        UserError: a test or a report is not of this metric, or not of so many systems or sentences
+        UserError: a test or report does not support this metric, or this number of systems or
+            sentences
     """
     if args.html:
         if not metric.is_bleu:
@@ -235,7 +236,7 @@ def _html(
     source: Sequence[str] | None,
     language: str,
 ) -> list[HalfSizeTest]:
-    """Returns compare-mt's report on the words that the metric counts."""
+    """Writes compare-mt's report on the words that the metric counts."""
     if folder is None:
         return []
     words, reference = _words(metric, texts, references, language)
@@ -245,7 +246,7 @@ def _html(
 def _words(
     metric: Metric, texts: dict[str, list[str]], references: Sequence[str], language: str
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Returns both sides split into the words that the metric counts."""
+    """Returns both sides as the metric counts them, with spaces between words."""
     tokenize = metric.make(language).tokenizer
     words = {
         name: [tokenize(line) for line in metric.prepared(lines)] for name, lines in texts.items()
@@ -258,7 +259,7 @@ def _progress(step: str) -> None:
 
 
 def format_report(report: Report, latex: bool) -> str:
-    """Returns tables of scores, lengths and compare-mt's test, each with a title."""
+    """Returns the tables of scores, lengths and compare-mt's test, each with its title."""
     table = latex_table if latex else format_table
     comment = "% " if latex else ""
     header = comparison_header(report.comparisons, report.metric)

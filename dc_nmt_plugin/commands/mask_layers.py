@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
         "rows": [asdict(row) for row in rows],
     }
     print(json.dumps(report, indent=2) if args.json else _as_text(report, rows), flush=True)
-    if args.plot:  # after the table, which a figure that cannot be written must not cost
+    if args.plot:  # after the table: writing a figure may fail
         plot(rows, args.plot)
     return 0
 

@@ -10,7 +10,7 @@ from .recipe_options import RecipeParser, names, number, values_of
 
 
 def parser() -> RecipeParser:
-    """Returns the command's options."""
+    """Returns the options of the command."""
     parser = RecipeParser(
         prog="dc-nmt new",
         description="Writes a recipe for your own text into a new folder. It chooses the sets, the "

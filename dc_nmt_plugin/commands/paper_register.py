@@ -16,7 +16,7 @@ Form = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
 
 def table_form(args: argparse.Namespace) -> tuple[Form, str]:
-    """Returns a function that writes tables in the chosen form, and the prefix of a note."""
+    """Returns the writer for ``--markdown``, ``--latex`` or text, and the start of other lines."""
     if args.latex:
         return latex_table, "% "
     return (markdown_table if args.markdown else format_table), ""

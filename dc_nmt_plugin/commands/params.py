@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the table; returns 1 if a count differs from the published one."""
+    """Prints the table; returns exit status 1 for a count that differs from the published one."""
     parser = Parser(
         prog="dc-nmt params",
         usage="dc-nmt params [ARCH ...] [options] [flags of the model]",

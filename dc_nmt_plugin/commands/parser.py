@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Returns one flag's values; refuses a repeated flag, unless it takes several values."""
+        """Stores the values of a flag; refuses a repeated flag unless it takes several values."""
         if action.option_strings and action.nargs != 0:
             if action in self._given and not isinstance(action, argparse._AppendAction):
                 self.error(_twice(action.option_strings[-1], self._given[action], arg_strings))

@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
         for label, found in results.items():
             unknown = f"{found['unknown']:.2f}% of the pieces are unknown to the model"
             print(f"\n{label}: {unknown}", flush=True)
-    if args.plot:  # after the table, which a folder that cannot be written to must not cost
+    if args.plot:  # after the table: writing may fail
         figure = new_figure((2.5 + 0.8 * len(tasks) * (1 + 0.4 * len(results)), 4.2))
         draw(figure, results)
         for path in save(figure, args.plot):
@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _task(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
-    """Returns the results of the three encoders, and the share of the most frequent class."""
+    """Returns the accuracies of the three encoders and of the most frequent class."""
     import torch
 
     from ..analysis.probing.classifier import probe

@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs as ``fairseq-train … --log-format json 2>&1 | dc-nmt progress …``.
 
     Returns:
-        exit status: 0 for a finished training run, 1 for one that stopped early
+        exit status: 0 for a finished training run, 1 for a run that stopped early
     """
     parser = Parser(prog="dc-nmt progress", description=__doc__)
     parser.add_argument("--name", required=True, help="name of the model to show")

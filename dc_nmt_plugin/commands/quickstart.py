@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _train(pipeline: Pipeline, models: Sequence[tuple[Experiment, Training]]) -> None:
-    """Trains and scores every model; on CPUs side by side, as a small model cannot use many."""
+    """Trains and scores every model; on CPUs at the same time, because small models use few."""
     from ..recipes.launch import visible_gpus
 
     def model(run: Experiment, training: Training) -> None:

@@ -25,7 +25,7 @@ from ..files import replacing
 from .parser import Parser
 
 STORED = "results.json"
-# flags that only the table knows, and those that a stored one cannot follow
+# flags of the table alone, and flags that a stored table cannot apply
 OF_TABLES = (
     *("--baseline", "--name", "--over-seeds", "--speeds", "--save", "--keep"),
     "--update-readme",
@@ -143,7 +143,7 @@ def _given(args: argparse.Namespace, *flags: str) -> list[str]:
 def _check(args: argparse.Namespace) -> None:
     """
     Raises:
-        UserError: a flag would say nothing
+        UserError: a flag would have no effect
     """
     if args.why:
         form, unused = "--why", [*OF_TABLES, "--json", "--markdown", "--latex", "--examples"]

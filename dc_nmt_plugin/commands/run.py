@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ..recipes.run_plan import plan_run, plan_training
     from ..recipes.settings import settings_of
 
-    args.arch = ""  # of each run its own
+    args.arch = ""  # each run has its own
     options, training = options_of(args, flags)
     # an architecture with and without its default size is one run
     planned = {}
@@ -106,8 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     runs = [run for run, _ in planned.values()]
     for run, experiment in planned.values():
         if not (experiment.binarised / ".stamp").is_file():
-            plan_training(run, training)  # what cannot be run is said before all work
-    first = not training.machines.node_rank or args.dry_run  # of several machines, that evaluates
+            plan_training(run, training)  # refuses invalid runs before all work
+    first = not training.machines.node_rank or args.dry_run  # only the first machine evaluates
     pipeline = Pipeline(args.dry_run)
     with stoppable():
         needed = (settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs)

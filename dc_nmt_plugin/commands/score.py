@@ -27,7 +27,7 @@ from .parser import Parser, RawWithDefaults
 
 
 def parser() -> argparse.ArgumentParser:
-    """Returns the command's options."""
+    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt score",
         description="Score the output of fairseq-generate, or plain text, with sacreBLEU.",
@@ -132,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _standard_input(args: argparse.Namespace) -> Iterator[None]:
-    """Copies standard input to a file, because it is read more than once."""
+    """Writes standard input to a file, because it is read more than once."""
     flag = "generated" if args.generated else "hypothesis"
     if str(getattr(args, flag)) != "-":
         yield
@@ -146,7 +146,7 @@ def _standard_input(args: argparse.Namespace) -> Iterator[None]:
 
 
 def format_scores(result: Result, latex: bool = False) -> str:
-    """Returns a row for each metric: score, the paper's mark, signature, treatment of the text."""
+    """Returns a row for each metric: score, the paper's mark, signature, processing of the text."""
     rows = [
         (s.metric, f"{s.score:.2f}", "the paper's" if s.paper else "", s.signature, s.text)
         for s in result.scores

@@ -45,12 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _name(path: Path) -> str:
-    """Returns the name of the output, which is not compressed."""
+    """Returns the name of the output file, which is never packed."""
     return path.name.removesuffix(".gz")
 
 
 def _check_names(files: Sequence[Path], out: Path) -> None:
-    """Refuses to write a file over another output or an input."""
+    """Refuses an output file that is an input or another output."""
     seen: dict[str, Path] = {}
     for path in files:
         name = _name(path)

@@ -72,8 +72,8 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
         )
     print(f"{plan.recipe.name}: {plan.recipe.task.title}", plan.settings.source, sep="\n")
     pipeline.say(plan.batch)
-    if plan.rank > 0 and not pipeline.dry_run:  # the first machine keeps the books
-        if training.is_done():  # as that one finds too
+    if plan.rank > 0 and not pipeline.dry_run:  # the first machine writes the records
+        if training.is_done():  # as the first machine also finds
             pipeline.say(f"{training.name}: done before")
             return 0
         with running(training.command) as process:

@@ -18,7 +18,7 @@ from ..text.tokenizers import TOKENIZERS
 from .parser import Parser
 from .recipe_options import number
 
-WARNED = ("tokenized", "entity", "unseen")  # of what is wrong with the text
+WARNED = ("tokenized", "entity", "unseen")  # kinds of problems that get a warning
 BUFFER = 1000  # lines; translated shortest first, which wastes less padding
 
 
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         pair = f"{translator.source} to {translator.target}"
         print(f"{translator.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")  # as what comes in, whatever the locale
+        sys.stdout.reconfigure(encoding="utf-8")  # UTF-8 as the input, in every locale
     first = 1
     for buffer in _buffers(lines, args.buffer_size or (1 if terminal else BUFFER)):
         for found in translator.translate(buffer, first):

@@ -10,7 +10,7 @@ from .parser import Parser
 
 
 def user_dir() -> str:
-    """Returns the absolute path for ``--user-dir``, for an installed package or a checkout."""
+    """Returns the absolute path for ``--user-dir``, of an installation or a checkout."""
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 

@@ -232,7 +232,7 @@ def check_patches(patches: list[dict[str, Any]]) -> Check:
 
 @dataclass(frozen=True)
 class Report:
-    """What :func:`report` found.
+    """Holds the results of :func:`report`.
 
     Attributes:
         checks: a line each

@@ -1,5 +1,6 @@
-"""Imports tried out in a process of their own, so that what is missing, broken or crashes
-there cannot take ``dc-nmt doctor`` with it. Standard library only.
+"""Tries imports in separate processes, so that a crash cannot end ``dc-nmt doctor``.
+
+Uses only the standard library.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ print(json.dumps(dict(origin=spec and spec.origin)))
 """
 
 
-# whatever lies in the folder that a probe is started in is not imported
+# files in the working folder of a probe are not imported
 _NOT_FROM_HERE = "import sys\nsys.path[:] = [path for path in sys.path if path]\n"
 
 

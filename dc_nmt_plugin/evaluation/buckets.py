@@ -40,10 +40,10 @@ class Bucket:
 
 
 def parse_edges(flag: str, text: str) -> tuple[int, ...]:
-    """Returns whole numbers in ascending order, from text with commas.
+    """Parses rising whole numbers separated by commas.
 
     Raises:
-        UserError: they are not.
+        UserError: another form, or numbers that do not rise
     """
     try:
         edges = tuple(int(part) for part in text.split(","))
@@ -55,7 +55,7 @@ def parse_edges(flag: str, text: str) -> tuple[int, ...]:
 
 
 def source_lengths(lines: Sequence[str], lang: str | None) -> list[int]:
-    """Returns the words of each line, or characters in languages without spaces (zh, ja)."""
+    """Counts the words of each line, or the characters in languages without spaces (zh, ja)."""
     if lang in UNSPACED:
         return [len("".join(line.split())) for line in lines]
     return [len(line.split()) for line in lines]
@@ -102,10 +102,10 @@ def score_buckets(
 def group_score(
     metric: Metric, lines: Sequence[str], references: Sequence[str], target_lang: str
 ) -> float | None:
-    """Returns the corpus score of some sentences; None where it would say nothing.
+    """Returns the corpus score of some sentences; None when it would be meaningless.
 
-    It would for fewer than ten sentences, and for BLEU without a 4-gram on either side: two short
-    sentences that are translated perfectly have a BLEU of 0.
+    That is the case for fewer than ten sentences, and for BLEU without a 4-gram on either side:
+    two short sentences with a perfect translation have a BLEU of 0.
 
     Args:
         lines: hypotheses
@@ -147,7 +147,7 @@ def check_plot(flag: str, path: Path) -> None:
 
 
 def plot_buckets(buckets: Sequence[Bucket], path: Path, metric: str, unit: str) -> None:
-    """Draws a line for each system over the buckets, with the number of sentences under each.
+    """Draws one line for each system over the buckets, with the sentences of each bucket below.
 
     Args:
         buckets: from :func:`score_buckets`

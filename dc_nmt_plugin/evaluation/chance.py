@@ -11,17 +11,18 @@ With several seeds of both systems the variance of the difference is
       V_sentences  bootstrap variance of the difference of the means, with these seeds
       V_seeds      s² / m of one system plus s² / m of the other: s² is the variance of the scores
                    of its seeds, m the number of seeds in its mean
-      V_both       the part of V_seeds that comes from sentences on which single seeds do well or
-                   badly: V_sentences has this part already
+      V_both       the part of V_seeds from sentences on which single seeds do well or badly;
+                   V_sentences includes this part already
 
-and the difference divided by √V is taken as Student's t with Satterthwaite's degrees of freedom.
+The difference divided by √V is taken as Student's t with Satterthwaite's degrees of freedom.
 This is the random-effects variance of studies with several readers and several cases (Obuchowski
-and Rockette 1995; Hillis 2007), with the floor put where V is never below V_sentences. The plain
-sum of V_sentences and V_seeds counts V_both twice. In simulations of systems without a difference
-(three seeds, seven settings, 4,000 pairs each) the sum rejected 1.3% to 5.0% and this form 2.4% to
-5.3%; with two seeds this form rejected up to 5.6%. tests/unit/test_chance.py repeats this form's.
+and Rockette 1995; Hillis 2007). Its floor is chosen so that V is never below V_sentences. The plain
+sum of V_sentences and V_seeds counts V_both twice. Simulations compared systems without a
+difference (three seeds, seven settings, 4,000 pairs each). The sum rejected 1.3% to 5.0%, and this
+form 2.4% to 5.3%. With two seeds this form rejected up to 5.6%. tests/unit/test_chance.py repeats
+the simulations of this form.
 
-Nothing here knows texts or metrics.
+This module does not depend on texts or metrics.
 """
 
 from __future__ import annotations
@@ -116,8 +117,8 @@ def common_seeds(ours: Iterable[str], baseline: Container[str]) -> tuple[str, ..
 def compare(ours: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Difference:
     """Compares the mean of a system's seeds with that of a baseline.
 
-    A seed gives both systems the same order of the training text, so the means are over the seeds
-    that both have; over all of either where they share none.
+    The same seed gives both systems the same order of the training text. So the means are over the
+    seeds that both have, or over all seeds of each system if they share none.
 
     Args:
         ours, baseline: seed → scores on the same resamples
@@ -170,8 +171,8 @@ def half_width(resampled: np.ndarray) -> float:
 def sacrebleu_p(resampled: np.ndarray, value: float) -> float:
     """Returns the p of sacreBLEU's paired bootstrap, on its 1,000 resamples.
 
-    It recentres absolute values, so that one tail counts: about half of a two-sided p. For equal
-    scores sacreBLEU prints its smallest p; here that is 1.
+    sacreBLEU recentres absolute values, so only one tail counts: about half of a two-sided p. For
+    equal scores sacreBLEU prints its smallest p; this function returns 1.
 
     Args:
         resampled: difference on each resample (R,)
@@ -201,7 +202,7 @@ def student(value: float, variance: float, freedom: float) -> float:
 
 @dataclass(frozen=True)
 class _SeedVariance:
-    """Variance that seeds give the mean of a system.
+    """Holds the variance of a system's mean that comes from seeds.
 
     Attributes:
         variance: its part of V_seeds

@@ -1,4 +1,4 @@
-"""COMET (Rei et al. 2020), by Unbabel's own package: needs the source, and a trained model."""
+"""Computes COMET (Rei et al. 2020) with Unbabel's package; needs the source and a trained model."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def find_model(model: str, download: bool) -> Path:
     """Returns the checkpoint file of a model.
 
     Raises:
-        UserError: it is not here and must not, or cannot, be fetched
+        UserError: the model is not on this machine, and downloading is off or fails
     """
     given = Path(model)
     for path in (given, given / CHECKPOINT):

@@ -1,10 +1,10 @@
 """compare-mt's HTML report and its bootstrap test (Neubig et al. 2019), as published.
 
-Its test is not sacreBLEU's: it draws samples of half the test set with replacement, which makes
-intervals √2 too wide, counts how often one system wins, and p is 1 minus the share of the better
-one, which is one-sided. The dual-contextual paper's marks come from it. Its BLEU takes an order of
-n-grams without a match as if all had matched, so that a weak system can win; here that is 0, as in
-multi-bleu.perl.
+Its test differs from sacreBLEU's. It draws samples of half the test set with replacement, which
+makes intervals √2 too wide. It counts how often one system wins, and its one-sided p is 1 minus the
+share of the better system. The dual-contextual paper uses this test. compare-mt's BLEU treats an
+order of n-grams without a match as if all n-grams matched, so a weak system can win. Here BLEU is
+then 0, as in multi-bleu.perl.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class HalfSizeTest:
 
     Attributes:
         left, right: names
-        left_wins, right_wins: share of the samples in which the one scores higher
+        left_wins, right_wins: share of the samples in which that system scores higher
         p_value: 1 minus the greater share, one-sided
     """
 
@@ -85,10 +85,10 @@ def write_report(
     seed: int = SEED,
     progress: Callable[[str], None] = lambda step: None,
 ) -> list[HalfSizeTest]:
-    """Writes ``folder/index.html`` (scores, lengths, n-grams, sentences) and runs its test.
+    """Writes ``folder/index.html`` (scores, lengths, n-grams, sentences) and runs the test.
 
     Args:
-        folder: made, or replaced where it holds an earlier report
+        folder: created; an earlier report in it is replaced
         systems: name → tokenised lines; the first is the baseline
         references: tokenised lines
         source: lines, shown beside the sentences
@@ -164,7 +164,7 @@ def _analyses(
 
 @contextlib.contextmanager
 def settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
-    """Replaces compare-mt's settings and BLEU and numpy's generator inside the context."""
+    """Restores compare-mt's module variables and BLEU, and numpy's global generator, at the end."""
     from compare_mt.scorers import BleuScorer
     from matplotlib import pyplot
 
@@ -187,13 +187,13 @@ def settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
 def _counts(
     scorer: Any, stock: Callable[..., Any], ref: Any, out: Any, src: Any = None
 ) -> list[Any]:
-    """Returns compare-mt's counts of each sentence: words of both sides, and n-gram matches."""
+    """Returns compare-mt's counts for each sentence: words, matches and n-grams of each order."""
     found = stock(scorer, ref, out, src)
     return [np.array([r, o, *(c for order in orders for c in order)]) for r, o, orders in found]
 
 
 def _bleu(scorer: Any, sent_ids: Any, cached_stats: list[Any]) -> tuple[float, None]:
-    """Returns BLEU of some sentences from :func:`_counts`; 0 if an n-gram order has no match."""
+    """Returns BLEU of some sentences from :func:`_counts`; 0 if an order never matches."""
     total = np.sum([np.zeros(10), *(cached_stats[i] for i in sent_ids)], axis=0)
     reference, output, matches, ngrams = total[0], total[1], total[2::2], total[3::2]
     if not matches.all():

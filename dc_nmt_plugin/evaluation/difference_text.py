@@ -67,13 +67,13 @@ def comparison_rows(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
 
 
 def comparison_notes(comparisons: Sequence[Comparison], metric: str) -> list[str]:
-    """Returns what stands under :func:`comparison_rows`."""
+    """Returns the lines under the table of :func:`comparison_rows`."""
     baseline, *others = comparisons
     return difference_notes({c.name: c.against for c in others}, baseline.name, metric)
 
 
 def format_comparisons(comparisons: Sequence[Comparison], metric: str = "BLEU") -> str:
-    """Returns a row a system, and what its columns are."""
+    """Returns the table of all systems, with the lines that explain its columns."""
     table = format_table(comparison_header(comparisons, metric), comparison_rows(comparisons))
     return "\n".join([table, "", *comparison_notes(comparisons, metric)])
 

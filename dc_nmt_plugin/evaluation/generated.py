@@ -15,7 +15,7 @@ from ..flags import given_flags
 from ..text.lines import read_lines, read_log
 from ..text.pieces import remove_bpe
 
-# settings of fairseq-generate with which its output is no free translation, and their defaults
+# settings of fairseq-generate that force or randomise its output, and their defaults
 _FREE = {
     "prefix_size": "0", "score_reference": "False", "constraints": "None", "sampling": "False",
     "diverse_beam_groups": "-1", "diversity_rate": "-1.0", "match_source_len": "False",
@@ -32,12 +32,12 @@ SPEED = re.compile(r"Translated ([\d,]+) sentences .* in ([\d.]+)s \(([\d.]+) se
 
 @dataclass(frozen=True)
 class Generated:
-    """Output of fairseq-generate.
+    """Holds the output of fairseq-generate.
 
     Attributes:
         hypotheses: the best ones by sentence number, without BPE, still tokenised
         sentences_per_second: inference alone; None where the summary is missing
-        targets: the T- lines by sentence number, prepared alike; empty where they are missing
+        targets: the T- lines by sentence number, prepared in the same way; empty if missing
     """
 
     hypotheses: list[str]
@@ -109,7 +109,7 @@ def _settings(line: str) -> dict[str, str]:
 
 
 def check_free_log(log: str | os.PathLike[str]) -> None:
-    """Checks what the log of ``fairseq-generate`` says of how its output was made.
+    """Checks the settings in the log of ``fairseq-generate``.
 
     Raises:
         UserError: as :func:`check_free` does
@@ -127,7 +127,7 @@ def check_free(origin: object, settings: Mapping[str, str]) -> None:
         settings: name → value, of fairseq-generate
 
     Raises:
-        UserError: it was forced, drawn at random, or searched for diversity
+        UserError: the output was forced, drawn at random, or searched for diversity
     """
     for name, free in _FREE.items():
         value = settings.get(name, free)
@@ -186,7 +186,7 @@ def _beginning(line: str) -> str:
 def check_targets(
     path: object, targets: Sequence[str], reference_path: object, references: Sequence[str]
 ) -> list[str]:
-    """Checks that an output is of the text that it is scored against, by its T- lines.
+    """Checks by the T- lines that an output belongs to the reference text.
 
     Returns:
         warnings
@@ -213,7 +213,7 @@ def check_targets(
 
 
 def _same_words(target: str, reference: str) -> bool:
-    """Returns True if letters and digits agree; an unknown target word matches any word."""
+    """Returns True for equal letters and digits; an unknown word of the target matches any."""
     parts = [re.escape(_words(part)) for part in UNKNOWN.split(target)]
     return re.fullmatch(".*".join(parts), _words(reference)) is not None
 

@@ -40,15 +40,15 @@ def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
     try:
         values = json.loads(match[2])
     except json.JSONDecodeError:
-        return None  # the last line of a killed run may be incomplete
+        return None  # an incomplete line, from a killed run
     return match[1], values
 
 
 def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
-    """Reads a training log; a resumed run's log has several parts.
+    """Reads a training log; a continued run's log has its parts one after the other.
 
     Raises:
-        UserError: the file is no such log.
+        UserError: the file is not a training log.
     """
     parameters, arch, updates, speeds = None, None, 0, []
     clock = []
@@ -72,7 +72,7 @@ def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
 
 
 def _seconds(clock: list[tuple[int, float]]) -> float | None:
-    """Returns the time of all updates, each counted once; every process has its own clock.
+    """Returns the time of all updates, each counted once. Each process has its own clock.
 
     Args:
         clock: (updates, seconds since the process began), in the log's order
@@ -82,22 +82,21 @@ def _seconds(clock: list[tuple[int, float]]) -> float | None:
         if not parts or point[0] <= parts[-1][-1][0] or point[1] < parts[-1][-1][1]:
             parts.append([])
         parts[-1].append(point)
-    # what a process did after its last checkpoint the next one did again
+    # the next process repeats the updates after the last checkpoint
     ends = [part[0][0] for part in parts[1:]] + [clock[-1][0] + 1]
     kept = [
         [seconds for updates, seconds in part if updates < end]
         for part, end in zip(parts, ends, strict=True)
     ]
-    # an early version did not time resumed runs
-    if any(part and part[-1] == 0 for part in kept):
+    if any(part and part[-1] == 0 for part in kept):  # an old log of a continued run, without times
         return None
     return sum(part[-1] for part in kept if part)
 
 
 def read_decoder(path: str | os.PathLike[str]) -> str | None:
-    """Returns the choice of ``--decode-with`` and ``--no-aux-fusion`` in a log.
+    """Returns the decoder of ``--decode-with`` and ``--no-aux-fusion`` in a generation log.
 
-    None for the main decoder as trained, or if the log has no record.
+    None for the main decoder as trained, or when the log has no settings.
     """
     for line in read_log(path):
         if match := DECODER.search(line):
@@ -108,7 +107,7 @@ def read_decoder(path: str | os.PathLike[str]) -> str | None:
 
 
 def read_search(path: Path) -> dict[str, str]:
-    """Returns the settings of the search from a log of ``fairseq-generate``; none without a log."""
+    """Returns the settings in the log of ``fairseq-generate``; empty if the log has none."""
     if not path.is_file():
         return {}
     text = path.read_text("utf-8", errors="replace")

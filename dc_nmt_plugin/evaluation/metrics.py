@@ -18,10 +18,10 @@ COMPOUND = re.compile(r"(?:^|(?<=\s))@-@(?=\s|$)|(\S)-(\S)")
 
 
 def split_compounds(line: str) -> str:
-    """Writes ``##AT##-##AT##`` for hyphens inside words, as tensor2tensor's get_ende_bleu.sh does.
+    """Puts ``##AT##-##AT##`` around hyphens inside words, as tensor2tensor's get_ende_bleu.sh.
 
-    That script tokenises without ``-a``; ``@-@`` is joined first, so that text has one score
-    however its hyphens were tokenised.
+    That script tokenises without ``-a``. This function joins ``@-@`` first, so the score does not
+    depend on the tokenisation of hyphens.
 
     >>> split_compounds("ein Kern-Kraft-Werk - ja")
     'ein Kern ##AT##-##AT## Kraft ##AT##-##AT## Werk - ja'
@@ -33,7 +33,7 @@ def split_compounds(line: str) -> str:
 
 
 def split_characters(line: str) -> str:
-    """Puts spaces between all characters, so that each is a word.
+    """Puts a space between all characters, so that each is a word.
 
     >>> split_characters("ab c")
     'a b c'
@@ -51,7 +51,7 @@ class Metric:
 
     Attributes:
         name: as given to ``--metrics``
-        about: what computes the same, or what it is for
+        about: another program with the same result, or the purpose
         tokenized: scores tokenised text (white space separates the words), else detokenised text
         make: target language → sacreBLEU's metric
         prepare: applied to every line of both sides
@@ -78,7 +78,7 @@ class Metric:
         return not self.name.startswith("ter")
 
     def prepared(self, lines: Sequence[str]) -> list[str]:
-        """Returns lines as the metric counts them."""
+        """Returns the lines in the form that the metric scores."""
         return [self.prepare(line) for line in lines]
 
     def score(
@@ -88,7 +88,7 @@ class Metric:
         target_lang: str,
         more: Sequence[Sequence[str]] = (),
     ) -> tuple[float, str]:
-        """Corpus score (0 to 100; TER may be more) and sacreBLEU's signature.
+        """Returns the corpus score (0 to 100; TER may be more) and sacreBLEU's signature.
 
         Args:
             hypotheses, references: one line each for every sentence
@@ -125,7 +125,7 @@ def _multi_bleu(lowercase: bool = False) -> Callable[[str], BLEU]:
 
 
 def _language_default(target_lang: str) -> BLEU:
-    """Returns sacreBLEU's tokenizer, or characters for languages that write no spaces.
+    """Returns BLEU with sacreBLEU's tokeniser; by characters where that would split at spaces.
 
     Raises:
         UserError: the package that splits the language's words is not installed
@@ -174,7 +174,7 @@ def default_bleu(target_lang: str, references: Sequence[str] = ()) -> str:
 
     Args:
         target_lang: two letters
-        references: text in it; its script decides if the code is unknown
+        references: text in the language; its script decides when the code is unknown
     """
     if target_lang == "zh":
         return "zh"
@@ -186,7 +186,7 @@ def default_metrics(target_lang: str, tokenized: bool, references: Sequence[str]
 
     Args:
         target_lang: two letters
-        tokenized: tokenised text of both sides is at hand
+        tokenized: tokenised text of both sides is available
         references: as for :func:`default_bleu`
     """
     bleu = default_bleu(target_lang, references)
@@ -221,7 +221,7 @@ def check_names(flag: str, names: str) -> None:
 def in_groups(
     names: str, target_lang: str, tokenized: bool, comet: bool, references: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the names in a list with commas; groups are replaced by their metrics, each once.
+    """Returns names separated by commas, with GROUPS replaced by their metrics; each once.
 
     Args:
         names: as given to ``--metrics``
@@ -244,7 +244,7 @@ def in_groups(
 
 
 def find_metrics(flag: str, names: str) -> list[Metric]:
-    """Returns the metrics of a list of names with commas.
+    """Returns metrics from names separated by commas.
 
     Raises:
         UserError: a name is unknown.

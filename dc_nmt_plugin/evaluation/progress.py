@@ -11,12 +11,12 @@ from .logs import parse_statistics
 
 
 class ProgressLine:
-    """Turns log lines into the one line shown: on a terminal written over, elsewhere now and then.
+    """Turns log lines into one progress line, overwritten on a terminal, else now and then.
 
     Args:
-        name: what is being trained
-        updates: how many there will be
-        interval: seconds between two lines where it is no terminal
+        name: of the model
+        updates: of the whole run
+        interval: seconds between two lines outside a terminal
     """
 
     def __init__(self, name: str, updates: int, interval: float = 10.0) -> None:
@@ -24,7 +24,7 @@ class ProgressLine:
         self.finished = False
         self._valid = ""
         self._shown = 0.0
-        # where others train at the same time, a line of one would be written over by another's
+        # runs that train at the same time would overwrite each other's line
         self._terminal = sys.stdout.isatty() and multiprocessing.parent_process() is None
 
     def feed(self, text: str) -> None:

@@ -42,7 +42,7 @@ def describe(run: Run) -> Described | None:
     from ..models.presets import architectures  # need fairseq
     from ..papers.run import Run as Described
 
-    if run.arch not in architectures():  # fairseq's own, which no paper's number is of
+    if run.arch not in architectures():  # stock fairseq's architecture: no paper has its numbers
         return None
 
     search = read_search(run.generate_log)
@@ -60,7 +60,7 @@ def published(run: Run, metric: str) -> Published:
     """Returns the published numbers with the settings of a run, if there are any.
 
     Args:
-        metric: the table's; a paper that has another gets the run's score by that one beside it
+        metric: the table's; for a paper with another metric, the run's score by that metric is used
     """
     described = describe(run)
     if described is None:

@@ -28,7 +28,7 @@ class TTest:
     Attributes:
         name: of the system, against the baseline
         t: statistic; positive where the system is better
-        p_value: of the system not being better
+        p_value: of the hypothesis that the system is not better
     """
 
     name: str
@@ -42,9 +42,9 @@ def t_tests(
     target_lang: str,
     metric: Metric,
 ) -> list[TTest]:
-    """Tests if a system is better than the first one (self-attentive residual decoder, Table 3).
+    """Tests if a system is better than the first (self-attentive residual decoder, Table 3).
 
-    The paper does not say over what it tests: here it is sentence BLEU (add-one from bigrams on).
+    The paper does not name the tested quantity. Here it is sentence BLEU (add-one from bigrams on).
 
     Args:
         systems: name → lines as the metric scores them; the first is the baseline

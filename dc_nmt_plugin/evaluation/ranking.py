@@ -19,7 +19,7 @@ NUMBER, ANSWER = "number", "better (A, B or =)"
 COLUMNS = (NUMBER, "source", "reference", "A", "B", ANSWER)
 KEY = "key.json"
 ANSWERS = {"a": "A", "b": "B", "=": "="}
-SEPARATORS = ",;\t"  # what spreadsheets of one country or the other put between cells
+SEPARATORS = ",;\t"  # separators that spreadsheets use, by country
 
 
 def write_sheets(
@@ -104,7 +104,7 @@ def tally(folder: Path) -> list[tuple[str, str, int, int, int]]:
         rows = _read_sheet(path)
         if len(rows) != len(pair["first is"]):
             raise UserError(f"{path}: {len(rows)} rows, and {len(pair['first is'])} were given out")
-        # the first keys have no numbers; sentences were given out in rising order then, too
+        # old keys have no numbers; their sentences are in rising order
         given = pair.get("numbers") or sorted(number for _, number, _ in rows)
         sides = dict(zip(given, pair["first is"], strict=True))
         seen = set()

@@ -11,8 +11,8 @@ from ..errors import UserError
 from .scores import MetricScore
 from .texts import TextFiles, locate
 
-RESULT = Path("score", "result.json")  # where recipes leave it in a run's folder
-UNNAMED = "model"  # a result's name where dc-nmt score was given none
+RESULT = Path("score", "result.json")  # place of the result in a run's folder
+UNNAMED = "model"  # name of a result without dc-nmt score --name
 
 
 _NUMBERS = (
@@ -26,8 +26,8 @@ _TEXTS = ("name", "source_lang", "target_lang", "hypotheses", "reference", "sour
 class Result:
     """One trained and scored model: the content of a run's ``result.json``.
 
-    The fields with defaults are absent from results of 0.1.0's first recipes, which held three
-    scores by name instead of the list.
+    Results of the first recipes (0.1.0) lack the fields with defaults. They hold three scores by
+    name instead of the list.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Result:
     decode_with: str | None = None  # decoder of a model with auxiliary decoders, if not the main
     scores: tuple[MetricScore, ...] = field(default=())
     texts: TextFiles | None = None
-    task: str | None = None  # of a kept run, whose folder need not lie in the task's
+    task: str | None = None  # of a kept run, whose folder may be outside the task's
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -81,11 +81,11 @@ class Result:
 
     @property
     def paper_metric(self) -> str | None:
-        """Returns the metric marked as the paper's."""
+        """Returns the metric that is marked as the paper's."""
         return next((score.metric for score in self.scores if score.paper), None)
 
     def text_files(self, origin: Path) -> TextFiles | None:
-        """Returns the scored files; `origin` is the place of ``result.json``."""
+        """Returns the scored files, found from `origin`, the place of ``result.json``."""
         files = self.texts
         if files is None and self.hypotheses:
             files = TextFiles(self.hypotheses, "raw", self.target_lang, reference=self.reference)
@@ -93,7 +93,7 @@ class Result:
 
 
 def results_of(folder: Path) -> list[Path]:
-    """Returns the result files in a run's folder, one for each way of decoding."""
+    """Returns the result files in a run's folder: one for each way of decoding."""
     return sorted(folder.glob(f"{RESULT.parent}*/{RESULT.name}"))
 
 
@@ -107,10 +107,10 @@ def no_number(name: str) -> NoReturn:
 
 
 def read_result(path: Path) -> Result:
-    """Read a ``result.json``, or that of a run's folder.
+    """Reads a ``result.json``, or the result in a run's folder.
 
     Raises:
-        UserError: it is missing, not JSON or no result.
+        UserError: the file is missing, is not JSON, or is not a result
     """
     if path.is_dir():
         if not (path / RESULT).is_file():
@@ -132,7 +132,7 @@ def read_result(path: Path) -> Result:
 
 
 def _named_scores(values: dict[str, Any]) -> list[MetricScore]:
-    """Returns the scores of an old result, which has them by name instead of a list."""
+    """Returns the scores of an old result, which held them by name."""
     bleu = "zh" if values["target_lang"] == "zh" else "mteval-v13a"
     names = {"bleu": bleu, "bleu_lc": f"{bleu}-lc", "chrf": "chrf"}
     return [
@@ -142,7 +142,7 @@ def _named_scores(values: dict[str, Any]) -> list[MetricScore]:
     ]
 
 
-# heading → the metrics that it is for, the first that a result has
+# heading of a column → its metrics; the column shows the first that a result has
 COLUMNS = {
     "BLEU": ("mteval-v13a", "zh", "char", "sacrebleu"),
     "BLEU lc": ("mteval-v13a-lc", "zh-lc"),

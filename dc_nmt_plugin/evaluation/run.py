@@ -12,8 +12,8 @@ from .logs import read_decoder, read_search
 from .results import Result, read_result
 from .systems import decoding_of, run_folder
 
-# flags that make no other training: its seed, folders, and what the machine decides; the tokens of
-# an update are compared as their product
+# flags that do not change the settings of a run: seed, folders, and settings of the machine; the
+# tokens of an update are compared as a product
 _NOT_SETTINGS = frozenset(
     f"--{name}"
     for name in (
@@ -56,9 +56,9 @@ class Run:
         return self.result.arch or flag_value(self.command, "--arch")
 
     def settings(self) -> dict[str, str]:
-        """Returns the training settings, flag → value, that are the same for every seed.
+        """Returns the flags of the training run that are the same for every seed: flag → value.
 
-        Includes the tokens per update, and the number of updates if it was fixed beforehand.
+        Includes the tokens of an update, and the updates unless training stops early.
         """
         words = self.command
         found = given_flags(words[words.index("--user-dir") if "--user-dir" in words else 0 :])
@@ -70,7 +70,7 @@ class Run:
 
     @property
     def task(self) -> str:
-        """Returns the task: from the result of a kept run, else the name of the parent folder."""
+        """Returns the task: the name of the folder above the run; kept runs store it."""
         parent = self.folder.parent
         if self.result.task:
             return self.result.task
@@ -78,12 +78,12 @@ class Run:
 
     @property
     def decoding(self) -> str:
-        """Returns the name of ``dc-nmt evaluate --as``; "" for the recipe's own decoding."""
+        """Returns the name of ``dc-nmt evaluate --as``; "" for the recipe's default decoding."""
         return decoding_of(self.path)
 
     @property
     def generate_log(self) -> Path:
-        """Returns the log of the translation that was scored."""
+        """Returns the path of the log of the scored translation."""
         return self.folder / f"generate{f'-{self.decoding}' if self.decoding else ''}.log"
 
     @property

@@ -22,23 +22,22 @@ class RunRow:
         run: its folder, relative to the checkout where it is below it
         arch: value of ``--arch``
         parameters, published_parameters: counts
-        updates: of the training run
-        train_tokens_per_second: target tokens, median; None where the table's speeds are a
-            benchmark's that has not measured it
+        updates: of the training
+        train_tokens_per_second: target tokens, median; None if the table's benchmark did not
+            measure the run
         decode_sentences_per_second: of the test set, or the benchmark's
         score: by the table's metric
         scores: by other metrics
         difference: to the baseline, over `compared_seeds`; None for the baseline
         against: its test; None for the baseline, and where there is too little text
         corrected_p: its p, by Holm for the number of systems
-        published_score, published_place: of what was trained and decoded in the same way
+        published_score, published_place: of the same settings of training and decoding
         published_metric: of the published score
-        to_published: measured score by that metric minus the published one; None without a
-            published score
-        seeds: runs that the row is the mean of
-        deviation: standard deviation of their scores; None for one
-        compared_seeds: those that the baseline has too (empty: it has none of them, so the
-            difference is over all of either); None for the baseline and single runs
+        to_published: the run's score by that metric minus the published score; None without one
+        seeds: the seeds of the runs in the row's mean
+        deviation: standard deviation of their scores; None for one run
+        compared_seeds: seeds that the baseline has too; empty: the systems share no seed, so the
+            difference is over all seeds; None for the baseline and single runs
     """
 
     label: str
@@ -71,8 +70,8 @@ class RunTable:
         metric: of ``score``, difference and significance
         signatures: of it and of the other metrics
         sentences: of the test set
-        rows: a run each
-        speeds: machine and rounds of the benchmark that speeds are of; None: the runs' own
+        rows: one for each run or system
+        speeds: machine and rounds of the benchmark that measured the speeds; None: from logs
     """
 
     metric: str
@@ -82,7 +81,7 @@ class RunTable:
     speeds: str | None = None
 
     def save(self, path: Path) -> None:
-        """Write as JSON."""
+        """Writes the table as JSON."""
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
 

@@ -72,8 +72,8 @@ def collect(
             first run
         metric: default the paper's where the baseline's result marks it, else 13a (Chinese: zh)
         names: folder's name → label
-        over_seeds: a row for the runs whose labels differ in ``-sSEED`` alone
-        speeds: a benchmark of the runs' models, instead of the runs' own speeds
+        over_seeds: one row for all runs whose labels differ only in ``-sSEED``
+        speeds: a benchmark of the runs' models, used instead of the speeds in the logs
 
     Raises:
         UserError: the runs are of different test sets, a row would be of runs with different
@@ -160,7 +160,7 @@ def _row(
         updates=result.updates,
         train_tokens_per_second=training,
         decode_sentences_per_second=decoding,
-        # no more digits than say something: the stored file is the same on every machine
+        # rounded, so that the stored file is the same on every machine
         score=round(comparison.score, 4),
         scores={name: round(mean, 4) for name in others if (mean := _mean_score(results, name))},
         difference=_rounded(comparison.difference, 4),
@@ -240,7 +240,7 @@ def _labels(runs: Sequence[Run], names: Mapping[str, str], over_seeds: bool) -> 
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     unique = dict(zip(folders, labels(folders), strict=True))
-    if over_seeds:  # where a seed is there twice, none of the system's may pass for a third system
+    if over_seeds:  # with a repeated seed, no run of the system may look like a third system
         depths: dict[str, int] = {}
         for folder in folders:
             system = system_of(folder.name)

@@ -19,8 +19,8 @@ class MetricScore:
         metric: a name in metrics.METRICS
         score: 0 to 100
         signature: sacreBLEU's
-        text: how both sides came to be what was scored
-        paper: this is the number that the paper printed
+        text: processing of both sides before scoring
+        paper: this is the paper's metric
     """
 
     metric: str

@@ -1,4 +1,4 @@
-"""Labels of runs of one system with several seeds."""
+"""Groups the labels of runs by system: one system has several seeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def system_of(label: str) -> str:
 
 
 def seed_of(label: str) -> str:
-    """Returns the seed in a run's label; "" where there is none.
+    """Returns the seed in a run's label; "" if it has none.
 
     >>> seed_of("transformer_dc-tiny-s3, decoder aux:1")
     '3'
@@ -28,11 +28,11 @@ def seed_of(label: str) -> str:
 
 
 def by_row(labels: Iterable[str], over_seeds: bool) -> dict[str, list[str]]:
-    """Returns the labels of the runs of each row, both in their given order.
+    """Returns the rows of a table: row → labels of its runs, in the given order.
 
     Args:
         labels: of runs
-        over_seeds: a row for a system with all of its seeds, not for each run
+        over_seeds: one row for each system with all its seeds, instead of one for each run
     """
     rows: dict[str, list[str]] = {}
     for label in labels:

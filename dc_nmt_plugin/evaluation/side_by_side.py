@@ -1,4 +1,4 @@
-"""Finished runs side by side: scores, confidence intervals, example sentences."""
+"""Compares finished runs: scores, confidence intervals, example sentences."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .systems import PlainTextOptions, load_systems, named_labels
 
 
 def read_named(paths: Sequence[Path]) -> list[Result]:
-    """Returns results by name, or by folder if two have the same name.
+    """Reads results by name, or by folder if two have the same name.
 
     Raises:
-        UserError: one is missing or no result
+        UserError: a file is missing, or is not a result
     """
     results = [read_result(path) for path in paths]
     names = named_labels(paths, results)
@@ -25,7 +25,7 @@ def read_named(paths: Sequence[Path]) -> list[Result]:
 
 
 def format_side_by_side(paths: Sequence[Path], examples: int) -> str:
-    """Returns a table of models, and, if there is text, tests of differences and examples.
+    """Returns a table of models, and with text also tests of the differences and sentences.
 
     Args:
         paths: of results, or of runs' folders

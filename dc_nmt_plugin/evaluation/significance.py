@@ -1,4 +1,4 @@
-"""Systems scored on one test set and compared with a baseline."""
+"""Scores systems on one test set and compares them with a baseline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .chance import (
 )
 from .metrics import METRICS, Metric
 
-LEAST_SENTENCES = 10  # fewer make no score worth a comparison
+LEAST_SENTENCES = 10  # fewer sentences are too few for a comparison
 _LONGEST_NGRAM = 5  # column of sacreBLEU's counts for BLEU: matching 4-grams of a sentence
 
 
@@ -36,8 +36,8 @@ class Comparison:
         against: the test of the difference; None for the baseline, and where both have too little
             text for a test
         difference: mean score minus mean score of the baseline, over `seeds`; None for the baseline
-        seeds: that both have (empty: they share none, so the difference is over all of either);
-            None for the baseline
+        seeds: that both have; empty: they share no seed, so the difference is over all seeds; None
+            for the baseline
         corrected_p: two-sided p, by Holm for the number of systems
     """
 
@@ -96,7 +96,7 @@ def paired_bootstrap(
     target_lang: str,
     metric: Metric | None = None,
 ) -> list[Comparison]:
-    """Returns :func:`compare_systems` of one run each: name → lines."""
+    """Runs :func:`compare_systems` with one run for each system: name → lines."""
     runs = {name: {"": lines} for name, lines in hypotheses.items()}
     found = compare_systems(runs, references, target_lang, metric)
     return [replace(comparison, seeds=None) for comparison in found]
@@ -126,7 +126,7 @@ def _compared(
 
 
 def _corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Returns comparisons with one baseline, with p corrected for their number."""
+    """Adds p corrected for the number of comparisons with one baseline."""
     tested = [c for c in comparisons if c.against is not None]
     values = iter(holm([c.against.p_value for c in tested if c.against]))
     return [replace(c, corrected_p=next(values)) if c.against else c for c in comparisons]

@@ -1,4 +1,4 @@
-"""Speeds of runs' models as ``dc-nmt bench RUN… --json`` measured them, side by side."""
+"""Reads the speeds of models that ``dc-nmt bench RUN… --json`` measured in turn."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .results import no_number
 from .run import Run
 from .seeds import system_of
 
-# mode of dc-nmt bench → what it counts
+# modes of dc-nmt bench
 TRAINING, DECODING = "train", "decode"
-_STOCK_ROW = "stock"  # that of a run of fairseq's own architecture
+_STOCK_ROW = "stock"  # name of a run of stock fairseq's architecture
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """Speeds in the JSON of a benchmark.
+    """Holds the content of a benchmark's JSON.
 
     Attributes:
         where: machine, threads, clock and rounds, in words
@@ -58,7 +58,7 @@ class Speeds:
         return list(dict.fromkeys(name for speeds in self.of.values() for name in speeds))
 
     def speed(self, mode: str, runs: Sequence[Run]) -> float | None:
-        """Returns the speed of the first measured run of a row; None without one."""
+        """Returns the speed of the first measured run in a row; None if none was measured."""
         from ..models.presets.family import STOCK  # imports torch, which --help does not
 
         names = [_STOCK_ROW if run.arch == STOCK.name else run.folder.name for run in runs]

@@ -1,4 +1,4 @@
-"""The systems of a comparison: runs, result files, or plain text, on one test set."""
+"""Reads the systems of a comparison: runs, result files, or plain text, on one test set."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def load_systems(
 
     Args:
         paths: run folders, ``result.json`` files or plain text
-        given: for plain text; where runs know as well, runs win
+        given: for plain text; values of runs take precedence
         names: labels, default :func:`named_labels`
 
     Raises:

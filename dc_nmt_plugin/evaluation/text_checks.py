@@ -1,4 +1,4 @@
-"""Checks against scores that are silently wrong: tokenised text as raw, <unk>, empty lines."""
+"""Finds text that would make a score silently wrong: tokenised text, <unk>, empty lines."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..text.scripts import spaceless_codes
 from ..text.signs import tokenized_sign
 
 UNSPACED = spaceless_codes()  # of these, lengths are numbers of characters
-# what a tokeniser leaves → what stands there in text that it did not see
+# mark of a tokeniser → the same character in raw text
 MARKS = {"@-@": r"\w-\w", "&apos;": "'", "&quot;": '"'}
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 
 
 def check_counts(hypotheses: int, references: int) -> None:
-    """Refuses different numbers of hypotheses and references.
+    """Checks that there are as many hypotheses as references.
 
     Raises:
-        UserError: no.
+        UserError: the numbers differ
     """
     if hypotheses != references:
         raise UserError(
@@ -31,10 +31,10 @@ def check_counts(hypotheses: int, references: int) -> None:
 
 
 def check_references(path: object, lines: Sequence[str]) -> None:
-    """Refuses empty references, and <unk>, which only text from a dictionary has.
+    """Checks that no reference is blank or has <unk>, which only comes from a dictionary.
 
     Raises:
-        UserError: with the first line and their number.
+        UserError: the message has the first line and the number of lines
     """
     blank = [n for n, line in enumerate(lines, start=1) if not line.strip()]
     if blank:
@@ -51,12 +51,12 @@ def check_references(path: object, lines: Sequence[str]) -> None:
 
 
 def check_text(path: object, lines: Sequence[str], allowed: Sequence[str] = ()) -> None:
-    """Refuses text that cannot be scored: split words, wrong decoding, markup.
+    """Checks that text can be scored: whole words, the right encoding, no markup.
 
     Args:
         path: of the text, for the message
-        lines: of it
-        allowed: kinds of problems (of text/kinds.py) that are none here
+        lines: of the text
+        allowed: kinds of problems (of text/kinds.py) that are accepted here
 
     Raises:
         UserError: a kind of problem that spoils the whole text
@@ -65,10 +65,10 @@ def check_text(path: object, lines: Sequence[str], allowed: Sequence[str] = ()) 
 
 
 def check_raw(path: object, lines: Sequence[str], remedy: str) -> None:
-    """Refuses tokenised text as raw text.
+    """Checks that text is raw.
 
     Raises:
-        UserError: the text looks tokenised.
+        UserError: the text looks tokenised
     """
     sign = tokenized_sign(lines)
     if sign:
@@ -92,7 +92,7 @@ def hypothesis_warnings(origin: object, lines: Sequence[str]) -> list[str]:
 def unlike_warnings(
     origin: object, hypotheses: Sequence[str], references: Sequence[str]
 ) -> list[str]:
-    """Returns warnings about differences between the sides: other tokenisation or casing."""
+    """Returns warnings about marks of only one side: different tokenisation or casing."""
     warnings = []
     sides = {"hypotheses": "\n".join(hypotheses), "references": "\n".join(references)}
     for mark, plain in MARKS.items():

@@ -1,4 +1,4 @@
-"""Hypotheses and references, detokenised and tokenised, from the files a user has."""
+"""Reads hypotheses and references, detokenised and tokenised, from a user's files."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ KINDS = ("generated", "raw", "tokenized")
 
 @dataclass(frozen=True)
 class TextFiles:
-    """Files and settings of the text of a score.
+    """Describes the files of a score.
 
     Attributes:
         hypotheses: output of fairseq-generate, or plain text, one sentence a line
-        kind: what ``hypotheses`` is: "generated" (tokenised, with BPE), "raw" or "tokenized"
+        kind: of ``hypotheses``: "generated" (tokenised, with BPE), "raw" or "tokenized"
         target_lang: two letters
-        tokenizer: one of TOKENIZERS: what the tokenised text was made with
+        tokenizer: one of TOKENIZERS: the tokeniser of the tokenised text
         reference: raw text
         more_references: further ones of the same sentences
         tokenized_reference: as the training text was tokenised, without BPE
-        truecased: the tokenised text of both sides is; as raw text, sentences begin with a capital
-            again
+        truecased: the tokenised text of both sides is truecased; raw sentences get their capital
+            back
     """
 
     hypotheses: str
@@ -70,7 +70,7 @@ class TextFiles:
         return files
 
     def beside(self, origin: Path) -> TextFiles:
-        """Returns the same files, with paths that also hold in another working folder."""
+        """Returns a copy with paths that are valid from another working folder."""
         return replace(
             self,
             hypotheses=locate(self.hypotheses, origin) or self.hypotheses,
@@ -82,7 +82,7 @@ class TextFiles:
 
 @dataclass(frozen=True)
 class Sides:
-    """Hypotheses and references, line by line, and a description of their processing.
+    """Holds hypotheses and references, line by line, and how they were processed.
 
     Attributes:
         more: further references
@@ -96,17 +96,17 @@ class Sides:
 
 @dataclass(frozen=True)
 class Texts:
-    """Raw and tokenised forms of both sides; ``tokenized`` is None if the tokenizer is unknown."""
+    """Holds both forms of both sides; ``tokenized`` is None without a known tokeniser."""
 
     raw: Sides
     tokenized: Sides | None
     warnings: list[str]
 
     def sides(self, metric: Metric) -> Sides:
-        """Returns the two sides for a metric, before :meth:`Metric.prepared`.
+        """Returns the text for a metric, before :meth:`Metric.prepared`; ``origin`` names both.
 
         Raises:
-            UserError: it scores tokenised text and there is none.
+            UserError: the metric scores tokenised text, and there is none
         """
         sides = self.tokenized if metric.tokenized else self.raw
         if sides is None:
@@ -120,10 +120,10 @@ class Texts:
 
 
 def locate(path: str | None, origin: Path) -> str | None:
-    """Returns `path` below the nearest parent folder of `origin` that has it, else unchanged.
+    """Returns `path` below the nearest folder above `origin` that has it, else `path`.
 
-    Results keep paths as they were given, mostly relative to the root of the checkout: the one
-    that they are in, which need not be the one that is worked in.
+    Results keep paths as given, mostly relative to the root of the checkout with the result. That
+    need not be the current checkout.
     """
     if path is None or Path(path).is_absolute():
         return path
@@ -134,8 +134,8 @@ def locate(path: str | None, origin: Path) -> str | None:
 def load_texts(files: TextFiles) -> Texts:
     """Reads, checks and completes the text of one system.
 
-    The reference that is not given is made from the other with the tokenizer, likewise the
-    hypotheses; a tokenizer "none" leaves text as it is.
+    The tokenizer makes a missing reference from the other one, and the missing form of the
+    hypotheses. The tokenizer "none" leaves text unchanged.
 
     Raises:
         UserError: a file is missing, numbers of lines differ, a reference is blank or has <unk>,
@@ -166,7 +166,7 @@ def load_texts(files: TextFiles) -> Texts:
     raw_reference = references.get(files.reference or "")
     more = [references[path] for path in files.more_references]
     tokenized_reference = references.get(files.tokenized_reference or "")
-    # text that is used as it is, tokenised by somebody else: dc-nmt new --tokenized
+    # text that the user tokenised: dc-nmt new --tokenized
     as_it_is = files.tokenizer == "none" and raw_reference == tokenized_reference
     known = next(iter(references.values()))
     spaced = not is_spaceless(files.target_lang, known) and not as_it_is
@@ -217,7 +217,7 @@ def _undone(lines: list[str], files: TextFiles) -> list[str]:
 
 
 def _undoing(files: TextFiles, untouched: str) -> str:
-    """Returns a description of :func:`_undone`."""
+    """Describes :func:`_undone` in words."""
     steps = ["detruecased"] if files.truecased else []
     steps += [untouched] if files.tokenizer == "none" else [f"{files.tokenizer} undone"]
     return ", ".join(steps)

@@ -1,1 +1,1 @@
-"""Checks of flags and data before fairseq starts, and explanations of its exceptions."""
+"""Checks flags and data before fairseq starts, and explains fairseq's exceptions."""

@@ -34,10 +34,10 @@ class Command:
         return "beam" in self.flags and not self.training
 
     def set(self, name: str) -> Any:
-        """Returns a flag's value; None if it is absent or not set."""
+        """Returns a flag's value; None for a missing flag."""
         return self.flags.get(name)
 
 
 def flag(name: str) -> str:
-    """Returns the setting's name on the command line."""
+    """Returns the flag of a setting."""
     return f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""Checks folders of ``fairseq-preprocess``: complete, consistent, with a fitting dictionary."""
+"""Checks folders of ``fairseq-preprocess``: complete, one corpus, a matching dictionary."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..errors import UserError
 MAGIC = b"MMIDIDX\x00\x00"
 DTYPES = {1: "u1", 2: "i1", 3: "i2", 4: "i4", 5: "i8", 6: "f4", 7: "f8", 8: "u2", 9: "u4", 10: "u8"}
 HEADER = len(MAGIC) + 8 + 1 + 8
-SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # which the file of a dictionary does not have
+SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # not in the file of a dictionary
 SCANNED = 1 << 26  # tokens of a file that are compared with the dictionary's size
 
 
 def check_data(flags: Mapping[str, Any], subsets: Mapping[str, str]) -> None:
-    """Checks the folders of a translation or language modelling task; ignores other tasks.
+    """Checks the folders of a translation task or of language modelling; ignores other tasks.
 
     Args:
         flags: of the command
-        subsets: that it reads → the flag that names them
+        subsets: name of each subset that the command reads → its flag
 
     Raises:
-        UserError: something is missing, empty, truncated or does not belong together
+        UserError: a file is missing, empty or incomplete, or files do not belong together
     """
     kind = _kind(flags.get("task"))
     if kind is None or not flags.get("data"):
@@ -78,7 +78,7 @@ def read_dictionary(path: str) -> list[str]:
     """Returns the words of a dictionary in order, without the special symbols.
 
     Raises:
-        UserError: missing, empty, or a line is not a word of its own and its count
+        UserError: the file is missing or empty, or a line is not a new word and its count
     """
     words: list[str] = []
     known: set[str] = set()
@@ -140,7 +140,7 @@ def _languages(folder: str, flags: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _prefixes(folder: str, subset: str, pair: tuple[str, str] | None) -> dict[str, str]:
-    """Returns language (or "") → path without suffix, if the subset exists."""
+    """Returns language (or "") → path without suffix, for the sides of a subset that exist."""
     if pair is None:
         return {"": os.path.join(folder, subset)}
     for first, second in (pair, pair[::-1]):
@@ -186,7 +186,7 @@ def _others(folder: str, pair: tuple[str, str] | None) -> str:
 
 
 def _check_file(prefix: str, types: int) -> int:
-    """Checks the file of one side, and returns its number of sentences."""
+    """Returns the number of sentences of one side."""
     index, data = f"{prefix}.idx", f"{prefix}.bin"
     for path in (index, data):
         if not os.path.isfile(path):
@@ -224,7 +224,7 @@ def _check_file(prefix: str, types: int) -> int:
 
 
 def _highest_tokens(path: str, dtype: np.dtype[Any]) -> Iterator[int]:
-    """Yields the highest token number of each block at the beginning of the file."""
+    """Yields the numbers of each block at the beginning of the file."""
     left = SCANNED
     with open(path, "rb") as stream:
         while left > 0 and (block := np.fromfile(stream, dtype=dtype, count=1 << 22)).size:

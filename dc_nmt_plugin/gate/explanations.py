@@ -14,11 +14,11 @@ from .failures import Failure
 
 @dataclass(frozen=True)
 class _Known:
-    """A failure that is recognised by all of its type, its place and its message.
+    """Describes a known failure; type, place and message must all match.
 
     Attributes:
         kinds: names of types, separated by spaces
-        places: patterns ``module:function``, separated by spaces: who raised it
+        places: patterns ``module:function`` of the raising function, separated by spaces
         pattern: regular expression that is searched in the message
         sentence: for the user; ``{1}`` is the pattern's first group
     """
@@ -99,7 +99,7 @@ _KNOWN = (
     ),
     _Known(
         "torch.OutOfMemoryError torch.cuda.OutOfMemoryError",
-        "*",  # torch's allocator has no frame, and its type is of nothing else
+        "*",  # torch's allocator has no frame; only the allocator raises this type
         r"",
         "the GPU is out of memory: lower --max-tokens",
     ),
@@ -119,7 +119,7 @@ _KNOWN = (
         "{1}",
     ),
 )
-# module → what to install: what fairseq, sacreBLEU and this package import only where it is used
+# module → package to install; fairseq, sacreBLEU and this package import these modules late
 _OPTIONAL = {
     "HanTa": "HanTa",
     "MeCab": "'sacrebleu[ja]'",

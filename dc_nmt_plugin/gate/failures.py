@@ -1,4 +1,4 @@
-"""Cause and place of a failure, from the exception or from the text of a traceback."""
+"""Reads type, message and raising function of a failure, also from the text of a traceback."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LAST_LINES = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.M | re.S)
 
 @dataclass(frozen=True)
 class Failure:
-    """Parts of an exception that the table of known failures uses.
+    """Holds the properties of an exception that the table of known failures uses.
 
     Attributes:
         kinds: names of the exception's type and of the type's parents, as a traceback prints them
         message: the exception's message in one line
         place: ``module:function`` of the innermost frame outside Python's standard library
         path: the file that the operating system refused
-        reason: the operating system's words for it
+        reason: the operating system's message
     """
 
     kinds: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Checks a configuration of ``fairseq-hydra-train`` as a command line is checked."""
+"""Checks a configuration of ``fairseq-hydra-train`` like a command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .settings import check_command, subsets
 
 # of programs that decode
 _OTHERS = ("generation", "eval_lm", "interactive", "common_eval")
-# group whose ``_name`` chooses a class → the flag that does
+# group whose ``_name`` chooses a class → the flag for the same choice
 _CHOICES = {"model": "arch", "task": "task", "criterion": "criterion"}
 
 
@@ -57,7 +57,7 @@ def check_groups(cfg: Any) -> None:
 
 
 def _check_names(cfg: Any) -> None:
-    """Refuses unknown models, tasks and criterions, for which fairseq ends in a KeyError."""
+    """Refuses an unknown model, task or criterion, for which fairseq raises a KeyError."""
     from fairseq.criterions import CRITERION_REGISTRY
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
@@ -87,7 +87,7 @@ def _settings(cfg: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _defaults(cfg: Any) -> dict[str, Any]:
-    """Returns setting → default; the model itself has those of model settings."""
+    """Returns setting → default, without the settings of the model."""
     from fairseq.dataclass.configs import FairseqConfig
     from fairseq.registry import REGISTRIES
     from fairseq.tasks import TASK_DATACLASS_REGISTRY
@@ -110,7 +110,7 @@ def _defaults(cfg: Any) -> dict[str, Any]:
 
 
 def _in_groups(problem: str, groups: dict[str, str]) -> str:
-    """Rewrites a sentence about flags: ``--max-tokens`` becomes ``dataset.max_tokens``."""
+    """Replaces flags in a sentence by settings: ``--max-tokens`` is ``dataset.max_tokens``."""
 
     def setting(found: re.Match[str]) -> str:
         return groups.get(found[1].replace("-", "_"), found[0])

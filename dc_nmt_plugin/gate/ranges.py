@@ -79,7 +79,7 @@ EACH_AT_LEAST = {"update_freq": 1, "lr": 0}
 BETAS = ("adam_betas", "adamax_betas", "lamb_betas")
 # the memory-efficient ones first: fairseq switches on the plain ones with them
 HALF_PRECISION = ("memory_efficient_fp16", "memory_efficient_bf16", "fp16", "bf16")
-# what fairseq removes from pieces (--remove-bpe, --eval-bleu-remove-bpe)
+# marks of pieces that fairseq can remove (--remove-bpe, --eval-bleu-remove-bpe)
 POST_PROCESS = (
     *("subword_nmt", "@@ ", "@@", "sentencepiece", "wordpiece", "letter", "silence", "_EOW"),
     "none",

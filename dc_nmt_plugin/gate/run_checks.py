@@ -1,4 +1,4 @@
-"""Checks that run before training: settings that must fail, and flags without an effect."""
+"""Checks that run before training: settings that must fail, and flags that have no effect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..errors import ConfigError
 
 
 def check_training_run(args: Any) -> None:
-    """Checks the settings of a training run that concern the model.
+    """Checks the settings of a training run that the model receives.
 
     Args:
         args: the model's flags; for architectures of this package all flags of ``fairseq-train``
@@ -22,10 +22,9 @@ def check_training_run(args: Any) -> None:
 
 
 def _idle_flags(args: Any) -> list[str]:
-    """Returns flags of this plugin's Transformers that have no effect without another flag.
+    """Returns a sentence for each Transformer flag that has no effect without another flag.
 
-    Checkpoints that were trained with such a flag still load.
-    """
+    Checkpoints that were trained with such a flag still load."""
     problems = []
     for side in ("encoder", "decoder"):
         layers = getattr(args, f"{side}_self_attention_layers", None)

@@ -26,11 +26,11 @@ _CHECKS = (
 
 
 def check_command(command: Command, *, starts: bool = True) -> None:
-    """Refuses flags that must fail, or that do not do what the user asked for.
+    """Refuses flags that must fail, or that would do something else than requested.
 
     Args:
         command: parsed
-        starts: whether a program starts with it; Python may want its configuration alone
+        starts: True for a program; False when Python only needs the configuration
 
     Raises:
         ConfigError: one sentence a problem, each naming the flag, its value and what is valid
@@ -69,7 +69,7 @@ def _file_problems(command: Command) -> Iterator[str]:
 
 
 def _separator_problems(command: Command) -> Iterator[str]:
-    """Yields problems with --path, which fairseq splits at colons (ensembles)."""
+    """Yields a sentence for a path with a colon, at which fairseq splits --path."""
     path, save = command.set("path") or "", command.set("save_dir") or ""
     if os.pathsep in path and os.path.isfile(path):
         yield (
@@ -84,7 +84,7 @@ def _separator_problems(command: Command) -> Iterator[str]:
 
 
 def subsets(command: Command) -> dict[str, str]:
-    """Returns the subsets that the command reads → the flag that names each."""
+    """Returns name of each subset that the command reads → its flag."""
     found: dict[str, str] = {}
     if command.interactive:
         return found

@@ -16,12 +16,12 @@ _USUAL = {"optimizer": "adam", "lr_scheduler": "inverse_sqrt"}
 
 
 def _is_ours(kind: type) -> bool:
-    """Returns True if an architecture is of this plugin, or derived from one that is."""
+    """Returns True for classes of this plugin, and for their subclasses."""
     return any(base.__module__.startswith("dc_nmt_plugin.") for base in kind.__mro__)
 
 
 def family_problems(command: Command) -> Iterator[str]:
-    """Yields problems with combinations of architecture, task and criterion."""
+    """Yields a sentence for each contradiction of architecture, task and criterion."""
     from fairseq.criterions import CRITERION_REGISTRY
     from fairseq.models import ARCH_MODEL_REGISTRY, FairseqLanguageModel
     from fairseq.tasks import TASK_REGISTRY
@@ -45,7 +45,7 @@ def family_problems(command: Command) -> Iterator[str]:
 
 
 def idle_problems(command: Command) -> Iterator[str]:
-    """Yields flags for kinds of self-attention that the model lacks."""
+    """Yields a sentence for each flag of a self-attention kind that the model lacks."""
     from fairseq.models import ARCH_MODEL_REGISTRY
 
     model = ARCH_MODEL_REGISTRY.get(command.set("arch"))

@@ -41,7 +41,7 @@ class WeightedSum(nn.Module):
         return F.linear(_concatenate(inputs), self.weight)  # Eq. (3.1)
 
     def effect(self, inputs: Sequence[Tensor], index: int, part: Tensor) -> Tensor:
-        """Returns what `part`, a summand of ``inputs[index]``, adds to the output."""
+        """Returns the effect of `part`, a summand of ``inputs[index]``, on the output."""
         return F.linear(part, self.weight.chunk(self.num_inputs, dim=1)[index])
 
 
@@ -75,7 +75,7 @@ class AggregationUnit(nn.Module):
         return normalised
 
     def effect(self, inputs: Sequence[Tensor], index: int, part: Tensor) -> Tensor:
-        """Returns what `part`, a summand of ``inputs[index]``, adds to the output without dropout.
+        """Returns the effect of `part`, a summand of ``inputs[index]``, without dropout.
 
         The result is exact for the given active hidden units and the given scale of the layer norm:
         the effects of all summands and of the biases sum to the output.

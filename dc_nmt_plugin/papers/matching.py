@@ -26,7 +26,8 @@ class Difference:
 
     Attributes:
         name: such as ``model.dc_kernel_size``
-        ours, published: values; `published` is a tuple where the paper can be read in several ways
+        ours: value of the run
+        published: value in the paper; a tuple when the paper is ambiguous
     """
 
     name: str
@@ -40,7 +41,7 @@ class Difference:
 def settings_of(entry: Entry) -> dict[str, Any]:
     """Returns the settings that an entry fixes and its number depends on, as :meth:`Run.settings`.
 
-    Empty for what is not of one of our architectures.
+    Empty for architectures of other authors.
     """
     fixed_by = MEASURES[entry.measure].fixed_by
     if entry.system.other or not fixed_by:

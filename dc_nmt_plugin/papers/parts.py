@@ -9,7 +9,7 @@ from .yaml_node import Node
 
 STATE = ("state", "needs", "by")
 _PART = ("name", "shows", "rows", "columns", *STATE)
-# what produces a measure, where the item does not say it
+# producer of a measure, by default
 _BY = {
     **dict.fromkeys((*SCORES, "bleu"), "score"),
     **dict.fromkeys(("train-steps", "train-words", "decode-sentences", "decode-tokens"), "bench"),
@@ -41,12 +41,12 @@ def state_of(*nodes: Node) -> State:
 def parts_of(
     item: Node, columns: Mapping[str, Node], rows: Mapping[str, Node], entries: tuple[Entry, ...]
 ) -> Iterator[Part]:
-    """Yields an item's parts: named ones, then the rest by row (or by cell, with ``split: cell``).
+    """Yields an item's named parts, then one part for each remaining row.
 
-    Systems of other authors are one part together.
+    With ``split: cell``, each remaining cell is a part. Other authors' systems are one part.
 
     Raises:
-        UserError: a part names a row or column that is not there
+        UserError: a part names an unknown row or column
     """
     named: list[tuple[Node, list[Entry]]] = []
     for node in item.nodes("parts", _PART, "name"):
@@ -75,7 +75,7 @@ def parts_of(
 
 
 def _picked(node: Node, entries: tuple[Entry, ...]) -> list[Entry]:
-    """Returns the entries in a part's rows and columns; none if the part names neither."""
+    """Returns the entries in a part's rows and columns; none for a part without both."""
     rows, columns = node.texts("rows"), node.texts("columns")
     if not rows and not columns:
         return []

@@ -1,7 +1,7 @@
 """Reads a file of published numbers into a :class:`Document`; refuses unknown keys.
 
-What an entry fixes is written once where it holds: at its item, its column, its row or its cell,
-each on top of the former; ``on: NAME`` stands for a block of the file's ``tasks``.
+A setting of an entry is written once: at its item, column, row or cell. Later ones override earlier
+ones. ``on: NAME`` stands for a block of the file's ``tasks``.
 """
 
 from __future__ import annotations

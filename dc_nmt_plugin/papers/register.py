@@ -34,7 +34,7 @@ def read_document(name: str) -> Document:
 
 
 def task_named(name: str) -> tuple[str, str] | None:
-    """Returns recipe folder and direction of a task named in either direction; else None."""
+    """Returns the recipe's folder and the direction of a task; None for an unknown task."""
     for task, directions in TASKS.items():
         stem = task.removesuffix(directions[0].replace("-", "_"))
         for direction in directions:

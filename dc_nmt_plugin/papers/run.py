@@ -47,7 +47,7 @@ class Run:
         subset: ``test``, ``valid`` or another one of :data:`~.schema.SUBSETS`
         part: decoder, ``main`` or ``aux:1``
         decoding: keys of :data:`~.settings.DECODING`
-        of: what of it a number is, such as a length group; "" for all of the subset
+        of: part of the subset that a number is of, such as a length group; "" for all
     """
 
     task: str
@@ -110,11 +110,11 @@ def flags_of(arch: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def model_flags(arch: str, words: Sequence[str]) -> dict[str, Any]:
-    """Returns the model settings in words that must all be settings of the model.
+    """Returns the model settings in words that must all be flags of the architecture.
 
     Raises:
-        UserError: an unknown architecture, a word that is no flag of it, or settings that
-            contradict each other
+        UserError: an unknown architecture, a word that is not a flag of the architecture, or
+            settings that contradict each other
     """
     flags, rest = _read(arch, words)
     if rest:
@@ -165,9 +165,9 @@ def training_of(words: Sequence[str]) -> dict[str, Any]:
 
 
 def tokens_of(words: Sequence[str]) -> int | None:
-    """Returns the tokens per update of a ``fairseq-train`` command, over all processes and batches.
+    """Returns the tokens of one update of a ``fairseq-train`` command, of all processes.
 
-    None where nothing fixes them: no ``--max-tokens``, or another ``--update-freq`` in each epoch.
+    None without ``--max-tokens``, or with several values of ``--update-freq``.
     """
     text, frequency = flag_value(words, "--max-tokens"), flag_value(words, "--update-freq") or "1"
     if text is None or not frequency.isdecimal():

@@ -1,8 +1,8 @@
 """Data classes of the published numbers.
 
 A :class:`Document` has :class:`Item`s (tables, figures, experiments without a number). An item has
-:class:`Part`s, what a reader can ask for by itself (a row of a table, its column of parameters, a
-curve), and :class:`Entry` objects, one for each cell: a number and everything that it is of.
+:class:`Part`s that can be requested separately (a row of a table, its column of parameters, a
+curve). Each cell is an :class:`Entry`: a number and all its settings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TASKS: Mapping[str, tuple[str, ...]] = {
 SUBSETS = ("test", "valid", "newstest2015", "newstest2016")
 SCORES = ("mteval-v13a", "multi-bleu", "multi-bleu-lc", "sacrebleu", "zh-words")
 
-# what of an entry decides whether it is of a run; "model" is every effective setting
+# properties of an entry that a run must match; "model" is every effective setting
 _TRAINED = ("task", "direction", "model", "training")
 _DECODED = (*_TRAINED, "subset", "part", "decoding")
 
@@ -39,9 +39,9 @@ class Measure:
     """Describes the measure of a number.
 
     Attributes:
-        unit: as it is written behind the number
-        fixed_by: what of a run it depends on, beside :attr:`Entry.of`; empty: it is not of a run.
-            ``of`` among it: it has no meaning without
+        unit: as written after the number
+        fixed_by: properties of a run that it depends on, beside :attr:`Entry.of`; empty: not a
+            measure of runs; with ``of``: an entry needs :attr:`Entry.of`
     """
 
     unit: str
@@ -74,7 +74,7 @@ MEASURES: dict[str, Measure] = {
     "setting": Measure("", ()),
 }
 
-# run: there are commands, as far as the document goes; needs: something that cannot be had or made;
+# run: commands exist, as far as the document says; needs: something is not available;
 # reported: printed by others, nothing to run; drawing: nothing to measure
 STATES = ("run", "needs", "reported", "drawing")
 
@@ -128,20 +128,20 @@ class Entry:
 
     Attributes:
         document, item, row, column: where it stands
-        system: what it is of
-        task, direction, subset: on what; `set` is the subset's own name
-        training: with what it was trained, None where that is open
+        system: the measured system
+        task, direction, subset: the text; `set` is the subset's own name
+        training: training settings; None if unknown
         part: decoder, ``main`` or ``aux:1``
-        decoding: what the document fixes of the search
+        decoding: decoding settings that the document fixes
         measure: key of :data:`MEASURES`
-        of: what else it is of: a length group, a layer, a probing task
-        value: as printed, with its decimals; None where only a difference or a picture is printed
+        of: further property: a length group, a layer, a probing task
+        value: as printed, with its decimals; None if only a difference or a picture is printed
         difference: printed difference to the row `against`
         p: printed level of significance of that difference
-        against: row or system that it is compared with
-        text: a cell that is no number
-        read: ``table``, or ``prose`` where the text says what a picture shows
-        absent: why neither value nor difference is here
+        against: baseline, a row or system
+        text: of a cell without a number
+        read: ``table``, or ``prose`` for a number in the text about a picture
+        absent: reason for a missing value and difference
         note: doubts
     """
 
@@ -170,7 +170,7 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """Returns a place such as ``thesis, Table 3.4, M-00, n = 2``."""
+        """Returns a name such as ``thesis, Table 3.4, M-00, n = 2``."""
         return f"{self.document}, {self.item}, {self.row}"
 
 
@@ -180,9 +180,9 @@ class Part:
 
     Attributes:
         name: unique in its item
-        shows: what it is, where the name does not say it
+        shows: description, if the name is not enough
         state: whether it can be produced
-        by: what produces it: a command or an analysis
+        by: its producer, a command or an analysis
         entries: its cells; none for a curve, or a mark of significance
     """
 
@@ -199,12 +199,12 @@ class Item:
 
     Attributes:
         name: such as ``Table 3.4``
-        title: what it shows
+        title: description
         place: section and page
-        state: of the whole
-        baseline: row with which the others are compared
+        state: of the whole item
+        baseline: the row that others are compared with
         rows, columns: labels as printed, in order
-        note: what is to be known about it
+        note: remarks
     """
 
     document: str
@@ -226,8 +226,8 @@ class Document:
 
     Attributes:
         name: such as ``thesis``
-        title, cites: what it is, and its key in REFERENCES.bib
-        training_settings: name → settings that it fixes
+        title, cites: its title, and its key in REFERENCES.bib
+        trainings: name → training settings that the document fixes
     """
 
     name: str

@@ -15,7 +15,7 @@ def betas(text: str) -> tuple[float, ...]:
     return tuple(float(part) for part in text.strip("()[] ").split(","))
 
 
-# settings of training and of the search that a document can fix
+# settings of training and of decoding that a document can fix
 TRAINING: Mapping[str, Callable[[str], Any]] = {
     "tokens": int,  # of an update, all GPUs together
     "updates": int,
@@ -35,7 +35,7 @@ DECODING: Mapping[str, Callable[[str], Any]] = {
     "mask_source_layers": str,
     "no_aux_fusion": bool,
 }
-# they change how a model is computed, not what it computes
+# they change the computation, not the result
 _WITHOUT_EFFECT = ("checkpoint_activations", "xagg_checkpoint")
 
 
@@ -94,9 +94,9 @@ def flag_types(arch: str) -> dict[str, Any]:
 def model_settings(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     """Returns every effective setting of a model, in a form that is equal for equal models.
 
-    Defaults are filled in, ranges written out, and settings of what a model does not have are left
-    out: ``--source-layers 6`` of six layers is the default, and ``--dc-kernel-size`` says nothing
-    without dual context.
+    Fills in defaults, writes out ranges, and leaves out settings of parts that the model lacks.
+    Examples: ``--source-layers 6`` of six layers is the default, and ``--dc-kernel-size`` has no
+    effect without dual context.
 
     Args:
         arch: value of ``--arch``

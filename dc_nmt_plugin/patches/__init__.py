@@ -1,7 +1,7 @@
-"""All changes to fairseq, torch, numpy and Python's hooks, one entry for each change.
+"""Declares every change to fairseq, torch, numpy and Python's hooks, one entry for each.
 
-fairseq's programs and ``dc-nmt`` get all patches. Other Python code that imports
-:mod:`dc_nmt_plugin.registration` gets only those that loading a checkpoint and translating need.
+fairseq's programs and ``dc-nmt`` get all patches. Other Python programs that import
+:mod:`dc_nmt_plugin.registration` only get the patches for loading checkpoints and translating.
 ``dc-nmt doctor`` lists them. To delete a patch, delete its entry.
 """
 
@@ -29,25 +29,25 @@ __all__ = ["apply", "command_lines", "continuing", "in_a_program", "interactive"
 
 
 def apply(*, all_of_them: bool | None = None) -> list[State]:
-    """Applies the patches that this process needs; a second call adds missing ones.
+    """Applies the patches that this process needs; a second call adds missing patches.
 
     Args:
-        all_of_them: as in fairseq's programs; by default only where this process is one
+        all_of_them: apply all, as in fairseq's programs; default: True only in such a program
 
     Returns:
-        what became of each
+        the outcome of each patch
     """
     wanted = in_a_program() if all_of_them is None else all_of_them
     return apply_all(patch for patch in declared() if wanted or patch.loading)
 
 
 def states() -> list[State]:
-    """Loads all of fairseq's programs, applies all patches, and returns their states."""
+    """Loads all of fairseq's programs, applies every patch, and returns the outcome of each."""
     return apply_all(declared(), load=True)
 
 
 def in_a_program() -> bool:
-    """Returns True in fairseq's programs, in ``dc-nmt``, and in their workers."""
+    """Returns whether this process is a program of fairseq, ``dc-nmt``, or a worker of one."""
     main = sys.modules.get("__main__")
     path = (getattr(main, "__file__", None) or "").replace("\\", "/")
     return (

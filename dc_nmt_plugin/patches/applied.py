@@ -1,4 +1,4 @@
-"""Importing this applies the patches; every package that registers something does it first."""
+"""Applies the patches on import; every package that registers something imports it first."""
 
 from . import apply
 

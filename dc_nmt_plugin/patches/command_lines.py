@@ -48,7 +48,7 @@ def explain_values_of_switches(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _valued_switches(parser: Any, words: list[str]) -> list[str]:
-    """Returns a sentence for each switch that is given a value."""
+    """Returns a sentence for each flag that takes no value but was given one."""
     problems = []
     for word, value in itertools.pairwise(words):
         action = parser._option_string_actions.get(word)
@@ -84,7 +84,7 @@ def leave_out_what_is_loaded(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _loads_a_checkpoint(args: Any) -> bool:
-    """Returns True if training starts with the parameters of a checkpoint."""
+    """Returns True when training starts with the parameters of a checkpoint."""
     restore = getattr(args, "restore_file", None)
     if restore == LAST:
         restore = os.path.join(args.save_dir, LAST)

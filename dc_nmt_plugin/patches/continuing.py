@@ -1,4 +1,4 @@
-"""Patches of how fairseq resumes a training run, and of when a run ends."""
+"""Patches of how fairseq continues a training run, and of when the run ends."""
 
 from __future__ import annotations
 
@@ -67,13 +67,14 @@ def continue_from_what_is_whole(stock: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _check_architecture(trainer: Any, path: str) -> None:
-    """Refuses another architecture, whose parameters may have the same names and shapes.
+    """Refuses to continue a run with another architecture.
 
-    Only for models and tasks of this package.
+    Parameters of another architecture may have the same names and shapes, so fairseq would train
+    on. Only checks models and tasks of this package.
 
     Args:
         trainer: fairseq's, with the model that is to continue
-        path: the checkpoint of its save folder
+        path: the checkpoint in the save folder
 
     Raises:
         UserError: the checkpoint's architecture has another name
@@ -92,14 +93,14 @@ def _check_architecture(trainer: Any, path: str) -> None:
 
 
 def _check_schedule(cfg: Any, path: str) -> None:
-    """Refuses another learning rate schedule that needs values missing in the checkpoint.
+    """Refuses to continue a run when its learning-rate schedule cannot read the checkpoint.
 
     Args:
-        cfg: fairseq's configuration of this training run
-        path: the checkpoint that it continues from
+        cfg: fairseq's configuration of this run
+        path: the checkpoint that the run continues from
 
     Raises:
-        UserError: it does
+        UserError: the schedule needs values that the checkpoint's schedule did not save
     """
     resets = cfg.checkpoint
     fresh = not _continues(resets, path) and resets.finetune_from_model == path
@@ -149,7 +150,7 @@ def continue_the_count(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _continues(cfg: Any, path: str) -> bool:
-    """Returns True if a checkpoint is in the save folder of this run."""
+    """Returns True when a checkpoint is in the save folder of this run."""
     if cfg.restore_file != LAST:
         path = cfg.restore_file
     elif not os.path.isfile(path):
@@ -158,7 +159,7 @@ def _continues(cfg: Any, path: str) -> bool:
 
 
 def _on_all_ranks(trainer: Any, found: bool) -> bool:
-    """Returns what the first process found: the others may not see its disk."""
+    """Returns the first process's result, because other processes may not see its disk."""
     if trainer.data_parallel_world_size == 1:
         return found
     group = trainer.data_parallel_process_group
@@ -218,7 +219,7 @@ def _check_remainder(cfg: Any, epochs: Any) -> None:
 
 
 def _ended(cfg: Any, trainer: Any) -> str | None:
-    """Returns why a run has nothing left to do; None if it has."""
+    """Returns the reason why the run has ended already; None when updates are left."""
     updates, hours = trainer.get_num_updates(), cfg.optimization.stop_time_hours
     if updates >= (cfg.optimization.max_update or math.inf):
         return f"{updates} are made (--max-update {cfg.optimization.max_update})"
@@ -254,7 +255,7 @@ def save_the_best(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _saved(cfg: Any, trainer: Any, epochs: Any, stops: bool, end_of_epoch: bool) -> bool:
-    """Returns True if fairseq has saved a checkpoint after this update."""
+    """Returns True when fairseq has saved a checkpoint after this update."""
     every, updates = cfg.checkpoint.save_interval_updates, trainer.get_num_updates()
     return (
         stops

@@ -1,4 +1,4 @@
-"""Patches of ``fairseq-interactive``: one answer for each line, whatever it contains."""
+"""Patches of ``fairseq-interactive``: one answer for each line, whatever the line holds."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from .patch import replaces
 
 
 class _Input:
-    """Reads the lines of the input, and the line that stops it with an error.
+    """Reads the input in lines, up to the line that ends it.
 
-    Only a line feed ends a line: fairseq's reader would also end it at a carriage return.
+    Only a line feed ends a line; fairseq's reader also splits at carriage returns.
     """
 
     def __init__(self) -> None:
-        self.read = 0  # lines that were given out
+        self.read = 0  # lines that were yielded
         self.too_long: UserError | None = None
 
     def buffers(self, path: str, size: int) -> Iterator[list[str]]:
         """Yields lists of `size` lines; the last list may be shorter.
 
         Raises:
-            UserError: a line is not UTF-8, or too long; what came before it was given out
+            UserError: a line is not UTF-8, or too long; earlier lines were already yielded
         """
         buffer: list[str] = []
         for number, raw in enumerate(_bytes_of(path), start=1):
             try:
-                # some editors begin a file with a mark that is no character of its text
+                # some editors begin a file with a byte order mark
                 buffer.append(raw.decode("utf-8-sig" if number == 1 else "utf-8").strip())
             except UnicodeDecodeError as error:
                 if buffer:
@@ -53,8 +53,8 @@ class _Input:
             raise self.too_long
 
     def batches(self, stock: Callable[..., Any], lines: list[str], *args: Any) -> Iterator[Any]:
-        """Yields fairseq's batches of the lines before the first one that is too long."""
-        given = list(lines)  # fairseq takes the constraints away from the lines it is given
+        """Makes fairseq's batches of the lines before the first line that is too long."""
+        given = list(lines)  # fairseq removes the constraints from the given lines
         try:
             yield from stock(lines, *args)
         except Exception as error:

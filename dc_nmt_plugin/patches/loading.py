@@ -1,4 +1,4 @@
-"""Patches of how fairseq loads checkpoints: safely, and with a sentence where it cannot."""
+"""Patches of how fairseq loads checkpoints: safely, and with a clear error message."""
 
 from __future__ import annotations
 

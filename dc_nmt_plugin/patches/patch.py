@@ -1,4 +1,4 @@
-"""Declares, checks and applies changes to fairseq, torch, numpy and Python."""
+"""Declares, checks and applies patches of fairseq, torch, numpy and Python."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _MARK = "_dc_nmt_patch"
 
 @dataclass(frozen=True)
 class Patch:
-    """Describes one change.
+    """Describes one patch.
 
     Attributes:
         name: of the patch
-        target: the changed object, ``module:attribute`` or ``module:Class.attribute``
-        reason: the problem without the patch
-        since: the version of the target's package that needs it, and what makes it unnecessary
+        target: the changed attribute, ``module:attribute`` or ``module:Class.attribute``
+        reason: the fault without the patch
+        since: the version of the target's package that needs it, and when it can be removed
         expected: digests of the target's source for which the patch was written (:func:`digest`);
             empty where `needed` decides
         test: the file that tests it, from the root of the repository
-        loading: whether it is needed to load a checkpoint and translate in somebody's own Python;
-            all others are for programs
+        loading: needed for loading and translating in a user's Python program; all other patches
+            are only for fairseq's programs
         needed: feature test; the patch is left out where it returns False
-        make: stock object → its replacement; where `expected` is empty and `target` names no
-            function, it is called without arguments and changes the target itself
+        make: stock object → its replacement; if `expected` is empty and `target` is not a
+            function, called without arguments to change the target itself
     """
 
     name: str
@@ -51,18 +51,18 @@ class Patch:
 
     @property
     def replaces_a_function(self) -> bool:
-        """Returns True if the patch replaces a function; otherwise it changes a setting."""
+        """Returns whether it replaces a function; otherwise it changes a setting."""
         return bool(self.expected)
 
 
 @dataclass(frozen=True)
 class State:
-    """Holds the state of a patch in this process.
+    """Holds the outcome of a patch in this process.
 
     Attributes:
-        patch: which one
-        state: ``applied``, ``not needed here``, ``not loaded by this program``, or why its target
-            is left alone
+        patch: the patch
+        state: ``applied``, ``not needed here``, ``not loaded by this program``, or the reason why
+            the target stays unchanged
     """
 
     patch: Patch
@@ -108,7 +108,7 @@ def changes(
     loading: bool = False,
     needed: Callable[[], bool] | None = None,
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Declares a patch that changes a setting; the decorated function takes no arguments."""
+    """Declares a patch of a setting: the decorated function, without arguments, changes it."""
 
     def declare(make: Callable[[], None]) -> Callable[[], None]:
         _declare(Patch(make.__name__, target, reason, since, (), test, loading, needed, make))
@@ -129,12 +129,12 @@ def declared() -> list[Patch]:
 
 
 def apply_all(patches: Iterable[Patch], *, load: bool = False) -> list[State]:
-    """Applies patches, each at most once.
+    """Applies patches; keeps those that are already applied.
 
     Args:
-        patches: which
-        load: import programs of fairseq (``fairseq_cli``) to patch them; otherwise only those that
-            this process has loaded are patched
+        patches: to apply
+        load: import programs of fairseq (``fairseq_cli``) to patch them; otherwise patch only
+            programs that this process has loaded
     """
     done = []
     for patch in patches:
@@ -162,7 +162,7 @@ def _apply(patch: Patch, *, load: bool) -> str:
 
 
 def _places(patch: Patch, *, load: bool) -> Iterable[tuple[Any, str]]:
-    """Returns (owner, attribute) of the target; two for a program that ``python -m`` runs."""
+    """Yields (owner, attribute) of the target; two pairs for a program run by ``python -m``."""
     module, _, path = patch.target.partition(":")
     *classes, attribute = path.split(".")
     if module.startswith("fairseq_cli."):
@@ -184,7 +184,7 @@ def _main_of(module: str) -> Any:
 
 
 def _replace(patch: Patch, owner: Any, attribute: str) -> str | None:
-    """Replaces the target; returns None, or the reason for not replacing it."""
+    """Replaces the target; returns None, or the reason why it stays unchanged."""
     static = inspect.getattr_static(owner, attribute, None)
     kind = type(static) if isinstance(static, (classmethod, staticmethod)) else None
     stock = static if kind is None else static.__func__
@@ -202,9 +202,9 @@ def _replace(patch: Patch, owner: Any, attribute: str) -> str | None:
 
 
 def digest(function: Any) -> str:
-    """Returns twelve hexadecimal digits for a function's source without layout and comments.
+    """Returns twelve hexadecimal digits of a function's source, without layout and comments.
 
-    ``no source`` where there is none to read.
+    ``no source`` if the source cannot be read.
     """
     try:
         source = textwrap.dedent(inspect.getsource(function))

@@ -1,4 +1,4 @@
-"""Keeps the count of ``--patience``, which fairseq forgets when a run is resumed."""
+"""Saves the count of ``--patience``, which fairseq loses when a run is continued."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _counted: dict[str, Any] = {}  # "best": the best value; "num_runs": validations
 )
 def remember_the_count(stock: Callable[..., bool]) -> Callable[..., bool]:
     def should_stop_early(cfg: Any, valid_loss: float | None) -> bool:
-        # fairseq's function keeps its count in attributes of what has its name: of this one
+        # fairseq's function stores the count as attributes of itself, found by its name
         own = vars(should_stop_early)
         own.update(_counted)
         stops = stock(cfg, valid_loss)
@@ -31,20 +31,20 @@ def remember_the_count(stock: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def saved() -> dict[str, Any]:
-    """Returns the entries for a checkpoint's ``extra_state``; none without a count."""
+    """Returns the entries for a checkpoint's ``extra_state``; empty without a count."""
     return {KEY: dict(_counted)} if _counted else {}
 
 
 def restore(extra_state: Mapping[str, Any] | None) -> None:
-    """Restores the count from a checkpoint.
+    """Restores the count of a checkpoint.
 
     Args:
-        extra_state: of the checkpoint; None counts from the start
+        extra_state: of the checkpoint; None restarts the count
     """
     _counted.clear()
     _counted.update((extra_state or {}).get(KEY) or {})
 
 
 def is_over(patience: int) -> bool:
-    """Returns True if that many validations in a row did not improve on the best one."""
+    """Returns True after so many validations in a row without a new best value."""
     return patience > 0 and int(_counted.get("num_runs", 0)) >= patience

@@ -16,7 +16,7 @@ from ..errors import debugging, install_excepthook
 from ..gate.explanations import explained
 from .patch import changes
 
-# What a user of fairseq can do nothing about: category and beginning of each message.
+# Warnings that a user of fairseq cannot avoid: category and beginning of each message.
 _NOISE = (
     # torch ≥ 2.14, of every function that fairseq scripts, at its import
     (FutureWarning, r"`torch\.jit\.script"),

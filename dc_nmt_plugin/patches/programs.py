@@ -1,4 +1,4 @@
-"""Patches of fairseq's programs: check command lines, and report sentences left out."""
+"""Patches of fairseq's programs: check command lines, and report skipped sentences."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ _left_out: list[int] = []
 def remember_what_is_left_out(stock: Callable[..., Any]) -> Callable[..., Any]:
     def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
         kept = stock(self, indices, *args, **kwargs)
-        # also in every epoch of training: no sets of millions of numbers
+        # also runs in every training epoch: sets of millions of numbers would be slow
         _left_out[:] = np.setdiff1d(indices, kept).tolist() if len(kept) < len(indices) else []
         return kept
 
@@ -121,16 +121,16 @@ def remember_what_is_left_out(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _NoScore:
-    """Replaces fairseq's scorer if sentences were left out."""
+    """Replaces fairseq's scorer when sentences were skipped."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
     def add_string(self, *_: Any) -> None:
-        """Scores nothing."""
+        """Ignores the sentence."""
 
     def result_string(self, *_: Any) -> str:
-        """Returns what ``fairseq-generate`` prints instead of BLEU."""
+        """Returns the text that ``fairseq-generate`` prints instead of BLEU."""
         return f"no score, because {self.count:,} sentences were left out"
 
 

@@ -55,8 +55,8 @@ def end_workers_with_their_epoch(stock: Callable[..., Any]) -> Callable[..., Any
         epochs = stock(self, dataset, *args, **kwargs)
         if self.dataset_to_epoch_iter.get(dataset) is not epochs:  # nobody asks for it again
             epochs.persistent_workers = False
-            # a loader read without a consumer's thread does not end its workers after its
-            # last batch, and waits five seconds for each of them later
+            # without a consumer's thread, a loader does not stop its workers after the last batch,
+            # and later waits five seconds for each worker
             epochs.buffer_size = max(epochs.buffer_size, 1)
         return epochs
 
@@ -86,10 +86,10 @@ def end_readers_with_their_program(stock: Callable[..., None]) -> Callable[..., 
 def _end_readers(seconds: float = 5.0) -> None:
     """Ends all threads that read ahead, each after its current batch.
 
-    Python ends a thread that comes back from torch after the interpreter's end, and C++ aborts.
+    A thread that returns from torch after the interpreter's end makes C++ abort.
 
     Args:
-        seconds: for all of them together
+        seconds: time limit for all threads together
     """
     until = time.monotonic() + seconds
     for reader in list(_readers):

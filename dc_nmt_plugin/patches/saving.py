@@ -48,7 +48,10 @@ def save_what_continues(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _update_checkpoint(trainer: Any, extra_state: dict[str, Any]) -> str | None:
-    """Returns the name of a due update checkpoint that fairseq does not save; else None."""
+    """Returns the name of an update's checkpoint that fairseq fails to save.
+
+    None if fairseq saves it, or if it is not due.
+    """
     cfg, place = trainer.cfg.checkpoint, extra_state.get("train_iterator")
     every, updates = cfg.save_interval_updates, trainer.get_num_updates()
     if not cfg.no_epoch_checkpoints or cfg.write_checkpoints_asynchronously:
@@ -61,7 +64,7 @@ def _update_checkpoint(trainer: Any, extra_state: dict[str, Any]) -> str | None:
 
 
 def _remove_old(trainer: Any) -> None:
-    """Removes old checkpoints as fairseq does for --keep-interval-updates."""
+    """Deletes old checkpoints as --keep-interval-updates does after other updates."""
     cfg = trainer.cfg.checkpoint
     if cfg.keep_interval_updates <= 0:
         return

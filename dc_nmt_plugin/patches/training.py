@@ -100,7 +100,7 @@ def heed_the_flags_of_amp(stock: Callable[..., None]) -> Callable[..., None]:
 
 
 class _UnscalesForTheStep:
-    """Divides the gradients by the loss scale for the optimizer that makes the step."""
+    """Loss scale that unscales the gradients of the optimizer whose step comes next."""
 
     def __init__(self, scaler: Any, optimizer: Any) -> None:
         self._scaler, self._optimizer = scaler, optimizer

@@ -13,7 +13,7 @@ from ..models.presets import MODELS, Architecture, architectures
 from .recipe import load
 from .settings import RunSettings, settings_of
 
-# the task whose settings each family shows
+# the task whose settings are shown as each family's published settings
 TASK = "wmt14_en_de"
 TASK_OF = {"gru_selfattn_residual": "wmt13_es_en"}
 LANGUAGE_MODEL = (
@@ -30,9 +30,9 @@ class Flag:
         name: with its dashes
         here: value that the architecture sets
         default: of the model, which all its architectures share
-        paper: value of the same variant as published, where it is another one than `here`
+        paper: published value of the same variant, if it differs from `here`
         choices: valid values
-        about: what it does
+        about: its effect
     """
 
     name: str
@@ -52,7 +52,7 @@ class Description:
         about: one line
         cites: where it is published
         source: of the paper's values
-        command: complete, but for the folder of the data
+        command: complete, except for the folder of the data
     """
 
     name: str
@@ -182,5 +182,5 @@ def _command(architecture: Architecture, published: RunSettings | None, user_dir
         f"--update-freq {max(1, round(published.tokens / published.max_tokens))} "
         f"--max-update {published.updates}"
     )
-    # flags of the size are the architecture's own: it says them itself
+    # the architecture's name already has the flags of the size
     return " \\\n  ".join([head, names, shlex.join(published.flags), batch, save])

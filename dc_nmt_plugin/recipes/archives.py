@@ -17,7 +17,7 @@ from ..errors import UserError
 from ..files import replacing
 
 _DAMAGE = (EOFError, OSError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
-# text is packed to a tenth, rarely to a fiftieth: what grows more is made to fill a disk
+# text shrinks to a tenth, rarely to a fiftieth; a larger factor is an attack that fills the disk
 RATIO, SPARE = 200, 1 << 24
 BLOCK = 1 << 20
 
@@ -26,8 +26,8 @@ def extract(archive: Path, member: str, target: Path) -> None:
     """Writes one member of a ``.tgz``, ``.tar`` or ``.zip`` file; its name may have ``*``.
 
     Raises:
-        UserError: the archive is damaged, truncated or encrypted, has no such member, or one that
-            is no file or grows out of all proportion
+        UserError: the archive is damaged, incomplete or encrypted, has no such member, or the
+            member is not a file or grows too much
     """
     limit = RATIO * archive.stat().st_size + SPARE if archive.is_file() else 0
     try:
@@ -74,7 +74,7 @@ def _member(archive: Path, member: str) -> Iterator[IO[bytes]]:
                 yield stream
         return
     with tarfile.open(archive) as tar:
-        # read until the member comes: an archive of gigabytes is not listed first
+        # read up to the member, because listing an archive of gigabytes is slow
         names = []
         for entry in tar:
             names.append(entry.name)

@@ -1,4 +1,4 @@
-"""Corpora of a recipe as plain text: each is read and tokenised once, and can be resumed."""
+"""Reads and tokenises each corpus of a recipe once; interrupted work can be continued."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Corpora:
         recipe: whose corpora
         sources: where its files come from
         folder: where the text is put
-        limit: read no more pairs than this of each corpus (a sample); None for all
-        any_counts: only warn where a corpus has another number of lines than is known
+        limit: greatest number of pairs from each corpus (a sample); None for all
+        any_counts: only warn when the number of lines differs from the known number
         say: called with lines of progress
     """
 
@@ -53,10 +53,10 @@ class Corpora:
         self.settings = recipe.task.text
 
     def ready(self, part: Part) -> bool:
-        """Reads and tokenises a corpus once; returns False for a missing optional one.
+        """Reads and tokenises a corpus unless done; returns False for a missing optional corpus.
 
         Raises:
-            UserError: a file is missing or unusable, or the corpus has not the lines it should have
+            UserError: a file is missing or unusable, or the number of lines is wrong
         """
         if not self.here(part):
             names = {name for name, _ in self._members(part)}
@@ -70,7 +70,7 @@ class Corpora:
     def here(self, part: Part) -> bool:
         """Returns True if a corpus is used; only an optional one may be missing.
 
-        One that was read before is here, wherever its files have gone.
+        A corpus that was read before counts as present, even if its files are gone.
         """
         if not part.optional:
             return True
@@ -135,7 +135,7 @@ class Corpora:
         record = self._record_path(part, what)
         before = self._record(part, what)
         files = self._identities(part)
-        # files that are gone since do not undo what was made of them
+        # the text stays valid when its source files are gone
         same = not any(files) or before.get("files") == files
         if before.get("stamp") == stamp and same:
             self.say(f"{part.name}: {what}: done before, {before['pairs']:,} pairs")
@@ -189,10 +189,10 @@ class Corpora:
         return count
 
     def _look_at(self, paths: list[Path]) -> None:
-        """Prints the problems of a corpus that was read.
+        """Prints the problems of a corpus.
 
         Raises:
-            UserError: its words are in pieces, or it is full of markup
+            UserError: the words are in pieces, or the text is full of markup
         """
         _, findings = look_at([paths])
         if findings:
@@ -205,7 +205,7 @@ class Corpora:
             if (name, member) in made:
                 continue
             plain = self.sources.plain(member) if member else None
-            # the archive itself, which can be verified, comes before what was unpacked from it
+            # the archive, which can be verified, takes precedence over unpacked files
             if member is None or (plain is None or self._identity(name, None)):
                 path = self.sources.path(name)
                 if member is not None:

@@ -1,7 +1,7 @@
 """Chooses segmentation and training for a user's corpus, by its size and the machine.
 
-The sizes are those of this project's recipes: that of Multi30k, what the thesis trains on IWSLT,
-and Vaswani et al.'s base model.
+The model sizes are those of this project's recipes: Multi30k's, the thesis's for IWSLT, and Vaswani
+et al.'s base model.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..evaluation.metrics import default_bleu
 from ..text.tokenizers import detokenize, tokenize
 from .own_text import SAMPLED, Corpus, Side
 
-# pairs below which so many BPE operations are learnt: those of the recipes of that size
+# (pairs, BPE operations): fewer pairs than this get so many operations, as in recipes of that size
 OPERATIONS = ((50_000, 4000), (500_000, 10_000), (2_000_000, 16_000))
 MOST_OPERATIONS = 32_000
 TOKENS_PER_WORD = 1.5  # pieces, the end of the sentence and padding: measured on Multi30k
@@ -32,10 +32,10 @@ class Size:
         layers, width, inner, heads: of a Transformer, on both sides
         embedding, state: of a recurrent model
         tokens, max_tokens: of an update, and of one process at a time
-        rate, dropout: of training
-        epochs: wanted
-        least, most: updates, whatever the epochs
-        about: where it is from
+        rate, dropout: learning rate and dropout
+        epochs: intended number
+        least, most: limits of the updates
+        about: source of the values
     """
 
     layers: int
@@ -73,7 +73,7 @@ class Fit:
         joint: one code and one dictionary for both languages
         tokenizer: ``moses``, ``split`` or ``none``
         updates: of a training run
-        metric: the line of the score table that counts
+        metric: the main metric of the score table
         why: a sentence for each choice
     """
 
@@ -91,12 +91,12 @@ def fit(corpus: Corpus, pairs: int, gpus: int, cpus: int, tokenised: bool) -> Fi
 
     Args:
         corpus: the training text
-        pairs: of it that are trained on
+        pairs: number of training pairs
         gpus, cpus: of this machine
-        tokenised: the text has its words separated already
+        tokenised: the words of the text are already separated
 
     Raises:
-        UserError: a language's words are not separated, and nothing here does it
+        UserError: a language has no spaces between words, and no tokeniser here
     """
     for side, code in zip(corpus.sides, corpus.languages, strict=True):
         if side.has_no_spaces() and code != "zh":
@@ -186,7 +186,7 @@ def _tokens(corpus: Corpus) -> float:
 
 def _shared_letters(source: Side, target: Side) -> float:
     """Returns the share of target letters that also occur in the source."""
-    # a borrowed word or two do not make an alphabet
+    # letters of a few loan words do not count
     common = {letter for letter, n in source.letters.items() if n > source.letters.total() / 10_000}
     shared = sum(n for letter, n in target.letters.items() if letter in common)
     return shared / max(1, target.letters.total())

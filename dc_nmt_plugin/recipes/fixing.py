@@ -1,4 +1,4 @@
-"""Repairs text automatically: ``dc-nmt check-text --fix``."""
+"""Repairs text as far as a program can: ``dc-nmt check-text --fix``."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def fixed_name(path: Path) -> str:
 def fix(scans: Sequence[Scan], folder: Path) -> tuple[list[Path], Fixed]:
     """Writes repaired files of one sentence a line.
 
-    Of two files, pairs with nothing visible on a side or with fairseq's symbols are left out; one
-    file keeps its lines.
+    With two files, drops pairs with a blank side or with fairseq's symbols. A single file keeps all
+    its lines.
 
     Args:
         scans: of source and target, or of one file
         folder: to write into
 
     Returns:
-        the new files, and what was done to how many lines
+        the new files, and the number of lines for each change
 
     Raises:
-        UserError: a file would be written over, or the sides do not correspond
+        UserError: a file would be overwritten, or the sides do not correspond
     """
     paths, targets = _places(scans, folder)
     done = Fixed()
@@ -102,13 +102,13 @@ def _format(scans: Sequence[Scan]) -> str:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yields lines unchanged: in a wrong encoding, U+0085 may be part of a character."""
+    """Yields the lines unchanged: U+0085 may be part of a wrongly encoded character."""
     with opened(path) as stream:
         yield from decoded(stream, path, fix=False)
 
 
 def _repair(found: Scan, done: Fixed, form: str) -> Callable[[str], str]:
-    """Returns a function that repairs one line, and counts of the repairs."""
+    """Returns a function that repairs one line of a file and counts its changes."""
     kinds = {finding.kind: finding for finding in found.findings}
     name = found.name
     misread = "mojibake" in kinds and form == "plain"

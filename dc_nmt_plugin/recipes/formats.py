@@ -148,7 +148,7 @@ def _read_segments(path: Path) -> list[Pair]:
 
 
 def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]:
-    """Yields units with both languages; ``EN-GB`` and ``eng`` count as ``en``."""
+    """Yields units that have both languages; ``EN-GB`` and ``eng`` count as ``en``."""
     units = pairs = 0
     codes: set[str] = set()
     with opened(path) as stream:
@@ -176,7 +176,7 @@ def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]
 
 
 def _unit_texts(unit: ElementTree.Element) -> dict[str, str]:
-    """Returns language code (small letters with hyphens) → text."""
+    """Returns language code (lower case, with hyphens) → text."""
     texts = {}
     for variant in unit:
         if variant.tag.rpartition("}")[2].lower() != "tuv":
@@ -189,7 +189,7 @@ def _unit_texts(unit: ElementTree.Element) -> dict[str, str]:
 
 
 def _code_of(language: str, codes: Iterable[str]) -> str | None:
-    """Returns the code itself if present (zh-TW beside zh-CN), else one of the same language."""
+    """Returns the code if present (zh-TW beside zh-CN), else one of the same language."""
     wanted, known = _normalised(language), _known_as(language)
     same = [code for code in codes if code == wanted or _known_as(code) == known]
     return wanted if wanted in same else next(iter(same), None)
@@ -199,4 +199,4 @@ def _normalised(code: str) -> str:
     return code.strip().lower().replace("_", "-")
 
 
-_known_as = functools.cache(known_as)  # asked for every line
+_known_as = functools.cache(known_as)  # called for every line

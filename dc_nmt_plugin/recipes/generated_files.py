@@ -57,12 +57,12 @@ def write_files(
     """Writes the files of all corpora that a recipe's splits use.
 
     Args:
-        pairs: of a training corpus
-        held_out: of a validation or test corpus
-        different: after so many the text is repeated
+        pairs: of each training corpus
+        held_out: of each validation or test corpus
+        different: number of different pairs; more pairs repeat them
 
     Returns:
-        corpus → pairs in it
+        corpus → number of its pairs
     """
     folder.mkdir(parents=True, exist_ok=True)
     content: dict[str, dict[str | None, bytes]] = {}
@@ -106,7 +106,7 @@ def in_format(
 
 
 def tags(lines: Sequence[str], language: str) -> str:
-    """Makes a talk of every ten lines."""
+    """Returns the lines with tags, every ten lines as a talk."""
     text = ""
     for number, line in enumerate(lines):
         if number % 10 == 0:
@@ -140,7 +140,7 @@ def sgm(lines: Sequence[str], language: str) -> str:
 
 
 def tmx(languages: tuple[str, str], pairs: Pairs) -> str:
-    """Makes units with a third language, and one without the second."""
+    """Returns units with a third language, and one unit without the second."""
     units = ""
     for one, other in pairs:
         units += (
@@ -153,7 +153,7 @@ def tmx(languages: tuple[str, str], pairs: Pairs) -> str:
 
 
 def pack(name: str, members: dict[str | None, bytes]) -> bytes:
-    """Packs an archive of the kind that its name's ending gives."""
+    """Returns an archive of the type in its name."""
     out = io.BytesIO()
     if name.endswith(".zip"):
         with zipfile.ZipFile(out, "w") as zipped:
@@ -182,6 +182,6 @@ def _write(
     if not inside:
         (folder / name).write_bytes(data)
         return
-    outer, member = inside  # write the outer one with what it has so far
+    outer, member = inside  # writes the outer archive with its members so far
     content.setdefault(outer, {})[member] = data
     _write(recipe, folder, outer, content[outer], content)

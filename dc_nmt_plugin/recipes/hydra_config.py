@@ -26,7 +26,7 @@ from .recipe import Recipe
 from .run_plan import plan_training
 from .settings import family_of
 
-UNPUBLISHED = ["transformer_standard", "transformer_dc"]  # where no paper has the task
+UNPUBLISHED = ["transformer_standard", "transformer_dc"]  # for tasks of no paper
 # what a machine or a run decides, or what comes from another group
 LEFT_OUT = {"common": ("user_dir",), "checkpoint": ("save_dir",), "task": ("data",)}
 _wrap = textwrap.TextWrapper(96, break_on_hyphens=False, break_long_words=False).wrap
@@ -66,7 +66,7 @@ def config_text(recipe: Recipe, arch: str) -> str:
     save = (place / f"{plan.training.run.folder.name}-hydra" / "checkpoints").as_posix()
     content["checkpoint"] = {"save_dir": save, **content.get("checkpoint", {})}
     content = {group: content[group] for group in GROUPS if content.get(group)}
-    # paths stay those of the folder that the command is given in
+    # paths stay relative to the folder of the command
     content = {"hydra": {"run": {"dir": "."}, "output_subdir": None}, **content}
     body = yaml.safe_dump(content, sort_keys=False, width=96)
     return f"{_head(recipe, arch, plan.settings.source)}{body}"
@@ -134,7 +134,7 @@ def _differences(parsed: dict[str, Any]) -> dict[str, Any]:
             found[group] = values
             continue
         found[group] = {"_name": values["_name"]} if values.get("_name") else {}
-        # an architecture's own values, which may have been set back to the model's
+        # values of an architecture, which flags may reset to the model's defaults
         preset = architectures()[values["_name"]].settings if group == "model" else {}
         for name, default in known.items():
             value = _plain(values.get(name))

@@ -28,11 +28,11 @@ class Machines:
 
     Attributes:
         launcher: ``fairseq`` starts a process for each GPU of this machine; ``torchrun`` does so on
-            each machine on which the script is called; ``srun`` calls torchrun on each node of a
-            Slurm job
+            each machine where the script is called; ``srun`` calls torchrun on each node of a Slurm
+            job
         gpus: of each machine; 0 for the CPU
         nodes: machines
-        rank: which of them this is (``torchrun``)
+        rank: number of this machine (``torchrun``)
         rendezvous: host:port of the first machine (``torchrun``)
     """
 
@@ -71,7 +71,7 @@ class Machines:
     def flags(self) -> list[str]:
         """Returns fairseq-train's flags for it."""
         if self.gpus == 0:
-            # fairseq takes every GPU there is, and with --cpu starts a process for each
+            # fairseq uses all GPUs, and with --cpu starts a process for each
             return ["--cpu", "--distributed-world-size", "1"]
         if self.workers == 1 and self.gpus == 1 and self.launcher == "fairseq":
             return ["--distributed-world-size", "1"]
@@ -80,12 +80,12 @@ class Machines:
 
 @dataclass(frozen=True)
 class Batch:
-    """Distribution of the tokens of an update.
+    """Distribution of an update's tokens over processes.
 
     Attributes:
-        workers: processes
+        workers: number of processes
         max_tokens: of one process at a time
-        update_freq: times that each of them adds up gradients
+        update_freq: number of batches whose gradients each process sums
     """
 
     workers: int
@@ -109,13 +109,13 @@ class Batch:
 
 
 def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> Batch:
-    """Distributes an update's ``tokens`` over ``workers``, ``max_tokens`` at most at a time.
+    """Distributes an update's ``tokens`` over ``workers``, each ``max_tokens`` at most at a time.
 
     Args:
-        longest: tokens of the longest sentence, which has to fit into a batch
+        longest: tokens of the longest sentence, which must fit into a batch
 
     Raises:
-        UserError: a process would get less than the longest sentence
+        UserError: a process would get fewer tokens than the longest sentence has
     """
     update_freq = -(-tokens // (workers * max_tokens))
     batch = Batch(workers, round(tokens / (workers * update_freq)), update_freq)

@@ -22,10 +22,10 @@ from .recipe import OWN, SPLITS, Recipe, tasks
 from .recipe_text import as_text, recipe_content
 from .settings import translation_family
 
-# refused besides what spoils every text; blank pairs of the training text are left out
+# refused in addition to SPOILT; blank pairs of the training text are dropped
 TRAIN = ("unseen", "symbol")
 REFERENCE = (*TRAIN, "blank")
-TEXT = "text"  # folder of held-out text and what is left of the training text
+TEXT = "text"  # folder of held-out text and the remaining training text
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class NewOptions:
     """Options of ``dc-nmt new``.
 
     Attributes:
-        folder: to be made
-        train: files of source and target, of one corpus or of several
-        valid, test: files of source and target; none: held out of the training text
-        source_lang, target_lang: codes; None: the files' endings
-        archs: to be trained
-        tokenized: the text's words are separated already
+        folder: of the new recipe
+        train: files of source and target, of one corpus or several
+        valid, test: files of source and target; none: taken from the training text
+        source_lang, target_lang: codes; None: the endings of the files
+        archs: architectures to train
+        tokenized: the words of the text are already separated
         seed: of the choice of held-out text
     """
 
@@ -58,11 +58,11 @@ class NewRecipe:
     """Describes the new recipe.
 
     Attributes:
-        recipe: as it was written
-        pairs: split → pairs
-        origins: split → where it is from
+        recipe: the written recipe
+        pairs: split → number of pairs
+        origins: split → its source
         why: a sentence for each choice
-        problems: of the text, as a table; "" where there is none
+        problems: of the text, as a table; "" without problems
     """
 
     recipe: Recipe
@@ -77,10 +77,10 @@ def make_recipe(options: NewOptions, say: Callable[[str], None] = print) -> NewR
 
     Args:
         options: files, languages, architectures
-        say: is given the table of problems where the text is refused
+        say: called with the table of problems when the text is refused
 
     Raises:
-        UserError: text that cannot be trained on, an unknown architecture, or a folder that exists
+        UserError: unusable text, an unknown architecture, or an existing folder
     """
     folder = options.folder
     _check_folder(folder)
@@ -122,7 +122,7 @@ def make_recipe(options: NewOptions, say: Callable[[str], None] = print) -> NewR
 def _look_at(
     files: dict[str, Files], tokenized: bool, say: Callable[[str], None]
 ) -> tuple[dict[str, list[list[Scan]]], str]:
-    """Returns notes on each set's files, and the table of their problems.
+    """Returns the scans of each set's files, and the table of their problems.
 
     Raises:
         UserError: a problem makes training meaningless; the table is printed before

@@ -16,13 +16,13 @@ class TextOptions:
 
     Attributes:
         task: name of a task
-        archs: prepare what these need; none: what all of the task's papers need
-        bpe: names of segmentations to prepare as well
-        out: folder of what is made; default ``runs/TASK``, or that of one's own recipe
-        sample: about so many training pairs only
-        raw: folder with files that are already here
+        archs: architectures to prepare for; none: all of the task's papers
+        bpe: names of further segmentations to prepare
+        out: output folder; default ``runs/TASK``, or the folder of the user's recipe
+        sample: approximate number of training pairs; None for all
+        raw: folder with files that the user has
         downloads: folder of fetched files
-        any_counts: go on where the numbers of lines are not the published ones
+        any_counts: continue when numbers of lines differ from the published ones
     """
 
     task: str
@@ -45,10 +45,10 @@ class RunOptions:
         seed: of the training run
         name: folder of the run; default of its architecture, size and seed
         out, sample: as the text was prepared
-        average: how many checkpoints are averaged; default the recipe's
-        decoding: name of one of several ways to decode the run
+        average: number of averaged checkpoints; default the recipe's
+        decoding: name of this decoding, if the run is decoded in several ways
         like: entry of ``papers.yaml`` whose settings are used; default the recipe's choice
-        subset: what is translated: ``test``, ``valid`` or a further test set
+        subset: translated set: ``test``, ``valid`` or a further test set
     """
 
     task: str
@@ -72,9 +72,9 @@ class TrainOptions:
         flags: of fairseq-train, after the recipe's own
         schedule: the same, before those of a task's own size
         max_update: another number of updates
-        max_tokens: what one GPU is given at a time
-        update_freq: how often gradients are added up; default what keeps the tokens per update
-        machines: what it runs on
+        max_tokens: of one GPU at a time
+        update_freq: batches whose gradients are summed; default: keeps the tokens per update
+        machines: GPUs and machines
     """
 
     flags: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A user's pair of files: languages, counts, and pairs to hold out."""
+"""Reads a user's pair of files: languages, counts, and pairs to hold out."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ..text.scan import NOTHING, Scan
 from ..text.scripts import count_letters
 from .formats import Pair, read_pairs
 
-LEAST = 200  # training pairs; below, nothing can be learnt or measured
+LEAST = 200  # training pairs; fewer are too few for training and evaluation
 KINDS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")  # endings, no languages
 HELD_OUT = 1000  # pairs at most, and a twentieth of the text
-LETTERS_PER_WORD = 15  # more on average: text that is written without spaces
-SPACELESS_PER_WORD = 5  # in scripts that do so, whose words are short
-SAMPLED = 1000  # pairs that are looked at closely
+LETTERS_PER_WORD = 15  # a greater average length means text without spaces
+SPACELESS_PER_WORD = 5  # the same in scripts without spaces, whose words are short
+SAMPLED = 1000  # pairs in the detailed checks
 COUNTED = 50_000  # pairs whose letters and words are counted
 
 Files = Sequence[Sequence[Path]]  # source and target of each corpus, in their order
@@ -35,12 +35,12 @@ Files = Sequence[Sequence[Path]]  # source and target of each corpus, in their o
 
 @dataclass
 class Side:
-    """One language of a corpus.
+    """Holds numbers of one language of a corpus.
 
     Attributes:
-        words: separated by spaces, in all
-        bytes: in UTF-8, with the ends of lines
-        letters: character → how often
+        words: total, separated by spaces
+        bytes: total in UTF-8, with the ends of lines
+        letters: character → count
     """
 
     words: int = 0
@@ -67,14 +67,14 @@ class Corpus:
     """Files with one sentence per line in two languages, read once.
 
     Args:
-        flag: that names them
-        files: of both languages, of one corpus or of several
+        flag: the flag with the files
+        files: of both languages, of one corpus or several
         languages: their codes
-        scans: what was seen of the files; None: they are looked at now
+        scans: of the files; None: scanned now
 
     Attributes:
-        pairs: of all files
-        blank: pairs with nothing on a side
+        pairs: total number
+        blank: number of pairs with a blank side
         sides: numbers of both languages
 
     Raises:
@@ -173,7 +173,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A file for a recipe: path, size in bytes, time of change, checksum."""
+    """Describes a file for a recipe: path, size in bytes, time of change, checksum."""
 
     path: Path
     bytes: int
@@ -192,7 +192,7 @@ def languages_of(
     """Returns the language codes of two files: ``a.de``, ``a.de.gz``.
 
     Args:
-        flag: that names the files
+        flag: the flag with the files
         paths: of source and target
         given: codes that the user gave, or None
 

@@ -1,4 +1,4 @@
-"""Steps from the text of a language pair to binarised data: tokenisation, BPE, fairseq."""
+"""Plans the steps from text to binarised data: tokenisation, BPE, fairseq."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Preparation:
 
     Attributes:
         languages: in the order of the task's name
-        work: folder of everything
+        work: output folder
         raw: folder of train, valid and test in both languages, one sentence a line
-        tokenizer: what tokenises, in a word or a few
+        tokenizer: name or short description of the tokeniser
         tokenised: folder of the same files tokenised; None: ``dc-nmt split-text`` makes them
-        segmentations: BPE segmentations, each with its own folders
+        segmentations: BPE segmentations; each has its own folders
         cleaned: whether training pairs are cleaned after BPE and lengths noted
         workers: processes of BPE and binarisation; None: one
         splits: train, valid, test, and further test sets
@@ -96,7 +96,7 @@ class Preparation:
         return [folder / f"{split}.{lang}" for split in self.splits for lang in self.languages]
 
     def _indexes(self, folder: Path) -> list[Path]:
-        """Returns index files under fairseq-preprocess's names: test, test1, test2 and so on."""
+        """Returns the files with fairseq-preprocess's names: test, test1, test2 … for test sets."""
         pair = "-".join(self.languages)
         further = [f"{SPLITS[2]}{n}" for n in range(1, len(self.splits) - len(SPLITS) + 1)]
         names = [*SPLITS, *further]
@@ -144,7 +144,7 @@ class Preparation:
                 name = f"{split}.{language}"
                 yield Command(
                     ["subword-nmt", "apply-bpe", "-c", str(codes[language])]
-                    # several processes are worth their start on large files only
+                    # several processes only save time on large files
                     + (["--num-workers", str(self.workers)] if self.workers else [])
                     + ["-i", str(self._tokens / name), "-o", str(to / name)]
                 )

@@ -36,10 +36,10 @@ class Quickstart:
     """Describes all steps of the quickstart.
 
     Attributes:
-        work: folder of everything
-        corpus: the step that makes the text
-        preparation: what is made of it
-        models: of each architecture its run and training
+        work: output folder
+        corpus: the step that generates the text
+        preparation: of the text
+        models: run and training of each architecture
     """
 
     work: Path
@@ -56,7 +56,7 @@ def plan_quickstart(
     Args:
         pair: source-target
         archs: architectures
-        out: folder of everything that is made
+        out: output folder
         updates: training updates of each model
         seed: of the corpus and of the training run
         flags: of fairseq-train, after the quickstart's own

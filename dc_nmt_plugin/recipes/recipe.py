@@ -17,7 +17,7 @@ from .yaml_files import read_plain, read_yaml
 
 SPLITS = ("train", "valid", "test")
 CHECKOUT = Path(__file__).parents[2]
-OWN = "recipe.yaml"  # of a folder that dc-nmt new made
+OWN = "recipe.yaml"  # in a folder that dc-nmt new made
 
 
 class Recipe:
@@ -28,15 +28,15 @@ class Recipe:
         direction: such as ``es-en``; default the recipe's first
 
     Attributes:
-        task: what the file says, with all defaults
-        own: it is of somebody's own text, and all that is made stays in its folder
-        folder: name of its folder, in ``examples`` or one's own, and of its data in ``runs``
-        given_as: what finds it on a command line
+        task: content of the file, with all defaults
+        own: the recipe has a user's own text, and all output stays in its folder
+        folder: name of its folder, in ``examples`` or the user's, and of its data in ``runs``
+        given_as: its name on a command line
         pair: languages, in the order of the folder's name
         source, target: languages, in this direction
 
     Raises:
-        UserError: the file has something that no recipe has, or contradicts itself
+        UserError: the file has an unknown key or value, or contradicts itself
     """
 
     def __init__(self, path: Path, direction: str | None = None) -> None:
@@ -84,8 +84,8 @@ class Recipe:
 
         Args:
             name: the recipe's, in a direction
-            out: as the user wants it
-            sample: small, with so many pairs: ``…-sampleN``
+            out: folder that the user gave, or None
+            sample: number of pairs of a sample, for the name ``…-sampleN``
         """
         if out:
             return out
@@ -103,7 +103,7 @@ class Recipe:
         """Returns fairseq's name of a split; further test sets are test1, test2, …
 
         Raises:
-            UserError: no such split to be translated
+            UserError: the recipe has no such split
         """
         problem = choice_problem("--subset", split, self.splits[1:])
         if problem:
@@ -131,7 +131,7 @@ class Recipe:
         """Returns a mapping of the file as words, in order, for stamps.
 
         Args:
-            place: keys that lead to it, such as ``parts``, ``train``
+            place: keys of the mapping, such as ``parts``, ``train``
         """
         mapping: Any = self._written
         for key in place:
@@ -144,21 +144,21 @@ class Recipe:
         sections |= {name: self.written(name) for name in ("splits", "text")}
         local = {name: file for name, file in self.task.files.items() if file.path}
         sections |= {f"file:{name}": self._identity(file) for name, file in local.items()}
-        # text that was tokenised when codes of three letters were not known is another
+        # text was tokenised differently when codes of three letters were unknown
         words = [f"{code}={known_as(code)}" for code in self.pair if known_as(code) != code]
         for name, values in sections.items():
             words += [name, *(f"{key}={value}" for key, value in values.items())]
         return words
 
     def _identity(self, file: SourceFile) -> dict[str, str]:
-        """Returns the checksum of a file on this machine, or a sign that the file has changed."""
+        """Returns the checksum of a local file, and a new one if the file changed."""
         path, identity = self.local(file), {"sha256": file.sha256 or ""}
         if path is None or not path.is_file():
             return identity
         state = path.stat()
         if state.st_size != file.bytes:
             identity["bytes"] = str(state.st_size)
-        # what was not touched need not be read
+        # an unchanged time and size: no need to read the file
         elif file.sha256 and int(state.st_mtime) != file.modified:
             found = _checksum(path, state.st_mtime_ns)
             if found != file.sha256.lower():
@@ -224,7 +224,7 @@ def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
 @cache
 def _directions(path: Path, _changed: int) -> list[tuple[str, str]]:
     """Returns the names of a file's task and their directions."""
-    task = read_plain(path)  # not as a Recipe, whose checks take their time
+    task = read_plain(path)  # not as a Recipe, whose checks take time
     pair = str(task.get("pair", ""))
     directions = task.get("directions") or [pair]
     return [(_name_in(path.stem, pair, direction), direction) for direction in directions]

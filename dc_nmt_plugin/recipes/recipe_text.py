@@ -1,4 +1,4 @@
-"""Content of ``recipe.yaml`` for a user's corpus, with the keys of ``schema.py``."""
+"""Writes the content of ``recipe.yaml`` for a user's corpus, in the order of ``schema.py``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def recipe_content(
     chosen: Fit,
     train: Corpus,
 ) -> dict[str, Any]:
-    """Returns the recipe with the keys of ``recipes/schema.py``."""
+    """Returns the recipe, in the order of ``recipes/schema.py``."""
     named: dict[str, Any] = {}
     parts: dict[str, Any] = {}
     of_split: dict[str, list[str]] = {}
@@ -119,7 +119,7 @@ def _training(chosen: Fit, updates: int) -> str:
 
 
 def _seen_from(folder: Path, path: Path) -> str:
-    """Returns a relative path if both are in one folder, which may move; else an absolute one."""
+    """Returns a relative path if both are in one folder and can move together, else absolute."""
     near = folder.resolve().parent
     if path.resolve().is_relative_to(near):
         return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()

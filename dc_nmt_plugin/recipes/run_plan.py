@@ -25,8 +25,8 @@ class TrainPlan:
     Attributes:
         recipe, settings: of the run
         training: the step
-        batch: a sentence on how an update's tokens are shared out
-        rank: which of several machines this is; the first one (0) keeps the books
+        batch: a sentence about the distribution of an update's tokens
+        rank: number of this machine; the first (0) writes the records
     """
 
     recipe: Recipe
@@ -37,7 +37,7 @@ class TrainPlan:
 
 
 def plan_run(options: RunOptions) -> Experiment:
-    """Returns the run, with its training and evaluation.
+    """Returns the run that its training and its evaluation share.
 
     Raises:
         UserError: an unknown task or architecture
@@ -71,13 +71,13 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     }
     check_positions(lengths, limits, pieces)
     rest = settings.flags
-    if "--max-tokens" not in rest:  # else in its place, as earlier runs have it
+    if "--max-tokens" not in rest:  # otherwise it stays in its place, as in earlier runs
         rest = (*rest, "--max-tokens", str(settings.tokens))
-    # flags that follow from the number of GPUs are not part of a run's identity
+    # settings that depend on the number of GPUs do not identify a run
     identity = (*rest, "--seed", str(options.seed), *own)
     flags = [*replaced(identity, "--max-tokens", str(batch.max_tokens))]
     if train.update_freq and batch.tokens != settings.tokens:
-        identity = (*identity, f"tokens={batch.tokens}")  # not the recipe's run
+        identity = (*identity, f"tokens={batch.tokens}")  # differs from the recipe's training
     flags += ["--update-freq", str(batch.update_freq)] if batch.update_freq > 1 else []
     flags += machines.flags() + _valid_tokens(lengths, batch)
     training = training_step(
@@ -111,7 +111,7 @@ def _run(
     work = _work(recipe, options)
     like = options.like or ""
     if like == settings_of(recipe, options.arch, options.size).name:
-        like = ""  # what it is trained with anyway
+        like = ""  # the settings in use anyway
     like = re.sub(r"[^\w.-]+", "_", like)
     name = "-".join(filter(None, (settings.arch, settings.size, like, f"s{options.seed}")))
     score = _score_flags(recipe, settings, work, options.subset)
@@ -133,7 +133,7 @@ def _run(
         decoding=f"-{way}" if way else "",
         split=options.subset,
         subset=recipe.subset(options.subset),
-        # the run's own mean, with which it is translated by default, stays what it is
+        # the run's default mean stays unchanged
         averaged=f"average-{options.average}" if way and options.average is not None else "average",
     )
 
@@ -169,7 +169,7 @@ def _longest(lengths: dict[str, int], split: str) -> int:
 
 
 def _valid_tokens(lengths: dict[str, int], batch: Batch) -> list[str]:
-    """Returns room for a validation sentence that is longer than a training batch."""
+    """Returns batch flags for a validation sentence that is longer than a training batch."""
     longest = _longest(lengths, "valid")
     return ["--max-tokens-valid", str(longest)] if longest > batch.max_tokens else []
 

@@ -28,9 +28,9 @@ class RunText:
     """Processing of text before and after the model of a run.
 
     Attributes:
-        tokens: tokenises source lines
-        codes: of the source's BPE; None where the text is in words
-        tokenizer, truecased: what is undone in the target, as ``dc-nmt score`` undoes it
+        tokens: function that tokenises source lines
+        codes: of the source's BPE; None for text in words
+        tokenizer, truecased: undone in the target, as by ``dc-nmt score``
         target: language
     """
 
@@ -57,10 +57,10 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
     Args:
         place: of the run
         source, target: languages
-        tokenizer: one of TOKENIZERS, for lines that are to be tokenised in another way
+        tokenizer: one of TOKENIZERS, to tokenise lines in another way
 
     Raises:
-        UserError: no record of the preparation, or its files are gone
+        UserError: the preparation is unknown, or its files are gone
     """
     codes = codes_of(place.data, source)
     if codes is None and "@@ " in (place.data / f"dict.{source}.txt").read_text("utf-8"):
@@ -83,8 +83,8 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
     def tokens(lines: Sequence[str]) -> list[str]:
         if tokenizer is None:
             return list(map(truecase, tokenise(lines, source, settings)))
-        # normalised, then tokenised as is wanted, then cased as the model knows it; what somebody
-        # tokenised is normalised already
+        # normalised, tokenised with the given tokenizer, then cased as in training; text that the
+        # user tokenised is already normalised
         plain = replace(settings, tokenizer="none", hyphens=False, casing="keep")
         normal = lines if tokenizer == "none" else list(tokenise(lines, source, plain))
         words = tokenize(normal, tokenizer, source)
@@ -94,10 +94,10 @@ def text_of(place: Place, source: str, target: str, tokenizer: str | None = None
 
 
 def _settings_of(data: Path, needed: bool) -> TextSettings | None:
-    """Returns a recipe's text settings, as stored or as they are now; None for other data.
+    """Returns a recipe's preparation: as recorded, else as in the recipe now; None for other data.
 
     Raises:
-        UserError: the recipe is not found from here, where it is needed
+        UserError: the recipe is needed, but not found from here
     """
     manifest = data.resolve().parent / "raw/manifest.json"
     with contextlib.suppress(OSError, ValueError):
@@ -128,13 +128,13 @@ def recipe_of(data: Path) -> Recipe | None:
     """Returns the recipe that prepared the data; None for other data.
 
     Raises:
-        UserError: it is not found from here
+        UserError: the recipe is not found from here
     """
     work = data.resolve().parent
     manifest = work / "raw/manifest.json"
     if not manifest.is_file():
         return None
-    for folder in list(work.parents)[:2]:  # a sample is a folder further down
+    for folder in list(work.parents)[:2]:  # a sample is one folder deeper
         if (folder / OWN).is_file():
             return load(str(folder))
     try:

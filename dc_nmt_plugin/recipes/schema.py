@@ -1,6 +1,6 @@
 """Schema of the YAML files of recipes: ``tasks/TASK.yaml`` and ``papers.yaml``.
 
-The annotations stay types, and what may be missing is X | None: omegaconf 2.0 reads no others.
+Annotations are types, and optional fields are Optional[X], because omegaconf 2.0 needs both.
 """
 
 from dataclasses import dataclass, field
@@ -18,16 +18,16 @@ class SourceFile:
     """A source file of a recipe.
 
     Attributes:
-        name: under which it is stored and looked for
+        name: for storing and finding it
         urls: its URLs, tried in this order
-        path: where it is on this machine, seen from the recipe's folder: of one's own text
+        path: of a user's own text, relative to the recipe's folder
         sha256, md5: published checksum, hexadecimal
-        bytes: its size, roughly
-        modified: when it was last changed as its checksum was taken, seconds since 1970; 0: unknown
-        listed: who publishes the checksum; "" for one that was measured on a copy
-        inside: archive and member: the file is found there, before its URLs are tried
-        also: other names under which users have it
-        note: for users who have to download it by hand
+        bytes: approximate size
+        modified: time of the last change before the checksum, seconds since 1970; 0: unknown
+        listed: publisher of the checksum; "" for a checksum measured on a copy
+        inside: archive and member with the file, tried before the URLs
+        also: other names that users have for it
+        note: for a user who has to get it by hand
     """
 
     name: str = ""
@@ -56,9 +56,9 @@ class Part:
 
     Attributes:
         files: language → file, or file and member of that archive; of a TMX file ``both``
-        lines: exact number of pairs, where known
-        optional: left out with a notice where its file is missing
-        tokenised: the text comes tokenised
+        lines: exact number of pairs, if known
+        optional: left out with a notice if its file is missing
+        tokenised: the published text is tokenised
         titles: of IWSLT's tag files, keep titles and descriptions (without their tags)
         apostrophe: write ’ as ', as fairseq's preparation of IWSLT test sets does
     """
@@ -83,13 +83,13 @@ class Splits:
     """Assignment of parts to splits.
 
     Attributes:
-        train, valid, test: names of parts; validation text may be taken from the training text by
-            ``random N`` or ``every N`` (the N-th, 2N-th, …)
+        train, valid, test: names of parts; ``random N`` or ``every N`` (the N-th, 2N-th, …) takes
+            validation text from the training text
         tests: further test sets: name → names of parts
         seed: of the random choice
-        exclude_test: leave training pairs out whose source is in a test set
-        exclude_valid: the same of the validation set
-        train_lines, valid_lines, test_lines: published numbers of pairs; "~" where rounded
+        exclude_test: drop training pairs whose source is in a test set
+        exclude_valid: the same for the validation set
+        train_lines, valid_lines, test_lines: published numbers of pairs; "~" marks rounded numbers
     """
 
     train: list[str] = field(default_factory=list)
@@ -112,9 +112,9 @@ class Segmentation:
         operations: of BPE
         joint: one code for both languages
         dictionary: one for both languages, or two
-        max_tokens, ratio: training pairs that are longer or more uneven after it are dropped; 0
-            for no limit
-        max_words: the same for words, before it
+        max_tokens, ratio: drop training pairs that are longer or more uneven after BPE; 0 for no
+            limit
+        max_words: the same for words, before BPE
         vocabulary: published number of types
     """
 
@@ -139,17 +139,17 @@ class SettingsEntry:
 
     Attributes:
         like: entry of ``papers.yaml`` that this one changes
-        source: where the settings are published, and what is not
+        source: place of the published settings, and the unpublished settings
         big: entry of ``papers.yaml`` for sizes that begin with ``big``
-        gpus, hours: default of a training run on a cluster
-        size: put behind an architecture's name; "" for none
+        gpus, hours: of a training run on a cluster, by default
+        size: suffix of an architecture's name; "" for none
         bpe: name of the segmentation
-        sizes: of this task alone: value of ``--size``, part of the run's name → flags of
+        sizes: of this task only: value of ``--size``, part of the run's name → flags of
             fairseq-train; the first is the default
         tokens: of one update, all GPUs together
-        max_tokens: what one GPU is given at a time at most; default ``tokens``
-        updates, save_every: training updates, and between two checkpoints
-        average: last checkpoints that are averaged; 0: the best one alone
+        max_tokens: of one GPU at a time, at most; default ``tokens``
+        updates, save_every: number of training updates, and between two checkpoints
+        average: number of averaged last checkpoints; 0: only the best one
         flags, decode: of fairseq-train and fairseq-generate
         paper, metrics: of dc-nmt score: the paper's line, and all
     """
@@ -186,13 +186,13 @@ class Task:
 
     Attributes:
         pair: its two languages, such as ``de-en``
-        directions: those that are published; default the pair's own
-        archs: default of ``dc-nmt run``
+        directions: published directions; default the pair's own
+        archs: architectures that ``dc-nmt run`` trains by default
         papers, licence: for the reader
-        pair_bytes: of a pair of sentences, roughly
-        nearby: folders beside the checkout in which the files may already be
+        pair_bytes: of a pair of sentences, approximately
+        nearby: folders beside the checkout that may have the files
         files, parts, bpe: by name
-        settings: ``all``, and what is different for a family or an architecture
+        settings: ``all``, and differences for a family or an architecture
     """
 
     title: str = MISSING

@@ -1,4 +1,4 @@
-"""Settings of training, decoding and scoring: ``settings`` of a recipe."""
+"""Reads settings of training, decoding and scoring from ``settings`` of a recipe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .schema import Papers, SettingsEntry
 from .yaml_files import read_yaml
 
 PAPERS = Path(__file__).with_name("papers.yaml")
-ALL = "all"  # the entry that holds for every architecture
+ALL = "all"  # the entry for every architecture
 # a sample is trained in minutes on a CPU: the architecture itself, but narrow
 SAMPLE_UPDATES = 40
 SAMPLE_TOKENS = 512
@@ -35,20 +35,20 @@ class RunSettings:
     """Settings of one architecture on one task.
 
     Attributes:
-        name: of the entry of ``papers.yaml`` that they are
+        name: of the entry of ``papers.yaml``
         arch: value of ``--arch``, with its size
-        task, criterion: fairseq's, that belong to it
-        source: where the settings are published, and what is not
-        size: one of the task's own sizes, part of the run's folder name; "" where it has none
+        task, criterion: fairseq's, for the architecture
+        source: place of the published settings, and the unpublished settings
+        size: one of the task's own sizes, part of the run's folder name; "" without sizes
         size_flags: of fairseq-train, for that size
         bpe: name of the segmentation
         tokens: of one update, all GPUs together
-        max_tokens: what one GPU is given at a time at most
-        updates, save_every: training updates, and between two checkpoints
-        average: last checkpoints that are averaged; 0: the best one alone
+        max_tokens: of one GPU at a time, at most
+        updates, save_every: number of training updates, and between two checkpoints
+        average: number of averaged last checkpoints; 0: only the best one
         flags, decode: of fairseq-train and fairseq-generate
         paper, metrics: of dc-nmt score: the paper's line, and all
-        gpus, hours: of a training run on a cluster; None: one GPU, a day
+        gpus, hours: of a training run on a cluster; None: one GPU, one day
     """
 
     name: str
@@ -77,12 +77,12 @@ def settings_of(
 ) -> RunSettings:
     """Returns the settings of an architecture.
 
-    A recipe has them for ``all``, for a direction, and what is different for one family,
+    A recipe has settings for ``all`` and for a direction, and differences for a family,
     architecture or size.
 
     Args:
-        arch: with or without its size; without, the paper's size is put behind it
-        size: another one, such as ``big``; ``base`` for the one without a name
+        arch: with or without size; without, the paper's size is added
+        size: another size, such as ``big``; ``base`` for the size without a name
         like: an entry of ``papers.yaml``: train with the settings of that paper instead
 
     Raises:
@@ -91,7 +91,7 @@ def settings_of(
     family = translation_family("architecture", arch)
     name, entry = _merged(recipe, family, arch, like)
     own_size, sized = _sized(entry, family, arch, size)
-    if sized != arch:  # what is different for this size
+    if sized != arch:  # the differences for this size
         name, entry = _merged(recipe, family, sized, like)
     if entry.big and not like and re.search(r"_big(_|$)", sized):
         name, entry = _merged(recipe, family, sized, entry.big)
@@ -149,7 +149,7 @@ def translation_family(place: str, arch: str) -> Family:
     """Returns the paper's architecture of a translation model.
 
     Args:
-        place: where the name was given, for errors
+        place: flag or file of the name, for errors
         arch: the name
 
     Raises:
@@ -165,7 +165,7 @@ def with_updates(settings: RunSettings, updates: int) -> RunSettings:
     """Returns the settings for another number of updates, with equally many checkpoints.
 
     Raises:
-        UserError: the learning rate would rise all the time, or too few checkpoints would come
+        UserError: the learning rate would only rise, or there would be too few checkpoints
     """
     warmup = whole_number(settings.flags, "--warmup-updates") or 0
     if warmup >= updates:
@@ -192,7 +192,7 @@ def for_sample(settings: RunSettings) -> RunSettings:
     return replace(
         settings,
         updates=SAMPLE_UPDATES,
-        # no multiple of a small epoch's updates: fairseq names no update checkpoint at its end
+        # not a multiple of an epoch's updates: fairseq saves no update checkpoint at an epoch's end
         save_every=13,
         average=min(settings.average, 2),
         tokens=min(settings.tokens, SAMPLE_TOKENS),
@@ -258,11 +258,11 @@ def _merged(
             values.update(_with_paper(recipe, entries[name], f"settings.{name}.like"))
             paper = entries[name].like or paper
     if like is not None:
-        # what this recipe says where it takes these settings, such as the paper's score
+        # values of this recipe beside ``like``, such as the paper's score
         own = next((entry for entry in entries.values() if entry.like == like), None)
         said = _with_paper(recipe, own or SettingsEntry(like=like), "--like")
         if said.get("bpe") not in recipe.task.bpe:
-            said.pop("bpe", None)  # this task does not have the paper's segmentation
+            said.pop("bpe", None)  # this task has no such segmentation: use its default
         values.update(said)
         paper = like
     if not values:

@@ -1,4 +1,4 @@
-"""Files of a recipe: found, or downloaded from one of their URLs, and verified."""
+"""Finds the files of a recipe, or downloads them from their URLs, and verifies them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sources:
     Args:
         recipe: whose files
         raw: folder with files that the user has
-        downloads: folder that fetched files are kept in
+        downloads: folder of fetched files
         say: called with a line for every file
     """
 
@@ -46,12 +46,12 @@ class Sources:
         """Returns the verified file, downloaded if necessary.
 
         Raises:
-            UserError: it is nowhere, or it is not what it should be
+            UserError: the file is missing, or is not the expected file
         """
         if name not in self._found:
             file = self.recipe.task.files[name]
             fetched = self._here(file) is None and (file.urls or file.inside)
-            with self._fetching(name) if fetched else nullcontext():  # others may need it too
+            with self._fetching(name) if fetched else nullcontext():  # shared with other processes
                 self._found[name] = self._get(file)
         return self._found[name]
 
@@ -130,7 +130,7 @@ class Sources:
         return path
 
     def _unpack(self, file: SourceFile, archive: str, member: str) -> Path | None:
-        """Takes a file out of an archive; None if that fails and there are URLs to try."""
+        """Extracts a file from an archive; returns None if that fails and there are URLs."""
         path = self.downloads / file.name
         try:
             extract(self.path(archive), member, path)
@@ -148,7 +148,7 @@ class Sources:
         """Compares with the published checksum, else with that of the first download.
 
         Raises:
-            UserError: another checksum, or something else than the file's name says
+            UserError: another checksum, or content that does not fit the file's name
         """
         _check_kind(path, file.name)
         record = self.downloads / f"{file.name}.sha256"
@@ -210,7 +210,7 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
     """Downloads ``url`` into ``part``; continues if it holds the beginning.
 
     Raises:
-        OSError: no such URL, or the connection ended before the whole file was there; what came
+        OSError: an invalid URL, or the connection ended before the end of the file; the beginning
             is kept
     """
     have = part.stat().st_size if part.exists() else 0
@@ -220,7 +220,7 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
     try:
         answer = urllib.request.urlopen(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
-        if error.code != 416 or not have:  # 416: nothing comes after what is here
+        if error.code != 416 or not have:  # 416: the file is already complete
             raise
         if error.headers.get("Content-Range", "").rpartition("/")[2] == str(have):
             return

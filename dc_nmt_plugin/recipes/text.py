@@ -20,7 +20,7 @@ from .recipe import Recipe
 from .schema import Part
 from .sources import Say, Sources, megabytes
 
-COPIES = 6  # of the raw text: read, tokenised, both once more as splits, BPE, binarised
+COPIES = 6  # copies of the raw text: read, tokenised, both again as splits, BPE, binarised
 TOLERANCE = 0.05  # of a published number that is rounded ("~")
 
 
@@ -30,7 +30,7 @@ def say_disk(
     """Prints the disk space that the preparation needs.
 
     Raises:
-        UserError: there is not so much
+        UserError: the disk has less space
     """
     fetched = sum(file.bytes or 0 for file in sources.missing())
     known = sum(part.lines or 0 for part in recipe.split_parts("train"))
@@ -72,17 +72,17 @@ def make_text(
     Args:
         recipe: which task
         sources: its files
-        work: folder of what is kept between runs
+        work: folder of files that later runs use again
         to: folder to write into
-        sample: about so many training pairs, and at most a tenth as many for each other split
-        any_counts: only warn where numbers of lines are not the published ones
+        sample: approximate number of training pairs; other splits have a tenth at most
+        any_counts: only warn when numbers of lines differ from the published ones
         say: called with lines of progress
 
     Returns:
         split → pairs
 
     Raises:
-        UserError: files that are missing, damaged or not what the paper had
+        UserError: files are missing, damaged, or not those of the paper
     """
     corpora = _corpora(recipe, sources, work, sample, any_counts, say)
     parts = {split: recipe.split_parts(split) for split in recipe.splits}

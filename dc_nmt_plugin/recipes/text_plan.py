@@ -23,7 +23,7 @@ SAMPLE_OPERATIONS = 2000  # of BPE at most
 
 @dataclass(frozen=True)
 class TextPlan:
-    """Plan of the text of a task: the step that gets it, and its preparation."""
+    """Holds the plan of a task's text: the step that makes it, and its preparation."""
 
     recipe: Recipe
     text: Step

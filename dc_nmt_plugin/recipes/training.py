@@ -17,7 +17,7 @@ from ..pipeline import Command, Step, check_space, running
 from ..stamps import DATA, digest, may_be_its_text, read_stamp, write_stamp
 
 PLUGIN = Path(__file__).parents[1]
-LAST_WORDS = 20  # lines of the log that are shown when training stops early
+LAST_WORDS = 20  # lines of the training log that are shown when a run stops early
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,14 @@ class Experiment:
         raw: folder of the untokenised text
         binarised: folder that fairseq reads
         folder: of the run
-        average: last checkpoints that are averaged; 0: the best one alone
-        averaged: folder of their mean, in the run's
+        average: number of averaged last checkpoints; 0: only the best one
+        averaged: folder of their mean, in the run's folder
         decode: flags of fairseq-generate
         score: flags of dc-nmt score
-        score_stamp: what a score depends on beside the translation
-        split: what is translated: ``test``, ``valid`` or a further test set
-        subset: what fairseq calls it
-        decoding: put behind the names of what a translation leaves, such as ``-aux1``: a run may
-            be decoded in several ways
+        score_stamp: of the inputs of a score other than the translation
+        split: translated set: ``test``, ``valid`` or a further test set
+        subset: fairseq's name of the set
+        decoding: suffix of the output folders, such as ``-aux1``, for several decodings of one run
     """
 
     arch: str
@@ -156,12 +155,12 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Training(Step):
-    """The training step; it fills the folder of a run in place, and continues from checkpoints.
+    """Training step: fills the folder of a run in place, and continues from checkpoints.
 
     Attributes:
-        run: what is trained
+        run: the trained run
         command: the whole command
-        updates: of the run
+        updates: number of training updates
     """
 
     run: Experiment = field(kw_only=True)
@@ -180,10 +179,10 @@ class Training(Step):
         """Trains, or continues training.
 
         Raises:
-            UserError: the folder holds another run, or training stopped early
+            UserError: the folder has another training run, or the run stopped early
         """
         folder, stamp = self.run.folder, self.stamp()
-        # else nothing can be lost; of a finished one the checkpoints may have been removed
+        # otherwise nothing can be lost; a finished run may have no checkpoints left
         begun = self.run.is_trained() or any(self.run.checkpoints.glob("checkpoint*.pt"))
         if begun and read_stamp(folder / "settings.stamp") not in (None, stamp):
             raise UserError(
@@ -234,10 +233,10 @@ def training_step(
     """Returns the training step of a run.
 
     Args:
-        run: what is trained
-        updates, save_every: training updates, and between two checkpoints
-        identity: flags that identify this run on any machine
-        flags: those that it is given
+        run: the trained run
+        updates, save_every: number of training updates, and between two checkpoints
+        identity: flags that identify the run on any machine
+        flags: of fairseq-train
         launcher: words before the folder of data
     """
     fixed = ["--arch", run.arch, "--task", run.task, "--criterion", run.criterion]

@@ -25,11 +25,11 @@ _REFUSED = (
 
 @dataclass(frozen=True)
 class Translation:
-    """Translation of one line.
+    """Holds the translation of one line.
 
     Attributes:
-        source: as it was given
-        hypothesis: as people write; "" for a line without words
+        source: the given line
+        hypothesis: plain text; "" for a line without words
         score: fairseq-generate's: log2-probability a token, length penalty included; None for a
             line without words
     """
@@ -43,19 +43,19 @@ class RunTranslator:
     """Translates new text with a trained run.
 
     Args:
-        run: its folder, as recipes leave it, or a checkpoint in it
-        data: folder made by fairseq-preprocess; None: the one it was trained on
-        tokenizer: what tokenises the lines and is undone again; None: what the run's text was
-            prepared with
-        flags: of fairseq-generate, after those with which the run's test set was translated
+        run: folder of a recipe's run, or a checkpoint in it
+        data: folder made by fairseq-preprocess; None: that of the training
+        tokenizer: tokenises the lines and is undone afterwards; None: the tokenizer of the run's
+            text
+        flags: of fairseq-generate, after the flags for the run's test set
 
     Attributes:
-        checkpoint: that translates
+        checkpoint: the model
         source, target: languages
 
     Raises:
-        UserError: no checkpoint, data or BPE codes there, a language model, or a flag that this
-            sets itself
+        UserError: missing checkpoint, data or BPE codes, a language model, or a flag that this
+            class sets
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class RunTranslator:
             raise UserError(f"{run}: is a language model; it translates nothing.")
         self.checkpoint = place.checkpoint
         self.source, self.target = (place.task.get(f"{side}_lang") for side in ("source", "target"))
-        if not self.source or not self.target:  # as in training, from the names of the files
+        if not self.source or not self.target:  # read from file names
             self.source, self.target = infer_language_pair(str(place.data))
         if not self.source or not self.target:
             raise UserError(
@@ -93,7 +93,7 @@ class RunTranslator:
 
         Args:
             lines: of one sentence each
-            first: number of the first one, for what is said of them
+            first: number of the first line, for messages
 
         Raises:
             UserError: a line is longer than the model's positions; its translation has no score

@@ -26,10 +26,10 @@ def read_yaml(path: Path, kind: type[T]) -> tuple[T, dict[str, Any]]:
         kind: dataclass of the whole file; its annotations must be types, not strings
 
     Returns:
-        what it says with all defaults, and as it is written
+        the content with all defaults, and as written
 
     Raises:
-        UserError: unreadable, or with a key or value that it cannot have (file and key are named)
+        UserError: an unreadable file, or an invalid key or value (the message has both)
     """
     try:
         written = OmegaConf.load(path)
@@ -46,7 +46,7 @@ def read_plain(path: Path) -> dict[str, Any]:
     """Reads the mapping of a file quickly, without checks.
 
     Raises:
-        UserError: it cannot be read, or is no mapping
+        UserError: the file cannot be read, or is not a mapping
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:

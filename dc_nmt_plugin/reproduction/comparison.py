@@ -24,7 +24,7 @@ from .system import decoding
 
 TOKENS = re.compile(r"Translated .* sentences .* ([\d.]+) tokens/s")
 SPEEDS = ("train-steps", "decode-sentences", "decode-tokens")
-_WHOLE = 0.99  # least share of a run's updates in its log: fairseq does not log every update
+_WHOLE = 0.99  # least share of updates in the log of a finished run: not every update is logged
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Cell:
     Attributes:
         row, column, measure: of the entry
         published, published_difference, published_p: as printed; None where they are not
-        ours: a number a seed that is trained to its end, and scored
-        difference: mean of the system minus mean of the baseline, over common seeds
+        ours: one number for each seed whose run is finished and scored
+        difference: mean minus the baseline's mean, over the seeds that both have
         tested: interval and p of that difference; None without translations of both
         corrected_p: its p, by Holm for the systems in this column against this baseline
         against: the baseline's row
-        other_settings: a sentence for each setting that is not as published
-        other_settings_against: the same of the baseline
+        other_settings: a sentence for each setting that differs from the published one
+        other_settings_against: the same for the baseline
     """
 
     row: str
@@ -61,7 +61,7 @@ class Cell:
     def gap(self) -> float | None:
         """Returns the measured mean minus the published number; None if they are not comparable.
 
-        Speeds are those of another machine, and never the same.
+        Speeds depend on the machine, so they are never comparable.
         """
         if self.published is None or self.mean is None:
             return None
@@ -128,7 +128,7 @@ def cells(
 
 
 def _corrected(found: Sequence[Cell]) -> list[Cell]:
-    """Returns cells with p corrected within each column, measure and baseline."""
+    """Returns the cells with p corrected over the cells of one column, measure and baseline."""
     families: dict[tuple[str, str, str], list[float]] = {}
     for cell in found:
         if cell.tested:

@@ -23,7 +23,7 @@ CPUS = 8  # as scripts/train.slurm asks for
 def run_here(jobs: Sequence[Job]) -> None:
     """Runs the jobs of a plan, one after the other.
 
-    Finished texts, training runs and evaluations are not repeated; analyses are.
+    Skips finished texts, training runs and evaluations; always repeats analyses.
 
     Raises:
         UserError: a job failed
@@ -49,7 +49,7 @@ def sbatch_options(pairs: Sequence[str]) -> dict[str, str]:
     """Returns options of sbatch, from ``NAME=VALUE``.
 
     Raises:
-        UserError: another form, or a number of GPUs that is none
+        UserError: another form, or an invalid number of GPUs
     """
     given = {}
     for pair in pairs:
@@ -112,7 +112,7 @@ def submit(
                 words = ["env", f"CUDA_VISIBLE_DEVICES={shown}", *words]
         words += ["--gpus", str(gpus), "--launcher", "fairseq"] if _is_training(job) else []
         if job.output:
-            # only a whole file gets the name
+            # only a complete file gets the name
             part, to = (shlex.quote(f"{job.output}{end}") for end in (".part", ""))
             words = ["bash", "-c", f"{shlex.join(words)} > {part} && mv {part} {to}"]
         try:
@@ -124,7 +124,7 @@ def submit(
         numbers.append(str(submitted.job_id))
         if cluster != "slurm":
             try:
-                submitted.result()  # no queue of its own keeps the order
+                submitted.result()  # without a queue, nothing else keeps the order
             except UncompletedJobError as error:
                 raise UserError(f"failed: {job}; its log is {submitted.paths.stderr}") from error
     return list(zip(jobs, numbers, strict=True))
@@ -150,7 +150,7 @@ def _parameters(job: Job, before: Sequence[str], options: Mapping[str, str]) -> 
         given["dependency"] = f"afterok:{':'.join(before)}"
     parameters = {**own, **more, "additional_parameters": given}
     if cpus := parameters.get("cpus_per_task"):
-        # since Slurm 22.05 srun does not take it over from the job
+        # since Slurm 22.05, srun does not inherit it from the job
         parameters["srun_args"] = [f"--cpus-per-task={cpus}"]
     return parameters
 

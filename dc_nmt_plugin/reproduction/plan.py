@@ -23,7 +23,7 @@ from .system import Decoding, Training, decoding, has_recipe, layers_of
 DRAWN_FROM = {"thesis, Figure 3.7": "thesis, Table 3.4"}
 # sentences are measured in words; every other item says subword tokens
 _IN_WORDS = ("context-aware, Figure 5",)
-_SAMPLE_LAYERS = 4  # of a sample's narrow model; layers that a row names have to be there
+_SAMPLE_LAYERS = 4  # of a sample's narrow model, which needs the layers that rows name
 _OF_RUNS = (*SCORES, "params", "train-steps", "decode-sentences", "decode-tokens")
 
 
@@ -52,8 +52,8 @@ class Job:
         kind: ``text``, ``training``, ``evaluation`` or ``analysis``
         words: of the command, without ``dc-nmt``
         after: places in the plan of the jobs that have to be done before
-        gpus, hours: what a cluster gives it by default; None: one GPU, a day
-        output: file that standard output goes to
+        gpus, hours: of a job on a cluster, by default; None: one GPU, one day
+        output: file of standard output
     """
 
     kind: str
@@ -122,7 +122,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
 
     Args:
         rows: names of rows or parts; none for all
-        to: folder of what analyses write
+        to: folder for the output of analyses
 
     Raises:
         UserError: no such row, or one that cannot be run
@@ -238,7 +238,7 @@ def _analyses(
 ) -> None:
     """Adds the analyses of an item, each with the first seed's runs together."""
     ids = {id(entry) for entry in entries}
-    kinds: dict[str, dict[Decoding, str]] = {}  # translations, and what is measured of them
+    kinds: dict[str, dict[Decoding, str]] = {}  # translations, and measures of them
     for part in item.parts:
         command = COMMANDS.get(part.by, "")
         own = [entry for entry in part.entries if id(entry) in ids]

@@ -1,4 +1,4 @@
-"""Decides whether the existing commands and recipes can make a part of an item."""
+"""Finds out if existing commands and recipes can make a part of a table or figure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import UserError
 from ..papers.schema import SCORES, Entry, Part
 from .system import disagreements
 
-# what a part is made by → the command
+# producer of a part → the command
 COMMANDS = {
     "score": "dc-nmt paper run",
     "plot": "dc-nmt paper plot",
@@ -35,17 +35,17 @@ COMMANDS = {
     "matrices": "dc-nmt analyze matrix",
     "trees": "dc-nmt analyze trees",
 }
-# run: `how` is a command; data: the register has what there is; needs: `how` is the reason
+# run: `how` is a command; data: the register has the numbers; needs: `how` is the reason
 KINDS = ("run", "data", "needs", "drawing")
 
 
 @dataclass(frozen=True)
 class Made:
-    """Says if a part can be made.
+    """Describes if a part can be made.
 
     Attributes:
         kind: of :data:`KINDS`
-        how: a command, or what is missing
+        how: a command, or the missing part
     """
 
     kind: str
@@ -90,6 +90,6 @@ def _problems(entry: Entry) -> list[str]:
         found = disagreements(entry)
     except UserError as error:
         return [str(error)]
-    # every result of a training run has the same speeds and counts
+    # training speeds and parameter counts do not depend on decoding settings
     own = found if entry.measure in SCORES else [d for d in found if d.name.startswith("model.")]
     return [f"{entry.row}: our recipe has {difference}" for difference in own]

@@ -41,7 +41,7 @@ class Training:
 
     @property
     def name(self) -> str:
-        """Returns the name of the run's folder without the seed; "" for the recipe's own name."""
+        """Returns the name of the run's folder, without the seed; "" for the recipe's name."""
         if not self.flags:
             return ""
         words = [word.removeprefix("--").replace(",", "_") for word in self.flags]
@@ -72,13 +72,13 @@ class Decoding:
 
     @property
     def name(self) -> str:
-        """Returns the value of ``--as``, such as ``aux1``; "" for the recipe's own decoding."""
+        """Returns the value of ``--as``: ``aux1``, ``mask2``; "" for the recipe's decoding."""
         short = {"--decode-with": "", "--mask-source-layers": "mask", "--no-aux-fusion": "nofusion"}
         text = "".join(short.get(word, word) for word in self.flags)
         return "".join(character for character in text if character.isalnum())
 
     def run(self, seed: int, out: Path | None, sample: int | None) -> Experiment:
-        """Returns the folders of the run."""
+        """Returns the run's folders."""
         options = self.training.options(seed, out, sample, subset=self.subset, decoding=self.name)
         return plan_run(options)
 
@@ -140,7 +140,7 @@ def disagreements(entry: Entry) -> list[Difference]:
     """Returns the settings in which the run differs from an entry."""
     run = _described(decoding(entry), entry.task, entry.direction)
     found = differences(replace(run, of=entry.of), entry.measure, entry)
-    # an analysis searches as it needs to, whatever the recipe's beam is
+    # an analysis has its own beam
     return [d for d in found if entry.measure != "dependency" or d.name != "decoding.beam"]
 
 

@@ -1,4 +1,4 @@
-"""fairseq's beam search with less traffic over the vocabulary and fewer waits."""
+"""Beam search with fairseq's results, fewer passes over the vocabulary, and fewer waits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Hypotheses = list[list[dict[str, Tensor]]]
 
 
 class _Candidates(NamedTuple):
-    """Continuations of each sentence's hypotheses, 2 · beam for each sentence, best first."""
+    """Holds continuations of each sentence's hypotheses, (sentences, 2 * beam), best first."""
 
     scores: Tensor
     words: Tensor
@@ -29,15 +29,15 @@ class _Candidates(NamedTuple):
 
 
 class BeamSearchGenerator(SequenceGenerator):
-    """Finds the same hypotheses as fairseq's generator; plain beam search has a faster loop.
+    """Finds the hypotheses of fairseq's generator, with a faster loop for plain beam search.
 
-    At every step fairseq goes over all hypotheses × types five times more than it needs to (it
-    looks for NaN, adds the hypotheses' scores, chooses among all beams' types at once) and
-    reorders the encoder's output, although all hypotheses of a sentence have the same. Here each
-    hypothesis's best types are chosen first, and only those compete.
+    At every step fairseq makes five unnecessary passes over hypotheses × vocabulary. It searches
+    for NaN, adds the hypotheses' scores, and chooses among the types of all beams at once. It also
+    reorders the encoder's output, which all hypotheses of a sentence share. Here the best types of
+    each hypothesis are chosen first, and only these compete.
 
-    Whatever is more than plain beam search (sampling, prefixes, constraints, n-gram blocking, a
-    language model beside) runs through fairseq's own loop.
+    All other searches (sampling, prefixes, constraints, n-gram blocking, a second language model)
+    use fairseq's own loop.
     """
 
     def _generate(
@@ -61,16 +61,16 @@ class BeamSearchGenerator(SequenceGenerator):
             and self.token_indices_to_suppress is None
             and not self.match_source_len
             and self.vocab_size > 2 * self.beam_size  # that many candidates a hypothesis
-            # what fairseq refuses, it refuses itself
+            # fairseq makes its own refusals
             and self.min_len <= self._longest(net_input["src_tokens"])
         )
 
     def _longest(self, source: Tensor) -> int:
-        """Returns the maximum length of a hypothesis, without the end token."""
+        """Returns the greatest number of tokens of a hypothesis, without the end token."""
         return min(int(self.max_len_a * source.size(1) + self.max_len_b), self.max_len - 1)
 
     def _beam_search(self, net_input: dict[str, Any], bos_token: int | None) -> Hypotheses:
-        """Runs the search; rows are hypotheses, with those of a sentence adjacent.
+        """Searches with hypotheses as rows; the `beam` hypotheses of a sentence are adjacent.
 
         Raises:
             UserError: a sentence gets no hypothesis
@@ -143,7 +143,7 @@ class BeamSearchGenerator(SequenceGenerator):
                 "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse "
                 "for it; decode without --fp16, or with an earlier checkpoint."
             )
-        # all scores in one transfer: each is waited for by itself otherwise
+        # one transfer for all scores, and so one wait
         values = iter(torch.stack([each["score"] for rows in found for each in rows]).tolist())
         by_score = [[(next(values), each) for each in rows] for rows in found]
         return [
@@ -151,7 +151,7 @@ class BeamSearchGenerator(SequenceGenerator):
         ]
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
-        """Sets `lprobs` (rows, V) to -inf for tokens that may not come next."""
+        """Sets `lprobs` (rows, V) of forbidden next tokens to -inf."""
         lprobs[:, self.pad] = -math.inf
         if self.unk_penalty:
             lprobs[:, self.unk] -= self.unk_penalty
@@ -162,7 +162,7 @@ class BeamSearchGenerator(SequenceGenerator):
             lprobs[:, self.eos] = -math.inf
 
     def _candidates(self, lprobs: Tensor, scores: Tensor | None) -> _Candidates:
-        """Returns the 2 · beam best continuations of each sentence's hypotheses, best first.
+        """Returns the 2 × beam best continuations of each sentence's hypotheses, best first.
 
         Args:
             lprobs: (rows, V) log-probabilities of the next token
@@ -175,7 +175,7 @@ class BeamSearchGenerator(SequenceGenerator):
         best, words = lprobs.topk(number)  # (rows, 2 * beam)
         if scores is not None:
             best = best + scores[:, None]
-        best = best.nan_to_num(-math.inf, math.inf, -math.inf)  # as fairseq has NaN
+        best = best.nan_to_num(-math.inf, math.inf, -math.inf)  # as fairseq does for NaN
         of_sentence = 1 if scores is None else beam
         best = best.view(-1, of_sentence * number)
         best, index = best.topk(number)

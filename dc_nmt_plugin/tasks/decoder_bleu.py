@@ -1,4 +1,4 @@
-"""BLEU of further decoders on validation, summed over batches and workers as fairseq does."""
+"""BLEU of auxiliary decoders on validation, summed over batches and workers as in fairseq."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STATISTICS = (
 
 
 def bleu_statistics(name: str, bleu: Any) -> dict[str, int]:
-    """Returns the summable statistics in sacreBLEU's score of a batch.
+    """Returns the statistics of a batch's BLEU that are summed over batches.
 
     Args:
         name: of the score, such as ``bleu_aux1``
@@ -28,7 +28,7 @@ def bleu_statistics(name: str, bleu: Any) -> dict[str, int]:
 
 
 def log_bleu(name: str, logging_outputs: list[dict[str, Any]]) -> None:
-    """Logs the score `name` of all batches; nothing without statistics (in training).
+    """Logs the score `name` of all batches; does nothing without statistics (in training).
 
     Args:
         name: as given to :func:`bleu_statistics`

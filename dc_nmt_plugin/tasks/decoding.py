@@ -1,6 +1,6 @@
-"""Applies the decoding flags to a loaded model; each change can be undone.
+"""Applies decoding flags to a loaded model; each change can be reverted.
 
-A model that does not have what a flag is about is refused, by the flag's name.
+If the model lacks the part that a flag names, the error message has the flag.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAIN = "main"
 
 
 def decoders(model: Any) -> dict[str, int | None]:
-    """Returns decoder name → the encoder layer it is attached to; None for the main one."""
+    """Returns name of each decoder → its encoder layer; None for the main decoder."""
     auxiliary = sorted(int(key) for key in getattr(model.decoder, "auxiliary", ()))
     return {MAIN: None, **{f"aux:{layer}": layer for layer in auxiliary}}
 
@@ -47,10 +47,10 @@ def choose_fusion(model: Any, *, without: bool) -> None:
 
 
 def mask_source_layers(model: Any, text: str | None) -> None:
-    """Applies ``--mask-source-layers``; None removes the mask.
+    """Applies ``--mask-source-layers``, or removes the mask.
 
     Raises:
-        ConfigError: no list of numbers, or of layers that the model's decoder does not read
+        ConfigError: not a list of numbers, or a layer that the model's decoder does not read
     """
     layers = _numbers("--mask-source-layers", text) if text else frozenset()
     read = getattr(getattr(model, "encoder", None), "read_layers", None)
@@ -64,15 +64,15 @@ def mask_source_layers(model: Any, text: str | None) -> None:
 
 
 def layers_for_bleu(model: Any, text: str, *, eval_bleu: bool) -> list[int]:
-    """Returns the encoder layers of the auxiliary decoders that ``--eval-bleu`` uses.
+    """Returns the encoder layers of the auxiliary decoders that ``--eval-bleu`` translates with.
 
     Args:
-        model: whose decoders they are
+        model: with the decoders
         text: value of ``--eval-bleu-decoders``
         eval_bleu: whether ``--eval-bleu`` is given
 
     Raises:
-        ConfigError: a decoder that the model does not have, main left out, or no ``--eval-bleu``
+        ConfigError: an unknown decoder, a list without ``main``, or no ``--eval-bleu``
     """
     choices = decoders(model)
     names = [name.strip() for name in text.split(",")]
@@ -88,7 +88,7 @@ def layers_for_bleu(model: Any, text: str, *, eval_bleu: bool) -> list[int]:
 
 @contextmanager
 def decoding_with(model: Any, layer: int) -> Iterator[None]:
-    """Makes the auxiliary decoder on encoder layer `layer` translate inside this context."""
+    """Context in which the auxiliary decoder on encoder layer `layer` translates."""
     decoder = model.decoder
     before = decoder.decode_with
     decoder.decode_with = layer

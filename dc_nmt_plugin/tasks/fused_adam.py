@@ -1,4 +1,4 @@
-"""fairseq's Adam in one operation instead of seven for each parameter."""
+"""fairseq's Adam as one operation instead of seven operations for each parameter."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch.optim.adamw import adamw
 
 
 def step_fused(optimizer: Any) -> bool:
-    """Makes the step of ``optimizer.step()``, if it is fairseq's plain Adam on float32 parameters.
+    """Replaces ``optimizer.step()``, if it is fairseq's plain Adam on float32 parameters.
 
-    The same to float rounding, with the same state: checkpoints do not depend on which of the
-    two implementations ran.
+    The result equals fairseq's up to rounding. The state has the same form, so checkpoints do
+    not depend on the choice.
 
     Returns:
-        whether it was done; other optimizers, and fairseq's for half precision, are left alone
+        True when the step was made; False for other optimizers and for half precision
     """
     if type(optimizer) is not FairseqAdam or type(optimizer.optimizer) is not Adam:
         return False
@@ -30,7 +30,7 @@ def step_fused(optimizer: Any) -> bool:
     if any(group.get("amsgrad", False) for group in groups):
         return False
     for group in groups:
-        of_step = defaultdict(list)  # those that had a gradient equally often
+        of_step = defaultdict(list)  # parameters with equally many steps
         for parameter in group["params"]:
             if parameter.grad is not None:
                 of_step[_advance(adam.state[parameter], parameter)].append(parameter)
@@ -47,7 +47,7 @@ def _is_plain(parameter: Tensor) -> bool:
 
 
 def _advance(state: dict[str, Any], parameter: Tensor) -> int:
-    """Returns the number of this step; the first one creates the state as fairseq does."""
+    """Returns the number of this step; the first step creates the state as fairseq does."""
     if not state:
         state["step"] = 0
         state["exp_avg"] = torch.zeros_like(parameter.data)
@@ -68,7 +68,7 @@ def _update(
             [state["exp_avg"] for state in states],
             [state["exp_avg_sq"] for state in states],
             [],
-            # counted up by the operation itself
+            # the operation increments it
             list(torch.full((len(states),), step - 1.0, device=device).unbind()),
             fused=True,
             amsgrad=False,

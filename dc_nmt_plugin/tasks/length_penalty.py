@@ -12,7 +12,8 @@ class WuLengthPenalty:
 
     fairseq's generator divides a hypothesis's score by ``|Y| ** len_penalty``; this object makes
     that expression Wu's. |Y| counts the end token, as in fairseq, and may be a number, an array of
-    numpy's or a tensor. It is no float: a float's power is what numpy and torch would take.
+    numpy's or a tensor. The class is not a float, because numpy and torch would then use the
+    float's power.
 
     >>> 7 ** WuLengthPenalty(1.0)
     2.0

@@ -37,7 +37,7 @@ NAMES = (
 
 @dataclass
 class TranslationConfig(FairseqTranslationConfig):
-    """fairseq's translation flags, and this plugin's."""
+    """Flags of fairseq's translation task, and this plugin's flags."""
 
     length_penalty: str = field(
         default="fairseq",
@@ -72,10 +72,9 @@ class TranslationConfig(FairseqTranslationConfig):
 
 @register_task("translation_dc_nmt", dataclass=TranslationConfig)
 class JointTranslationTask(FairseqTranslationTask):
-    """fairseq's translation task with three additions.
+    """fairseq's translation task with new batches in every epoch and a choice of length penalty.
 
-    Every epoch has new batches. The length penalty can be chosen. Decoding can use an auxiliary
-    decoder, leave out the fusion, or mask source layers.
+    Decodes with parts of a model on request: another decoder, no fusion, masked source layers.
     """
 
     cfg: TranslationConfig
@@ -93,14 +92,11 @@ class JointTranslationTask(FairseqTranslationTask):
         return task
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        """Builds the model.
-
-        For a checkpoint, applies the decoding flags. For training, first checks that the run can
-        start and be saved.
+        """Builds the model. For training, checks the settings; otherwise applies decoding flags.
 
         Raises:
-            ConfigError: the run cannot start; decoding flags in training; a flag names something
-                that this model lacks, such as a decoder of ``--eval-bleu-decoders``
+            ConfigError: settings that cannot be trained, decoding flags in training, or a flag
+                that names a missing part, such as a decoder in ``--eval-bleu-decoders``
         """
         if not from_checkpoint:
             check_training_run(cfg)
@@ -123,18 +119,18 @@ class JointTranslationTask(FairseqTranslationTask):
         mask_source_layers(model, self.cfg.mask_source_layers)
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
-        """Returns False: an iterator kept from the first epoch repeats that epoch's batches.
+        """Returns False: an iterator reused from the first epoch repeats that epoch's batches.
 
-        A resumed run composes its batches from the epoch it is in, so with kept iterators it
-        would train on other batches than an unbroken run.
+        A continued run makes its batches for its current epoch. With reused iterators, it would
+        train on other batches than an uninterrupted run.
         """
         return False
 
     def valid_step(self, sample: Any, model: Any, criterion: Any) -> Any:
-        """Runs fairseq's step with BLEU of the main decoder, then BLEU of auxiliary ones.
+        """Validates as fairseq with the main decoder, then adds BLEU of auxiliary decoders.
 
         Raises:
-            ConfigError: another decoder is asked for by ``--decode-with``
+            ConfigError: ``--decode-with`` selects another decoder
         """
         if self.cfg.decode_with != MAIN:
             raise ConfigError(
@@ -152,12 +148,12 @@ class JointTranslationTask(FairseqTranslationTask):
         return loss, sample_size, log
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
-        """Makes fairseq's step; plain Adam runs in one operation."""
+        """Runs fairseq's optimizer step, with Adam in one operation."""
         if not step_fused(optimizer):
             super().optimizer_step(optimizer, model, update_num)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-        """Reduces fairseq's metrics, then ``bleu_aux1`` and so on."""
+        """Logs fairseq's metrics, then ``bleu_aux1`` and so on."""
         super().reduce_metrics(logging_outputs, criterion)
         if self.cfg.eval_bleu:
             for layer in self._bleu_layers:
@@ -171,10 +167,10 @@ class JointTranslationTask(FairseqTranslationTask):
         extra_gen_cls_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Returns fairseq's generator with the chosen length penalty; applies the decoding flags.
+        """Builds fairseq's generator with the chosen length penalty; applies the decoding flags.
 
         Raises:
-            ConfigError: a model does not have what a flag is about
+            ConfigError: a flag names a part that a model does not have
         """
         for model in models:
             choose_decoder(model, self.cfg.decode_with)

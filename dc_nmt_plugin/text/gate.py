@@ -1,4 +1,4 @@
-"""The gate for text: which problems are refused, and the one table that shows them."""
+"""Refuses text with problems, and shows all problems in one table."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..table import format_table
 from .kinds import KINDS
 from .scan import Finding, Scan, pair_findings, scan, shared_finding
 
-# kinds that spoil a text for every purpose
+# kinds of problems that make a text unusable for every purpose
 SPOILT = ("utf-8", "bpe", "piece", "xml", "iwslt", "tmx", "json", "tab", "mojibake")
-# besides, where fairseq reads the files themselves
+# further kinds, for files that fairseq reads directly
 UNUSABLE = ("line-end", "blank", "unseen", "symbol")
 
 
@@ -23,8 +23,8 @@ def look_at(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], list[Fi
         groups: one file, or source and target; the training text first
 
     Returns:
-        what was seen of each group's files, and all findings; those of the first group also say
-        which of its source lines are in the others
+        the scans of each group's files, and all findings; those of the first group include source
+        lines that are also in the others
 
     Raises:
         UserError: a file cannot be read, or is empty
@@ -59,7 +59,7 @@ def check_lines(group: Sequence[Scan]) -> None:
 
 
 def as_table(findings: Sequence[Finding]) -> str:
-    """Returns a table with a row for each file and kind of problem."""
+    """Returns a row for each file and kind of problem."""
     rows = [
         (f.file, KINDS[f.kind].name, f"{f.lines:,}", str(f.first), f.example)
         for f in dict.fromkeys(findings)
@@ -70,11 +70,11 @@ def as_table(findings: Sequence[Finding]) -> str:
 def refused(
     findings: Sequence[Finding], kinds: Collection[str] = (), allowed: Collection[str] = ()
 ) -> list[Finding]:
-    """Returns the findings that make the text unusable.
+    """Returns the findings for which a text is refused.
 
     Args:
         findings: of all files
-        kinds: refused besides SPOILT
+        kinds: refused in addition to SPOILT
         allowed: not refused
     """
     wrong = {*SPOILT, *kinds} - set(allowed)
@@ -86,7 +86,7 @@ def refuse(
 ) -> None:
     """
     Raises:
-        UserError: with the first refused finding, and how many more there are
+        UserError: the message has the first refused finding, and the number of others
     """
     found = refused(findings, kinds, allowed)
     if found:

@@ -1,4 +1,4 @@
-"""The kinds of problems that a text file can have, and the patterns that find them."""
+"""Lists the kinds of problems that a text file can have, and their patterns."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from .lines import STRAY
 
 FIX = "dc-nmt check-text --fix FOLDER"
-RARE = 100  # a kind that counts from a share on: in more than one line in so many
+RARE = 100  # a kind with a threshold counts in more than one line in so many
 LONG = 250  # words, or pairs of characters in scripts without spaces
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of problem.
+    """Describes one kind of problem.
 
     Attributes:
         name: in the table
-        about: of one line, for the message; {} is the example
-        remedy: what to do, for the message; {file} is the file's name
+        about: description of one line, for the message; {} is the example
+        remedy: for the message; {file} is the file's name
         patterns: in UTF-8, each with a literal beginning, which regular expressions find fast
-        before: what stands before in the line: "start" (spaces alone), "space", "word", or anything
-        any: a single line counts; else more than one line in a hundred
+        before: text before the pattern: "start" (only spaces), "space", "word", or anything
+        any: a single line counts; otherwise more than one line in a hundred
     """
 
     name: str
@@ -34,14 +34,14 @@ class Kind:
 
 
 def _characters(text: str) -> bytes:
-    """Returns a pattern for characters below U+0080."""
+    """Returns one pattern of characters below U+0080."""
     return b"[" + b"".join(re.escape(c.encode()) for c in text if c.isascii()) + b"]"
 
 
 ENDS = "".join(c for c in STRAY if c.isascii() and c != "\r")
 CONTROLS = "".join(map(chr, (*range(9), *range(0x0E, 0x1C), 0x1F, 0x7F)))
 MARKUP = "dc-nmt check-text --fix FOLDER SOURCE TARGET takes the sentences out"
-# what is left of UTF-8 that was decoded as Latin-1 or Windows-1252: a lead byte, then another
+# UTF-8 that was decoded as Latin-1 or Windows-1252: a lead byte, then another byte
 _TRAIL = (
     rb"(?:\xc2[\x80-\xbf]|\xe2(?:\x80[\x93-\xba]|\x82\xac|\x84\xa2)"
     rb"|\xc5[\x92\x93\xa0\xa1\xb8\xbd\xbe]|\xc6\x92|\xcb[\x86\x9c])"

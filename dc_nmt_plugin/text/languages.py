@@ -9,7 +9,7 @@ _CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]+)*", re.I)
 
 
 def known_as(code: str) -> str:
-    """Returns the code for tokenisers, which have rules for any other code too."""
+    """Returns the language code for a tokeniser, which accepts any code."""
     try:
         return language(code)
     except argparse.ArgumentTypeError:
@@ -19,13 +19,13 @@ def known_as(code: str) -> str:
 def language(text: str) -> str:
     """Returns the language of a code, without country or script, for tokenisers and metrics.
 
-    They know codes of two letters, where a language has one (ISO 639-1).
+    Returns the code of two letters (ISO 639-1) for languages that have one.
 
     >>> language("zh-CN"), language("ZH"), language("en_GB"), language("fra_Latn")
     ('zh', 'zh', 'en', 'fr')
 
     Raises:
-        ArgumentTypeError: it is no code
+        ArgumentTypeError: not a language code
     """
     match = _CODE.fullmatch(text.strip())
     if match is None:

@@ -13,30 +13,29 @@ from typing import BinaryIO, cast
 from ..errors import UserError
 
 INDEX_COUNT = 18  # bytes before the number of sentences in an index of fairseq's
-BLOCK = 1 << 24  # bytes that are looked at together
-GZIP = b"\x1f\x8b"  # no UTF-8 text begins so
+BLOCK = 1 << 24  # bytes of a block
+GZIP = b"\x1f\x8b"  # UTF-8 text never begins like this
 
 
-# what ends a line for str.splitlines, and so for some tools, and does not for fairseq: where
-# it stands on one side of a corpus, every later pair is shifted
+# characters that end a line for str.splitlines, and so for some tools, but not for fairseq; on one
+# side of a corpus, they shift every later pair
 STRAY = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _STRAY = re.compile(f"[{STRAY}]")
 _SPACES = str.maketrans(dict.fromkeys(STRAY, " "))
 
 
 def read_lines(path: str | os.PathLike[str], *, fix: bool = False) -> list[str]:
-    """Reads the lines of a UTF-8 file; every command shares this definition of a line.
+    """Returns the lines of a UTF-8 file; all commands use this definition of a line.
 
-    A line feed ends a line, and a carriage return before it belongs to it; nothing else does. What
-    gzip wrote is decompressed.
+    Only a line feed, or a carriage return and a line feed, ends a line. Decompresses gzip.
 
     Args:
         path: the file
-        fix: replace by spaces what tools disagree about
+        fix: replace characters that only some tools take for a line end by spaces
 
     Raises:
-        UserError: the file is missing, empty or not UTF-8, or has a character that some tools
-            take for the end of a line (the message has the line).
+        UserError: the file is missing, empty or not UTF-8, or has a character that only some tools
+            take for a line end (the message has the line)
     """
     lines = [line.removesuffix("\r") for line in _decoded(path).split("\n")]
     if lines[-1] == "":
@@ -77,9 +76,9 @@ def decoded(lines: Iterable[bytes], name: object, *, fix: bool = True) -> Iterat
     """Yields the lines of a stream without their ends.
 
     Args:
-        lines: as they come, each with its line feed
+        lines: of the stream, each with its line feed
         name: of the stream
-        fix: replace by spaces what tools disagree about
+        fix: replace characters that only some tools take for a line end by spaces
 
     Raises:
         UserError: a line is not UTF-8
@@ -96,7 +95,7 @@ def decoded(lines: Iterable[bytes], name: object, *, fix: bool = True) -> Iterat
 
 
 def read_log(path: str | os.PathLike[str]) -> list[str]:
-    """Reads the lines of a program's log, even with invalid bytes; none if it is empty.
+    """Returns the lines of a program's log, with any bytes; empty for an empty log.
 
     Raises:
         UserError: the file cannot be read
@@ -143,7 +142,7 @@ def _not_utf8(name: object, line: int, error: UnicodeDecodeError) -> UserError:
 def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> None:
     """
     Raises:
-        UserError: a tool has made a file of another number of lines
+        UserError: a tool has written another number of lines
     """
     counts = [_count(path) for path in (before, after)]
     if counts[0] != counts[1]:
@@ -154,7 +153,7 @@ def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[st
 
 
 def _count(path: str | os.PathLike[str]) -> int:
-    """Returns the number of lines of text, or of sentences of binarised text, given its index."""
+    """Counts lines of text, or sentences of fairseq-preprocess, given its index."""
     with open(path, "rb") as plain, _uncompressed(plain) as stream:
         if Path(path).suffix == ".idx":
             stream.seek(INDEX_COUNT)
@@ -167,7 +166,7 @@ def _count(path: str | os.PathLike[str]) -> int:
 
 
 def _uncompressed(stream: BinaryIO) -> BinaryIO:
-    """Decompresses a gzip stream; returns any other stream unchanged."""
+    """Returns the decompressed stream for gzip, else the stream itself."""
     compressed = stream.read(len(GZIP)) == GZIP
     stream.seek(0)
     return cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if compressed else stream

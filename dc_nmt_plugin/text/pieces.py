@@ -1,4 +1,4 @@
-"""subword-nmt's pieces."""
+"""Joins subword-nmt's pieces."""
 
 from __future__ import annotations
 

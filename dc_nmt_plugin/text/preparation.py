@@ -19,7 +19,7 @@ from .reversible import split_line
 from .signs import escape_symbols
 from .tokenizers import moses_tokenizer
 
-CHUNK = 2000  # lines given to a process at a time
+CHUNK = 2000  # lines for a process at a time
 
 
 @dataclass(unsafe_hash=True)
@@ -36,9 +36,9 @@ class TextSettings:
             training text)
         punctuation: normalise it and remove characters that do not print
             (normalize-punctuation.perl, remove-non-printing-char.perl)
-        max_tokens, ratio: a training pair with a longer side, or one side that many times longer
-            than the other, is dropped (clean-corpus-n.perl); 0 for none
-        undo: what ``dc-nmt score`` undoes in the output; "" for the tokenizer
+        max_tokens, ratio: drop training pairs with a longer side, or with a greater ratio of
+            lengths (clean-corpus-n.perl); 0 for no limit
+        undo: tokeniser that ``dc-nmt score`` undoes in the output; "" for `tokenizer`
     """
 
     tokenizer: str = field(default="moses", metadata={"choices": ("moses", "split", "none")})
@@ -84,7 +84,7 @@ def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Ite
     with ProcessPoolExecutor(processes, kind, initializer=_obey) as pool:
         waiting = _chain(second, chunks)
         try:
-            # not all at once, which would read a corpus of gigabytes into the queue
+            # in blocks, because a queue must not hold a corpus of gigabytes
             while batch := list(islice(waiting, 4 * processes)):
                 for done in pool.map(work, batch):
                     yield from done
@@ -98,8 +98,8 @@ def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Ite
 def _obey() -> None:
     """Ends a process of the pool immediately on a signal.
 
-    The parent's handler, which is Python, may not run in one that waits for a lock, and the pool
-    would wait for that process for ever; an interrupt is for the parent, which ends the pool.
+    The inherited Python handler cannot run in a process that waits for a lock, so the pool would
+    wait forever. The parent handles an interrupt and ends the pool.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -135,14 +135,14 @@ def load_truecaser(path: Path) -> Callable[[str], str]:
     from sacremoses import MosesTruecaser
 
     class Unlimited(MosesTruecaser):
-        MAX_MODEL_ENTRIES = 1 << 62  # against models of strangers; this one was learnt here
+        MAX_MODEL_ENTRIES = 1 << 62  # a check for untrusted models; this model was learnt here
 
     learnt = Unlimited(str(path))
     return lambda line: learnt.truecase(line, return_str=True) if line else line
 
 
 class _Work:
-    """Tokenises a chunk; made once a process from its arguments, which can be pickled."""
+    """Tokenises a chunk; created once in each process from arguments that can be pickled."""
 
     def __init__(self, language: str, settings: TextSettings) -> None:
         self.language, self.settings = language, settings

@@ -1,4 +1,4 @@
-"""Finds the problems of a text file in one pass, by kind, with counts and first lines."""
+"""Scans a text file once for problems, by kind, with counts and first lines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .lines import blocks_of, character
 from .scripts import SAMPLED, is_spaceless
 from .signs import tokenized_sign
 
-NOTHING = hash(b"")  # the number of a line without anything visible
-CHECKED = 20_000  # lines that ftfy looks at one by one
+NOTHING = hash(b"")  # the number of a blank line
+CHECKED = 20_000  # lines that ftfy checks one by one
 # white space beyond ASCII, in UTF-8
 _SPACES = [
     re.compile(pattern)
@@ -32,13 +32,13 @@ _RARE_BYTES = {"control": CONTROLS.encode(), "line-end": ENDS.encode()}
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of problem in one file.
+    """Holds one kind of problem in one file.
 
     Attributes:
         kind: a key of KINDS
         file: its name
-        lines: that have it
-        first: number of the first one
+        lines: number of lines with the problem
+        first: number of the first such line
         example: from that line
         total: lines of the file
     """
@@ -52,7 +52,7 @@ class Finding:
 
     @property
     def counts(self) -> bool:
-        """Returns True if the problem is frequent enough to concern the whole text."""
+        """Returns whether it is often enough to be one of the text as a whole."""
         return KINDS[self.kind].any or self.lines * RARE > self.total
 
     def __str__(self) -> str:
@@ -65,13 +65,13 @@ class Finding:
 
 @dataclass
 class Scan:
-    """A text file that was looked at.
+    """Holds the scan of a text file.
 
     Attributes:
         name: of the file
         spaceless: its script has no spaces between words
-        lines, blank: how many; without anything visible
-        texts: a number for each line, the same where only spaces and ASCII letters' case differ
+        lines, blank: number of lines, and of blank lines
+        texts: a number for each line, equal for lines that differ only in spaces and ASCII case
         units: words of each line, or half of its characters in a script without spaces
     """
 
@@ -96,7 +96,7 @@ class Scan:
         ]
 
     def add(self, kind: str, lines: Any, example: str) -> None:
-        """Notes lines (from 0, ascending) of a kind; keeps the first example."""
+        """Adds lines (counted from 0, rising) of a kind; keeps the first example."""
         before = self._found.get(kind, (0, int(lines[0]) + 1, example))
         self._found[kind] = (before[0] + len(lines), *before[1:])
 
@@ -105,13 +105,13 @@ def scan(path: Path | str) -> Scan:
     """Scans a file, plain or gzipped.
 
     Raises:
-        UserError: it cannot be read, or is empty
+        UserError: the file cannot be read, or is empty
     """
     return _scan(str(path), blocks_of(path))
 
 
 def scan_lines(name: object, lines: Sequence[str]) -> Scan:
-    """Scans lines that are already read."""
+    """Scans lines that were already read."""
     return _scan(str(name), iter(["".join(f"{line}\n" for line in lines).encode()]))
 
 
@@ -157,14 +157,14 @@ def _decoded(found: Scan, raw: bytes) -> str:
 
 
 class _Block:
-    """Some lines of a file, each ended by a line feed."""
+    """Holds some lines of a file, each ended by a line feed."""
 
     def __init__(self, raw: bytes, found: Scan) -> None:
         self.raw, self.found = raw, found
         self.array = np.frombuffer(raw, np.uint8)
         self.ends = np.flatnonzero(self.array == 0x0A)
         self.starts = np.concatenate(([0], self.ends[:-1] + 1))
-        self.unseen: set[bytes] = set()  # byte sequences that nobody sees
+        self.unseen: set[bytes] = set()  # byte sequences of invisible characters
 
     def find_patterns(self) -> None:
         ascii_only = self.raw.isascii()
@@ -205,7 +205,7 @@ class _Block:
         return apart == (before == "space")
 
     def _misread(self, lines: Any) -> tuple[Any, str]:
-        """Returns the lines that look like a wrong encoding to ftfy."""
+        """Returns the lines that ftfy takes for a wrong encoding."""
         from ftfy.badness import is_bad
 
         kept, example = [], ""
@@ -221,7 +221,7 @@ class _Block:
         return self.raw[self.starts[number] : self.ends[number]].decode("utf-8", "replace")
 
     def texts(self) -> Any:
-        """Returns a number for each line; spaces and the case of ASCII letters do not count."""
+        """Returns a number for each line, independent of spaces and of ASCII case."""
         bare = self.raw.lower().translate(None, b" \t\r\v\f\x1c\x1d\x1e\x1f")
         if not bare.isascii():
             for pattern in _SPACES:
@@ -239,7 +239,7 @@ class _Block:
         return hashes
 
     def units(self) -> Any:
-        """Returns words, or half of the characters; notes lines that are too long."""
+        """Counts words, or half of the characters; adds lines that are too long to the findings."""
         if self.found.spaceless:
             heads = ((self.array & 0xC0) != 0x80).view(np.int8)
             units = np.add.reduceat(heads, self.starts, dtype=np.int32) // 2
@@ -260,7 +260,7 @@ def _shown(match: bytes) -> str:
 
 
 def pair_findings(source: Scan, target: Scan) -> Iterator[Finding]:
-    """Yields problems of two parallel files."""
+    """Finds problems of two files with equally many lines, which translate each other."""
     name, total = f"{source.name}, {target.name}", source.lines
     least, most = np.minimum(source.units, target.units), np.maximum(source.units, target.units)
     same = np.flatnonzero((source.texts == target.texts) & (least > 2))
@@ -278,11 +278,11 @@ def pair_findings(source: Scan, target: Scan) -> Iterator[Finding]:
 
 
 RATIO = 9  # as the recipes drop pairs
-UNEVEN = 20  # words of the longer side; below, ratios mean nothing
+UNEVEN = 20  # words of the longer side; ratios of shorter lines are meaningless
 
 
 def shared_finding(train: Scan, other: Scan) -> Finding | None:
-    """Returns lines of one file that are also in another; None if there are none."""
+    """Finds lines of one file that are also in another; None without such lines."""
     shared = np.flatnonzero(np.isin(train.texts, other.texts) & (train.texts != NOTHING))
     if not len(shared):
         return None

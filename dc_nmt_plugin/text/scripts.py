@@ -1,4 +1,4 @@
-"""Scripts whose text has no spaces between words, looked up in Unicode's tables."""
+"""Finds scripts without spaces between words in Unicode's tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLED = 1000  # lines that decide the script of a text
 
 @cache
 def spaceless_codes() -> frozenset[str]:
-    """Returns codes of the languages that are mostly written in one of these scripts."""
+    """Returns the codes of languages that are mostly written in one of these scripts."""
     from babel.core import get_global
 
     tags = get_global("likely_subtags").items()  # th → th_Thai_TH
@@ -35,17 +35,17 @@ def _script(tag: str) -> str:
 
 
 def count_letters(text: str) -> tuple[int, int]:
-    """Returns the number of letters and vowel signs, and of those in a script without spaces."""
+    """Counts letters and vowel signs of a text, and those of a script without spaces."""
     letters = len(_LETTER.findall(text))
     return letters, 0 if text.isascii() else len(_SPACELESS.findall(text))
 
 
 def is_spaceless(code: str | None, lines: Iterable[str] = ()) -> bool:
-    """Returns True if words are written without spaces between them.
+    """Returns whether words are written without spaces between them.
 
     Args:
-        code: of the language; a code that nobody knows decides nothing
-        lines: of text in it, of which the first thousand are looked at
+        code: of the language; an unknown code decides nothing
+        lines: of text in the language; the first thousand are checked
     """
     if code in spaceless_codes():
         return True

@@ -1,4 +1,4 @@
-"""Signs that text was tokenised, and fairseq's own symbols as words of a text."""
+"""Finds signs of tokenised text, and escapes fairseq's own symbols."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _VISIBLE = regex.compile(r"[^\s\p{Z}\p{C}]")
 
 
 class Sign(NamedTuple):
-    """A sign that a text is tokenised.
+    """Holds the evidence that a text is tokenised.
 
     Attributes:
-        lines: how many say so
-        first: number of the first one
+        lines: number of lines with evidence
+        first: number of the first such line
         example: from that line
-        text: all of that in words
+        text: description
     """
 
     lines: int
@@ -33,10 +33,10 @@ class Sign(NamedTuple):
 
 
 def tokenized_sign(lines: Sequence[str]) -> Sign | None:
-    """Returns why the lines look tokenised; None if they look like raw text.
+    """Returns the evidence that lines are tokenised; None if they look like raw text.
 
-    Signs are what Moses leaves (`` @-@ ``, ``&apos;``) in more than one line in a hundred, or
-    commas and full stops standing alone in at least half of the lines that have any.
+    The evidence is Moses' marks (`` @-@ ``, ``&apos;``) in more than one line in a hundred, or
+    separate commas and full stops in at least half of the lines with any.
     """
     marked = [n for n, line in enumerate(lines, start=1) if MOSES_MARK.search(line)]
     if marked and len(marked) * 100 > len(lines):
@@ -51,7 +51,7 @@ def tokenized_sign(lines: Sequence[str]) -> Sign | None:
 
 
 def _example(pattern: re.Pattern[str], line: str) -> str:
-    """Returns the sign, with the word before free-standing punctuation."""
+    """Returns the text that was found, with the word before separate punctuation."""
     found = pattern.search(line)
     if found is None or pattern is MOSES_MARK:
         return found[0] if found else ""
@@ -59,7 +59,7 @@ def _example(pattern: re.Pattern[str], line: str) -> str:
 
 
 def untokenized_sign(lines: Sequence[str]) -> str | None:
-    """Returns why the lines look untokenised: most commas and full stops are attached to words."""
+    """Returns the evidence that lines are raw: most commas and full stops touch a word."""
     with_stop = [n for n, line in enumerate(lines, start=1) if STOP.search(line)]
     free = sum(1 for line in lines if FREE_STOP.search(line))
     if len(with_stop) >= 10 and 2 * free < len(with_stop):
@@ -69,7 +69,7 @@ def untokenized_sign(lines: Sequence[str]) -> str | None:
 
 
 def is_visible(line: str) -> bool:
-    """Returns True if a line has a visible character."""
+    """Returns whether a line has more than spaces, control and invisible characters."""
     return _VISIBLE.search(line) is not None
 
 

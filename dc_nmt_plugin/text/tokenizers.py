@@ -1,4 +1,4 @@
-"""Tokenises and detokenises like the recipes, so that both sides of a score match."""
+"""Tokenises and detokenises like the recipes, so that both sides of a score agree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from .languages import known_as
 from .reversible import join_line, split_line
 
-# As in the recipes, Chinese that is to be tokenised is segmented by jieba.
+# As in the recipes, jieba segments Chinese.
 # name → (hyphens inside words split to " @-@ ", special characters escaped such as &apos;)
 MOSES = {
     "moses": (False, True),  # Moses' and sacremoses' own default
@@ -19,7 +19,7 @@ TOKENIZERS = (*MOSES, "split", "none")
 
 
 def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
-    """Undoes a tokenisation, including ``&apos;`` and ``@-@``; "none" leaves the text as it is.
+    """Undoes a tokenisation, with ``&apos;`` and ``@-@``; "none" leaves the text unchanged.
 
     Args:
         lines: tokenised, without BPE
@@ -30,7 +30,7 @@ def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
 
 
 def detruecase(lines: Sequence[str]) -> list[str]:
-    """Restores capitals at the beginning of tokenised, truecased sentences."""
+    """Capitalises the beginning of tokenised, truecased sentences."""
     from sacremoses import MosesDetruecaser
 
     moses = MosesDetruecaser()
@@ -40,12 +40,13 @@ def detruecase(lines: Sequence[str]) -> list[str]:
 def untokenize(
     lines: Sequence[str], tokenizer: str, lang: str, truecased: bool = False
 ) -> list[str]:
-    """Turns output into plain text: :func:`detruecase` if wanted, then :func:`detokenize`."""
+    """Turns tokenised output into plain text: :func:`detruecase` on request, then
+    :func:`detokenize`."""
     return detokenize(detruecase(lines) if truecased else lines, tokenizer, lang)
 
 
 def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
-    """Tokenises raw lines; see :func:`detokenize` for the arguments."""
+    """Tokenises raw lines; the arguments are those of :func:`detokenize`."""
     return _each(
         lines, moses_tokenizer(tokenizer, lang) if tokenizer in MOSES else _SPLIT[tokenizer]
     )

@@ -71,7 +71,7 @@ def test_unigram_output_bias_predicts_the_words_frequencies(model_class, tied):
 
 
 def test_unigram_output_bias_with_fewer_output_words():
-    """What is cut off is predicted as the unknown word."""
+    """Words beyond the dictionary's size are predicted as the unknown word."""
     words = task(8)
     words.target_dictionary.count = [1, 1, 1, 1, *range(16, 8, -1)]
     words.target_dictionary = TruncatedDictionary(words.target_dictionary, 7)

@@ -113,7 +113,7 @@ def test_joint_loss_is_the_label_smoothed_cross_entropy(left_target, skip):
 
 
 def logged(criterion, logs):
-    """What a training prints of these batches."""
+    """Returns the logged numbers of a training run on these batches."""
     with metrics.aggregate(new_root=True) as numbers:
         criterion.reduce_metrics(logs)
     return numbers.get_smoothed_values()

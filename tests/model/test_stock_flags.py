@@ -90,7 +90,7 @@ def built(flags, unshared=False):
 
 
 def nature(model):
-    """All that makes a model another one: weights, and what its modules were told."""
+    """Returns everything that distinguishes models: weights, and settings of modules."""
     plain = (bool, int, float, str, tuple, type(None))
     told = {}
     for name, module in model.named_modules():

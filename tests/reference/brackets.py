@@ -1,4 +1,4 @@
-"""Algorithm 1 as it is printed, its loop condition mended (readings H1), and ParsEval by pairs."""
+"""Algorithm 1 as printed, with a corrected loop condition (readings H1), and ParsEval by pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ending a training in the middle, and comparing what was resumed with an unbroken one."""
+"""Stops a training run in the middle, and compares the continued run with an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from systems import load
 
 
 def updates(save: Path) -> int:
-    """Updates that the last checkpoint of a training has seen."""
+    """Returns the updates of a run's last checkpoint."""
     number: int = load(save)["optimizer_history"][-1]["num_updates"]
     return number
 

@@ -125,7 +125,7 @@ def recurrent_generation(data: Path, checkpoint: object, *changes: object) -> li
 
 
 def load(save: Path) -> dict[str, Any]:
-    """The last checkpoint of a training."""
+    """Returns the last checkpoint of a training run."""
     state: dict[str, Any] = torch.load(save / "checkpoint_last.pt", weights_only=True)
     return state
 

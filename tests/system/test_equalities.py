@@ -1,4 +1,4 @@
-"""What users take for granted: the same result, however the work is cut."""
+"""Results that users expect to be equal, however the work is split."""
 
 from __future__ import annotations
 

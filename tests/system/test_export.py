@@ -12,7 +12,7 @@ from systems import SOURCE, TARGET, generation, load, training
 from dc_nmt_plugin.commands.export import main as export
 from dc_nmt_plugin.errors import UserError
 
-# torch before 2.6 unpickled everything; this is how a later one is told to
+# torch before 2.6 unpickled everything; later versions need this flag
 GENERATIONS = {"torch < 2.6": {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}, "torch >= 2.6": {}}
 BLOCKER = "import sys; sys.modules['dc_nmt_plugin'] = None; "  # it cannot be imported
 

@@ -63,7 +63,7 @@ def test_it_has_no_score(flag, generated, here, capsys):
     for words in (["out", "--generate-log", "log"], ["both"]):
         assert score("--generated", *words, "--reference", "test") == 1
         assert f"fairseq-generate with {flag} gives no free translation" in capsys.readouterr().err
-    # as an evaluation of before left it
+    # as an old evaluation left it
     folder = here / "run-s1"
     (folder / "score").mkdir(parents=True)
     (folder / "generate.log").write_text(log)

@@ -21,7 +21,7 @@ RUNS = "runs/iwslt15_en_vi-sample240"
 KILLED = f"{RUNS}/transformer_ms_aux_iwslt-s1"
 REFERENCE = "tiny words of sentence {} are one two three four"
 PROGRAMS = {
-    # half of a training is in its checkpoint; the other half comes with the end
+    # a checkpoint of half a run; the other half comes at the end
     "fairseq-train": r"""
         while [ "$1" != --save-dir ]; do shift; done
         mkdir -p "$2"; echo half >>"$2/checkpoint_last.pt"
@@ -41,7 +41,7 @@ PROGRAMS = {
           average) tail -n 1 "$input" >"$output" ;;
           score) exec "$PYTHON" -m dc_nmt_plugin "$@" ;;
         esac""",
-    # right: every second sentence of MS-1, every third of the baseline; none of half a training
+    # right: every second sentence of MS-1, every third of the baseline; none of an unfinished run
     "fairseq-generate": r"""
         while [ "$1" != --path ]; do shift; done
         n=3; case $2 in *ms_aux*) n=2 ;; esac; grep -q whole "$2" || n=100

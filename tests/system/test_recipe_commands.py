@@ -194,7 +194,7 @@ def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(recipes):
     assert f"{RUN} was trained when {DATA}/bin had other text" in refused
     stamp.write_text(before)
     recipes.run("evaluate", *TASK).good()
-    (recipes.folder / RUN / "data.stamp").unlink()  # a run of before
+    (recipes.folder / RUN / "data.stamp").unlink()  # an old run
     stamp.write_text("9-9\n")
     recipes.run("evaluate", *TASK).good()
 

@@ -165,7 +165,7 @@ def assert_refused(result, pieces):
     assert "Traceback" not in everything, everything[-3000:]
     told = [line for line in result.errors.splitlines() if line.startswith("error: ")]
     assert len(told) == 1, result.errors[-2000:]
-    # several problems are told at once, a line each
+    # several problems have a line each
     sentence = result.errors[result.errors.index(told[0]) :]
     for piece in pieces:
         assert piece.lower() in sentence.lower(), sentence

@@ -220,7 +220,7 @@ def test_fairseqs_own_model_is_the_same_with_the_plugin(
     case = {factor: next(iter(values)) for factor, values in FACTORS.items()} | changes
     states = []
     for plugin in (True, False):
-        if not plugin:  # which continues a training as an unbroken one; fairseq alone does not
+        if not plugin:  # which continues a run like an uninterrupted one; fairseq alone does not
             monkeypatch.setattr("test_use.start", without_the_plugin)
             case["continued"] = "unbroken"
         train(programs, case, texts, tmp_path / str(plugin))

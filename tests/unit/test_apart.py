@@ -69,7 +69,7 @@ def is_running(number: int) -> bool:
         state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
         return False
-    return state != "Z"  # ended; whether someone takes note of it is not ours
+    return state != "Z"  # ended; reaping it is init's task
 
 
 def test_with_a_gpu_there_is_one_process():

@@ -1,4 +1,4 @@
-"""The doctor: each problem is found and gets one line that mends it."""
+"""The doctor: each problem is found, with one command that fixes it."""
 
 import json
 import subprocess

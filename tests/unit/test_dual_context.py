@@ -129,7 +129,7 @@ def test_parameters():
 
 
 def test_an_equal_step_of_every_weight_moves_the_output_as_in_standard_attention():
-    # contexts that agree, as at the start of a training, and a step as Adam makes it
+    # equal contexts, as at the start of training, and a step like Adam's
     context = torch.randn(7, WIDTH, dtype=torch.float64)
     standard = SelfAttention(embed_dim=WIDTH, num_heads=HEADS).double().out_proj
     dual = module().out_proj

@@ -1,4 +1,4 @@
-"""What comes in, refused or taken, in cases that are easily told apart wrongly."""
+"""Refused and accepted input, in cases that are easily confused."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def impatient(monkeypatch):
 
 @pytest.fixture
 def no_collector():
-    """As in a training, whose many objects keep Python's collector away."""
+    """Many objects, as in a training run, delay Python's collector."""
     gc.disable()
     yield
     gc.enable()

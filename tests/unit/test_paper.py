@@ -250,7 +250,7 @@ def test_slurm_gets_a_job_file_a_job_with_dependencies(slurm, monkeypatch):
         assert f"#SBATCH --dependency=afterok:{before}\n" in text or not before
         assert "#SBATCH --partition=gpu\n" in text and "#SBATCH --constraint=a100\n" in text
         assert re.search(r"#SBATCH --time=600\n", text)
-        # what the job has srun has to be told again
+        # srun needs the job's options again
         assert "#SBATCH --cpus-per-task=8\n" in text and " --cpus-per-task=8 " in text
     trained = next(text for job, text in zip(found, files, strict=True) if job.kind == "training")
     assert "#SBATCH --gpus-per-node=8\n" in trained  # as the paper's eight
@@ -303,7 +303,7 @@ def test_a_file_of_an_analysis_is_whole_or_not_there(slurm):
 
 
 class Here:
-    """What submitit's executor of this machine is told."""
+    """Records the settings of submitit's local executor."""
 
     fails = False
 

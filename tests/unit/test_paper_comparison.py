@@ -1,4 +1,4 @@
-"""Ours beside published: only what is of the same settings, of trainings that came to their end."""
+"""Measured beside published numbers: only finished runs with the same settings."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_x2_a_default_written_out_keeps_its_count(runs, capsys, model, training,
 
 
 def test_x3_metrics_are_not_mixed(runs, capsys):
-    """A table by mteval-v13a shows what is published by multi-bleu against ours by multi-bleu."""
+    """A table by mteval-v13a compares published multi-bleu scores with multi-bleu of the run."""
     run = runs("wmt14_en_de", "transformer_ctxaware_unshared", CONTEXT, BEAM_4, paper="multi-bleu")
     (row,) = rows(capsys, run, "--metric", "mteval-v13a")
     assert row["score"] == 100  # the made-up translation is the reference

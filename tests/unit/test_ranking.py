@@ -35,7 +35,7 @@ def save(sheet, rows, delimiter=","):
 
 @pytest.fixture
 def filled(tmp_path):
-    """A sheet of ten rows in which ours wins 7 times, one tie, 2 times the baseline."""
+    """Makes a sheet of ten rows: 7 wins of the second system, one tie, 2 wins of the baseline."""
     (sheet,) = write_sheets(tmp_path, SYSTEMS, REFERENCES, None, sentences=10)
     rows = read(sheet)
     for place, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Flags that would change nothing are refused before a training, and read from checkpoints."""
+"""Flags that would change nothing are refused before training, and read from checkpoints."""
 
 import argparse
 

@@ -62,7 +62,7 @@ def each(change):
     return lambda number, line: change(line)
 
 
-# name of the kind → what makes it of a clean file; whether a training is refused for it
+# name of the kind → change of a clean file; whether training is refused
 SPOILT = {
     "pieces": each(lambda line: "▁" + line.replace(" ", " ▁")),
     "BPE": each(lambda line: line.replace("ou", "o@@ u").replace("au", "a@@ u")),

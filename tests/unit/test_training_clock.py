@@ -1,4 +1,4 @@
-"""How long a training took, of one that was interrupted and continued too."""
+"""The time of a training run, also of an interrupted and continued run."""
 
 from __future__ import annotations
 

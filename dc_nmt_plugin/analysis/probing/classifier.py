@@ -1,4 +1,4 @@
-"""The two-layer classifier of probing and its choice on validation."""
+"""Trains the two-layer classifier of probing, and chooses it on validation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Probe(nn.Module):
 
 @dataclass(frozen=True)
 class Found:
-    """The classifier with the best validation accuracy: accuracies in %, and its settings."""
+    """Holds the classifier that validation chose: accuracies in %, and its settings."""
 
     valid: float
     test: float

@@ -1,4 +1,4 @@
-"""Sentence vectors of a frozen encoder, computed once and kept."""
+"""Computes sentence vectors of a frozen encoder, and stores them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ BATCH_TOKENS = 12000
 
 
 class SentenceEncoder:
-    """Vectors of sentences by a model, by the same model untrained, or of its embeddings alone.
+    """Computes vectors of sentences by a model, by the untrained model, or by its embeddings.
 
     Args:
         subject: the model
         layer: encoder layer whose output is averaged, from 1; None for the top
-        cache: folder in which vectors are kept
+        cache: folder for the vectors
         lowercase: lower-case the sentences first
 
     Raises:
@@ -56,7 +56,7 @@ class SentenceEncoder:
         self._model_digest = sha256(subject.place.checkpoint)
 
     def tokens(self, sentences: Sequence[str]) -> list[Tensor]:
-        """Returns token numbers of sentences, each with the end token."""
+        """Returns the token numbers of sentences, each with the end token."""
         lang, data = self.subject.source_lang, self.subject.place.data
         rows = []
         for line in sentences:
@@ -65,12 +65,12 @@ class SentenceEncoder:
         return rows
 
     def unknown(self, sentences: Sequence[str]) -> float:
-        """Share of the pieces, %, that the model does not know."""
+        """Returns the share of unknown pieces in %."""
         pieces = torch.cat([row[:-1] for row in self.tokens(sentences)])
         return 100 * float(pieces.eq(self.dictionary.unk()).float().mean())
 
     def encode(self, sentences: Sequence[str], encoder: str = "trained") -> Tensor:
-        """Vectors (sentences, C) in float32, from the cache where they are.
+        """Returns vectors (sentences, C) in float32, from the cache if possible.
 
         Args:
             sentences: tokenised
@@ -105,9 +105,9 @@ class SentenceEncoder:
         return torch.stack([vector for vector in vectors if vector is not None])
 
     def _means(self, model: Any, tokens: Tensor, encoder: str) -> Tensor:
-        """Returns means (B, C) over real positions; those of embeddings leave out the end token.
+        """Returns means (B, C) over real positions; for embeddings, without the end token.
 
-        The end token's embedding is the same in every sentence: its share in a mean would reveal
+        The end token's embedding is the same in every sentence. Its share in a mean would reveal
         the sentence's length.
         """
         real = tokens.ne(self.dictionary.pad())
@@ -126,7 +126,7 @@ class SentenceEncoder:
 
 
 def layer_output(encoder: Any, tokens: Tensor, layer: int) -> Tensor:
-    """Returns the output (B, T, C) of an encoder layer; the top one normalised, as for decoders.
+    """Returns the output (B, T, C) of an encoder layer; the top layer's is normalised.
 
     Args:
         encoder: of this package

@@ -1,4 +1,4 @@
-"""Probing accuracies as the papers' tables have them, and as a figure."""
+"""Formats probing accuracies as the papers' tables, and as a figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Accuracies = dict[str, dict[str, Any]]
 
 
 def table(results: Accuracies, title: str) -> Table:
-    """Returns tasks by group, with averages: each run, its controls, the most frequent class."""
+    """Returns the table: tasks by group with averages; runs, controls, most frequent class."""
     header = ["", "task", "majority"]
     for label in results:
         header += [label, "random", "bag"]
@@ -52,7 +52,7 @@ def draw(figure: Any, results: Accuracies) -> None:
 
 
 def _line(results: Accuracies, name: str) -> list[float]:
-    """Returns the numbers of a task's row; none if the task was not run."""
+    """Returns the numbers of a task's row; empty for a task that was not run."""
     first = next(iter(results.values()))["tasks"]
     if name not in first:
         return []

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Setting:
-    """Training settings of a classifier.
+    """Holds the training settings of a classifier.
 
     Attributes:
         lr: of RMSProp
         batch: sentences
-        epochs: at most
-        l2: λ, times the squared weights of the hidden layer
-        hidden, dropout: the grid, of which validation chooses; the papers print neither, these
-            are SentEval's
-        patience: epochs without a better validation accuracy after which training stops; the
-            papers say that there is such a criterion, not which (SentEval validates every fourth
-            epoch and stops at the sixth time)
+        epochs: maximum
+        l2: λ, factor of the squared weights of the hidden layer
+        hidden, dropout: the grid, from which validation chooses; not in the papers, so SentEval's
+        patience: epochs without a better validation accuracy before training stops; the papers
+            have such a criterion without its value (SentEval validates every fourth epoch and
+            stops at the sixth time)
     """
 
     lr: float

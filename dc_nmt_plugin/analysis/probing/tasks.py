@@ -1,4 +1,4 @@
-"""SentEval's ten probing tasks, and those that can be made of any text.
+"""Reads SentEval's ten probing tasks, and makes three of them from any text.
 
 A. Conneau, G. Kruszewski, G. Lample, L. Barrault, M. Baroni, "What you can cram into a single
 vector: Probing sentence embeddings for linguistic properties", ACL 2018.
@@ -35,13 +35,13 @@ FILES = dict(
 SPLITS = ("tr", "va", "te")
 FROM_TEXT = ("SentLen", "WC", "BShift")
 BINS = 6  # of sentence lengths, as SentEval has
-WORDS = 1000  # classes of WC, at most
-RARE, COMMON = 10, 0.01  # WC: sentences that a word must be in at least; share of them at most
+WORDS = 1000  # of WC, at most
+RARE, COMMON = 10, 0.01  # WC: least number of sentences with a word, and their greatest share
 
 
 @dataclass(frozen=True)
 class ProbingTask:
-    """Sentences and their classes.
+    """Holds sentences and their classes.
 
     Attributes:
         name: one of :data:`TASKS`
@@ -58,12 +58,12 @@ class ProbingTask:
     split: list[str]
 
     def places(self, split: str) -> list[int]:
-        """Returns places of a split's sentences."""
+        """Returns the places of a split's sentences."""
         return [place for place, own in enumerate(self.split) if own == split]
 
     @property
     def majority(self) -> float:
-        """Returns the accuracy, %, of always predicting the most frequent class in training."""
+        """Returns the accuracy, %, of always predicting the most frequent class of training."""
         training = Counter(self.labels[place] for place in self.places("tr"))
         most = training.most_common(1)[0][0]
         test = self.places("te")
@@ -71,15 +71,15 @@ class ProbingTask:
 
 
 def read_tasks(folder: Path, only: Sequence[str], limit: int | None = None) -> list[ProbingTask]:
-    """Reads SentEval's files ``data/probing/*.txt``: per line a split, a class and a sentence.
+    """Reads SentEval's files ``data/probing/*.txt``: lines with split, class, sentence, by tabs.
 
     Args:
         folder: with the files
-        only: names of the tasks wanted; empty for all
-        limit: at most so many training sentences (and a tenth of it in the other splits)
+        only: names of tasks; empty for all
+        limit: greatest number of training sentences (a tenth in the other splits)
 
     Raises:
-        UserError: a file is missing, or a line is not what it should be
+        UserError: a file is missing, or a line has another form
     """
     return [_read(folder / FILES[name], name, limit) for name in only or TASKS]
 
@@ -100,14 +100,14 @@ def _read(path: Path, name: str, limit: int | None) -> ProbingTask:
 def tasks_from_text(
     path: Path, only: Sequence[str], limit: int | None = None, seed: int = 1
 ) -> list[ProbingTask]:
-    """Makes the three tasks without annotation from a tokenised text, one sentence per line.
+    """Makes the three tasks without annotation from a tokenised text, one sentence on each line.
 
-    Ten parts of twelve are for training, one for validation and one for the test, as in SentEval.
+    Ten twelfths are for training, one for validation and one for the test, as in SentEval.
 
     Args:
         path: the text
-        only: names of the tasks wanted; empty for all three
-        limit: at most so many training sentences
+        only: names of tasks; empty for all three
+        limit: greatest number of training sentences
         seed: of the choices
 
     Raises:
@@ -160,7 +160,7 @@ def _task(name: str, rows: list[list[str]], path: str, limit: int | None) -> Pro
 
 
 def _lengths(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
-    """Returns bins of about equal size; sentences of one length are in one bin."""
+    """Makes bins of about equal size; sentences of one length are in one bin."""
     lengths = sorted(len(line.split()) for line in sentences)
     if not lengths:
         return []
@@ -169,7 +169,7 @@ def _lengths(sentences: list[str], choice: random.Random) -> list[tuple[str, str
 
 
 def _word_contents(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
-    """Returns sentences with exactly one of up to 1,000 words of medium frequency, with it."""
+    """Finds sentences with exactly one of up to 1,000 words of medium frequency; its class."""
     counts = Counter(word for line in sentences for word in set(line.split()))
     middle = [
         word
@@ -198,6 +198,6 @@ def _shifts(sentences: list[str], choice: random.Random) -> list[tuple[str, str]
         i = choice.choice(places)
         words[i], words[i + 1] = words[i + 1], words[i]
         pairs.append(("I", " ".join(words)))
-    # even and odd places must not decide the split
+    # the split must not depend on even and odd places
     choice.shuffle(pairs)
     return pairs

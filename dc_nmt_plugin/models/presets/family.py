@@ -34,8 +34,7 @@ class Family:
     task: str
 
 
-# fairseq's own, to train beside this plugin's through the same recipes; its sizes are given by
-# flags
+# stock fairseq's, which the same recipes can train as a baseline; flags give its size
 STOCK = Family(
     name="transformer",
     about="fairseq's own Transformer",

@@ -110,7 +110,7 @@ class RecurrentDecoder(Generating, FairseqIncrementalDecoder):
         raise NotImplementedError
 
     def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
-        """Maps (…, C) → logits (…, V)."""
+        """Projects (…, C) → logits (…, V)."""
         logits: Tensor = self.output_projection(features)
         return logits
 

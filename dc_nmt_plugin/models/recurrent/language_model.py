@@ -52,7 +52,7 @@ class LSTMLanguageModel(FairseqLanguageModel):
 
 
 def build(cfg: LanguageModelConfig, source: Dictionary, target: Dictionary) -> LSTMLanguageModel:
-    """Builds a model from checked settings; `target` is shorter with ``--output-dictionary-size``.
+    """Builds a model for checked settings; ``--output-dictionary-size`` shortens `target`.
 
     Raises:
         ConfigError: embeddings are to be shared between dictionaries of different sizes

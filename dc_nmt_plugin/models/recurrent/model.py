@@ -58,7 +58,7 @@ class GRUModel(FairseqEncoderDecoderModel):
 
 
 def build(cfg: GRUConfig, source: Dictionary, target: Dictionary) -> GRUModel:
-    """Builds a model from checked settings and two dictionaries."""
+    """Builds a model for checked settings and two dictionaries."""
     encoder = GRUEncoder(
         source,
         build_embedding(source, cfg.embed_dim),

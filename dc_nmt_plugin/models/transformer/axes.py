@@ -70,7 +70,7 @@ _OF_ALL_KINDS = ("layer", "dropout")
 
 
 def idle_settings(used: Collection[str]) -> dict[str, str]:
-    """Returns settings of self-attention kinds that a model does not use.
+    """Returns the settings that belong only to self-attention kinds outside the model.
 
     Args:
         used: the kinds that it uses

@@ -146,17 +146,17 @@ class TransformerConfig(CheckedConfig):
 
     @property
     def auxiliary_layers(self) -> list[int]:
-        """Returns encoder layers with an auxiliary decoder, ascending; call :meth:`check` first."""
+        """Returns the encoder layers with an auxiliary decoder, ascending; :meth:`check` first."""
         return sorted(map(int, self._auxiliary()))
 
     def kind_of(self, side: str, layer: int) -> str:
-        """Returns the self-attention kind of a layer (1-based) of `side`; :meth:`check` first."""
+        """Returns the self-attention kind of a layer (1-based) on `side`; :meth:`check` first."""
         kind: str = getattr(self, f"{side}_self_attention")
         first, last = self.layer_range(side)
         return kind if first <= layer <= last else "standard"
 
     def layer_range(self, side: str) -> tuple[int, int]:
-        """Returns first and last layer (1-based) with the side's self-attention kind.
+        """Returns the first and last layer (1-based) with the side's self-attention kind.
 
         Raises:
             ConfigError: not ``i-j`` or ``i`` with 1 ≤ i ≤ j ≤ number of layers
@@ -250,7 +250,7 @@ class TransformerConfig(CheckedConfig):
         return []
 
     def _auxiliary(self) -> list[str]:
-        """Returns the parts of the list; Hydra makes a single part a number."""
+        """Splits a list; Hydra turns a list of one number into a number."""
         text = "" if self.aux_layers is None else str(self.aux_layers).strip()
         return [part.strip() for part in text.split(",")] if text else []
 

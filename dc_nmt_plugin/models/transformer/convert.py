@@ -1,4 +1,4 @@
-"""Converts a standard Transformer with CTranslate2's own converter."""
+"""Converts a standard Transformer to CTranslate2's format, by CTranslate2's own converter."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "b
 def to_ctranslate2(
     stock: dict[str, Any], data: Path, output: Path, quantization: str | None, name: str
 ) -> None:
-    """Writes a folder for ``ctranslate2.Translator``, which translates pieces after BPE.
+    """Writes a folder that ``ctranslate2.Translator`` loads; the input is pieces after BPE.
 
     Args:
         stock: from :func:`.export.to_stock`
         data: folder with the dictionaries that the model was trained with
-        output: made, or replaced where it holds an earlier model
+        output: created; an earlier model in it is replaced
         quantization: one of QUANTIZATIONS; None keeps float32
         name: of the checkpoint, for messages
 
     Raises:
-        UserError: CTranslate2 is not installed or does not have what the model has, `data` has no
-            dictionaries, or `output` holds something else
+        UserError: CTranslate2 is not installed or does not support a part of the model, `data` has
+            no dictionaries, or `output` holds something else
     """
     problem = quantization and choice_problem("--quantization", quantization, QUANTIZATIONS)
     if problem:
@@ -41,7 +41,7 @@ def to_ctranslate2(
         raise UserError(f"CTranslate2 cannot be imported ({error}): {INSTALL}") from error
     task = stock["cfg"]["task"]
     languages = [task.get("source_lang"), task.get("target_lang")]
-    if None in languages:  # as in training, from the names of the files
+    if None in languages:  # read from file names
         languages = list(infer_language_pair(str(data)))
     if None in languages:
         raise UserError(f"--data {data}: has no text made by fairseq-preprocess")
@@ -58,5 +58,5 @@ def to_ctranslate2(
         converter = FairseqConverter(str(path), str(data), *languages)
         try:
             converter.convert(str(output), quantization=quantization, force=True)
-        except ValueError as error:  # what CTranslate2 does not support, in its own words
+        except ValueError as error:  # CTranslate2's message about an unsupported part
             raise UserError(f"{name}: CTranslate2 refuses it: {error}") from error

@@ -79,7 +79,7 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
 
     @property
     def can_fuse(self) -> bool:
-        """Returns True if the main decoder's layers can read the auxiliary decoders."""
+        """Returns whether the main decoder's layers can read the auxiliary decoders."""
         return any(layer.fusion is not None for layer in self.layers)
 
     @property
@@ -109,8 +109,8 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
             beside features, see :func:`in_graph`
 
         Raises:
-            ConfigError: a training step of a criterion that ignores auxiliary decoders; only the
-                joint loss asks for features
+            ConfigError: a training step with a criterion that ignores auxiliary decoders; only the
+                joint loss requests features
         """
         if self.auxiliary and self.training and not features_only:
             raise ConfigError([AUXILIARY_IGNORED])
@@ -129,7 +129,7 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
         with_auxiliary: bool = False,
         **unused: Any,
     ) -> DecoderOutput:
-        """Computes :meth:`forward` without the output projection."""
+        """Runs :meth:`forward` without the output projection."""
         mask = self._mask(prev_output_tokens, incremental_state)
 
         def run(stack: Any, source: Source, fused: list[Tensor] | None) -> list[Tensor]:
@@ -180,7 +180,7 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
         return SequenceMask.build(padding, causal=True, rows=worth_packing(rows, is_padding))
 
     def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
-        """Maps (…, C) → logits (…, V)."""
+        """Projects (…, C) → logits (…, V)."""
         logits: Tensor = self.output_projection(features)
         return logits
 
@@ -189,5 +189,5 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
 
 
 def mean_weights(weights: Tensor) -> Tensor:
-    """Averages weights (R, …, T, M) over heads, and source layers, to (R, T, M)."""
+    """Averages attention weights (R, …, T, M) over heads (and source layers) to (R, T, M)."""
     return weights.flatten(1, -3).mean(dim=1)

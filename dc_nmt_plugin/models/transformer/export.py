@@ -22,7 +22,7 @@ from .config import TransformerConfig
 from .stock import plugin_to_stock
 
 StateDict = dict[str, Any]
-# what fairseq's generate and validate set up → its own name, and the settings that it has
+# object that fairseq's generate and validate build → its stock name, and its settings
 _STOCK = {
     "task": ("translation", StockTranslationConfig),
     "criterion": ("label_smoothed_cross_entropy", LabelSmoothedCrossEntropyCriterionConfig),
@@ -59,7 +59,7 @@ def drop_auxiliary(state: StateDict, name: str) -> StateDict:
     flags.arch = flags._name = "transformer_standard"  # every other setting is in the flags
     task = state["cfg"].get("task") or {}
     if "eval_bleu_decoders" in task:
-        task["eval_bleu_decoders"] = "main"  # fairseq-validate would look for the others
+        task["eval_bleu_decoders"] = "main"  # fairseq-validate would look for auxiliary decoders
     state["last_optimizer_state"] = None
     return state
 

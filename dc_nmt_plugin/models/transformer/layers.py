@@ -47,7 +47,7 @@ class Layer(nn.Module):
         self.final_layer_norm = LayerNorm(embed_dim)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Computes LayerNorm(x + Dropout(sublayer(x))), or x + Dropout(sublayer(LayerNorm(x)))."""
+        """Returns LayerNorm(x + Dropout(sublayer(x))), or x + Dropout(sublayer(LayerNorm(x)))."""
         if self.normalize_before:
             return add_dropped(x, sublayer(norm(x)), self.dropout, self.training)
         return norm(add_dropped(x, sublayer(x), self.dropout, self.training))

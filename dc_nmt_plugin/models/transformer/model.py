@@ -46,7 +46,7 @@ class TransformerModel(FairseqEncoderDecoderModel):
 
     @staticmethod
     def idle_settings(flags: Mapping[str, Any]) -> dict[str, str]:
-        """Returns settings that have no effect on the model that the flags describe.
+        """Returns the settings that have no effect in the described model.
 
         Returns:
             setting → the value of ``--encoder-self-attention`` that it belongs to
@@ -89,7 +89,7 @@ def _check_criterion(cfg: TransformerConfig, args: Any) -> None:
 
 
 def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> TransformerModel:
-    """Builds a model from checked settings and two dictionaries.
+    """Builds a model for checked settings and two dictionaries.
 
     Raises:
         ConfigError: embeddings are to be shared between different dictionaries, or start from

@@ -21,13 +21,13 @@ from .state import State
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
-    """Maps (B, T, C) → (B, H, T, K)."""
+    """Splits heads, (B, T, C) → (B, H, T, K)."""
     batch, length, width = x.shape
     return x.view(batch, length, num_heads, width // num_heads).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """Maps (B, H, T, K) → (B, T, C)."""
+    """Joins heads, (B, H, T, K) → (B, T, C)."""
     batch, heads, length, width = x.shape
     return x.transpose(1, 2).reshape(batch, length, heads * width)
 

@@ -30,7 +30,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
 
 
 def add_dropped(x: Tensor, y: Tensor, p: float, training: bool) -> Tensor:
-    """Computes ``x + dropout(y, p, training)`` for a residual connection, in one pass over both."""
+    """Returns ``x + dropout(y, p, training)`` for a residual connection, in one pass over both."""
     if not training or p == 0.0 or x.device.type != "cpu" or x.dtype != y.dtype or not x.numel():
         return x + dropout(y, p, training)
     dropped = min(round(p * _LEVELS), _LEVELS - 1)

@@ -33,7 +33,7 @@ class StepwiseProduct:
         )
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Maps (R, K) → (R, N), or (S, beam, K) → (S, beam, N)."""
+        """Multiplies (R, K) → (R, N), or (S, beam, K) → (S, beam, N)."""
         product: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
             x, self.weight, self.bias, self.notes
         )

@@ -37,13 +37,13 @@ class Batch:
     read_layers: Sequence[int] = ()
 
     def padding(self, side: str) -> Tensor:
-        """Returns (B, T) bool, True at padding, for the layers of ``encoder`` or ``decoder``."""
+        """Returns the padding (B, T) of the ``encoder`` or ``decoder``: bool, True at padding."""
         tokens = self.prefix if side == "decoder" and self.prefix is not None else self.source
         return tokens.eq(self.padding_idx)
 
     @property
     def target_lengths(self) -> Tensor:
-        """Returns (B) predictions of each sentence, the end of sentence counted."""
+        """Returns the number of predictions (B) of each sentence, including the end of sentence."""
         return self.target.ne(self.padding_idx).sum(dim=1)
 
 

@@ -1,4 +1,4 @@
-"""Chinese numerals in words, which num2words has no converter for."""
+"""Writes Chinese numerals in words, for which num2words has no converter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ PLACES = ("", "十", "百", "千")
 
 
 def chinese_number(number: int) -> str:
-    """Write ``number`` (0 to 99,999,999) in simplified Chinese words.
+    """Returns ``number`` (0 to 99,999,999) in simplified Chinese words.
 
     >>> chinese_number(10), chinese_number(305), chinese_number(20_010)
     ('十', '三百零五', '二万零一十')

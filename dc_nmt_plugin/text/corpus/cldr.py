@@ -1,7 +1,7 @@
 """Generates equivalent phrases in two languages, from CLDR data and numbers in words.
 
-A phrase family draws a meaning (a date, a price, a list of countries) and returns a
-function that says it in a given language. Babel and num2words do the saying.
+A phrase family draws a meaning (a date, a price, a list of countries). It returns a function that
+writes the meaning in a given language with Babel and num2words.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ AND_OR: tuple[Literal["standard"], Literal["or"]] = ("standard", "or")
 
 @dataclass(frozen=True)
 class Names:
-    """Codes that both languages have a name for."""
+    """Holds the codes that both languages have a name for."""
 
     territories: Sequence[str]
     languages: Sequence[str]
@@ -67,12 +67,12 @@ class Names:
 
 
 def tidy(text: str) -> str:
-    """Returns text in NFC, with CLDR's no-break, narrow and thin spaces as plain single spaces."""
+    """Normalises to NFC, and turns CLDR's no-break, narrow and thin spaces into single spaces."""
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", text)).strip()
 
 
 def join(phrases: Sequence[Phrase], style: Style) -> Phrase:
-    """Joins phrases to an "and" list or an "or" list, or with semicolons."""
+    """Joins several phrases: an "and" list, an "or" list, or separated by semicolons."""
     if style == ";":
         return lambda lang: SEMICOLON.get(lang, "; ").join(phrase(lang) for phrase in phrases)
     return lambda lang: str(format_list([p(lang) for p in phrases], style, locale=lang))
@@ -202,7 +202,7 @@ def _name(table: str, code: str) -> Phrase:
 
 
 def _named(table: str, pair: Sequence[Locale], code_pattern: str) -> list[str]:
-    """Returns codes with plain words as names in both languages: no codes, no brackets."""
+    """Returns the codes whose names are plain words in both languages, without brackets."""
 
     def plain(code: str) -> bool:
         texts = [getattr(locale, table).get(code, code) for locale in pair]
@@ -214,7 +214,7 @@ def _named(table: str, pair: Sequence[Locale], code_pattern: str) -> list[str]:
 
 @cache
 def _unit_length(unit: str, lang: str) -> str | None:
-    """Returns the longest form in CLDR; Chinese and Vietnamese often have only the short one."""
+    """Returns CLDR's longest form; Chinese and Vietnamese often have only the short form."""
     patterns = _locale(lang)._data["unit_patterns"].get(unit, {})
     for length in ("long", "short"):
         if "other" in patterns.get(length, {}):

@@ -1,4 +1,4 @@
-"""CLDR and ISO codes of what the embedded corpus talks about."""
+"""CLDR and ISO codes of the topics of the generated corpus."""
 
 from __future__ import annotations
 

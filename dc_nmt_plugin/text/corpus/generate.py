@@ -15,7 +15,7 @@ from ...files import replacing, sha256, write_lines
 from .cldr import AND_OR, FAMILIES, Family, Names, Style, join, name_list, tidy
 from .codes import LANGUAGES
 
-FORMAT = 1  # raise when the same versions and seed give other text
+FORMAT = 1  # increase when the same versions and seed give other text
 HELD_OUT = 500  # pairs for validation and as many for test
 LEAST_PAIRS = 100
 PATIENCE = 2_000  # draws in a row without a new pair before giving up
@@ -25,7 +25,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Corpus:
-    """Three disjoint lists of (source, target) lines."""
+    """Holds three disjoint lists of (source, target) lines."""
 
     train: list[Pair]
     valid: list[Pair]
@@ -36,7 +36,7 @@ class Corpus:
 
 
 def make_corpus(source_lang: str, target_lang: str, *, pairs: int, seed: int) -> Corpus:
-    """Makes ``pairs`` pairs of lines, of which up to 500 each are for validation and test.
+    """Generates ``pairs`` pairs of lines, up to 500 each for validation and test.
 
     The same arguments and the same versions of babel and num2words give the same lines.
     No line, on either side, occurs twice in the whole corpus, so the three parts are
@@ -68,7 +68,7 @@ def make_corpus(source_lang: str, target_lang: str, *, pairs: int, seed: int) ->
 
 
 def write_corpus(corpus: Corpus, source_lang: str, target_lang: str, seed: int, out: Path) -> Path:
-    """Writes ``train.en`` … ``test.de``, then ``manifest.json``; returns the latter's path."""
+    """Writes ``train.en`` … ``test.de`` and, last, ``manifest.json``; returns its path."""
     files = {}
     for split, lines in corpus.splits().items():
         for side, lang in enumerate((source_lang, target_lang)):
@@ -118,7 +118,7 @@ def _families(rng: Random) -> list[Family]:
 
 
 class OneToOne:
-    """Pairs in which neither side may have a second partner."""
+    """Keeps pairs in which no side has a second translation."""
 
     def __init__(self) -> None:
         self._targets: dict[str, str] = {}
