@@ -68,7 +68,8 @@ def _serve(make: Callable[[], Function], connection: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # left to the parent
     parent = os.getppid()
     function = None
-    while os.getppid() == parent:  # the parent was killed
+    # a killed parent cannot end this process, and other forks hold the pipe open
+    while os.getppid() == parent:
         if not connection.poll(LOOK_AFTER):
             continue
         argument = connection.recv()
