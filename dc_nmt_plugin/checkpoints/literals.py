@@ -32,6 +32,7 @@ EVALUATED = frozenset(
         *("encoder_layers", "encoder_attention", "decoder_layers", "decoder_attention"),
         *("self_attention", "project_input", "gated_attention", "downsample", "pretrained"),
         *("left_pad_source", "left_pad_target", "wer_args", "xformers_att_config"),
+        "override_encoder_layers",  # of ve-fairseq
         *("pipeline_balance", "pipeline_devices", "pipeline_encoder_balance"),
         *("pipeline_encoder_devices", "pipeline_decoder_balance", "pipeline_decoder_devices"),
     )

@@ -242,7 +242,7 @@ def test_a_task_in_one_call(recipes, monkeypatch):
     assert len(two.output.split("TABLE ")[1].split()) == 2
     for flags, named in (
         (["--size", "huge"], "--size huge"),
-        (["--arch", "a b", "--name", "x"], "--name 'x'"),
+        (["--arch", "a b", "--name", "x"], "--name: 'x'"),
         (["--updates", "0"], "--updates: '0'"),
         (["--arch", " "], "--arch"),
         (["--seed", "2", "transformer_dc"], "'transformer_dc': put architectures directly behind"),

@@ -100,7 +100,7 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
     finished(task, "late-s3", OTHER)
     results(*runs, task / "late-s3", "--over-seeds")
     printed = capsys.readouterr().out
-    assert "dc: the difference is of seed 1\nlate: the difference is to all runs, for" in printed
+    assert "dc: the difference is of seed 1\nlate: the difference is to all runs, as" in printed
     more = [finished(task, f"dc-s{seed}", OTHER) for seed in (2, 3)]
     results(*runs, *more, "--over-seeds")
     assert "\ndc: the difference is of seeds 1, 2\n" in capsys.readouterr().out
