@@ -28,17 +28,17 @@ def side_by_side(jobs: Iterable[Job], at_once: int) -> None:
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
-                ours, theirs = context.Pipe(duplex=False)
-                process = context.Process(target=_run, args=(waiting.pop(0), theirs))
-                # what a signal raises among the functions called after a fork is lost, and so
-                # would be the request to end: it waits until the job begins
+                parent_end, child_end = context.Pipe(duplex=False)
+                process = context.Process(target=_run, args=(waiting.pop(0), child_end))
+                # an exception of a signal is lost in functions that run after a fork, so SIGTERM
+                # waits until the job begins
                 before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
                 try:
                     process.start()
                 finally:
                     signal.pthread_sigmask(signal.SIG_SETMASK, before)
-                theirs.close()
-                running[ours] = process
+                child_end.close()
+                running[parent_end] = process
             for ended in wait(list(running)):
                 assert isinstance(ended, Connection)
                 _raise_its_error(ended, running.pop(ended))

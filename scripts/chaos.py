@@ -172,10 +172,10 @@ def without_the_clock(state: dict[str, Any]) -> dict[str, Any]:
     """Of a checkpoint, what the continued training and the translation depend on."""
     extra = {name: state["extra_state"][name] for name in ("train_iterator", "val_loss", "best")
              if name in state.get("extra_state", {})}  # fmt: skip
-    # fairseq adds an entry to the history each time a training is continued
+    # fairseq adds an entry to the history each time a run is continued
     history = dict(state["optimizer_history"][-1])
-    # the best loss, which only reduce_lr_on_plateau reads: fairseq does not pass it to a training
-    # run that is continued from the end of an epoch
+    # the best loss, which only reduce_lr_on_plateau reads: fairseq does not pass it to
+    # a run that is continued from the end of an epoch
     history["lr_scheduler_state"] = {
         name: value for name, value in history["lr_scheduler_state"].items() if name != "best"
     }

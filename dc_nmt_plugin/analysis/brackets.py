@@ -90,11 +90,12 @@ def parseval(pairs: Iterable[tuple[set[Span], set[Span]]]) -> dict[str, float]:
     Args:
         pairs: for each sentence, the spans of the predicted tree and of the given tree
     """
-    ours = theirs = both = 0
+    predicted = correct = both = 0
     for found, given in pairs:
-        ours, theirs, both = ours + len(found), theirs + len(given), both + len(found & given)
-    precision = both / ours if ours else 0.0
-    recall = both / theirs if theirs else 0.0
+        predicted, correct = predicted + len(found), correct + len(given)
+        both += len(found & given)
+    precision = both / predicted if predicted else 0.0
+    recall = both / correct if correct else 0.0
     total = precision + recall
     f1 = 2 * precision * recall / total if total else 0.0
     return {"precision": precision, "recall": recall, "f1": f1}

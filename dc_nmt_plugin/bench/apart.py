@@ -38,15 +38,15 @@ def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
         yield make()
         return
     context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(make, theirs), daemon=True)
+    parent_end, child_end = context.Pipe()
+    process = context.Process(target=_serve, args=(make, child_end), daemon=True)
     process.start()
-    theirs.close()
+    child_end.close()
 
     def call(argument: Any) -> Any:
         try:
-            ours.send(argument)
-            result, error = ours.recv()
+            parent_end.send(argument)
+            result, error = parent_end.recv()
         except (EOFError, ConnectionError):
             process.join()
             raise UserError(
@@ -65,7 +65,7 @@ def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
 
 def _serve(make: Callable[[], Function], connection: Any) -> None:
     torch.cuda.is_available = lambda: False  # a GPU cannot follow a fork
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # left to the parent
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     parent = os.getppid()
     function = None
     # a killed parent cannot end this process, and other forks hold the pipe open

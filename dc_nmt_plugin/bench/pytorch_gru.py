@@ -17,37 +17,37 @@ from ..modules.core.state import State, Stateful
 class PyTorchConditionalGRU(Stateful):
     """Computes a :class:`.ConditionalGRU` with two :class:`torch.nn.GRUCell` and attention.
 
-    Written as the equations are printed: a context a step, from which everything else is computed.
+    Follows the printed equations: each step computes a context, and everything else from it.
 
     Args:
         gru: the module whose weights are used; without attention over earlier states
     """
 
-    def __init__(self, ours: ConditionalGRU) -> None:
+    def __init__(self, gru: ConditionalGRU) -> None:
         super().__init__()
-        width, hidden = ours.state_dim, ours.attention_dim
-        source = ours.key_proj.in_features
-        dtype = ours.key_proj.weight.dtype
-        self.init_proj = ours.init_proj
-        self.first = nn.GRUCell(ours.word_proj.in_features, width, dtype=dtype)
-        self.first.weight_ih.data = ours.word_proj.weight.data
-        self.first.bias_ih.data = ours.word_proj.bias.data
-        self.first.weight_hh.data = ours.recurrent_proj1.weight.data
+        width, hidden = gru.state_dim, gru.attention_dim
+        source = gru.key_proj.in_features
+        dtype = gru.key_proj.weight.dtype
+        self.init_proj = gru.init_proj
+        self.first = nn.GRUCell(gru.word_proj.in_features, width, dtype=dtype)
+        self.first.weight_ih.data = gru.word_proj.weight.data
+        self.first.bias_ih.data = gru.word_proj.bias.data
+        self.first.weight_hh.data = gru.recurrent_proj1.weight.data
         self.first.bias_hh.data.zero_()
         self.query_proj = nn.Linear(width, hidden, dtype=dtype)
-        self.query_proj.weight.data = ours.recurrent_proj2.weight.data[:hidden]
-        self.query_proj.bias.data = ours.recurrent_proj2.bias.data[:hidden]
-        self.key_proj = ours.key_proj
-        self.score = ours.score
+        self.query_proj.weight.data = gru.recurrent_proj2.weight.data[:hidden]
+        self.query_proj.bias.data = gru.recurrent_proj2.bias.data[:hidden]
+        self.key_proj = gru.key_proj
+        self.score = gru.score
         self.second = nn.GRUCell(source, width, dtype=dtype)
-        self.second.weight_ih.data = ours.value_proj.weight.data[: 3 * width]
+        self.second.weight_ih.data = gru.value_proj.weight.data[: 3 * width]
         self.second.bias_ih.data.zero_()
-        self.second.weight_hh.data = ours.recurrent_proj2.weight.data[hidden:]
-        self.second.bias_hh.data = ours.recurrent_proj2.bias.data[hidden:]
+        self.second.weight_hh.data = gru.recurrent_proj2.weight.data[hidden:]
+        self.second.bias_hh.data = gru.recurrent_proj2.bias.data[hidden:]
         self.context_proj = nn.Linear(
-            source, ours.value_proj.out_features - 3 * width, bias=False, dtype=dtype
+            source, gru.value_proj.out_features - 3 * width, bias=False, dtype=dtype
         )
-        self.context_proj.weight.data = ours.value_proj.weight.data[3 * width :]
+        self.context_proj.weight.data = gru.value_proj.weight.data[3 * width :]
 
     def forward(
         self, words: Tensor, source: Source, *, state: State | None = None

@@ -118,14 +118,14 @@ def _require_same_model(
     names = (_architecture(first), _architecture(state))
     if names[0] != names[1]:
         raise UserError(f"{first_path} is a {names[0]} but {path} is a {names[1]}")
-    ours, theirs = first["model"], state["model"]
-    if unpaired := sorted(ours.keys() ^ theirs.keys()):
+    kept, other = first["model"], state["model"]
+    if unpaired := sorted(kept.keys() ^ other.keys()):
         raise UserError(f"only one of {first_path} and {path} has the parameter {unpaired[0]}")
-    for name, tensor in ours.items():
-        if tensor.shape != theirs[name].shape:
+    for name, tensor in kept.items():
+        if tensor.shape != other[name].shape:
             raise UserError(
                 f"{name} has shape {list(tensor.shape)} in {first_path} "
-                f"but {list(theirs[name].shape)} in {path}"
+                f"but {list(other[name].shape)} in {path}"
             )
 
 

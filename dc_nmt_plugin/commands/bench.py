@@ -214,7 +214,7 @@ def _check(args: argparse.Namespace) -> None:
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
-        stock_settings(args.arch[0])  # refuses a missing size early
+        stock_settings(args.arch[0])  # refuses a size that fairseq lacks early
 
 
 def _progress(mode: str, number: int, rounds: int) -> None:

@@ -93,11 +93,11 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
     parser.add_argument("--json", action="store_true", help="print JSON, with the curves")
-    ours, flags = list(argv), []
-    if "--" in ours:
-        flags = ours[ours.index("--") + 1 :]
-        ours = ours[: ours.index("--")]
-    args = parser.parse_args(ours)
+    words, flags = list(argv), []
+    if "--" in words:
+        flags = words[words.index("--") + 1 :]
+        words = words[: words.index("--")]
+    args = parser.parse_args(words)
     _check(args, flags)
     return args, flags
 
@@ -134,7 +134,7 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
     if any(problems):
         raise UserError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
-        stock_settings(args.arch[0])  # refuses early where fairseq has no such size
+        stock_settings(args.arch[0])  # refuses a size that fairseq lacks early
 
 
 def _progress(subject: Subject) -> None:

@@ -13,13 +13,14 @@ import shutil
 import sys
 import sysconfig
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Any
 
 from .. import machine
 from . import install_fairseq as fairseq_source
 from . import probes
+from .install_fairseq import version_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
 MIN_TORCH = (2, 10)  # before it, the safe loader has a hole (CVE-2026-24747)
@@ -43,13 +44,6 @@ class Check:
     ok: bool = True
     remedy: str = ""
     required: bool = True
-
-
-def version_of(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def pip(arguments: str) -> str:

@@ -105,12 +105,12 @@ assert importlib.util.find_spec("fairseq.libbleu")"""
     return done.returncode == 0
 
 
-def _is_there(distribution: str) -> bool:
+def version_of(distribution: str) -> str | None:
+    """Returns the installed version; None if the distribution is not installed."""
     try:
-        metadata.version(distribution)
+        return metadata.version(distribution)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return None
 
 
 def _pip(*arguments: str) -> None:
@@ -188,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(reason is not None)
     if works():
         return 0
-    if broken := [name for name in NAMES if _is_there(name)]:
+    if broken := [name for name in NAMES if version_of(name)]:
         uninstall = ["uninstall", "-y", *broken]
         if not args.replace:
             raise SystemExit(

@@ -1,8 +1,8 @@
 """The statistics of a difference between two systems: interval, p, Holm's correction, power.
 
-A test score varies with two things that somebody else would choose otherwise: the sentences of the
-test set and the seed of the training run. The paired bootstrap (Koehn 2004) resamples sentences.
-Clark et al. (2011) show that seeds alone make differences that it calls significant.
+A test score depends on two arbitrary choices: the sentences of the test set and the training seed.
+The paired bootstrap (Koehn 2004) resamples only sentences. Clark et al. (2011) show that seeds
+alone make differences that this bootstrap calls significant.
 
 With several seeds of both systems the variance of the difference is
 
@@ -37,7 +37,7 @@ LEVEL = 0.05
 POWER = 0.8
 RESAMPLES = 10_000
 SACREBLEU_RESAMPLES = 1_000
-SEED = 12345  # sacreBLEU's: the first resamples are the same
+SEED = 12345  # sacreBLEU's: the first resamples are sacreBLEU's own
 _AS_NORMAL = 1e6  # degrees of freedom from which Student's t is the normal distribution
 
 
@@ -109,28 +109,28 @@ def draws(sentences: int, resamples: int = RESAMPLES) -> Iterator[np.ndarray]:
         yield counts.reshape(block, sentences).astype(float)
 
 
-def common_seeds(ours: Iterable[str], baseline: Container[str]) -> tuple[str, ...]:
-    """Returns the seeds that both have, in our order."""
-    return tuple(seed for seed in ours if seed in baseline)
+def common_seeds(system: Iterable[str], baseline: Container[str]) -> tuple[str, ...]:
+    """Returns the seeds that both have, in the system's order."""
+    return tuple(seed for seed in system if seed in baseline)
 
 
-def compare(ours: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Difference:
+def compare(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Difference:
     """Compares the mean of a system's seeds with that of a baseline.
 
     The same seed gives both systems the same order of the training text. So the means are over the
     seeds that both have, or over all seeds of each system if they share none.
 
     Args:
-        ours, baseline: seed → scores on the same resamples
+        system, baseline: seed → scores on the same resamples
     """
-    common = common_seeds(ours, baseline)
-    used = [[of[seed] for seed in common or of] for of in (ours, baseline)]
+    common = common_seeds(system, baseline)
+    used = [[of[seed] for seed in common or of] for of in (system, baseline)]
     value = _mean(used[0]) - _mean(used[1])
     resampled = _mean_resampled(used[0]) - _mean_resampled(used[1])
     sentences_p, variance = two_sided(resampled, value), float(resampled.var(ddof=1))
     p_value, half, freedom, seeds_p = sentences_p, half_width(resampled), None, None
-    if min(len(ours), len(baseline)) > 1:
-        sides = zip((ours, baseline), used, strict=True)
+    if min(len(system), len(baseline)) > 1:
+        sides = zip((system, baseline), used, strict=True)
         parts = [_SeedVariance.of(list(all_of.values()), len(few)) for all_of, few in sides]
         of_seeds = sum(part.variance for part in parts)
         variance += max(0.0, of_seeds - sum(part.in_sentences for part in parts))
@@ -216,7 +216,7 @@ class _SeedVariance:
 
     @classmethod
     def of(cls, runs: Sequence[Scores], in_mean: int) -> _SeedVariance:
-        """Estimates from all runs of the system, `in_mean` of which are in its mean."""
+        """Estimates the variance from all runs of a system; the mean has `in_mean` of them."""
         scores = np.array([run.score for run in runs])
         resampled = np.array([run.resampled for run in runs])  # (seeds, R)
         around = (resampled - resampled.mean(0)).var(axis=1, ddof=1).sum() / (len(runs) - 1)

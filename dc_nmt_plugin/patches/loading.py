@@ -146,7 +146,7 @@ def explain_moving_average(stock: Callable[..., Any]) -> Callable[..., Any]:
         if not (load_checkpoint(fpath).get("extra_state") or {}).get("ema"):
             raise UserError(
                 f"--ema-seed-model: {fpath} has no moving average of parameters; give a checkpoint "
-                "of a training with --store-ema, or leave the flag out."
+                "of a run with --store-ema, or leave the flag out."
             )
         return stock(fpath)
 

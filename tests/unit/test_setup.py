@@ -240,7 +240,8 @@ def test_a_fairseq_that_does_not_load_is_replaced_only_where_asked(monkeypatch):
     calls = []
     monkeypatch.setattr(install_fairseq, "works", lambda: bool(calls))
     monkeypatch.setattr(install_fairseq, "_pip", lambda *words: calls.append(words))
-    monkeypatch.setattr(install_fairseq, "_is_there", lambda name: name == "fairseq-fixed")
+    there = {"fairseq-fixed": "0.12.3.1"}
+    monkeypatch.setattr(install_fairseq, "version_of", there.get)
     with pytest.raises(SystemExit, match=r"fairseq-fixed: does not load .* uninstall -y fairseq"):
         install_fairseq.main([])
     assert calls == []
