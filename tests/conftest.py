@@ -1,15 +1,23 @@
 """Makes the package and the tests' own helpers importable, and registers the plugin."""
 
+from __future__ import annotations
+
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
 
+if TYPE_CHECKING:
+    from commands import Bare
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "model")]
+TESTS = ROOT / "tests"
+sys.path[:0] = [str(folder) for folder in (ROOT, TESTS, TESTS / "model", TESTS / "system")]
 torch.set_num_threads(1)
 
 
@@ -48,3 +56,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     used = os.times()
     seconds = used.user + used.system + used.children_user + used.children_system
     terminalreporter.write_line(f"{seconds:.0f} seconds of CPU time, of all processes together")
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
+    """Runs code where this package is not imported yet."""
+    from commands import Bare
+
+    process = Bare(tmp_path_factory.mktemp("bare"))
+    yield process
+    process.close()

@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -206,7 +207,7 @@ class Bare:
     """
 
     CODE = """
-import gc, json, os, sys
+import atexit, gc, json, os, sys, threading
 import fairseq_cli.generate, fairseq_cli.train, fairseq_cli.validate
 import torch._dynamo  # which torch imports with its first optimizer
 
@@ -217,29 +218,57 @@ warm.read_a_command_line()
 del sys.path[0]
 assert "dc_nmt_plugin" not in sys.modules
 gc.freeze()
+waiting = 0
 for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        break
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    if os.fork() == 0:  # one waits for each program, so that several can run at once
+        asked = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            break
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with open(asked["status"] + ".part", "w") as file:
+            file.write(str(status))
+        os.rename(file.name, asked["status"])
+        os._exit(0)
+    while waiting and os.waitpid(-1, os.WNOHANG)[0]:
+        waiting -= 1
+    waiting += 1
 else:
+    while waiting:
+        waiting -= bool(os.wait())
     sys.exit()
-asked = json.loads(line)
 for descriptor, (path, flags) in enumerate(asked["files"]):
     os.dup2(os.open(path, flags), descriptor)
 os.chdir(asked["folder"])
 os.environ.update(asked["environment"])
 sys.path[:0] = asked["path"]
 sys.argv = asked["words"]
-exec(asked["code"], {"__name__": "__main__"})
+if asked["finalize"]:
+    exec(asked["code"], {"__name__": "__main__"})
+    sys.exit()
+code = 1
+try:
+    exec(asked["code"], {"__name__": "__main__"})
+    code = 0
+except SystemExit as end:
+    code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    if isinstance(end.code, str):
+        print(end.code, file=sys.stderr)
+except BaseException:
+    sys.excepthook(*sys.exc_info())
+threading._shutdown()
+atexit._run_exitfuncs()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code)
 """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._lock = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-c", self.CODE, str(Path(__file__).parent)],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
             text=True,
             cwd=folder,
             env=_users_variables(),
@@ -252,6 +281,7 @@ exec(asked["code"], {"__name__": "__main__"})
         folder: Path,
         path: Iterable[object] = (),
         environment: dict[str, str] | None = None,
+        finalize: bool = False,
     ) -> Result:
         """Run code with words as its command line.
 
@@ -261,9 +291,11 @@ exec(asked["code"], {"__name__": "__main__"})
             folder: to run in
             path: where modules are looked for first
             environment: variables beside a user's own
+            finalize: end as the interpreter does, which takes apart all that fairseq and torch
+                made; half a second that is most of a tiny program's time
         """
         number = time.monotonic_ns()
-        files = [self._folder / f"{number}.{kind}" for kind in ("out", "err")]
+        output, errors, status = (self._folder / f"{number}.{k}" for k in ("out", "err", "status"))
         writing = os.O_WRONLY | os.O_CREAT
         asked = {
             "code": code,
@@ -271,13 +303,18 @@ exec(asked["code"], {"__name__": "__main__"})
             "folder": str(folder),
             "path": list(map(str, path)),
             "environment": environment or {},
-            "files": [(os.devnull, os.O_RDONLY), *((str(file), writing) for file in files)],
+            "files": [(os.devnull, os.O_RDONLY), (str(output), writing), (str(errors), writing)],
+            "status": str(status),
+            "finalize": finalize,
         }
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(f"{json.dumps(asked)}\n")
-        self._process.stdin.flush()
-        status = int(self._process.stdout.readline())
-        return Result(status, *(file.read_text(encoding="utf-8") for file in files))
+        assert self._process.stdin is not None
+        with self._lock:
+            self._process.stdin.write(f"{json.dumps(asked)}\n")
+            self._process.stdin.flush()
+        while not status.exists():
+            assert self._process.poll() is None
+            time.sleep(0.01)
+        return Result(int(status.read_text()), output.read_text("utf-8"), errors.read_text("utf-8"))
 
     def close(self) -> None:
         """End the process."""

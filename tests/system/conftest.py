@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Bare
 from systems import SPLITS, binarise, train
 
 from dc_nmt_plugin.analysis import translator
@@ -43,14 +42,6 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
         return folders[arch]
 
     return of
-
-
-@pytest.fixture(scope="session")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
-    """Runs code where this package is not imported yet."""
-    process = Bare(tmp_path_factory.mktemp("bare"))
-    yield process
-    process.close()
 
 
 @pytest.fixture(scope="module")

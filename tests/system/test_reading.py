@@ -32,5 +32,5 @@ print("done")
 
 
 def test_a_program_ends_well_that_has_not_read_all(bare, tmp_path):
-    done = bare.run(PROGRAM, "plugin", folder=tmp_path, path=[ROOT]).good()
+    done = bare.run(PROGRAM, "plugin", folder=tmp_path, path=[ROOT], finalize=True).good()
     assert (done.output, done.errors) == ("done\n", "")

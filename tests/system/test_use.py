@@ -67,14 +67,6 @@ def texts(tmp_path_factory) -> dict[str, Path]:
     return {"first": first, "second": second}
 
 
-@pytest.fixture(scope="module")
-def programs(bare, tmp_path_factory):
-    """Two processes that have imported fairseq alone."""
-    other = Bare(tmp_path_factory.mktemp("bare2"))
-    yield [bare, other]
-    other.close()
-
-
 def family(architecture: str) -> tuple[str, str]:
     """The names of task and criterion that go with an architecture."""
     if architecture == RECURRENT:
@@ -94,7 +86,7 @@ def flags_of(case: dict[str, str]) -> list[Any]:
     return flags
 
 
-def start(programs: list[Bare], name: str, words: list[Any], folder: Path) -> list[Result]:
+def start(bare: Bare, name: str, words: list[Any], folder: Path) -> list[Result]:
     """Run a program of fairseq, or two processes of ``fairseq-train``, to the end."""
     folder.mkdir(parents=True, exist_ok=True)
     words = [*words, "--user-dir", ROOT / "dc_nmt_plugin"]
@@ -111,13 +103,13 @@ def start(programs: list[Bare], name: str, words: list[Any], folder: Path) -> li
     module = {"two processes": "train"}.get(name, name.removeprefix("fairseq-").replace("-", "_"))
     code = f"from fairseq_cli.{module} import cli_main; cli_main()"
     if name != "two processes":
-        return [programs[0].run(code, *words, folder=folder).good()]
+        return [bare.run(code, *words, folder=folder).good()]
     port, results = str(free_port()), {}
     world = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
     ranks = ["--distributed-init-method", "env://", "--distributed-world-size", 2]
 
     def run(rank: int) -> None:
-        results[rank] = programs[rank].run(
+        results[rank] = bare.run(
             code,
             *(*words, *ranks, "--distributed-rank", rank),
             folder=folder,
@@ -132,9 +124,7 @@ def start(programs: list[Bare], name: str, words: list[Any], folder: Path) -> li
     return [results[rank].good() for rank in range(2)]
 
 
-def train(
-    programs: list[Bare], case: dict[str, str], texts: dict[str, Path], folder: Path
-) -> list[Result]:
+def train(bare: Bare, case: dict[str, str], texts: dict[str, Path], folder: Path) -> list[Result]:
     """Train a case, in two parts where it is continued; what the last part printed."""
     flags = flags_of(case)
     plain = [flag for flag in flags if flag not in FACTORS["continued"]["on other text"]]
@@ -142,7 +132,7 @@ def train(
     def part(text: str, save: str, words: list[Any], *more: Any) -> list[Result]:
         languages = ["--source-lang", SOURCE, "--target-lang", TARGET]
         line = [texts[text], *languages, "--save-dir", folder / save, *words, *more]
-        return start(programs, case["program"], line, folder)
+        return start(bare, case["program"], line, folder)
 
     if case["continued"] == "at the end of an epoch":
         part("first", "save", plain, "--max-epoch", EPOCHS - 1)
@@ -155,8 +145,8 @@ def train(
     return part("first", "save", flags, "--max-epoch", EPOCHS)
 
 
-def test_trains_to_the_end_and_translates(case, programs, texts, tmp_path):
-    output = train(programs, case, texts, tmp_path)[0]
+def test_trains_to_the_end_and_translates(case, bare, texts, tmp_path):
+    output = train(bare, case, texts, tmp_path)[0]
     state = load(tmp_path / "save")
     assert state["extra_state"]["train_iterator"]["epoch"] == EPOCHS + 1
     assert all(value.isfinite().all() for value in state["model"].values())
@@ -177,7 +167,7 @@ def test_trains_to_the_end_and_translates(case, programs, texts, tmp_path):
     task = family(case["architecture"])[0] if case["task"] == "ours" else "translation"
     languages = ["--source-lang", SOURCE, "--target-lang", TARGET, "--max-len-b", 12]
     words += ["--task", task, "--gen-subset", "test1"]
-    (done,) = start(programs, "fairseq-generate", [*words, *languages], tmp_path)
+    (done,) = start(bare, "fairseq-generate", [*words, *languages], tmp_path)
     assert sorted(done.hypotheses()) == list(range(SPLITS["test1"]))
 
 
@@ -190,7 +180,7 @@ def test_trains_to_the_end_and_translates(case, programs, texts, tmp_path):
     ),
     ids=str,
 )
-def test_half_precision_is_refused_on_a_cpu(flags, architecture, programs, texts, tmp_path):
+def test_half_precision_is_refused_on_a_cpu(flags, architecture, bare, texts, tmp_path):
     case = {**{factor: next(iter(values)) for factor, values in FACTORS.items()}}
     words = [
         texts["first"],
@@ -200,7 +190,7 @@ def test_half_precision_is_refused_on_a_cpu(flags, architecture, programs, texts
     ]
     code = "from fairseq_cli.train import cli_main; cli_main()"
     words += [*flags, "--max-epoch", 1, "--user-dir", ROOT / "dc_nmt_plugin"]
-    done = programs[0].run(code, *words, folder=tmp_path)
+    done = bare.run(code, *words, folder=tmp_path)
     assert done.code == 1
     assert "half precision needs a GPU" in done.errors and "Traceback" not in done.errors
     assert not list(tmp_path.glob("*.pt"))
@@ -215,7 +205,7 @@ STOCK = [
 
 @pytest.mark.parametrize("changes", STOCK, ids=lambda changes: ", ".join(changes.values()))
 def test_fairseqs_own_model_is_the_same_with_the_plugin(
-    changes, programs, texts, tmp_path, monkeypatch
+    changes, bare, texts, tmp_path, monkeypatch
 ):
     case = {factor: next(iter(values)) for factor, values in FACTORS.items()} | changes
     states = []
@@ -223,7 +213,7 @@ def test_fairseqs_own_model_is_the_same_with_the_plugin(
         if not plugin:  # which continues a run like an uninterrupted one; fairseq alone does not
             monkeypatch.setattr("test_use.start", without_the_plugin)
             case["continued"] = "unbroken"
-        train(programs, case, texts, tmp_path / str(plugin))
+        train(bare, case, texts, tmp_path / str(plugin))
         states.append(load(tmp_path / str(plugin) / "save"))
     ours, theirs = states
     assert (
@@ -235,8 +225,8 @@ def test_fairseqs_own_model_is_the_same_with_the_plugin(
         assert torch.equal(ours["model"][name], parameter), name
 
 
-def without_the_plugin(programs, name, words, folder):
+def without_the_plugin(bare, name, words, folder):
     """:func:`start`, of a user who has fairseq alone."""
     folder.mkdir(parents=True, exist_ok=True)
     code = "from fairseq_cli.train import cli_main; cli_main()"
-    return [programs[0].run(code, *words, folder=folder).good()]
+    return [bare.run(code, *words, folder=folder).good()]

@@ -65,8 +65,9 @@ def python(code: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_nothing_is_replaced_that_is_not_declared():
-    *others, last = python(CHANGED).splitlines()
+def test_nothing_is_replaced_that_is_not_declared(bare, tmp_path):
+    done = bare.run(CHANGED, folder=tmp_path, path=[ROOT]).good()
+    *others, last = done.output.splitlines()
     assert not others
     assert int(last.split()[1]) > 20
 
@@ -105,9 +106,9 @@ def another_fairseq(tmp_path):
 
 
 def test_a_changed_function_is_left_alone_and_named(another_fairseq):
-    path = f"{another_fairseq}{os.pathsep}{ROOT}"
     code = "from dc_nmt_plugin.commands.doctor import main; main(['--json'])"
-    report = json.loads(python(code, PYTHONPATH=path))
+    done = python(code, PYTHONPATH=f"{another_fairseq}{os.pathsep}{ROOT}")
+    report = json.loads(done)
     alone = {patch["name"]: patch["state"] for patch in report["patches"] if patch["left_alone"]}
     assert alone.keys() == {"unscale_once", "keep_every_sentence"}
     assert "fairseq.data.data_utils:batch_by_size" in alone["keep_every_sentence"]

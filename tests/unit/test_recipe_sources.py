@@ -56,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
 def server():
     handler = type("Asked", (Handler,), {"asked": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler)) as served:
-        thread = threading.Thread(target=served.serve_forever)
+        thread = threading.Thread(target=served.serve_forever, args=[0.01])
         thread.start()
         served.asked = handler.asked
         yield served
