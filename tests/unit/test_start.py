@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -9,8 +10,12 @@ from pathlib import Path
 from typing import Optional
 
 import pytest
+from fairseq import options
+from fairseq.dataclass import utils
 from fairseq.dataclass.utils import interpret_dc_type
+from omegaconf import OmegaConf
 
+from dc_nmt_plugin.patches.command_lines import leave_out_defaults
 from dc_nmt_plugin_start import read_optional_types
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,3 +83,39 @@ print(multiprocessing.get_start_method())
 )
 def test_optional_types_in_each_form(given, expected):
     assert read_optional_types(interpret_dc_type)(given) == expected
+
+
+LINES = {
+    "transformer": "--task translation --clip-norm 1 --lr 0.1,0.2 --optimizer adam "
+    "--adam-betas (0.9,0.98) --lr-scheduler inverse_sqrt --activation-fn gelu",
+    "transformer_iwslt_de_en": "--task translation --share-all-embeddings",
+    "lstm": "--task translation --encoder-hidden-size 12",
+    "transformer_lm": "--task language_modeling",
+    "transformer_dc": "--task translation_dc_nmt --criterion label_smoothed_cross_entropy",
+    "transformer_ms_aux_aif": "--task translation_dc_nmt --criterion transformer_ms_aux "
+    "--optimizer adam --total-num-update 5 --lr-scheduler polynomial_decay",
+    "gru_selfattn_residual": "--task gru_selfattn_residual --criterion gru_selfattn_residual",
+}
+
+
+def plain(value: object) -> object:
+    """Settings with the type of each."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return vars(value) if isinstance(value, argparse.Namespace) else (type(value), value)
+
+
+@pytest.mark.parametrize("arch", LINES)
+def test_settings_are_the_same_without_their_defaults(arch, monkeypatch):
+    parser = options.get_training_parser()
+    words = ["data", "--arch", arch, *LINES[arch].split()]
+    args = options.parse_args_and_arch(parser, words)
+    stock = getattr(utils._override_attr, "__wrapped__", utils._override_attr)
+    found, told = [], []
+    for override in (stock, leave_out_defaults(stock)):
+        monkeypatch.setattr(utils, "_override_attr", override)
+        told.append(len(utils.override_module_args(args)[0]))
+        settings = utils.convert_namespace_to_omegaconf(args)
+        found.append(plain(OmegaConf.to_container(settings, enum_to_str=True)))
+    assert found[0] == found[1]
+    assert told[1] < told[0] / 5
