@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
-from helpers import task
+from helpers import few, task
 from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
@@ -63,8 +63,9 @@ def samples(arch: str, first_seed: int, **settings: Any) -> dict[str, Tensor]:
     return {name: torch.stack([state[name].flatten() for state in states]) for name in states[0]}
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
-def test_the_standard_model_starts_from_fairseqs_distribution(flags: dict[str, Any]):
+@pytest.mark.parametrize("name", few(FLAGS, *list(FLAGS)[::3]))
+def test_the_standard_model_starts_from_fairseqs_distribution(name: str):
+    flags = FLAGS[name]
     stock = samples("transformer", 1, **flags)
     house = samples("transformer_standard", 1001, **flags)
     assert set(house) == set(stock)

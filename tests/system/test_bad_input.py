@@ -180,6 +180,7 @@ def full_disk(limit):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
 
+@pytest.mark.thorough
 def test_a_full_disk_leaves_the_last_good_checkpoint(corpus, trained, tmp_path):
     save = tmp_path / "save"
     shutil.copytree(trained(ARCH), save)

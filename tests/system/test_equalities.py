@@ -36,11 +36,8 @@ def commands(corpus, save, arch, *changes):
     ]
 
 
-HALVED = few(
-    ["transformer_dc", "transformer_ms_aux_aif", "recurrent"],
-    *("transformer_ms_aux_aif", "recurrent"),
-)
-RESUMED = few([*FAMILIES, "recurrent"], "transformer_ms_aux_aif", "recurrent")
+HALVED = few(["transformer_dc", "transformer_ms_aux_aif", "recurrent"], "transformer_ms_aux_aif")
+RESUMED = few([*FAMILIES, "recurrent"], "transformer_ms_aux_aif")
 
 
 @pytest.mark.parametrize("arch", RESUMED)

@@ -50,6 +50,7 @@ def test_killed_in_a_later_epoch(arch, corpus, unbroken, tmp_path):
     assert_same_training(load(tmp_path), expected)
 
 
+@pytest.mark.thorough
 def test_killed_twice_once_while_saving(corpus, unbroken, tmp_path):
     arch = "transformer_dc"
     command = training(corpus, tmp_path, *family(arch), *FLAGS)

@@ -203,7 +203,9 @@ STOCK = [
 ]
 
 
-@pytest.mark.parametrize("changes", STOCK, ids=lambda changes: ", ".join(changes.values()))
+@pytest.mark.parametrize(
+    "changes", few(STOCK, *STOCK[1:]), ids=lambda changes: ", ".join(changes.values())
+)
 def test_fairseqs_own_model_is_the_same_with_the_plugin(
     changes, bare, texts, tmp_path, monkeypatch
 ):

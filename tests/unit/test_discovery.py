@@ -138,9 +138,7 @@ def completions(line, tmp_path):
 
 def test_completion(capsys, tmp_path):
     assert completions("dc-nmt scor", tmp_path) == ["score"]
-    assert "--tokenized-reference" in completions("dc-nmt score --tok", tmp_path)
     assert completions("dc-nmt score --tokenizer moses-a-", tmp_path) == ["moses-a-no-escape"]
-    assert completions("dc-nmt translate RUN --tok", tmp_path) == ["--tokenizer"]
     found = completions("dc-nmt prepare iwslt15_en", tmp_path)
     assert sorted(found) == ["iwslt15_en_fr", "iwslt15_en_vi"]
     dual = completions("dc-nmt train wmt14_en_de transformer_dc", tmp_path)
