@@ -83,8 +83,6 @@ def limit_problems(command: Command) -> Iterator[str]:
     world, rank = command.set("distributed_world_size"), command.set("distributed_rank")
     if command.generating and rank is not None and rank >= max(world or 1, 1):
         yield f"--distributed-rank: {rank} is not below --distributed-world-size {world}."
-    if (command.set("num_batch_buckets") or 0) != 0:
-        yield "--num-batch-buckets: fairseq's buckets do not work with numpy 2; leave it out."
     # fairseq sets it with --bf16
     if command.set("tpu") and ("tpu" in command.given or not command.set("bf16")):
         yield "--tpu: this plugin runs on CPUs and GPUs; leave the flag out."
