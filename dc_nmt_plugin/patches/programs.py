@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from hydra.core.config_store import ConfigStore
 
 from ..errors import UserError, debugging, tell
 from ..files import MAKE_ROOM, no_space
@@ -18,7 +19,7 @@ from ..gate.data import check_data
 from ..gate.explanations import explained
 from ..gate.groups import check_groups
 from ..gate.settings import check_command, subsets
-from .patch import replaces
+from .patch import changes, replaces
 
 
 @replaces(
@@ -154,3 +155,14 @@ def no_score_of_a_part(stock: Callable[..., Any]) -> Callable[..., Any]:
         return _NoScore(len(_left_out))
 
     return build_scorer
+
+
+@changes(
+    "hydra.core.config_store:ConfigStore.__deepcopy__",
+    reason="fairseq-hydra-train --help takes two minutes: for each group of settings, Hydra copies "
+    "the settings of all architectures, and then only reads them",
+    since="Hydra 1.3",
+    test="tests/system/test_hydra.py",
+)
+def share_the_store() -> None:
+    ConfigStore.__deepcopy__ = lambda store, memo: store  # type: ignore[attr-defined]

@@ -131,3 +131,18 @@ def test_only_its_own_checkpoints_are_continued(mine, corpus, tmp_path):
         assert "Loaded checkpoint" in result.good().output
     else:
         assert_explained(result, "--save-dir", f"{arch}_baseline'", f"{arch}_mean'")
+
+
+def test_help_lists_the_groups_in_seconds(bare, tmp_path):
+    program = """
+import time
+from fairseq_cli.hydra_train import cli_main
+began = time.process_time()
+try:
+    cli_main()
+finally:
+    print("seconds:", time.process_time() - began)
+"""
+    done = bare.run(program, "--help", f"hydra.run.dir={tmp_path}", folder=tmp_path, path=[ROOT])
+    assert "transformer_dc" in done.good().output
+    assert float(done.output.split("seconds:")[1]) < 20

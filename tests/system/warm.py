@@ -9,7 +9,6 @@ from typing import Any
 
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 
@@ -19,7 +18,7 @@ def read_a_command_line() -> None:
 
     fairseq hands Hydra each of a command line's hundreds of settings as text. Nearly all are
     defaults: what this process has parsed, no forked one does again. This is most of a tiny
-    command's time. Hydra's store is shared, for it is only read.
+    command's time.
     """
     parse, known = OverridesParser.parse_rule, {}
 
@@ -30,7 +29,6 @@ def read_a_command_line() -> None:
         return copy.copy(known[text, rule])
 
     OverridesParser.parse_rule = parse_rule
-    ConfigStore.__deepcopy__ = lambda store, memo: store
     parser = options.get_generation_parser()
     parser.add_argument("--arch", default="wav2vec2")  # as fairseq-generate has it
     with warnings.catch_warnings():
