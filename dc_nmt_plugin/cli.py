@@ -43,8 +43,6 @@ COMMANDS = {
     "recipe": "list published tasks, their numbers, URLs and configs",
     "analyze": "analyse trained models as the papers do",
     "probe": "train probing classifiers on frozen encoders",
-    "head-weights": "measure how peaked the head weights of cross aggregation are",
-    "mask-layers": "measure BLEU with each encoder layer masked",
     "average": "average checkpoints",
     "export": "remove auxiliary decoders, or convert to fairseq or CTranslate2",
     "progress": "show the progress of a running fairseq-train",

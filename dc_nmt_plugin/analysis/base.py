@@ -107,7 +107,7 @@ def require(analysis: Analysis, subject: Subject) -> None:
         raise UserError(f"{subject.label}: {why}")
 
 
-def measure(analysis: Analysis, subject: Subject, progress: Any = None) -> dict[str, Any]:
+def measure(analysis: Analysis, subject: Subject) -> dict[str, Any]:
     """Returns the result of one model.
 
     Raises:
@@ -117,5 +117,5 @@ def measure(analysis: Analysis, subject: Subject, progress: Any = None) -> dict[
     collector = analysis.collector(subject)
     if collector is None:
         return analysis.finish(subject, {})
-    force(subject, [collector], analysis.text, progress)
+    force(subject, [collector], analysis.text)
     return analysis.finish(subject, collector.result())

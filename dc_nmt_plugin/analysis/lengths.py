@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from ..errors import UserError
 from ..evaluation.buckets import NO_GROUP_SCORE, parse_edges, score_cell
-from ..text.tokenizers import TOKENIZERS
 from .base import Analysis, Results, Table
 from .figure import finish_axes, styles
-from .mask_layers import SubsetScore
 from .subject import Subject
+from .subset_score import SubsetScore, add_reference_options
 from .words import piece_kind, words_of
 
 GROUPS = 10
@@ -61,15 +60,7 @@ class LengthGains(Analysis):
                 "the thesis"
             ),
         )
-        parser.add_argument(
-            "--reference",
-            nargs="+",
-            type=Path,
-            help="raw reference text, to score detokenised translations",
-        )
-        parser.add_argument(
-            "--tokenizer", choices=TOKENIZERS, help="tokenizer of the text before BPE"
-        )
+        add_reference_options(parser)
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
         """Translates and scores every group."""
@@ -78,7 +69,7 @@ class LengthGains(Analysis):
         edges = list(parse_edges("--edges", self.args.edges)) if self.args.edges else None
         lengths = {number: self._length(subject, number) for number in subject.translation.numbers}
         score = SubsetScore(subject.translation, self.args.reference or [], self.args.tokenizer)
-        hypotheses = subject.translation.translate()
+        hypotheses = subject.translation.translate(partial(subject.progress, "translation"))
         numbers = sorted(hypotheses)
         in_order = [lengths[number] for number in numbers]
         if edges is None:
@@ -98,11 +89,12 @@ class LengthGains(Analysis):
                         "bleu": score.of_group(part),
                     }
                 )
+        bleu, signature = score(hypotheses)
         return {
             "unit": self.args.unit,
             "text": score.text,
-            "bleu": score(hypotheses),
-            "signature": score.signature,
+            "bleu": bleu,
+            "signature": signature,
             "groups": rows,
         }
 

@@ -69,10 +69,7 @@ class Collector(Protocol):
 
 
 def force(
-    subject: Subject,
-    collectors: Sequence[Collector],
-    text: str = "reference",
-    progress: Callable[[int, int], None] | None = None,
+    subject: Subject, collectors: Sequence[Collector], text: str = "reference"
 ) -> None:
     """Runs every batch of the subset through the model with recording, for the collectors.
 
@@ -80,7 +77,6 @@ def force(
         subject: model and subset
         collectors: take in each batch
         text: one of :data:`TEXTS`
-        progress: called after every batch with the sentences done and all there are
     """
     done = 0
     names = needed(collectors)
@@ -89,8 +85,7 @@ def force(
         for collector in collectors:
             collector.add(batch)
         done += len(batch.numbers)
-        if progress is not None:
-            progress(done, len(subject.translation.numbers))
+        subject.progress("forced decoding", done, len(subject.translation.numbers))
 
 
 def needed(collectors: Sequence[Collector]) -> set[str]:

@@ -9,10 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..errors import UserError
 from ..modules.diagnostics.gates import token_total
 from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
 from ..modules.diagnostics.records import layer_records, pool
 from .base import Analysis, Results, Table
+from .entropy_by_length import entropies
 from .figure import finish_axes, grouped_bars, styles
 from .loop import Batch
 from .subject import Subject
@@ -30,7 +32,7 @@ class Routing(Analysis):
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """Adds --zero."""
+        """Adds --zero and --lengths."""
         parser.add_argument(
             "--zero",
             type=float,
@@ -38,6 +40,16 @@ class Routing(Analysis):
             metavar="W",
             help=(
                 "weights below this value count as zero (default: 0.0005, zero in three decimals)"
+            ),
+        )
+        parser.add_argument(
+            "--lengths",
+            nargs="+",
+            type=int,
+            metavar="N",
+            help=(
+                "add the entropy of Λ for sentences joined and truncated to N tokens, also in "
+                "untrained modules of the model's size (such as 10 30 100)"
             ),
         )
 
@@ -50,11 +62,23 @@ class Routing(Analysis):
         return None if routes else "has no cross aggregation that routes."
 
     def collector(self, subject: Subject) -> RoutingSums:
-        """Returns the collector of the sums of every layer."""
+        """Returns the collector of the sums of every layer.
+
+        Raises:
+            UserError: a length of --lengths without room for a word
+        """
+        if min(self.args.lengths or [2]) < 2:
+            raise UserError(f"--lengths: {min(self.args.lengths)} is not at least 2.")
         return RoutingSums(self.args.zero)
 
+    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
+        """Adds the entropies of --lengths."""
+        if not self.args.lengths:
+            return found
+        return {**found, "joined": entropies(subject, self.args.lengths)}
+
     def tables(self, results: Results) -> list[Table]:
-        """Returns tables: norms and zeros by layer; entropy by length."""
+        """Returns tables: norms and zeros by layer; entropy by layer and at --lengths."""
         by_layer = Table(
             f"weights of vote vectors below {self.args.zero:g}, and norms of the added logits",
             [
@@ -68,7 +92,7 @@ class Routing(Analysis):
             ],
         )
         keys = ("zero_vertical", "zero_horizontal", "vertical_norm", "horizontal_norm")
-        entropies = Table(
+        by_head = Table(
             "entropy of Λ, nats; after it the mean weight of each head",
             ["run", "layer", "entropy", "at most", "mean Λ by head"],
         )
@@ -80,8 +104,18 @@ class Routing(Analysis):
                     heads = " ".join(f"{weight:.2f}" for weight in row["head_weights"])
                     most = f"{math.log(len(row['head_weights'])):.3f}"
                     cells = [f"{row['entropy']:.3f}", most, heads]
-                    entropies.rows.append([label, str(row["layer"]), *cells])
-        return [by_layer, *([entropies] if entropies.rows else [])]
+                    by_head.rows.append([label, str(row["layer"]), *cells])
+        joined = Table(
+            "entropy of Λ, nats, of sentences joined and truncated to a length",
+            ["run", "layer", "head weights", *(f"length {n}" for n in self.args.lengths or ())],
+        )
+        for label, found in results.items():
+            for row in found.get("joined", ()):
+                other = not row["trained"] and row["layer"] != "untrained"
+                kind = row["head_weights"] + (" (not as trained)" if other else "")
+                cells = [f"{row['entropy'][str(n)]:.2f}" for n in self.args.lengths]
+                joined.rows.append([label, str(row["layer"]), kind, *cells])
+        return [by_layer, *(table for table in (by_head, joined) if table.rows)]
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws entropy by length, zero weights, and norms by layer."""

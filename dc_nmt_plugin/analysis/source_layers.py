@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from ..errors import UserError
@@ -12,12 +14,12 @@ from ..evaluation.chance import Difference
 from ..evaluation.difference_text import TEST_COLUMNS, difference_notes, test_cells
 from ..evaluation.significance import paired_bootstrap
 from ..modules.diagnostics.source_shares import share_totals
-from ..text.tokenizers import TOKENIZERS
 from .base import Analysis, Results, Table
 from .figure import finish_axes, grouped_bars
 from .loop import Batch
-from .mask_layers import SubsetScore, masked_translations
 from .subject import Subject
+from .subset_score import SubsetScore, add_reference_options
+from .subset_translation import SubsetTranslation
 
 
 class SourceLayers(Analysis):
@@ -32,15 +34,7 @@ class SourceLayers(Analysis):
         parser.add_argument(
             "--no-masking", action="store_true", help="print only the shares, without masking"
         )
-        parser.add_argument(
-            "--reference",
-            nargs="+",
-            type=Path,
-            help="raw reference text, to score detokenised translations",
-        )
-        parser.add_argument(
-            "--tokenizer", choices=TOKENIZERS, help="tokenizer of the text before BPE"
-        )
+        add_reference_options(parser)
 
     def missing(self, subject: Subject) -> str | None:
         """Requires a decoder that reads several encoder layers."""
@@ -53,8 +47,6 @@ class SourceLayers(Analysis):
         Raises:
             UserError: flags that do not go with masking
         """
-        if len(self.args.reference or []) > 1:
-            raise UserError("--reference: significance is computed with one reference.")
         given = getattr(subject.task.cfg, "mask_source_layers", None)
         if given and not self.args.no_masking:
             raise UserError(
@@ -67,14 +59,14 @@ class SourceLayers(Analysis):
         """Adds the BLEU of the whole model and of each masked one."""
         if self.args.no_masking:
             return found
-        translation = subject.translation
-        score = SubsetScore(translation, self.args.reference or [], self.args.tokenizer)
-        translations = dict(masked_translations(translation, subject.source_layers))
+        score = SubsetScore(subject.translation, self.args.reference or [], self.args.tokenizer)
+        translations = dict(masked_translations(subject))
         systems = {
             str(layer or "whole"): score.lines(found) for layer, found in translations.items()
         }
-        (references,) = score.references(translations[None])
-        compared = paired_bootstrap(systems, references, score.lang, score.metric)
+        bleu, signature = score(translations[None])
+        references, *more = score.references(translations[None])
+        compared = paired_bootstrap(systems, references, score.lang, score.metric, more)
         rows = [
             {
                 "layer": int(comparison.name),
@@ -85,7 +77,8 @@ class SourceLayers(Analysis):
             }
             for comparison in compared[1:]
         ]
-        return {**found, "text": score.text, "bleu": compared[0].score, "masked": rows}
+        about = {"text": score.text, "signature": signature}
+        return {**found, **about, "bleu": bleu, "masked": rows}
 
     def tables(self, results: Results) -> list[Table]:
         """Returns tables: shares by decoder layer; differences of BLEU (Table 3.5), with tests."""
@@ -108,6 +101,8 @@ class SourceLayers(Analysis):
                 tests = {f"layer {row['layer']}": _test(row) for row in found["masked"]}
                 notes = difference_notes(tests, "the whole model", "bleu")
                 table.notes.extend(f"{about}{note}" for note in notes)
+            signatures = dict.fromkeys(found["signature"] for found in masked_runs.values())
+            table.notes.extend(f"BLEU: {signature}" for signature in signatures)
             tables.append(table)
         return tables
 
@@ -169,6 +164,34 @@ class ShareSums:
 
     def _named(self, values: list[float]) -> dict[str, float]:
         return {str(layer): value for layer, value in zip(self.layers, values, strict=True)}
+
+
+@contextmanager
+def masked(translation: SubsetTranslation, layers: Sequence[int]) -> Iterator[None]:
+    """Context in which these encoder layers are zeros.
+
+    Uses the task's setting, which every new generator applies to the models.
+    """
+    cfg = translation.task.cfg
+    before = cfg.mask_source_layers
+    cfg.mask_source_layers = ",".join(map(str, layers))
+    try:
+        yield
+    finally:
+        # "" masks nothing again, where None would leave the models as they are
+        cfg.mask_source_layers = before or ""
+
+
+def masked_translations(subject: Subject) -> Iterator[tuple[int | None, dict[int, str]]]:
+    """Yields translations of the whole model (None), then with each source layer masked."""
+    count = len(subject.source_layers) + 1
+    step = f"nothing masked (1 of {count})"
+    yield None, subject.translation.translate(partial(subject.progress, step))
+    for place, layer in enumerate(subject.source_layers, start=2):
+        step = f"layer {layer} masked ({place} of {count})"
+        with masked(subject.translation, [layer]):
+            found = subject.translation.translate(partial(subject.progress, step))
+        yield layer, found
 
 
 def _place(module: str) -> str:

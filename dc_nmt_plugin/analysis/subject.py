@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ class Subject:
         subset: such as ``test``
         sentences: number of sentences, drawn at random; None for all
         flags: further flags of ``fairseq-generate``
+        progress: called during a pass with its name, the sentences done and all there are
 
     Attributes:
         label: name in tables and figures
@@ -67,7 +68,12 @@ class Subject:
     """
 
     def __init__(
-        self, place: Place, subset: str, sentences: int | None, flags: Sequence[str] = ()
+        self,
+        place: Place,
+        subset: str,
+        sentences: int | None,
+        flags: Sequence[str] = (),
+        progress: Callable[[str, int, int], None] = lambda step, done, total: None,
     ) -> None:
         for flag in _REFUSED:
             if flag_value(flags, flag) is not None or flag in flags:
@@ -77,6 +83,7 @@ class Subject:
         self.place = place
         self.label = place.label
         self.subset = subset
+        self.progress = progress
         self.translation = SubsetTranslation([*_flags(place, subset), *flags], sentences)
         if len(self.translation.models) != 1:
             raise UserError(f"{place.checkpoint}: is an ensemble; give one model at a time.")

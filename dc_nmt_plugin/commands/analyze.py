@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,9 +88,10 @@ def _measure(
     results: Results = {}
     sentences = 0
     for place in find(args.runs, args.data, args.names):
-        subject = Subject(place, args.subset, args.sentences, flags)
+        progress = partial(_progress, place.label)
+        subject = Subject(place, args.subset, args.sentences, flags, progress)
         sentences = len(subject.translation.numbers)
-        results[place.label] = measure(analysis, subject, _progress(place.label))
+        results[place.label] = measure(analysis, subject)
         if args.timing:
             timings.append(timing(analysis, subject))
     return results, sentences
@@ -218,7 +219,7 @@ def _all(argv: Sequence[str]) -> int:
         "--tokenizer", choices=TOKENIZERS, help="tokenizer for source-layers and lengths"
     )
     parser.add_argument(
-        "--reference", nargs="+", type=Path, help="tokenizer for source-layers and lengths"
+        "--reference", nargs="+", type=Path, help="raw text for source-layers and lengths"
     )
     parser.add_argument(
         "--index", type=int, metavar="N", help="number of the sentence to show, from 1"
@@ -278,10 +279,8 @@ def _step(label: str, step: str) -> None:
         print(f"{label}: {step}", file=sys.stderr, flush=True)
 
 
-def _progress(label: str) -> Callable[[int, int], None]:
-    def show(done: int, total: int) -> None:
-        if sys.stderr.isatty():
-            end = "\n" if done == total else ""
-            print(f"\r{label}: {done}/{total} sentences", end=end, file=sys.stderr, flush=True)
-
-    return show
+def _progress(label: str, step: str, done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        text = f"\r{label}: {step}, {done}/{total} sentences"
+        print(text, end=end, file=sys.stderr, flush=True)

@@ -100,7 +100,11 @@ def score_buckets(
 
 
 def group_score(
-    metric: Metric, lines: Sequence[str], references: Sequence[str], target_lang: str
+    metric: Metric,
+    lines: Sequence[str],
+    references: Sequence[str],
+    target_lang: str,
+    more: Sequence[Sequence[str]] = (),
 ) -> float | None:
     """Returns the corpus score of some sentences; None when it would be meaningless.
 
@@ -111,13 +115,14 @@ def group_score(
         lines: hypotheses
         references: as many
         target_lang: chooses sacreBLEU's tokeniser
+        more: further references of the same sentences
     """
     if len(lines) < LEAST_SENTENCES:
         return None
-    sides = [metric.prepared(side) for side in (lines, references)]
+    sides = [metric.prepared(side) for side in (lines, references, *more)]
     if metric.is_bleu and not all(_has_4_gram(metric, side, target_lang) for side in sides):
         return None
-    return metric.score(lines, references, target_lang)[0]
+    return metric.score(lines, references, target_lang, more)[0]
 
 
 def _has_4_gram(metric: Metric, prepared: Sequence[str], target_lang: str) -> bool:

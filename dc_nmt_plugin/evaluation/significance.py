@@ -56,6 +56,7 @@ def compare_systems(
     references: Sequence[str],
     target_lang: str,
     metric: Metric | None = None,
+    more: Sequence[Sequence[str]] = (),
 ) -> list[Comparison]:
     """Compares every system's mean over its seeds with the first system's.
 
@@ -64,19 +65,21 @@ def compare_systems(
         references: lines
         target_lang: chooses sacreBLEU's tokeniser
         metric: default BLEU with sacreBLEU's tokeniser of the language
+        more: further references of the same sentences
 
     Returns:
         the baseline, then the others
     """
     metric = metric or METRICS["sacrebleu"]
-    tested, prepared = metric.make(target_lang), metric.prepared(references)
+    tested = metric.make(target_lang)
+    sides = [metric.prepared(lines) for lines in (references, *more)]
     texts = [
         (name, seed, lines) for name, runs in hypotheses.items() for seed, lines in runs.items()
     ]
-    counts = [tested._extract_corpus_statistics(metric.prepared(t[2]), [prepared]) for t in texts]
+    counts = [tested._extract_corpus_statistics(metric.prepared(t[2]), sides) for t in texts]
     tables = [np.array(each, dtype=float) for each in counts]
     resampled: list[list[float]] = [[] for _ in texts]
-    for block in draws(len(prepared)):
+    for block in draws(len(references)):
         for table, found in zip(tables, resampled, strict=True):
             sums = (block @ table).astype("float32")  # as sacreBLEU adds them up
             found += [tested._compute_score_from_stats(row).score for row in sums]
@@ -95,10 +98,11 @@ def paired_bootstrap(
     references: Sequence[str],
     target_lang: str,
     metric: Metric | None = None,
+    more: Sequence[Sequence[str]] = (),
 ) -> list[Comparison]:
     """Runs :func:`compare_systems` with one run for each system: name → lines."""
     runs = {name: {"": lines} for name, lines in hypotheses.items()}
-    found = compare_systems(runs, references, target_lang, metric)
+    found = compare_systems(runs, references, target_lang, metric, more)
     return [replace(comparison, seeds=None) for comparison in found]
 
 

@@ -17,7 +17,7 @@ COMMANDS = {
     "lengths": "dc-nmt analyze lengths",
     "compare": "dc-nmt compare",
     "t-test": "dc-nmt compare --t-test",
-    "mask-layers": "dc-nmt paper run",
+    "source-layers": "dc-nmt paper run",
     "examples": "dc-nmt results --examples",
     "architecture": "dc-nmt train",
     "bench": "dc-nmt bench",

@@ -205,21 +205,6 @@ def test_dependency_is_zero_without_weights(models, measured, tmp_path):
     assert found["layers"][0]["mean"] == pytest.approx(0, abs=1e-6)
 
 
-def test_masking_is_that_of_mask_layers(models, measured, corpus, capsys):
-    folder = models("transformer_mlmha")
-    found = measured("source-layers", folder)
-    path = folder / "checkpoints" / "checkpoint_best.pt"
-    languages = ["--source-lang", "xx", "--target-lang", "yy"]
-    command = ["mask-layers", str(corpus), "--path", str(path), *languages, *OPTIONS, "--json"]
-    assert cli.main(command) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert found["bleu"] == pytest.approx(rows[0]["bleu"], abs=1e-6)
-    for ours, theirs in zip(found["masked"], rows[1:], strict=True):
-        assert ours["layer"] == theirs["layer"] and ours.keys() >= {"against", "corrected_p"}
-        assert ours["difference"] == pytest.approx(theirs["difference"], abs=1e-6)
-    assert sum(found["shares"]["all"].values()) == pytest.approx(1)
-
-
 def test_words_of_a_part_of_speech(models, measured, corpus, tmp_path):
     """Tags that are the words' first letters: each word's gate, averaged by hand."""
     folder = models("transformer_ctxaware")
@@ -308,7 +293,6 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
         (["trees", dc], ["earlier target words"]),
         (["source-layers", dc], ["one encoder layer"]),
         (["source-layers", several, "--mask-source-layers", 1], ["--mask-source-layers 1"]),
-        (["source-layers", several, "--reference", wrong, wrong], ["one reference"]),
         (["attention", stock], ["is fairseq's own model", "transformer_standard"]),
         (["attention", dc, "--print-alignment"], ["--print-alignment"]),
         (["lengths", dc, "--score-reference"], ["--score-reference"]),

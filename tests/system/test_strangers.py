@@ -120,8 +120,7 @@ def test_every_kind_of_loading(arch, corpus, good, tmp_path, capsys):
     commands = [
         ["average", "--inputs", str(path), *output],
         ["export", "--input", str(path), *output],
-        ["mask-layers", str(corpus), "--path", str(path), *LANGUAGES, "--cpu"],
-        ["head-weights", "--path", str(path), "--data", str(corpus)],
+        ["analyze", "source-layers", str(path), "--data", str(corpus), "--cpu"],
     ]
     for command in commands:
         assert cli.main(command) == 1

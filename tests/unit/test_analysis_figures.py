@@ -121,7 +121,8 @@ def test_source_layers():
         masked.append({"layer": layer, "bleu": 10.0 + gap, "difference": gap,
                        "against": asdict(test), "corrected_p": holm})  # fmt: skip
     shares = {"all": {"1": 0.5, "2": 0.3, "3": 0.2}}
-    results = {"a": {"shares": shares, "bleu": 10.0, "masked": masked, "text": ""}}
+    about = {"text": "", "signature": "nrefs:1"}
+    results = {"a": {"shares": shares, "bleu": 10.0, "masked": masked, **about}}
     (left, right), tables = drawn("source-layers", results)
     assert named([left, right])
     assert heights(left) == pytest.approx([50, 30, 20]) and heights(right) == [-1, -0.5, 0.2]
@@ -131,6 +132,7 @@ def test_source_layers():
         ["a", "layer 2", "9.50", "-0.50", "[-1.00, 0.00]", "0.030", "0.060"],
     ]
     assert any("** p < 0.01, two-sided after Holm's" in note for note in tables[1].notes)
+    assert tables[1].notes[-1] == "BLEU: nrefs:1"
 
 
 def test_dependency():

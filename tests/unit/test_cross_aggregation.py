@@ -8,7 +8,7 @@ import torch
 from helpers import few
 from reference.cross_aggregation import cross_aggregation, simple_routing
 
-from dc_nmt_plugin.analysis.head_weights import initial_entropy
+from dc_nmt_plugin.analysis.entropy_by_length import initial_entropy
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention

@@ -52,7 +52,7 @@ COMMANDS = [
     "check-text --fix a --fix b hyp refA",
     "params --vocabulary 10 --vocabulary 20",
     "bench transformer_dc --length 10 --length 20",
-    "mask-layers data --path a --path b",
+    "analyze source-layers run --data a --data b",
 ]
 
 

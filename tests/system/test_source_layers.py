@@ -1,9 +1,9 @@
-"""``dc-nmt mask-layers``: the table of thesis 3.5.4 against ``fairseq-generate``."""
+"""``dc-nmt analyze source-layers``: the table of thesis 3.5.4 against ``fairseq-generate``."""
 
 import json
 
 import pytest
-from commands import ROOT, run
+from commands import run
 from fairseq import checkpoint_utils
 from sacrebleu.metrics import BLEU
 from systems import SOURCE, TARGET, generation, train
@@ -32,8 +32,8 @@ def command(corpus, checkpoint, capsys):
     """Run the command; its exit status, output and errors."""
 
     def call(*flags, path=checkpoint):
-        known = [corpus, "--path", path, "--cpu", "--num-workers", 0, "--max-len-b", 12]
-        code = cli.main(["mask-layers", *map(str, [*known, *LANGUAGES, *flags])])
+        known = [path, "--data", corpus, "--cpu", "--num-workers", 0, "--max-len-b", 12]
+        code = cli.main(["analyze", "source-layers", *map(str, [*known, *flags])])
         return code, *capsys.readouterr()
 
     return call
@@ -48,40 +48,59 @@ def test_every_row_is_what_generate_gives(command, corpus, checkpoint, tmp_path,
         return stock(*args, **kwargs)
 
     monkeypatch.setattr(checkpoint_utils, "load_model_ensemble", counted)
-    code, output, errors = command("--beam", 2, "--json")
+    code, output, _ = command("--beam", 2, "--json", "--names", "tiny")
     assert code == 0 and len(loaded) == 1
     report = json.loads(output)
-    assert [row["layer"] for row in report["rows"]] == [None, 1, 2, 3]
-    assert report["sentences"] == 50 and "tok:none" in report["signature"]
-    assert "layer 3 masked (4 of 4): 50 sentences" in errors
+    found = report["runs"]["tiny"]
+    assert [row["layer"] for row in found["masked"]] == [1, 2, 3]
+    assert report["sentences"] == 50 and "tok:none" in found["signature"]
+    assert sum(found["shares"]["all"].values()) == pytest.approx(1)
     reference = (corpus.parent / "text" / f"test.{TARGET}").read_text().splitlines()
-    for row in report["rows"]:
+    for row in [{"layer": None, "bleu": found["bleu"], "difference": 0.0}, *found["masked"]]:
         masked = ["--mask-source-layers", row["layer"]] if row["layer"] else []
         flags = generation(corpus, checkpoint, "transformer_mlmha", "--beam", 2, *masked)
-        found = run(tmp_path, "generate", *flags).good().hypotheses()
-        lines = [found[number][1] for number in range(50)]
+        hypotheses = run(tmp_path, "generate", *flags).good().hypotheses()
+        lines = [hypotheses[number][1] for number in range(50)]
         expected = BLEU(tokenize="none", force=True).corpus_score(lines, [reference]).score
-        assert row["bleu"] == expected
-        assert row["difference"] == row["bleu"] - report["rows"][0]["bleu"]
-    assert len({row["bleu"] for row in report["rows"]}) == 4
+        assert row["bleu"] == pytest.approx(expected, abs=1e-9)
+        assert row["difference"] == pytest.approx(row["bleu"] - found["bleu"], abs=1e-9)
+    assert len({row["bleu"] for row in found["masked"]} | {found["bleu"]}) == 4
+    assert all(row.keys() >= {"against", "corrected_p"} for row in found["masked"])
 
 
-def test_raw_references_and_the_plot(corpus, checkpoint, capsys, tmp_path):
+def test_raw_references_and_the_plot(command, corpus, checkpoint, tmp_path):
     lines = (corpus.parent / "text" / f"test.{TARGET}").read_text().splitlines()
     raw = [tmp_path / "raw", tmp_path / "second"]
     raw[0].write_text("".join(f"{line}\n" for line in lines))
     raw[1].write_text("".join(f"{line}.\n" for line in lines))
     path = tmp_path / "plot.svg"
-    flags = [corpus, "--path", checkpoint, "--cpu", "--user-dir", ROOT / "dc_nmt_plugin"]
-    flags += [*LANGUAGES, "--reference", *raw, "--tokenizer", "moses", "--plot", path, "--beam", 1]
-    assert cli.main(["mask-layers", *map(str, flags)]) == 0
-    output, errors = capsys.readouterr()
-    assert "masked encoder layer" in path.read_text() and "Warning" not in errors
+    flags = ["--reference", *raw, "--tokenizer", "moses", "--plot", path, "--beam", 1]
+    code, output, errors = command(*flags, "--names", "tiny")
+    assert code == 0 and "Warning" not in errors
+    assert "masked encoder layer" in path.read_text()
     assert "moses undone" in output and "nrefs:2" in output and "tok:13a" in output
-    rows = [line.split() for line in output.splitlines()]
-    assert [row[0] for row in rows if len(row) > 1 and row[0] in ("none", "layer")] == [
-        *("none", "layer", "layer", "layer")
-    ]
+    rows = [line.split()[1:3] for line in output.splitlines() if line.startswith("tiny")]
+    whole, *masked = [row for row in rows if row[0] in ("nothing", "layer")]
+    assert whole[0] == "nothing"
+    assert masked == [["layer", str(layer)] for layer in range(1, LAYERS + 1)]
+
+
+def test_several_references_count_together(command, corpus, checkpoint, tmp_path):
+    """Every BLEU is sacreBLEU's own of both references, and the test of significance uses both."""
+    lines = (corpus.parent / "text" / f"test.{TARGET}").read_text().splitlines()
+    raw = [tmp_path / "raw", tmp_path / "second"]
+    raw[0].write_text("".join(f"{line}\n" for line in lines))
+    raw[1].write_text("".join(f"{line}\n" for line in reversed(lines)))
+    code, output, _ = command("--reference", *raw, "--beam", 1, "--json", "--names", "tiny")
+    found = json.loads(output)["runs"]["tiny"]
+    flags = generation(corpus, checkpoint, "transformer_mlmha", "--beam", 1)
+    for row in [{"layer": None, "bleu": found["bleu"]}, *found["masked"]]:
+        masked = ["--mask-source-layers", row["layer"]] if row["layer"] else []
+        hypotheses = run(tmp_path, "generate", *flags, *masked).good().hypotheses()
+        own = [hypotheses[number][1] for number in range(50)]
+        expected = BLEU(force=True).corpus_score(own, [lines, lines[::-1]]).score
+        assert row["bleu"] == pytest.approx(expected, abs=1e-9)
+    assert code == 0
 
 
 def test_masking_can_be_switched_off_again(corpus, checkpoint):
@@ -98,8 +117,6 @@ def test_masking_can_be_switched_off_again(corpus, checkpoint):
 def test_bad_input_is_named(command, checkpoint, trained, tmp_path):
     short = tmp_path / "short"
     short.write_text("ein Satz\n")
-    two_layers = trained("transformer_mlmha") / "checkpoint_last.pt"
-    both = f"{checkpoint}:{two_layers}"
     fused = trained("transformer_ms_aux_aif") / "checkpoint_last.pt"
     for flags, words in (
         (["--reference", short], ["--reference", "1 lines", "50 sentences"]),
@@ -107,16 +124,16 @@ def test_bad_input_is_named(command, checkpoint, trained, tmp_path):
         (["--tokenizer", "moses"], ["--tokenizer", "--reference"]),
         (["--mask-source-layers", "1"], ["--mask-source-layers"]),
         (["--plot", "table.txt"], ["--plot", ".svg"]),
-        (["--gen-subset", "nothing"], ["--gen-subset nothing"]),
+        (["--subset", "nothing"], ["--gen-subset nothing"]),
         (["--scoring", "sacrebleu"], ["--scoring"]),
-        (["--task", "translation"], ["--task", "'translation'", "translation_dc_nmt"]),
-        (["--path", tmp_path / "gone.pt"], ["gone.pt"]),
-        (["--path", both], ["--path", "[1, 2, 3] and [1, 2]"]),
-        (["--path", fused, "--decode-with", "aux:1"], ["--decode-with aux:1", "main decoder"]),
+        (["--task", "translation"], ["--task"]),
+        (["--decode-with", "aux:1"], ["--decode-with"]),
+        ([tmp_path / "gone.pt"], ["gone.pt"]),
+        ([fused], ["one encoder layer"]),
     ):
         path = checkpoint
-        if flags[0] == "--path":
-            _, path, *flags = flags
+        if not str(flags[0]).startswith("--"):
+            path, *flags = flags
         code, output, errors = command(*flags, path=path)
         assert code == 1 and not output
         for word in words:
