@@ -145,16 +145,3 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
-
-
-def write_figure(figure: Any, path: Path) -> None:
-    """Writes a matplotlib figure in the format of the name's ending; see :func:`replacing`.
-
-    Equal numbers give equal files, without a date and without random names in an SVG.
-    """
-    import matplotlib
-
-    form = path.suffix[1:].lower()
-    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-    with replacing(path) as temporary, matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
-        figure.savefig(temporary, format=form, dpi=150, metadata=metadata)

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..figure import finish_axes, heat_map, styles
 from .base import Analysis, Results, Table
-from .figure import finish_axes, heat_map, styles
 from .loop import Batch
 from .sites import ATTENTIONS, Site, attentions
 from .subject import STOCK_RECORDS_NOTHING, Subject

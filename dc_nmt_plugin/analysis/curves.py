@@ -12,9 +12,9 @@ from typing import Any
 from ..errors import UserError
 from ..evaluation.logs import parse_statistics
 from ..evaluation.seeds import by_row
+from ..figure import finish_axes, styles
 from ..text.lines import read_log
 from .base import Report, Results, Table
-from .figure import finish_axes, styles
 
 UNITS = {
     "loss": "bits a token", "nll_loss": "bits a token", "joint_loss": "bits a token",

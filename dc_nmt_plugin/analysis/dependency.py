@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..tasks.decoding import choose_fusion
 from .base import Analysis, Results, Table
-from .figure import finish_axes, grouped_bars, styles
+from ..figure import finish_axes, grouped_bars, styles
 from .loop import forced_batch, samples
 from .sites import ATTENTIONS, attentions
 from .subject import Subject, check_index

@@ -7,7 +7,7 @@ from typing import Any
 from ..modules.diagnostics.divergence import attention_divergence
 from ..modules.diagnostics.records import layer_records, pool
 from .base import Analysis, Results, Table
-from .figure import finish_axes, grouped_bars, styles
+from ..figure import finish_axes, grouped_bars, styles
 from .loop import Batch
 from .subject import Subject
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..modules.diagnostics.gates import GATES, token_total
 from ..modules.diagnostics.records import layer_records, pool
 from .base import Analysis, Results, Table
-from .figure import finish_axes, styles
+from ..figure import finish_axes, styles
 from .loop import Batch
 from .subject import Subject
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from ..errors import UserError
+from ..figure import HEAT
 from .base import Analysis, Results, Table
-from .figure import HEAT
 from .loop import Batch, forced_batch, with_target
 from .sentence import encoded_sentence
 from .sites import ATTENTIONS, attentions

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..figure import new_figure, save
 from ..files import replacing
 from ..table import filled_columns
 from .base import Analysis, Report, Results, Table
 from .curves import Curves
-from .figure import new_figure, save
 from .loop import Collector, force
 from .registry import ANALYSES
 from .subject import Place, Subject

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
+from ..figure import finish_axes, grouped_bars
 from ..modules.diagnostics.gates import GATES
 from ..modules.diagnostics.records import layer_records, pool
 from ..text.lines import read_lines
 from .base import Analysis, Results, Table
-from .figure import finish_axes, grouped_bars
 from .gates import SYMBOLS, contexts
 from .loop import Batch
 from .subject import Subject

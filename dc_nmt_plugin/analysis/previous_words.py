@@ -11,7 +11,7 @@ from torch import Tensor
 from ..modules.diagnostics.previous_words import previous_word_weights
 from ..modules.residual_context import ResidualContext
 from .base import Analysis, Results, Table
-from .figure import finish_axes, styles
+from ..figure import finish_axes, styles
 from .loop import TEXTS, Batch
 from .subject import Subject
 

@@ -15,7 +15,7 @@ from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_
 from ..modules.diagnostics.records import layer_records, pool
 from .base import Analysis, Results, Table
 from .entropy_by_length import entropies
-from .figure import finish_axes, grouped_bars, styles
+from ..figure import finish_axes, grouped_bars, styles
 from .loop import Batch
 from .subject import Subject
 

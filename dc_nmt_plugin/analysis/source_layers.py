@@ -15,7 +15,7 @@ from ..evaluation.difference_text import TEST_COLUMNS, difference_notes, test_ce
 from ..evaluation.significance import paired_bootstrap
 from ..modules.diagnostics.source_shares import share_totals
 from .base import Analysis, Results, Table
-from .figure import finish_axes, grouped_bars
+from ..figure import finish_axes, grouped_bars
 from .loop import Batch
 from .subject import Subject
 from .subset_score import SubsetScore, add_reference_options

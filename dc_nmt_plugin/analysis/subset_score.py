@@ -9,7 +9,6 @@ from pathlib import Path
 from sacrebleu.metrics import BLEU
 
 from ..errors import UserError
-from ..evaluation.buckets import group_score
 from ..evaluation.metrics import METRICS, Metric
 from ..text.languages import language
 from ..text.lines import read_lines
@@ -76,11 +75,6 @@ class SubsetScore:
         """Returns BLEU of the hypotheses, by number of the sentence, and sacreBLEU's signature."""
         references, *more = self.references(hypotheses)
         return self.metric.score(self.lines(hypotheses), references, self.lang, more)
-
-    def of_group(self, hypotheses: dict[int, str]) -> float | None:
-        """Returns BLEU of some sentences; None if it is meaningless (`group_score`)."""
-        references, *more = self.references(hypotheses)
-        return group_score(self.metric, self.lines(hypotheses), references, self.lang, more)
 
     def lines(self, hypotheses: dict[int, str]) -> list[str]:
         """Returns hypotheses as they are scored, by number of the sentence."""

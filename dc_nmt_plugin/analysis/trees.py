@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..figure import finish_axes, grouped_bars
 from ..modules.diagnostics.previous_words import previous_word_weights
 from ..text.lines import read_lines
 from .base import Results, Table
 from .brackets import Span, constituents, focus, parseval, right_branching, split, word_attention
-from .figure import finish_axes, grouped_bars
 from .loop import Batch
 from .previous_words import OfEarlierWords
 from .subject import Subject, check_index

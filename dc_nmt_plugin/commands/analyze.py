@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.figure import FORMATS, check_name, new_figure, save
 from ..analysis.names import ABOUT
 from ..errors import UserError, choice_problem
+from ..figure import FORMATS, check_name, new_figure, save
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
 from .parser import Parser

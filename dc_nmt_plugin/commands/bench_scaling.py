@@ -47,8 +47,8 @@ def check_scaling(args: argparse.Namespace) -> list[str]:
     if not args.scaling:
         given = [name for name in ("values", "plot") if getattr(args, name) is not None]
         return [f"--{name}: belongs to --scaling, which is not given." for name in given]
-    from ..analysis.figure import check_name
     from ..bench.scaling import AXES
+    from ..figure import check_name
 
     problems = []
     if args.data:
@@ -144,7 +144,7 @@ def _draw(report: dict[str, Any], path: Path) -> list[Path]:
     """Draws with logarithmic axes: a power is a straight line with the exponent as slope."""
     from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-    from ..analysis.figure import finish_axes, new_figure, save, styles
+    from ..figure import finish_axes, new_figure, save, styles
 
     panels = _panels(report)
     columns = min(2, len(panels))

@@ -12,12 +12,12 @@ from pathlib import Path
 from ..errors import UserError
 from ..evaluation.buckets import (
     EDGES,
+    FIGURE_SIZE,
     NO_GROUP_SCORE,
     Bucket,
     bucket_table,
-    check_plot,
+    draw_buckets,
     parse_edges,
-    plot_buckets,
     score_buckets,
     source_lengths,
 )
@@ -40,6 +40,7 @@ from ..evaluation.run import Run
 from ..evaluation.significance import Comparison, paired_bootstrap
 from ..evaluation.systems import PlainTextOptions, System, default_metric, load_systems, sides_of
 from ..evaluation.text_checks import UNSPACED
+from ..figure import FORMATS, check_name, new_figure, save
 from ..files import replacing
 from ..table import format_table, latex_table
 from ..text.languages import language
@@ -97,7 +98,10 @@ def parser() -> argparse.ArgumentParser:
         "--truecased", action="store_true", help="as for dc-nmt score, of --tokenized text"
     )
     parser.add_argument("--buckets", metavar="LIST", help="lengths at which a new bucket begins")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="figure: .png, .pdf or .svg")
+    parser.add_argument(
+        "--plot", type=Path, metavar="NAME",
+        help=f"draw NAME.png and NAME.svg, or one file that ends in {', '.join(FORMATS)}",
+    )  # fmt: skip
     parser.add_argument("--html", type=Path, metavar="FOLDER", help="compare-mt's report and test")
     parser.add_argument(
         "--pairs", type=int, metavar="N",
@@ -121,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if len(args.systems) < 2:
         raise UserError(f"{args.systems[0]}: one system alone; give a baseline and another")
     if args.plot:
-        check_plot("--plot", args.plot)
+        check_name("--plot", args.plot)
     edges = parse_edges("--buckets", args.buckets) if args.buckets else EDGES
     chosen = find_metrics("--metric", args.metric)[0] if args.metric else None
     names = [name.strip() for name in args.names.split(",")] if args.names else None
@@ -142,9 +146,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with replacing(args.json) as temporary:
             temporary.write_text(json.dumps(asdict(report), indent=2) + "\n", "utf-8")
     print(format_report(report, args.latex))
-    for path in (args.plot, args.html and args.html / "index.html"):
-        if path:
-            print(f"written: {path}", file=sys.stderr)
+    if args.html:
+        print(f"written: {args.html / 'index.html'}", file=sys.stderr)
     return 0
 
 
@@ -178,7 +181,10 @@ def compare(
         words, reference = _words(metric, texts, first.references, language)
         sampled = sampled_tests(words, reference, args.pairs, metric.lowercase)
     if args.plot:
-        plot_buckets(buckets, args.plot, metric.name, unit)
+        figure = new_figure(FIGURE_SIZE)
+        draw_buckets(figure, buckets, metric.name, unit)
+        for path in save(figure, args.plot):
+            print(f"written: {path}", file=sys.stderr)
     return Report(
         metric=metric.name,
         signature=signature,

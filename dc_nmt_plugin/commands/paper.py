@@ -235,7 +235,7 @@ def _setting_notes(found: Sequence[Cell]) -> list[str]:
 
 
 def _plot(args: argparse.Namespace) -> int:
-    from ..analysis.figure import check_name
+    from ..figure import check_name
     from ..papers.register import find_item
     from ..reproduction.comparison import cells
 

@@ -10,10 +10,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.figure import FORMATS, check_name, new_figure, save
 from ..analysis.probing.settings import SETTINGS, Setting
 from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tasks_from_text
 from ..errors import UserError, choice_problem
+from ..figure import FORMATS, check_name, new_figure, save
 from ..table import format_table
 from .parser import Parser
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from ..errors import UserError
-from ..files import write_figure
+from ..figure import finish_axes, styles
 from .metrics import Metric
 from .significance import LEAST_SENTENCES
 from .text_checks import UNSPACED
 
 EDGES = (10, 20, 30, 40, 50, 60)  # compare-mt's own
 NO_GROUP_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or no 4-gram"
-PLOTS = ("png", "pdf", "svg")
+FIGURE_SIZE = (8.0, 5.6)  # inches
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Bucket:
 
     @property
     def label(self) -> str:
+        if self.low == self.high:
+            return str(self.low)
         return f"{self.low}+" if self.high is None else f"{self.low}-{self.high}"
 
 
@@ -54,6 +56,16 @@ def parse_edges(flag: str, text: str) -> tuple[int, ...]:
     return edges
 
 
+def quantile_edges(lengths: Sequence[int], groups: int) -> tuple[int, ...]:
+    """Returns the lengths at which buckets of nearly equal numbers of sentences begin.
+
+    Sentences of one length stay together, so a text with few lengths has fewer buckets.
+    """
+    ordered = sorted(lengths)
+    starts = {ordered[len(ordered) * group // groups] for group in range(1, groups)}
+    return tuple(sorted(starts - {ordered[0]}))
+
+
 def source_lengths(lines: Sequence[str], lang: str | None) -> list[int]:
     """Counts the words of each line, or the characters in languages without spaces (zh, ja)."""
     if lang in UNSPACED:
@@ -68,6 +80,7 @@ def score_buckets(
     edges: Sequence[int],
     metric: Metric,
     target_lang: str,
+    more: Sequence[Sequence[str]] = (),
 ) -> list[Bucket]:
     """Scores the sentences of each length separately; leaves out empty buckets.
 
@@ -78,6 +91,7 @@ def score_buckets(
         edges: lengths at which a new bucket begins: 10,20 makes 0-9, 10-19, 20 and more
         metric: what is computed
         target_lang: chooses sacreBLEU's tokeniser
+        more: further references of the same sentences
     """
     bounds = [0, *edges]
     highs: list[int | None] = [*(edge - 1 for edge in edges), None]
@@ -90,9 +104,9 @@ def score_buckets(
         ]
         if not chosen:
             continue
-        reference = [references[i] for i in chosen]
+        reference, *others = [[lines[i] for i in chosen] for lines in (references, *more)]
         scores = {
-            name: group_score(metric, [lines[i] for i in chosen], reference, target_lang)
+            name: group_score(metric, [lines[i] for i in chosen], reference, target_lang, others)
             for name, lines in systems.items()
         }
         buckets.append(Bucket(low, high, len(chosen), scores))
@@ -135,45 +149,65 @@ def score_cell(score: float | None, form: str = ".2f") -> str:
     return "-" if score is None else format(score, form)
 
 
-def bucket_table(buckets: Sequence[Bucket], unit: str) -> tuple[list[str], list[list[str]]]:
-    """Returns header and cells of a table with a row a bucket."""
-    systems = list(buckets[0].scores)
-    cells = [
-        [b.label, f"{b.sentences:,}", *(score_cell(b.scores[name]) for name in systems)]
-        for b in buckets
-    ]
-    return [f"source {unit}", "sentences", *systems], cells
-
-
-def check_plot(flag: str, path: Path) -> None:
-    """Raises UserError if the ending of the name is not a supported format."""
-    if path.suffix[1:].lower() not in PLOTS:
-        raise UserError(f"{flag}: '{path}' must end in one of .{', .'.join(PLOTS)}")
-
-
-def plot_buckets(buckets: Sequence[Bucket], path: Path, metric: str, unit: str) -> None:
-    """Draws one line for each system over the buckets, with the sentences of each bucket below.
+def bucket_table(
+    buckets: Sequence[Bucket], unit: str, whole: Mapping[str, float] | None = None
+) -> tuple[list[str], list[list[str]]]:
+    """Returns header and cells of a table with a row a bucket, and the gains over the first system.
 
     Args:
         buckets: from :func:`score_buckets`
-        path: .png, .pdf or .svg
-        metric: name of the vertical axis
-        unit: what lengths count, "words" or "characters"
+        unit: what lengths count, such as "words"
+        whole: system → score of all sentences, for a last row
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    first, *others = buckets[0].scores
+    header = [f"source {unit}", "sentences", first]
+    for name in others:
+        header += [name, "gain"]
+    rows: list[tuple[str, int, Mapping[str, float | None]]]
+    rows = [(b.label, b.sentences, b.scores) for b in buckets]
+    if whole:
+        rows.append(("all", sum(b.sentences for b in buckets), whole))
+    cells = []
+    for label, sentences, scores in rows:
+        row = [label, f"{sentences:,}", score_cell(scores[first])]
+        for name in others:
+            row += [score_cell(scores[name]), score_cell(_gain(scores, name, first), "+.2f")]
+        cells.append(row)
+    return header, cells
 
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+
+def draw_buckets(figure: Any, buckets: Sequence[Bucket], metric: str, unit: str) -> None:
+    """Draws the scores of each system, and below them their differences to the first system.
+
+    Args:
+        figure: an empty matplotlib figure
+        buckets: from :func:`score_buckets`
+        metric: name of the vertical axis
+        unit: what lengths count, such as "words"
+    """
+    first, *others = buckets[0].scores
+    panels = figure.subplots(2 if others else 1, 1, squeeze=False)[:, 0]
     places = range(len(buckets))
-    for name, marker in zip(buckets[0].scores, "osD^vPX*" * len(buckets[0].scores), strict=False):
-        scores = [b.scores[name] for b in buckets]
-        drawn = [math.nan if score is None else score for score in scores]
-        axes.plot(places, drawn, marker=marker, label=name)
-    axes.set_xticks(places, [f"{b.label}\n({b.sentences:,})" for b in buckets])
-    axes.set_xlabel(f"{unit} of the source sentence (number of sentences)")
-    axes.set_ylabel(metric)
-    axes.grid(axis="y", alpha=0.3)
-    axes.legend()
-    write_figure(figure, path)
+    for name, style in zip(buckets[0].scores, styles(), strict=False):
+        panels[0].plot(places, _drawn([b.scores[name] for b in buckets]), label=name, **style)
+        if name != first:
+            gains = _drawn([_gain(b.scores, name, first) for b in buckets])
+            panels[1].plot(places, gains, label=name, **style)
+    x = f"{unit} of the source sentence (number of sentences)"
+    finish_axes(panels[0], x, metric)
+    if others:
+        panels[1].axhline(0, color="grey", linewidth=2, label=first)
+        finish_axes(panels[1], x, f"{metric} above {first}")
+    for axes in panels:
+        axes.set_xticks(places, [f"{b.label}\n({b.sentences:,})" for b in buckets], fontsize=8)
+        axes.legend(fontsize=8)
+
+
+def _gain(scores: Mapping[str, float | None], name: str, first: str) -> float | None:
+    score, baseline = scores[name], scores[first]
+    return None if score is None or baseline is None else score - baseline
+
+
+def _drawn(values: Sequence[float | None]) -> list[float]:
+    """Returns the values with NaN for missing ones, where matplotlib draws nothing."""
+    return [math.nan if value is None else value for value in values]

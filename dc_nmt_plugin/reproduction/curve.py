@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from math import isnan, nan
 from pathlib import Path
 
-from ..analysis.figure import finish_axes, new_figure, save, styles
 from ..errors import UserError
+from ..figure import finish_axes, new_figure, save, styles
 from .comparison import Cell
 
 POINT = re.compile(r"(?:(.*), )?(\w) = (\d+)")

@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 import pytest
 
-from dc_nmt_plugin.analysis.figure import COLOURS, check_name, new_figure, save
 from dc_nmt_plugin.analysis.page import _options
 from dc_nmt_plugin.analysis.probing import report as probing
 from dc_nmt_plugin.analysis.registry import ANALYSES
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
+from dc_nmt_plugin.figure import COLOURS, check_name, new_figure, save
 
 
 def drawn(name, results, **options):
@@ -170,7 +170,7 @@ def test_trees():
 
 def lengths(values):
     groups = [
-        {"from": low, "to": low + 4, "open": low == 5, "sentences": 10, "bleu": bleu}
+        {"from": low, "to": None if low else 4, "sentences": 10, "bleu": bleu}
         for low, bleu in zip((0, 5), values, strict=True)
     ]
     return {"unit": "words", "text": "", "bleu": 20.0, "groups": groups}

@@ -9,7 +9,7 @@ import pytest
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.bench.measure import interleave, peak_memory, ratio, timed
-from dc_nmt_plugin.files import write_figure
+from dc_nmt_plugin.figure import save
 from dc_nmt_plugin.table import format_table
 
 
@@ -73,7 +73,7 @@ def test_an_optional_package_that_is_missing(capsys, monkeypatch, tmp_path):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr("sys.path", [])  # where it would be found
     draw = "dc_nmt_plugin.commands.user_dir.main"
-    monkeypatch.setattr(draw, lambda argv: write_figure(None, tmp_path / "x.svg"))
+    monkeypatch.setattr(draw, lambda argv: save(None, tmp_path / "x.svg"))
     status, _, err = run(capsys, "user-dir")
     assert status == 1
     assert "error: matplotlib is not installed: pip install matplotlib.\ntraceback: " in err

@@ -71,7 +71,10 @@ def test_scores_differences_and_lengths(folder, texts, capsys):
     middle = [i for i, line in enumerate(texts["src.de"]) if 10 <= len(line.split()) < 20]
     chosen = [[texts[name][i] for i in middle] for name in ("good", "ref.en")]
     assert found["buckets"][1]["scores"]["good"] == pytest.approx(multi_bleu(*chosen))
-    assert "10-19" in printed and "20+" in printed
+    rows = [line.split() for line in printed.split("source words")[1].splitlines()]
+    (row,) = [row for row in rows if row[:1] == ["10-19"]]
+    assert float(row[4]) == pytest.approx(float(row[3]) - float(row[2]), abs=0.011)
+    assert rows[0] == ["sentences", "base", "good", "gain"] and "20+" in printed
 
 
 def test_the_tests_of_the_papers_and_latex(folder, capsys):
@@ -228,7 +231,7 @@ def test_what_does_not_go_together_is_refused_before_the_work(
         ("base --reference ref.en --target-lang en", "one system alone"),
         ("base good --reference ref.en", "plain text needs --target-lang"),
         ("base good --target-lang en", "plain text needs --reference"),
-        (f"{TEXT} --plot figure.jpeg", "--plot: '.*figure.jpeg' must end in one of .png"),
+        (f"{TEXT} --plot figure.jpeg", "--plot: '.*figure.jpeg' ends in none of .png"),
         (f"{TEXT} --buckets 20,10", "--buckets: '20,10' is not a rising list"),
         (f"{TEXT} --buckets ten", "--buckets: 'ten'"),
         (f"{TEXT} --metric bleu", "--metric: 'bleu' is not one of"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...figure import finish_axes, grouped_bars
 from ..base import Table
-from ..figure import finish_axes, grouped_bars
 from .encoding import ENCODERS
 from .tasks import GROUPS
 

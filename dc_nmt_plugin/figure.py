@@ -7,8 +7,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
-from ..files import write_figure
+from .errors import UserError
+from .files import replacing
 
 # M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -113,7 +113,7 @@ def check_name(flag: str, path: Path) -> None:
     Raises:
         UserError: the name ends in a format that is not written
     """
-    if path.suffix and path.suffix not in FORMATS:
+    if path.suffix and path.suffix.lower() not in FORMATS:
         raise UserError(f"{flag}: '{path}' ends in none of {', '.join(FORMATS)}.")
 
 
@@ -125,5 +125,18 @@ def save(figure: Any, path: Path) -> list[Path]:
     """
     paths = [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
     for target in paths:
-        write_figure(figure, target)
+        _write(figure, target)
     return paths
+
+
+def _write(figure: Any, path: Path) -> None:
+    """Writes a figure in the format of the name's ending; see :func:`.files.replacing`.
+
+    Equal numbers give equal files, without a date and without random names in an SVG.
+    """
+    import matplotlib
+
+    form = path.suffix[1:].lower()
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
+    with replacing(path) as temporary, matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
+        figure.savefig(temporary, format=form, dpi=150, metadata=metadata)
