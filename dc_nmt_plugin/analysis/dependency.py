@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..figure import finish_axes, grouped_bars, styles
 from ..tasks.decoding import choose_fusion
 from .base import Analysis, Results, Table
-from ..figure import finish_axes, grouped_bars, styles
 from .loop import forced_batch, samples
 from .sites import ATTENTIONS, attentions
 from .subject import Subject, check_index
@@ -200,5 +200,5 @@ def _forward(subject: Subject, sample: dict[str, Any]) -> tuple[Tensor, dict[int
     return (
         batch.logits,
         {layer: torch.cat(parts, dim=1) for layer, parts in layers.items()},
-        batch.target_padding,
+        batch.padding("decoder"),
     )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..modules.diagnostics.divergence import attention_divergence
-from ..modules.diagnostics.records import layer_records, pool
-from .base import Analysis, Results, Table
 from ..figure import finish_axes, grouped_bars, styles
-from .loop import Batch
+from ..modules.diagnostics.divergence import DIAGNOSTIC
+from .base import Analysis, Results, Table
+from .loop import DiagnosticSums
 from .subject import Subject
 
 
@@ -22,18 +21,21 @@ class ContextDivergence(Analysis):
         """Requires dual-context self-attention."""
         return None if _kernels(subject) else "has no dual-context self-attention."
 
-    def collector(self, subject: Subject) -> DivergenceSums:
-        """Returns the collector of the sums of every layer."""
-        return DivergenceSums()
+    def collector(self, subject: Subject) -> DiagnosticSums:
+        """Returns the collector of every layer's divergence."""
+        return DiagnosticSums(DIAGNOSTIC)
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Adds E_d of each side, eq. (13), and the kernel size f."""
-        sides = {row["side"] for row in found["layers"]}
-        means = {}
-        for side in sorted(sides):
-            values = [row["divergence"] for row in found["layers"] if row["side"] == side]
-            means[side] = sum(values) / len(values)
-        return {"kernel_size": _kernels(subject)[0], **found, "mean": means}
+        """Returns the divergence by layer, E_d of each side, eq. (13), and the kernel size f."""
+        layers: list[dict[str, Any]] = []
+        means: dict[str, float] = {}
+        for (_, side, *layer), (total, rows) in sorted(found["totals"].items()):
+            if layer:
+                row = {"side": side, "layer": layer[0], "divergence": total / rows, "rows": rows}
+                layers.append(row)
+            else:
+                means[side] = total / rows
+        return {"kernel_size": _kernels(subject)[0], "layers": layers, "mean": means}
 
     def tables(self, results: Results) -> list[Table]:
         """Returns a row for each run and side: E_d, then each layer."""
@@ -77,32 +79,6 @@ class ContextDivergence(Analysis):
             finish_axes(by_size, "run", "mean divergence E_d, nats")
         if len(sides) > 1:
             by_size.legend()
-
-
-class DivergenceSums:
-    """Sums dv^l over all query rows, so that the mean is over the rows of the corpus."""
-
-    needs = ("global_weights", "local_weights")
-
-    def __init__(self) -> None:
-        self.totals: dict[tuple[str, int], tuple[float, int]] = {}
-
-    def add(self, batch: Batch) -> None:
-        """Adds one batch."""
-        for side, layer, tensors in layer_records(batch.records, "self_attn"):
-            if "local_weights" in tensors:
-                total, count = attention_divergence(
-                    tensors["global_weights"], tensors["local_weights"], batch.padding(side)
-                )
-                pool(self.totals, (side, layer), float(total), int(count))
-
-    def result(self) -> dict[str, Any]:
-        """Returns a row for each layer."""
-        layers = [
-            {"side": side, "layer": layer, "divergence": total / rows, "rows": rows}
-            for (side, layer), (total, rows) in sorted(self.totals.items())
-        ]
-        return {"layers": layers}
 
 
 def _kernels(subject: Subject) -> list[int]:

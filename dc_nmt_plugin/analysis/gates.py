@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..modules.diagnostics.gates import GATES, token_total
-from ..modules.diagnostics.records import layer_records, pool
-from .base import Analysis, Results, Table
 from ..figure import finish_axes, styles
-from .loop import Batch
+from ..modules.diagnostics.gates import DIAGNOSTIC
+from .base import Analysis, Results, Table
+from .loop import DiagnosticSums
 from .subject import Subject
 
 SYMBOLS = {"lambda_q": "λ_Q", "lambda_k": "λ_K"}
@@ -33,23 +32,22 @@ class Gates(Analysis):
         """Requires context-aware self-attention."""
         return None if contexts(subject) else "has no gates of context-aware self-attention."
 
-    def collector(self, subject: Subject) -> GateSums:
+    def collector(self, subject: Subject) -> DiagnosticSums:
         """Returns the collector of every layer's gates."""
-        return GateSums()
+        return DiagnosticSums(DIAGNOSTIC)
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Adds the contexts, and the means over the layers of a side (Fig. 3)."""
-        means: dict[str, dict[str, float]] = {}
-        for side in contexts(subject):
-            for gate in SYMBOLS:
-                values = [
-                    row["mean"]
-                    for row in found["layers"]
-                    if row["side"] == side and row["gate"] == gate
-                ]
-                if values:
-                    means.setdefault(side, {})[gate] = sum(values) / len(values)
-        return {"contexts": contexts(subject), **found, "means": means}
+        """Returns the gates by layer, the contexts, and the means over a side's layers (Fig. 3)."""
+        layers: list[dict[str, Any]] = []
+        means: dict[str, dict[str, float]] = {side: {} for side in contexts(subject)}
+        for (gate, side, *layer), (total, count) in found["totals"].items():
+            if layer:
+                row = {"side": side, "layer": layer[0], "gate": gate}
+                layers.append({**row, "mean": total / count, "tokens": count})
+            else:
+                means[side][gate] = total / count
+        layers.sort(key=lambda row: (row["side"], row["layer"], row["gate"]))
+        return {"contexts": contexts(subject), "layers": layers, "means": means}
 
     def tables(self, results: Results) -> list[Table]:
         """Returns a row for each run, side and gate."""
@@ -79,31 +77,6 @@ class Gates(Analysis):
             axes.set_ylim(0, 1)
             finish_axes(axes, "layer", "mean gate λ" if axes is all_axes[0] else "", integers=True)
         all_axes[0].legend()
-
-
-class GateSums:
-    """Sums every gate over real positions."""
-
-    needs = GATES
-
-    def __init__(self) -> None:
-        self.totals: dict[tuple[str, int, str], tuple[float, int]] = {}
-
-    def add(self, batch: Batch) -> None:
-        """Adds one batch."""
-        for side, layer, tensors in layer_records(batch.records, "self_attn"):
-            for gate in GATES:
-                if gate in tensors:
-                    total, count = token_total(tensors[gate], batch.padding(side))
-                    pool(self.totals, (side, layer, gate), total, count)
-
-    def result(self) -> dict[str, Any]:
-        """Returns a row for each side, layer and gate."""
-        layers = [
-            {"side": side, "layer": layer, "gate": gate, "mean": total / count, "tokens": count}
-            for (side, layer, gate), (total, count) in sorted(self.totals.items())
-        ]
-        return {"layers": layers}
 
 
 def _by_layer(found: dict[str, Any], side: str, gate: str) -> dict[int, float]:

@@ -11,7 +11,9 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
+from ..modules import diagnostics
 from ..modules.core.recording import Records, recording
+from ..modules.diagnostics.records import Diagnostic, Totals, pool
 from .subject import Subject
 
 TEXTS = ("reference", "beam", "greedy")
@@ -19,32 +21,19 @@ TEXTS = ("reference", "beam", "greedy")
 REPEATS = 3  # of a forced decoding that is timed
 
 
-@dataclass(frozen=True)
-class Batch:
+@dataclass(frozen=True, kw_only=True)
+class Batch(diagnostics.Batch):
     """Holds one batch of a forced decoding.
 
     Attributes:
         numbers: of the sentences in the subset, from 0
-        source: (B, M) token numbers, padded on the left
-        previous: (B, T) the decoder's input: the begin token, then the target without its end
-        target: (B, T) tokens to predict
-        source_padding, target_padding: (B, M), (B, T) bool, True at padding
         records: recorded tensors by name of the module
         logits: (B, T, V) of the main decoder, if requested
     """
 
     numbers: list[int]
-    source: Tensor
-    previous: Tensor
-    target: Tensor
-    source_padding: Tensor
-    target_padding: Tensor
     records: Records
     logits: Tensor | None = None
-
-    def padding(self, side: str) -> Tensor:
-        """Returns the padding of a side (``encoder`` or any decoder)."""
-        return self.source_padding if side == "encoder" else self.target_padding
 
 
 class Collector(Protocol):
@@ -68,9 +57,26 @@ class Collector(Protocol):
         ...
 
 
-def force(
-    subject: Subject, collectors: Sequence[Collector], text: str = "reference"
-) -> None:
+class DiagnosticSums:
+    """Collects a mechanism's diagnostic, which training logs on validation, as ``totals``."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self.needs = diagnostic.needs
+        self._of_batch = diagnostic.totals
+        self._totals: Totals = {}
+
+    def add(self, batch: Batch) -> None:
+        """Adds one batch."""
+        for parts, pair in self._of_batch(batch.records, batch).items():
+            pool(self._totals, parts, *pair)
+
+    def result(self) -> dict[str, Any]:
+        """Returns the parts of each diagnostic's name → (sum, count)."""
+        totals = {parts: (float(total), int(n)) for parts, (total, n) in self._totals.items()}
+        return {"totals": totals}
+
+
+def force(subject: Subject, collectors: Sequence[Collector], text: str = "reference") -> None:
     """Runs every batch of the subset through the model with recording, for the collectors.
 
     Args:
@@ -111,15 +117,13 @@ def forced_batch(
     """
     with recording(subject.model, names) as records:
         output = _forward(subject, sample, features_only=not with_logits)
-    net_input = sample["net_input"]
-    previous = net_input["prev_output_tokens"]
     return Batch(
-        numbers=sample["id"].tolist(),
-        source=net_input["src_tokens"],
-        previous=previous,
+        source=sample["net_input"]["src_tokens"],
+        prefix=sample["net_input"]["prev_output_tokens"],
         target=sample["target"],
-        source_padding=net_input["src_tokens"].eq(subject.padding_idx),
-        target_padding=previous.eq(subject.padding_idx),
+        padding_idx=subject.padding_idx,
+        read_layers=subject.source_layers,
+        numbers=sample["id"].tolist(),
         # the next forward pass uses new dicts, so these tensors stay
         records={name: dict(tensors) for name, tensors in records.items() if tensors},
         logits=output if with_logits else None,

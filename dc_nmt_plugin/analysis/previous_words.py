@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..figure import finish_axes, styles
 from ..modules.diagnostics.previous_words import previous_word_weights
 from ..modules.residual_context import ResidualContext
 from .base import Analysis, Results, Table
-from ..figure import finish_axes, styles
 from .loop import TEXTS, Batch
 from .subject import Subject
 
@@ -163,7 +163,7 @@ class PositionCounts:
         """Adds one batch."""
         weights = previous_word_weights(batch.records)
         assert weights is not None
-        found = torch.stack(position_counts(weights, (~batch.target_padding).sum(dim=1))).cpu()
+        found = torch.stack(position_counts(weights, (~batch.padding("decoder")).sum(dim=1))).cpu()
         longest = max(found.size(1), self.counts.size(1))
         self.counts = torch.nn.functional.pad(self.counts, (0, longest - self.counts.size(1)))
         self.counts[:, : found.size(1)] += found

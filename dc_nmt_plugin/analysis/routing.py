@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
+from ..figure import finish_axes, grouped_bars, styles
 from ..modules.diagnostics.gates import token_total
 from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
 from ..modules.diagnostics.records import layer_records, pool
 from .base import Analysis, Results, Table
 from .entropy_by_length import entropies
-from ..figure import finish_axes, grouped_bars, styles
 from .loop import Batch
 from .subject import Subject
 
@@ -48,8 +48,8 @@ class Routing(Analysis):
             type=int,
             metavar="N",
             help=(
-                "add the entropy of Λ for sentences joined and truncated to N tokens, also in "
-                "untrained modules of the model's size (such as 10 30 100)"
+                "add the entropy of Λ for sentences of N tokens (such as 10 30 100), joined and "
+                "truncated; also in untrained modules of the model's size"
             ),
         )
 
@@ -162,12 +162,12 @@ class RoutingSums:
     def __init__(self, zero: float) -> None:
         self.zero = zero
         self.means: dict[int, dict[str, tuple[float, int]]] = {}
-        self.heads: dict[int, tuple[list[float], int]] = {}
+        self.heads: dict[int, tuple[Tensor, int]] = {}
         self.by_length: dict[int, dict[int, tuple[float, int]]] = {}
 
     def add(self, batch: Batch) -> None:
         """Adds one batch."""
-        padding = batch.source_padding
+        padding = batch.padding("encoder")
         for side, layer, tensors in layer_records(batch.records, "self_attn"):
             if side != "encoder" or "added_norm" not in tensors:
                 continue
@@ -184,10 +184,7 @@ class RoutingSums:
                 self._add_head_weights(layer, tensors["head_weights"], (~padding).sum(dim=1))
 
     def _add_head_weights(self, layer: int, weights: Tensor, lengths: Tensor) -> None:
-        sums, count = head_weight_totals(weights)
-        before, sentences = self.heads.get(layer, ([0.0] * len(sums), 0))
-        together = [a + b for a, b in zip(before, sums, strict=True)]
-        self.heads[layer] = (together, sentences + count)
+        pool(self.heads, layer, *head_weight_totals(weights))
         groups = self.by_length.setdefault(layer, {})
         entropies = head_weight_entropy(weights).tolist()
         for length, entropy in zip(lengths.tolist(), entropies, strict=True):
@@ -202,7 +199,7 @@ class RoutingSums:
             if layer in self.heads:
                 sums, count = self.heads[layer]
                 lengths = self.by_length[layer]
-                row["head_weights"] = [total / count for total in sums]
+                row["head_weights"] = (sums / count).tolist()
                 row["entropy"] = sum(total for total, _ in lengths.values()) / count
                 row["by_length"] = {str(n): list(lengths[n]) for n in sorted(lengths)}
             layers.append(row)

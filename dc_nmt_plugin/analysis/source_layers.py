@@ -13,9 +13,10 @@ from ..errors import UserError
 from ..evaluation.chance import Difference
 from ..evaluation.difference_text import TEST_COLUMNS, difference_notes, test_cells
 from ..evaluation.significance import paired_bootstrap
-from ..modules.diagnostics.source_shares import share_totals
-from .base import Analysis, Results, Table
 from ..figure import finish_axes, grouped_bars
+from ..modules.diagnostics.records import pool
+from ..modules.diagnostics.source_shares import DIAGNOSTIC, source_shares
+from .base import Analysis, Results, Table
 from .loop import Batch
 from .subject import Subject
 from .subset_score import SubsetScore, add_reference_options
@@ -53,7 +54,7 @@ class SourceLayers(Analysis):
                 f"--mask-source-layers {given}: this analysis masks every layer by itself; for "
                 "the shares alone add --no-masking."
             )
-        return ShareSums(subject.source_layers)
+        return ShareSums()
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
         """Adds the BLEU of the whole model and of each masked one."""
@@ -130,40 +131,27 @@ class SourceLayers(Analysis):
 
 
 class ShareSums:
-    """Sums the shares over all positions.
+    """Sums the shares over all positions, for each module that reads several layers."""
 
-    Args:
-        layers: numbers of the encoder layers that the decoder reads
-    """
+    needs = DIAGNOSTIC.needs
 
-    needs = ("context_norms", "contributions")
-
-    def __init__(self, layers: list[int]) -> None:
-        self.layers = layers
-        self.totals: dict[str, tuple[list[float], int]] = {}
+    def __init__(self) -> None:
+        self.totals: dict[str, dict[str, tuple[float, int]]] = {}
 
     def add(self, batch: Batch) -> None:
         """Adds one batch."""
         for module, tensors in batch.records.items():
-            for name, side in zip(self.needs, ("decoder", "encoder"), strict=True):
-                if name in tensors:
-                    sums, count = share_totals(tensors[name], batch.padding(side))
-                    before, number = self.totals.get(module, ([0.0] * len(sums), 0))
-                    together = [a + b for a, b in zip(before, sums, strict=True)]
-                    self.totals[module] = (together, number + count)
+            for (_, layer), pair in source_shares({module: tensors}, batch).items():
+                for name in ("all", _place(module)):
+                    pool(self.totals.setdefault(name, {}), str(layer), *pair)
 
     def result(self) -> dict[str, Any]:
-        """Returns the shares over all modules that read several layers, and of each module."""
-        count = sum(number for _, number in self.totals.values())
-        columns = zip(*(sums for sums, _ in self.totals.values()), strict=True)
-        shares = {"all": self._named([sum(column) / count for column in columns])}
-        if len(self.totals) > 1:
-            for module, (sums, number) in self.totals.items():
-                shares[_place(module)] = self._named([total / number for total in sums])
-        return {"shares": shares}
-
-    def _named(self, values: list[float]) -> dict[str, float]:
-        return {str(layer): value for layer, value in zip(self.layers, values, strict=True)}
+        """Returns the shares over all modules, and of each module if there are several."""
+        shares = {
+            name: {layer: total / count for layer, (total, count) in layers.items()}
+            for name, layers in self.totals.items()
+        }
+        return {"shares": shares if len(shares) > 2 else {"all": shares["all"]}}
 
 
 @contextmanager

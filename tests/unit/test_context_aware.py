@@ -332,7 +332,7 @@ def test_mean_gates_count_real_tokens_only_and_add_up():
     totals = mean_gates(
         {"encoder.stack": {}, **dict.fromkeys(names, records[""])}, Batch(tokens, None, tokens, 1)
     )
-    total, count = totals["lambda_q_encoder_3"]
+    total, count = totals["lambda_q", "encoder", 3]
     assert count == sum(LENGTHS)
     expected = sum(float(gates[b, t]) for b in range(3) for t in range(5) if not padding[b, t])
     assert total == pytest.approx(expected, abs=1e-12)
@@ -340,8 +340,11 @@ def test_mean_gates_count_real_tokens_only_and_add_up():
     assert sum(half[0] for half in halves) == pytest.approx(total, abs=1e-12)
     assert sum(half[1] for half in halves) == count
     assert token_total(gates, None) == (pytest.approx(float(gates.sum())), gates.numel())
-    assert set(totals) == {"lambda_q_encoder_1", "lambda_q_encoder_3", "lambda_q_encoder"}
-    assert totals["lambda_q_encoder"] == (pytest.approx(2 * total), 2 * count)
+    assert set(totals) == {
+        *(("lambda_q", "encoder", layer) for layer in (1, 3)),
+        ("lambda_q", "encoder"),
+    }
+    assert totals["lambda_q", "encoder"] == (pytest.approx(2 * total), 2 * count)
 
 
 def test_wrong_settings_are_named():

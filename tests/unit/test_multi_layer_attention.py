@@ -221,4 +221,4 @@ def test_diagnostics_leave_padding_out():
     rows = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
     for i, layer in enumerate((3, 4, 5, 6)):
         wanted = sum(float(norms[r, t, i] / norms[r, t].sum()) for r, t in rows)
-        assert totals[f"source_layer_{layer}"] == (pytest.approx(2 * wanted), 10)
+        assert totals["source_layer", layer] == (pytest.approx(2 * wanted), 10)

@@ -196,11 +196,11 @@ def test_diagnostics_by_hand():
     weights[0] = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
     weights[1] = torch.tensor([[0.0, 0, 0], [0, 1, 0], [9, 9, 9]])  # one real pair of positions
     totals = previous_word_totals(weights, torch.tensor([3, 2]))
-    entropy, count = totals["previous_entropy"]
+    entropy, count = totals[("previous_entropy",)]
     assert count == 4  # three of the first sentence, one of the second: its first row is empty
     log2 = torch.tensor(2.0, dtype=torch.float64).log()
     torch.testing.assert_close(entropy, log2 + 1.5 * log2)
-    assert totals["previous_last"][0].item() == pytest.approx(1 + 0.5 + 0.5 + 1)
+    assert totals[("previous_last",)][0].item() == pytest.approx(1 + 0.5 + 0.5 + 1)
 
 
 def test_diagnostics_find_the_recorded_weights():

@@ -4,6 +4,8 @@ There is one file for each mechanism. A model has the diagnostics of all mechani
 contains. They are selected by the recorded tensors, not by the name of the architecture.
 """
 
+from typing import Any
+
 from ..core.recording import Records
 from . import divergence, gates, head_weights, previous_words, source_shares
 from .records import Batch, Diagnostic, Totals
@@ -19,12 +21,12 @@ NEEDED = frozenset(name for diagnostic in DIAGNOSTICS for name in diagnostic.nee
 """The tensors to record for all of them; attention whose weights none needs stays fused."""
 
 
-def diagnose(records: Records, batch: Batch) -> Totals:
+def diagnose(records: Records, batch: Batch) -> dict[str, tuple[Any, Any]]:
     """Returns every diagnostic of one batch, name → (sum, count)."""
     return {
-        name: pair
+        "_".join(map(str, parts)): pair
         for diagnostic in DIAGNOSTICS
-        for name, pair in diagnostic.totals(records, batch).items()
+        for parts, pair in diagnostic.totals(records, batch).items()
     }
 
 

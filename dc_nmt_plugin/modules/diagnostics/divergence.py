@@ -49,9 +49,9 @@ def layer_divergences(records: Records, batch: Batch) -> Totals:
             total, rows = attention_divergence(
                 tensors["global_weights"], tensors["local_weights"], batch.padding(side)
             )
-            result[f"dv_{side}_{layer}"] = (total, rows)
+            result["dv", side, layer] = (total, rows)
             # every layer has the same rows, so the pooled mean is the mean over layers, Eq. (13)
-            pool(result, f"dv_{side}", total, rows)
+            pool(result, ("dv", side), total, rows)
     return result
 
 

@@ -35,8 +35,8 @@ def mean_gates(records: Records, batch: Batch) -> Totals:
         for gate in GATES:
             if gate in tensors:
                 total, count = token_total(tensors[gate], batch.padding(side))
-                result[f"{gate}_{side}_{layer}"] = (total, count)
-                pool(result, f"{gate}_{side}", total, count)
+                result[gate, side, layer] = (total, count)
+                pool(result, (gate, side), total, count)
     return result
 
 

@@ -9,13 +9,13 @@ from ..core.recording import Records
 from .records import Batch, Diagnostic, Totals, layer_records
 
 
-def head_weight_totals(head_weights: Tensor) -> tuple[list[float], int]:
-    """Returns the sum of Λ over sentences for each head, and the number of sentences.
+def head_weight_totals(head_weights: Tensor) -> tuple[Tensor, int]:
+    """Returns the sums (H,) of Λ over sentences, float64, and the number of sentences.
 
     Args:
         head_weights: (B, H) as recorded
     """
-    return head_weights.double().sum(dim=0).tolist(), head_weights.size(0)
+    return head_weights.double().sum(dim=0), head_weights.size(0)
 
 
 def head_weight_entropy(head_weights: Tensor) -> Tensor:
@@ -51,14 +51,14 @@ def routing_totals(records: Records, batch: Batch) -> Totals:
     result: Totals = {}
     for side, layer, tensors in layer_records(records, "self_attn"):
         if "added_norm" in tensors:
-            result[f"added_norm_{layer}"] = added_norm_total(
+            result["added_norm", layer] = added_norm_total(
                 tensors["added_norm"], batch.padding(side)
             )
         if "head_weights" in tensors:
             sums, count = head_weight_totals(tensors["head_weights"])
-            for head, total in enumerate(sums, start=1):
-                result[f"head_weight_{layer}_{head}"] = (total, count)
-            result[f"head_entropy_{layer}"] = entropy_total(tensors["head_weights"])
+            for head, total in enumerate(sums.tolist(), start=1):
+                result["head_weight", layer, head] = (total, count)
+            result["head_entropy", layer] = entropy_total(tensors["head_weights"])
     return result
 
 

@@ -42,8 +42,8 @@ def previous_word_totals(weights: Tensor, lengths: Tensor) -> Totals:
     last = weights.diagonal(dim1=1, dim2=2)  # (B, T)
     count = counted.sum()
     return {
-        "previous_entropy": (entropy[counted].sum(), count),
-        "previous_last": (last[counted].sum(), count),
+        ("previous_entropy",): (entropy[counted].sum(), count),
+        ("previous_last",): (last[counted].sum(), count),
     }
 
 

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ..core.recording import Records
 
-Totals = dict[str, tuple[Any, Any]]
-"""name → (sum, count), to be added up over batches and workers and divided once, exactly."""
+Totals = dict[tuple[str | int, ...], tuple[Any, Any]]
+"""parts of a name → (sum, count), to be added up over batches and workers and divided once."""
 
 Key = TypeVar("Key")
 _LAYER = re.compile(r"(encoder|decoder)\.stack\.layers\.(\d+)\.(\w+)$")
@@ -37,8 +37,8 @@ class Batch:
     read_layers: Sequence[int] = ()
 
     def padding(self, side: str) -> Tensor:
-        """Returns the padding (B, T) of the ``encoder`` or ``decoder``: bool, True at padding."""
-        tokens = self.prefix if side == "decoder" and self.prefix is not None else self.source
+        """Returns the padding (B, T) of the ``encoder`` or a decoder: bool, True at padding."""
+        tokens = self.source if side == "encoder" or self.prefix is None else self.prefix
         return tokens.eq(self.padding_idx)
 
     @property

@@ -14,7 +14,7 @@ from ..core.recording import Records
 from .records import Batch, Diagnostic, Totals, pool
 
 
-def share_totals(norms: Tensor, padding: Tensor | None) -> tuple[list[float], int]:
+def share_totals(norms: Tensor, padding: Tensor | None) -> tuple[Tensor, int]:
     """Returns sums over real positions of each layer's share, and the number of positions.
 
     Args:
@@ -22,7 +22,7 @@ def share_totals(norms: Tensor, padding: Tensor | None) -> tuple[list[float], in
         padding: (B, T) bool, True at padding, or None
 
     Returns:
-        n sums and the count; the sums add up to the count
+        sums (n,), float64, and the count; the sums add up to the count
     """
     norms = norms.double()
     total = norms.sum(dim=-1)  # (B, T)
@@ -30,7 +30,7 @@ def share_totals(norms: Tensor, padding: Tensor | None) -> tuple[list[float], in
     if padding is not None:
         counted = counted & ~padding
     shares = norms[counted] / total[counted][:, None]  # (positions, n)
-    return [float(share) for share in shares.sum(dim=0)], int(counted.sum())
+    return shares.sum(dim=0), int(counted.sum())
 
 
 def source_shares(records: Records, batch: Batch) -> Totals:
@@ -45,8 +45,8 @@ def source_shares(records: Records, batch: Batch) -> Totals:
             sums, count = share_totals(tensors["contributions"], batch.padding("encoder"))
         else:
             continue
-        for layer, total in zip(batch.read_layers, sums, strict=True):
-            pool(result, f"source_layer_{layer}", total, count)
+        for layer, total in zip(batch.read_layers, sums.tolist(), strict=True):
+            pool(result, ("source_layer", layer), total, count)
     return result
 
 
