@@ -304,18 +304,24 @@ def test_records_are_distributions_and_totals_add_up():
     assert added_norm_total(norms, None) == (pytest.approx(float(norms.sum())), norms.numel())
     head_weights = tensors["head_weights"]
     sums, sentences = head_weight_totals(head_weights)
-    assert sentences == 3 and sums == pytest.approx(head_weights.sum(0).tolist())
+    assert sentences == 3 and sums.tolist() == pytest.approx(head_weights.sum(0).tolist())
     expected = sum(-float(w) * math.log(w) for w in head_weights.flatten())
     assert entropy_total(head_weights) == (pytest.approx(expected), 3)
 
 
-def test_the_sum_saturates_the_head_weights_and_the_mean_does_not():
+def test_the_entropies_in_the_docstring_are_those_of_untrained_modules():
+    """Of the four heads; the sum saturates, and the mean does not."""
+    table = CrossAggregationSelfAttention._head_weights.__doc__
+    (line,) = [line for line in table.splitlines() if line.strip().startswith("4 (")]
+    printed = [float(number) for number in line.split()[2:]]
     torch.manual_seed(1)
-    mean, total = (
-        initial_entropy(embed_dim=64, num_heads=8, head_weights=kind, length=100, modules=4)
+    found = [
+        initial_entropy(embed_dim=256, num_heads=4, head_weights=kind, length=length)
         for kind in ("mean", "sum")
-    )
-    assert total < 0.1 < 0.3 < mean
+        for length in (10, 30, 100)
+    ]
+    assert found == pytest.approx(printed, abs=0.01)
+    assert found[5] < 0.1 < 0.3 < found[2]
 
 
 def test_wrong_settings_are_named():
