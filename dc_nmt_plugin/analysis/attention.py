@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..figure import finish_axes, heat_map, styles
 from .base import Analysis, Results, Table
-from .loop import Batch
+from .loop import ForcedBatch
 from .sites import ATTENTIONS, Site, attentions
 from .subject import STOCK_RECORDS_NOTHING, Subject
 
@@ -157,7 +157,7 @@ class SpanSums:
         self.sums: dict[Site, Tensor] = {}
         self.rows: dict[Site, int] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
         side, reads = ("decoder", "source") if self.of == "source" else (self.of, "self")
         for site, weights in attentions(batch.records, self.source_layers):

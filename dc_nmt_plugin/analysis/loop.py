@@ -22,7 +22,7 @@ REPEATS = 3  # of a forced decoding that is timed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch(diagnostics.Batch):
+class ForcedBatch(diagnostics.Batch):
     """Holds one batch of a forced decoding.
 
     Attributes:
@@ -48,7 +48,7 @@ class Collector(Protocol):
         """Returns the names of the tensors; a class attribute is enough."""
         ...
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
         ...
 
@@ -65,7 +65,7 @@ class DiagnosticSums:
         self._of_batch = diagnostic.totals
         self._totals: Totals = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
         for parts, pair in self._of_batch(batch.records, batch).items():
             pool(self._totals, parts, *pair)
@@ -106,7 +106,7 @@ def forced_batch(
     names: Collection[str] | None = None,
     *,
     with_logits: bool = False,
-) -> Batch:
+) -> ForcedBatch:
     """Runs one of fairseq's batches through the model with recording.
 
     Args:
@@ -117,7 +117,7 @@ def forced_batch(
     """
     with recording(subject.model, names) as records:
         output = _forward(subject, sample, features_only=not with_logits)
-    return Batch(
+    return ForcedBatch(
         source=sample["net_input"]["src_tokens"],
         prefix=sample["net_input"]["prev_output_tokens"],
         target=sample["target"],

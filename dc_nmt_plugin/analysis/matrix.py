@@ -11,7 +11,7 @@ import torch
 from ..errors import UserError
 from ..figure import HEAT
 from .base import Analysis, Results, Table
-from .loop import Batch, forced_batch, with_target
+from .loop import ForcedBatch, forced_batch, with_target
 from .sentence import encoded_sentence
 from .sites import ATTENTIONS, attentions
 from .subject import Subject, check_index
@@ -95,7 +95,7 @@ class Matrix(Analysis):
                 )
         return {"attentions": list(sites), "matrices": matrices}
 
-    def _batch(self, subject: Subject) -> Batch:
+    def _batch(self, subject: Subject) -> ForcedBatch:
         if self.args.sentence is not None:
             if self.args.index is not None:
                 raise UserError("--index: is of the subset; leave it out with --sentence.")

@@ -16,7 +16,7 @@ from ..modules.diagnostics.records import layer_records, pool
 from ..text.lines import read_lines
 from .base import Analysis, Results, Table
 from .gates import SYMBOLS, contexts
-from .loop import Batch
+from .loop import ForcedBatch
 from .subject import Subject
 from .tagging import TAGS, tagger
 from .words import check_lines, piece_kind, word_spans, words_of
@@ -143,7 +143,7 @@ class WordGates:
         }
         self.totals: dict[str, dict[str, tuple[float, int]]] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
         here = [
             tensors
@@ -158,7 +158,7 @@ class WordGates:
                 mean = torch.stack(layers).double().mean(dim=0).squeeze(-1)  # (B, T)
                 self._add(gate, mean, batch)
 
-    def _add(self, gate: str, values: Tensor, batch: Batch) -> None:
+    def _add(self, gate: str, values: Tensor, batch: ForcedBatch) -> None:
         padding = batch.padding(self.side)
         for number, row, padded in zip(batch.numbers, values, padding, strict=True):
             tokens = row[~padded].tolist()

@@ -12,7 +12,7 @@ from ..figure import finish_axes, styles
 from ..modules.diagnostics.previous_words import previous_word_weights
 from ..modules.residual_context import ResidualContext
 from .base import Analysis, Results, Table
-from .loop import TEXTS, Batch
+from .loop import TEXTS, ForcedBatch
 from .subject import Subject
 
 COUNTS = {
@@ -159,7 +159,7 @@ class PositionCounts:
     def __init__(self) -> None:
         self.counts = torch.zeros(3, 0, dtype=torch.float64)
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
         weights = previous_word_weights(batch.records)
         assert weights is not None

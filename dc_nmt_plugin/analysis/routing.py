@@ -16,7 +16,7 @@ from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_
 from ..modules.diagnostics.records import layer_records, pool
 from .base import Analysis, Results, Table
 from .entropy_by_length import entropies
-from .loop import Batch
+from .loop import ForcedBatch
 from .subject import Subject
 
 PARTS = {"vertical": "Ω↕ (over heads)", "horizontal": "Ω↔ (over positions)"}
@@ -165,7 +165,7 @@ class RoutingSums:
         self.heads: dict[int, tuple[Tensor, int]] = {}
         self.by_length: dict[int, dict[int, tuple[float, int]]] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
         padding = batch.padding("encoder")
         for side, layer, tensors in layer_records(batch.records, "self_attn"):

@@ -17,7 +17,7 @@ from ..figure import finish_axes, grouped_bars
 from ..modules.diagnostics.records import pool
 from ..modules.diagnostics.source_shares import DIAGNOSTIC, source_shares
 from .base import Analysis, Results, Table
-from .loop import Batch
+from .loop import ForcedBatch
 from .subject import Subject
 from .subset_score import SubsetScore, add_reference_options
 from .subset_translation import SubsetTranslation
@@ -138,7 +138,7 @@ class ShareSums:
     def __init__(self) -> None:
         self.totals: dict[str, dict[str, tuple[float, int]]] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
         for module, tensors in batch.records.items():
             for (_, layer), pair in source_shares({module: tensors}, batch).items():

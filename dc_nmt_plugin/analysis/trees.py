@@ -12,7 +12,7 @@ from ..modules.diagnostics.previous_words import previous_word_weights
 from ..text.lines import read_lines
 from .base import Results, Table
 from .brackets import Span, constituents, focus, parseval, right_branching, split, word_attention
-from .loop import Batch
+from .loop import ForcedBatch
 from .previous_words import OfEarlierWords
 from .subject import Subject, check_index
 from .tagging import needs
@@ -146,7 +146,7 @@ class SentenceTrees:
         self.kind = piece_kind(subject.task.target_dictionary)
         self.sentences: dict[int, dict[str, Any]] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
         weights = previous_word_weights(batch.records)
         assert weights is not None

@@ -41,7 +41,7 @@ class Point:
 
 
 @dataclass
-class Subject:
+class TimedModel:
     """A model in training.
 
     Attributes:
@@ -159,8 +159,8 @@ def train_until(
     every: int,
     device: str,
     clock: Callable[[], float],
-    progress: Callable[[Subject], None],
-) -> list[Subject]:
+    progress: Callable[[TimedModel], None],
+) -> list[TimedModel]:
     """Trains all subjects until each has reached a BLEU score or the schedule ends.
 
     Args:
@@ -190,7 +190,7 @@ def train_until(
 
         running = {
             name: (
-                Subject(name),
+                TimedModel(name),
                 processes.enter_context(apart(partial(learner, name), device)),
             )
             for name in names

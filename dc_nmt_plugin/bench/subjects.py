@@ -25,7 +25,7 @@ from ..models.options import defaults, read_config
 from ..models.presets import MODELS, Architecture, architectures
 from ..models.presets.family import STOCK as FAIRSEQ
 from ..models.transformer.config import TransformerConfig
-from ..papers.run import flags_of, model_flags
+from ..papers.described_run import flags_of, model_flags
 from ..tasks.beam_search import BeamSearchGenerator
 from ..tasks.fused_adam import step_fused
 from . import PYTORCH, STOCK

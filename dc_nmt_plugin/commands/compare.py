@@ -49,7 +49,7 @@ from .parser import Parser
 
 
 @dataclass(frozen=True)
-class Report:
+class ComparisonReport:
     """Holds the results of ``dc-nmt compare``."""
 
     metric: str
@@ -153,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def compare(
     systems: Sequence[System], metric: Metric, edges: Sequence[int], args: argparse.Namespace
-) -> Report:
+) -> ComparisonReport:
     """Tests, scores by length, and writes the requested files."""
     sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
@@ -185,7 +185,7 @@ def compare(
         draw_buckets(figure, buckets, metric.name, unit)
         for path in save(figure, args.plot):
             print(f"written: {path}", file=sys.stderr)
-    return Report(
+    return ComparisonReport(
         metric=metric.name,
         signature=signature,
         text=first.origin,
@@ -264,7 +264,7 @@ def _progress(step: str) -> None:
     print(f"dc-nmt compare: {step}", file=sys.stderr, flush=True)
 
 
-def format_report(report: Report, latex: bool) -> str:
+def format_report(report: ComparisonReport, latex: bool) -> str:
     """Returns the tables of scores, lengths and compare-mt's test, each with its title."""
     table = latex_table if latex else format_table
     comment = "% " if latex else ""

@@ -55,9 +55,9 @@ def main(argv: Sequence[str]) -> int:
 
     import torch
 
+    from ..checkpoints.ctranslate2 import to_ctranslate2
     from ..checkpoints.loading import check_finite
-    from ..models.transformer.convert import to_ctranslate2
-    from ..models.transformer.export import count_parameters, drop_auxiliary, to_stock
+    from ..models.transformer.stock_checkpoint import count_parameters, drop_auxiliary, to_stock
 
     state = _load(args.input, args.average, args.kind)
     name = str(args.input)

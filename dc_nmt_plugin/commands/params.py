@@ -39,8 +39,8 @@ def main(argv: Sequence[str]) -> int:
     args, words = parser.parse_known_args(list(argv))
 
     from ..models.presets import architectures
+    from ..papers.described_run import model_flags
     from ..papers.parameter_counts import preset_row, published_items, published_rows
-    from ..papers.run import model_flags
 
     known = architectures()
     problems = [architecture_problem(name, known) for name in args.arch]

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.probing.settings import SETTINGS, Setting
+from ..analysis.probing.classifier_settings import SETTINGS, Setting
 from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tasks_from_text
 from ..errors import UserError, choice_problem
 from ..figure import FORMATS, check_name, new_figure, save

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..evaluation.progress import ProgressLine
+from ..evaluation.progress_line import ProgressLine
 from .parser import Parser
 
 

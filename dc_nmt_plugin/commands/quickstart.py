@@ -14,7 +14,7 @@ from ..side_by_side import side_by_side
 from .recipe_options import RecipeParser, names, number
 
 if TYPE_CHECKING:
-    from ..recipes.training import Experiment, Training
+    from ..recipes.training import Experiment, TrainingStep
 
 MEANING = """\
 What the scores mean (0-100, higher is better; on 500 sentences that no model has seen):
@@ -83,11 +83,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _train(pipeline: Pipeline, models: Sequence[tuple[Experiment, Training]]) -> None:
+def _train(pipeline: Pipeline, models: Sequence[tuple[Experiment, TrainingStep]]) -> None:
     """Trains and scores every model; on CPUs at the same time, because small models use few."""
     from ..recipes.launch import visible_gpus
 
-    def model(run: Experiment, training: Training) -> None:
+    def model(run: Experiment, training: TrainingStep) -> None:
         with stoppable(), pipeline.alone(run.folder, wait=False):
             pipeline.run(training, *run.evaluation())
 

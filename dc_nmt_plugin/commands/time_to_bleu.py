@@ -16,7 +16,7 @@ from .completion import completed, sized_names
 from .parser import Parser
 
 if TYPE_CHECKING:
-    from ..bench.learning import Subject
+    from ..bench.learning import TimedModel
 
 
 def main(argv: Sequence[str]) -> int:
@@ -137,7 +137,7 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
         stock_settings(args.arch[0])  # refuses a size that fairseq lacks early
 
 
-def _progress(subject: Subject) -> None:
+def _progress(subject: TimedModel) -> None:
     point = subject.curve[-1]
     print(
         f"{subject.name}: {point.updates} updates, {point.seconds:,.0f} s, BLEU {point.bleu:.2f}",
@@ -146,7 +146,7 @@ def _progress(subject: Subject) -> None:
     )
 
 
-def _row(subject: Subject, bleu: float, baseline: Any) -> dict[str, Any]:
+def _row(subject: TimedModel, bleu: float, baseline: Any) -> dict[str, Any]:
     found = subject.reached(bleu)
     ratio = found.seconds / baseline.seconds if found and baseline else None
     return {

@@ -225,7 +225,7 @@ def check_patches(patches: list[dict[str, Any]]) -> Check:
 
 
 @dataclass(frozen=True)
-class Report:
+class EnvironmentReport:
     """Holds the results of :func:`report`.
 
     Attributes:
@@ -237,7 +237,7 @@ class Report:
     patches: list[dict[str, Any]]
 
 
-def report() -> Report:
+def report() -> EnvironmentReport:
     """Runs all checks; takes about as long as ``import fairseq``."""
     started = [
         probes.start(probes.TORCH),
@@ -267,4 +267,4 @@ def report() -> Report:
         check_memory(),
         check_threads(),
     ]
-    return Report(checks, patches)
+    return EnvironmentReport(checks, patches)

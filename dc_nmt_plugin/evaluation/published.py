@@ -11,7 +11,7 @@ from .logs import SEARCH_FLAGS, read_search
 from .run import Run
 
 if TYPE_CHECKING:
-    from ..papers.run import Run as Described
+    from ..papers.described_run import DescribedRun
 
 NEAREST = 3
 
@@ -34,13 +34,13 @@ class Published:
     difference: float | None = None
 
 
-def describe(run: Run) -> Described | None:
+def describe(run: Run) -> DescribedRun | None:
     """Returns the settings of a run; None if its task, command or architecture is unknown."""
     task = task_named(run.task)
     if task is None or not run.command or run.arch is None:
         return None
     from ..models.presets import architectures  # need fairseq
-    from ..papers.run import Run as Described
+    from ..papers.described_run import DescribedRun
 
     if run.arch not in architectures():  # stock fairseq's architecture: no paper has its numbers
         return None
@@ -53,7 +53,7 @@ def describe(run: Run) -> Described | None:
         for word in (f"--{name.replace('_', '-')}", *([] if value == "True" else [value]))
     ]
     words += ["--decode-with", search["decode_with"]] if "decode_with" in search else []
-    return Described.of_commands(*task, run.command, words, subset=run.subset)
+    return DescribedRun.of_commands(*task, run.command, words, subset=run.subset)
 
 
 def published(run: Run, metric: str) -> Published:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..flags import flag_value, given_flags, read_command
-from ..papers.run import tokens_of
+from ..papers.described_run import tokens_of
 from .logs import read_decoder, read_search
 from .results import Result, read_result
 from .systems import decoding_of, run_folder

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import ConfigError, architecture_problem, choice_problem
 from .command import Command
+from .command_checks import check_command, subsets
 from .data import check_data
-from .settings import check_command, subsets
 
 # of programs that decode
 _OTHERS = ("generation", "eval_lm", "interactive", "common_eval")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from .run import Run
+from .described_run import DescribedRun
+from .effective_settings import model_settings
 from .schema import MEASURES, SCORES, Entry
-from .settings import model_settings
 
 _TOKENS_TOLERANCE = 0.01  # batches of several GPUs are rounded
 # a model has as many parameters with any of these
@@ -39,9 +39,9 @@ class Difference:
 
 
 def settings_of(entry: Entry) -> dict[str, Any]:
-    """Returns the settings that an entry fixes and its number depends on, as :meth:`Run.settings`.
+    """Returns the settings that an entry fixes and its number depends on.
 
-    Empty for architectures of other authors.
+    Names are those of :meth:`DescribedRun.settings`. Empty for architectures of other authors.
     """
     fixed_by = MEASURES[entry.measure].fixed_by
     if entry.system.other or not fixed_by:
@@ -62,7 +62,7 @@ def settings_of(entry: Entry) -> dict[str, Any]:
     return found
 
 
-def differences(run: Run, measure: str, entry: Entry) -> list[Difference]:
+def differences(run: DescribedRun, measure: str, entry: Entry) -> list[Difference]:
     """Returns the differences between an entry and a run; empty if they match.
 
     Args:
@@ -91,7 +91,7 @@ def _compare(ours: Mapping[str, Any], measure: str, entry: Entry) -> list[Differ
     ]
 
 
-def published_for(run: Run, measure: str, entries: Iterable[Entry]) -> list[Entry]:
+def published_for(run: DescribedRun, measure: str, entries: Iterable[Entry]) -> list[Entry]:
     """Returns every entry that matches a run and has a value."""
     ours = run.settings()
     return [
@@ -105,7 +105,7 @@ def published_for(run: Run, measure: str, entries: Iterable[Entry]) -> list[Entr
 
 
 def nearest(
-    run: Run, measure: str, entries: Iterable[Entry], count: int = 3
+    run: DescribedRun, measure: str, entries: Iterable[Entry], count: int = 3
 ) -> list[tuple[Entry, list[Difference]]]:
     """Returns the entries of a run's task with the fewest differing settings, and these settings.
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from .effective_settings import DECODING, TRAINING, flag_types, model_settings, typed
 from .parts import STATE, parts_of, state_of
-from .schema import MEASURES, SCORES, SUBSETS, TASKS, Document, Entry, Item, System, Training
-from .settings import DECODING, TRAINING, flag_types, model_settings, typed
+from .schema import MEASURES, SCORES, SUBSETS, TASKS, Document, Entry, FixedTraining, Item, System
 from .yaml_node import Node, read_yaml
 
 _TASK = ("task", "direction", "subset", "set", "size", "training", "decoding", "score")
@@ -44,7 +44,7 @@ class _Reader:
         self.file = read_yaml(path, _FILE)
         self.name = path.stem
         self.training_settings = {
-            name: Training(name, node.text("source"), _typed(node, "fixed", TRAINING))
+            name: FixedTraining(name, node.text("source"), _typed(node, "fixed", TRAINING))
             for name, node in self.file.named("training_settings", ("source", "fixed")).items()
         }
         self.tasks = self.file.named("tasks", _TASK)
@@ -153,7 +153,7 @@ class _Reader:
             raise fixed.problem(f"system {name}: {error}") from error
         return System(name, arch, flags)
 
-    def _training(self, fixed: Node) -> Training | None:
+    def _training(self, fixed: Node) -> FixedTraining | None:
         if "training" not in fixed.values:
             return None
         return self.training_settings[fixed.choice("training", self.training_settings)]

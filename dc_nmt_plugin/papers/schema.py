@@ -108,7 +108,7 @@ class System:
 
 
 @dataclass(frozen=True)
-class Training:
+class FixedTraining:
     """Settings of training that a document fixes.
 
     Attributes:
@@ -155,7 +155,7 @@ class Entry:
     direction: str = ""
     subset: str = ""
     set: str = ""
-    training: Training | None = None
+    training: FixedTraining | None = None
     part: str = "main"
     decoding: Mapping[str, Any] = field(default_factory=dict)
     of: str = ""
@@ -233,7 +233,7 @@ class Document:
     name: str
     title: str
     cites: str
-    training_settings: Mapping[str, Training]
+    training_settings: Mapping[str, FixedTraining]
     items: tuple[Item, ...]
 
     @property

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..table import markdown_table
+from .effective_settings import needed_flags
 from .register import read_register, task_named
 from .schema import SCORES, Entry
-from .settings import needed_flags
 
 HEADER = ("`--arch` and flags", "settings", "score", "by", "where")
 

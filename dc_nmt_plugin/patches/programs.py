@@ -15,10 +15,10 @@ from hydra.core.config_store import ConfigStore
 from ..errors import UserError, debugging, tell
 from ..files import MAKE_ROOM, no_space
 from ..gate.command import Command
+from ..gate.command_checks import check_command, subsets
 from ..gate.data import check_data
 from ..gate.explanations import explained
 from ..gate.groups import check_groups
-from ..gate.settings import check_command, subsets
 from .patch import changes, replaces
 
 

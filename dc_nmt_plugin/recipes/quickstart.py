@@ -14,7 +14,7 @@ from ..text.corpus.codes import LANGUAGES
 from .preparation import Preparation
 from .schema import Segmentation
 from .settings import translation_family
-from .training import Experiment, Training, training_step
+from .training import Experiment, TrainingStep, training_step
 
 SEGMENTATION = Segmentation(operations=2000)
 AVERAGE = 3
@@ -45,7 +45,7 @@ class Quickstart:
     work: Path
     corpus: Step
     preparation: Preparation
-    models: list[tuple[Experiment, Training]]
+    models: list[tuple[Experiment, TrainingStep]]
 
 
 def plan_quickstart(

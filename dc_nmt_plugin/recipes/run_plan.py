@@ -15,7 +15,7 @@ from .options import RunOptions, TrainOptions
 from .recipe import Recipe, load
 from .schema import Segmentation
 from .settings import RunSettings, for_sample, settings_of, with_updates
-from .training import Experiment, Training, training_step
+from .training import Experiment, TrainingStep, training_step
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TrainPlan:
 
     recipe: Recipe
     settings: RunSettings
-    training: Training
+    training: TrainingStep
     batch: str
     rank: int
 

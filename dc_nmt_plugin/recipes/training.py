@@ -11,7 +11,7 @@ from subprocess import PIPE, STDOUT
 
 from ..checkpoints.names import UPDATE, numbered
 from ..errors import UserError
-from ..evaluation.progress import ProgressLine
+from ..evaluation.progress_line import ProgressLine
 from ..flags import COMMAND, read_command, whole_number
 from ..pipeline import Command, Step, check_space, running
 from ..stamps import DATA, digest, may_be_its_text, read_stamp, write_stamp
@@ -154,7 +154,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Training(Step):
+class TrainingStep(Step):
     """Training step: fills the folder of a run in place, and continues from checkpoints.
 
     Attributes:
@@ -229,7 +229,7 @@ def training_step(
     identity: Sequence[str],
     flags: Sequence[str],
     launcher: Sequence[str],
-) -> Training:
+) -> TrainingStep:
     """Returns the training step of a run.
 
     Args:
@@ -246,7 +246,7 @@ def training_step(
     fixed += ["--log-format", "json", "--log-interval", "1" if updates < 100 else "10"]
     command = [*launcher, str(run.binarised), "--user-dir", str(PLUGIN), *fixed, *flags]
     command += ["--save-dir", str(run.checkpoints)]
-    return Training(
+    return TrainingStep(
         f"{run.arch}: train {updates} updates",
         run.folder,
         lambda: digest([read_stamp(run.binarised / ".stamp"), *fixed, *identity]),

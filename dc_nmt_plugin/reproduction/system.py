@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..papers.described_run import DescribedRun, flags_of
+from ..papers.effective_settings import model_settings, needed_flags
 from ..papers.matching import Difference, differences
-from ..papers.run import Run, flags_of
 from ..papers.schema import Entry
-from ..papers.settings import model_settings, needed_flags
 from ..recipes.launch import MachineOptions
 from ..recipes.options import RunOptions, TrainOptions
 from ..recipes.recipe import load, tasks
@@ -145,12 +145,14 @@ def disagreements(entry: Entry) -> list[Difference]:
 
 
 @cache
-def _described(way: Decoding, task: str, direction: str) -> Run:
+def _described(way: Decoding, task: str, direction: str) -> DescribedRun:
     """Returns the settings of a run, from its commands."""
     options = way.training.options(1, None, None, subset=way.subset, decoding=way.name)
     plan = plan_training(options, TrainOptions(flags=way.training.flags, machines=ON_CPU))
     words = [*plan.training.run.decode, *way.flags]
-    return Run.of_commands(task, direction, plan.training.command, words, subset=way.subset)
+    return DescribedRun.of_commands(
+        task, direction, plan.training.command, words, subset=way.subset
+    )
 
 
 def layers_of(training: Training) -> tuple[int, int]:

@@ -12,7 +12,11 @@ from helpers import TINY, build, perturb, sample, sentences, task
 from dc_nmt_plugin.commands.export import main as export
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.models.transformer.export import count_parameters, drop_auxiliary, to_stock
+from dc_nmt_plugin.models.transformer.stock_checkpoint import (
+    count_parameters,
+    drop_auxiliary,
+    to_stock,
+)
 
 
 def batch():

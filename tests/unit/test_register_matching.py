@@ -8,10 +8,10 @@ from decimal import Decimal
 import pytest
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.papers.described_run import DescribedRun
+from dc_nmt_plugin.papers.effective_settings import model_settings
 from dc_nmt_plugin.papers.matching import differences, nearest, published_for, subtract
 from dc_nmt_plugin.papers.register import find_item, read_register
-from dc_nmt_plugin.papers.run import Run
-from dc_nmt_plugin.papers.settings import model_settings
 
 ENTRIES = [entry for document in read_register() for entry in document.entries]
 ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"
@@ -24,7 +24,7 @@ BEAM_6 = "--beam 6 --lenpen 1.1 --length-penalty wu"
 
 
 def run(arch, training=WMT, search=BEAM_4, task="wmt14_en_de", direction="en-de", **more):
-    return Run.of_commands(
+    return DescribedRun.of_commands(
         task,
         direction,
         shlex.split(f"fairseq-train data --arch {arch} {training}"),
@@ -146,7 +146,7 @@ def test_decoders_and_subsets_have_their_own_numbers():
 def test_a_length_groups_score_is_not_the_test_sets():
     assert "25.91" not in found(run("transformer_mlmha_m_11"))
     short = run("transformer_mlmha_m_11")
-    short = Run(**{**vars(short), "of": "<10"})
+    short = DescribedRun(**{**vars(short), "of": "<10"})
     assert found(short) == {"25.91"}
 
 
@@ -180,7 +180,7 @@ def test_every_entry_of_ours_is_of_the_run_that_it_describes():
     for entry in ENTRIES:
         if entry.value is None or entry.system.other or entry.training is None:
             continue
-        own = Run(
+        own = DescribedRun(
             entry.task,
             entry.direction,
             entry.system.arch,
@@ -201,4 +201,4 @@ def test_bad_commands_end_with_a_sentence():
     with pytest.raises(UserError, match=r"--dc-kernel-size.*'two'"):
         run("transformer_dc --dc-kernel-size two")
     with pytest.raises(UserError, match="no --arch"):
-        Run.of_commands("wmt14_en_de", "en-de", ["fairseq-train"], [])
+        DescribedRun.of_commands("wmt14_en_de", "en-de", ["fairseq-train"], [])

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .settings import Setting
+from .classifier_settings import Setting
 
 
 class Probe(nn.Module):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..flags import flag_value, whole_number
-from .settings import DECODING, TRAINING, betas, config_of, flag_types, model_settings
+from .effective_settings import DECODING, TRAINING, betas, config_of, flag_types, model_settings
 
 # fairseq's, where a command does not give the flag
 _TRAINING_DEFAULTS: Mapping[str, Any] = {
@@ -36,7 +36,7 @@ _DECODING_DEFAULTS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Run:
+class DescribedRun:
     """One trained model, decoded in one way.
 
     Attributes:
@@ -68,7 +68,7 @@ class Run:
         train: Sequence[str],
         generate: Sequence[str],
         subset: str = "test",
-    ) -> Run:
+    ) -> DescribedRun:
         """Returns a run from the words of its ``fairseq-train`` and ``fairseq-generate``.
 
         Raises:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from fairseq.data.data_utils import infer_language_pair
 
-from ...errors import UserError, choice_problem
+from ..errors import UserError, choice_problem
 
 INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
 QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
@@ -22,7 +22,7 @@ def to_ctranslate2(
     """Writes a folder that ``ctranslate2.Translator`` loads; the input is pieces after BPE.
 
     Args:
-        stock: from :func:`.export.to_stock`
+        stock: from :func:`.stock_checkpoint.to_stock`
         data: folder with the dictionaries that the model was trained with
         output: created; an earlier model in it is replaced
         quantization: one of QUANTIZATIONS; None keeps float32
