@@ -1,8 +1,8 @@
 """Prepares the start of fairseq's programs. On Python 3.14, fairseq cannot be imported without it.
 
 A patch of this plugin begins with ``--user-dir``, which fairseq reads after its own import. But
-fairseq imports torch first, and torch calls :func:`prepare`: setup.py names it in the group of
-entry points ``torch.backends``. Other programs are left as they are.
+fairseq imports torch first, and torch calls :func:`prepare`: pyproject.toml names it in the group
+of entry points ``torch.backends``. Other programs are left as they are.
 
 This module is outside the package: fairseq skips a ``--user-dir`` that has been imported already.
 """

@@ -37,7 +37,7 @@ def test_torch_is_the_one_of_the_tests():
 
 @pytest.mark.parametrize(
     "name",
-    ["setup.py", "README.md", "dc_nmt_plugin", "dc_nmt_plugin_start.py", "hydra_plugins"],
+    ["pyproject.toml", "README.md", "dc_nmt_plugin", "dc_nmt_plugin_start.py", "hydra_plugins"],
 )
 def test_what_the_package_is_built_of_is_in_the_image(name):
     assert (ROOT / name).exists() and not ignored(name)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from pip._vendor.packaging.requirements import Requirement
+from pip._vendor.packaging.specifiers import SpecifierSet
 
 import dc_nmt_plugin
 from dc_nmt_plugin.environment import checks, install_fairseq
@@ -110,7 +111,8 @@ def test_wheel_declares_the_command_and_the_version(wheel):
     declared = Parser().parsestr(wheel_metadata(wheel, "METADATA"))
     assert declared["Version"] == dc_nmt_plugin.__version__
     first, *_, last = install_fairseq.PYTHONS
-    assert declared["Requires-Python"] == f">=3.{first[1]},<3.{last[1] + 1}"
+    pythons = SpecifierSet(f">=3.{first[1]},<3.{last[1] + 1}")
+    assert SpecifierSet(declared["Requires-Python"]) == pythons
 
 
 def requirements_where(wheel, **where):
