@@ -11,19 +11,12 @@ import torch
 from torch import Tensor
 
 from ..figure import finish_axes, grouped_bars, styles
+from ..modules.diagnostics.divergence import kl
 from ..tasks.decoding import choose_fusion
 from .base import Analysis, Results, Table
 from .loop import forced_batch, samples
 from .sites import ATTENTIONS, attentions
 from .subject import Subject, check_index
-
-
-def divergence(p: Tensor, q: Tensor) -> Tensor:
-    """Returns D_KL(p ‖ q) over the last axis, in nats, with 0 log 0 = 0."""
-    precise = torch.promote_types(p.dtype, torch.float32)  # --fp16: a difference of large terms
-    p, q = p.to(precise), q.to(precise)
-    tiny = torch.finfo(q.dtype).tiny  # a softmax that came out as 0 is not exactly 0
-    return (torch.xlogy(p, p) - torch.xlogy(p, q.clamp(min=tiny))).sum(dim=-1)
 
 
 def output_dependency(main: Tensor, independent: Tensor) -> Tensor:
@@ -51,7 +44,7 @@ def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tenso
     Returns:
         (B, H)
     """
-    rows = divergence(main, independent).masked_fill(padding[:, None], 0.0)  # (B, H, T)
+    rows = kl(main, independent).masked_fill(padding[:, None], 0.0)  # (B, H, T)
     return rows.sum(dim=-1) / (~padding).sum(dim=-1)[:, None]
 
 

@@ -67,13 +67,12 @@ class DiagnosticSums:
 
     def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
-        for parts, pair in self._of_batch(batch.records, batch).items():
-            pool(self._totals, parts, *pair)
+        for parts, (total, count) in self._of_batch(batch.records, batch).items():
+            pool(self._totals, parts, float(total), int(count))
 
     def result(self) -> dict[str, Any]:
         """Returns the parts of each diagnostic's name → (sum, count)."""
-        totals = {parts: (float(total), int(n)) for parts, (total, n) in self._totals.items()}
-        return {"totals": totals}
+        return {"totals": self._totals}
 
 
 def force(subject: Subject, collectors: Sequence[Collector], text: str = "reference") -> None:

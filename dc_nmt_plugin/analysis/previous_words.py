@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..figure import finish_axes, styles
-from ..modules.diagnostics.previous_words import previous_word_weights
+from ..modules.diagnostics.previous_words import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
 from .base import Analysis, Results, Table
 from .loop import TEXTS, ForcedBatch
@@ -39,7 +39,7 @@ def position_counts(weights: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, T
     """
     size = weights.size(1)
     position = torch.arange(size, device=weights.device)
-    counted = (position < lengths[:, None]) & (weights.sum(dim=-1) > 0.5)  # (B, T)
+    counted = attending(weights, lengths)
     back = position + 1 - weights.argmax(dim=-1)  # (B, T), 1 = the last word read
     has_begin = bool((weights[:, :, 0] > 0).any())
     words = (position + 1 if has_begin else position).expand_as(back)[counted]  # (N,)
@@ -163,7 +163,7 @@ class PositionCounts:
         """Adds one batch."""
         weights = previous_word_weights(batch.records)
         assert weights is not None
-        found = torch.stack(position_counts(weights, (~batch.padding("decoder")).sum(dim=1))).cpu()
+        found = torch.stack(position_counts(weights, batch.target_lengths)).cpu()
         longest = max(found.size(1), self.counts.size(1))
         self.counts = torch.nn.functional.pad(self.counts, (0, longest - self.counts.size(1)))
         self.counts[:, : found.size(1)] += found

@@ -26,15 +26,18 @@ def attention_divergence(
     alpha_g = global_weights.amax(dim=1).float()  # Eq. (10), (B, T, S)
     alpha_l = local_weights.amax(dim=1).float()
     mixture = 0.5 * (alpha_g + alpha_l)  # m of Eq. (11)
-    rows = 0.5 * _kl(alpha_g, mixture) + 0.5 * _kl(alpha_l, mixture)  # Eq. (11), (B, T)
+    rows = 0.5 * kl(alpha_g, mixture) + 0.5 * kl(alpha_l, mixture)  # Eq. (11), (B, T)
     if padding is None:
         return rows.sum(), torch.tensor(rows.numel(), device=rows.device)
     return rows.masked_fill(padding, 0.0).sum(), (~padding).sum()
 
 
-def _kl(p: Tensor, q: Tensor) -> Tensor:
-    """Returns Σ_x P log P - Σ_x P log Q over the last axis, with 0 log 0 = 0: Eq. (12)."""
-    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(dim=-1)
+def kl(p: Tensor, q: Tensor) -> Tensor:
+    """Returns D_KL(P ‖ Q) over the last axis in nats, with 0 log 0 = 0: Eq. (12)."""
+    precise = torch.promote_types(p.dtype, torch.float32)  # --fp16: a difference of large terms
+    p, q = p.to(precise), q.to(precise)
+    tiny = torch.finfo(q.dtype).tiny  # a softmax that came out as 0 is not exactly 0
+    return (torch.xlogy(p, p) - torch.xlogy(p, q.clamp(min=tiny))).sum(dim=-1)
 
 
 def layer_divergences(records: Records, batch: Batch) -> Totals:

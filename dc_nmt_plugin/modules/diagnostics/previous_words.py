@@ -23,6 +23,15 @@ def previous_word_weights(records: Records) -> Tensor | None:
     return None
 
 
+def attending(weights: Tensor, lengths: Tensor) -> Tensor:
+    """Returns the predictions (B, T) that attend to something; see `previous_word_totals`.
+
+    Attention over states has nothing to attend to at the first position, so its row is zero.
+    """
+    real = torch.arange(weights.size(1), device=weights.device) < lengths[:, None]
+    return real & (weights.sum(dim=-1) > 0.5)
+
+
 def previous_word_totals(weights: Tensor, lengths: Tensor) -> Totals:
     """Returns the entropy of the weights, and the share of the last word.
 
@@ -35,9 +44,7 @@ def previous_word_totals(weights: Tensor, lengths: Tensor) -> Totals:
         that attended to something, and their number
     """
     weights = weights.double()
-    position = torch.arange(weights.size(1), device=weights.device)
-    # attention over states has nothing to attend to at the first position: its row is zero
-    counted = (position < lengths[:, None]) & (weights.sum(dim=-1) > 0.5)  # (B, T)
+    counted = attending(weights, lengths)
     entropy = -torch.xlogy(weights, weights).sum(dim=-1)  # (B, T)
     last = weights.diagonal(dim1=1, dim2=2)  # (B, T)
     count = counted.sum()
