@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from .schema import SCORES, Entry, Part, State
-from .yaml_node import Node
+from .written import Column, Group, Reachable, Row, WrittenItem
 
-STATE = ("state", "needs", "by")
-_PART = ("name", "shows", "rows", "columns", *STATE)
 # producer of a measure, by default
 _BY = {
     **dict.fromkeys((*SCORES, "bleu"), "score"),
@@ -21,25 +19,27 @@ _BY = {
 }
 
 
-def state_of(*nodes: Node) -> State:
+def state_of(*places: Reachable) -> State:
     """Returns the state of the first that has one.
 
     Raises:
         UserError: none has, or one has two
     """
-    for node in nodes:
-        found = [key for key in STATE[:-1] if key in node.values]
-        if len(found) > 1:
-            raise node.problem(f"{' and '.join(found)}: only one of them can be")
-        if found == ["state"]:
-            return State(node.choice("state", ("run", "reported", "drawing")))
-        if found:
-            return State(found[0], node.text(found[0]))
-    raise nodes[-1].problem(f"one of {', '.join(STATE[:-1])} has to be there")
+    for place in places:
+        if place.state and place.needs:
+            raise place.problem("state and needs: only one of them can be")
+        if place.state:
+            return State(place.state)
+        if place.needs:
+            return State("needs", place.needs)
+    raise places[-1].problem("one of state, needs has to be there")
 
 
 def parts_of(
-    item: Node, columns: Mapping[str, Node], rows: Mapping[str, Node], entries: tuple[Entry, ...]
+    item: WrittenItem,
+    columns: Mapping[str, Column],
+    rows: Mapping[str, Row],
+    entries: tuple[Entry, ...],
 ) -> Iterator[Part]:
     """Yields an item's named parts, then one part for each remaining row.
 
@@ -48,45 +48,50 @@ def parts_of(
     Raises:
         UserError: a part names an unknown row or column
     """
-    named: list[tuple[Node, list[Entry]]] = []
-    for node in item.nodes("parts", _PART, "name"):
-        node.refuse_unknown("rows", node.texts("rows"), rows)
-        node.refuse_unknown("columns", node.texts("columns"), columns)
-        named.append((node, _picked(node, entries)))
+    named: list[tuple[Group, list[Entry]]] = []
+    for group in item.parts:
+        for name in group.rows:
+            group.check_choice("rows", name, rows)
+        for name in group.columns:
+            group.check_choice("columns", name, columns)
+        named.append((group, _picked(group, entries)))
     taken = {id(entry) for _, picked in named for entry in picked}
-    taken_rows = {row for node, _ in named for row in node.texts("rows")}
+    taken_rows = {name for group, _ in named for name in group.rows}
     free = [entry for entry in entries if id(entry) not in taken]
-    others = [e for e in free if e.system.other and not set(STATE) & set(rows[e.row].values)]
+    others = [entry for entry in free if entry.system.other and not _says(rows[entry.row])]
 
-    by_cell = item.choice("split", ("row", "cell"), "row") == "cell"
     for label, row in rows.items():
         own = [entry for entry in free if entry.row == label and entry not in others]
-        if by_cell:
+        if item.split == "cell":
             for entry in own:
-                nodes = row, columns[entry.column], item
-                yield _part(f"{label}, {entry.column}", nodes, [entry])
+                name, places = f"{label}, {entry.column}", (row, columns[entry.column], item)
+                yield _part(name, places, [entry])
         elif own or (not any(entry.row == label for entry in entries) and label not in taken_rows):
             yield _part(label, (row, item), own)
-    for node, picked in named:
-        yield _part(node.text("name"), (node, item), picked, node.text("shows", ""))
+    for group, picked in named:
+        yield _part(group.name, (group, item), picked, group.shows)
     if others:
-        reported = Node({"state": "reported"}, item.where)
+        reported = Reachable(state="reported")
         yield _part("other systems", (reported, item), others)
 
 
-def _picked(node: Node, entries: tuple[Entry, ...]) -> list[Entry]:
+def _says(row: Row) -> bool:
+    return any((row.state, row.needs, row.by))
+
+
+def _picked(group: Group, entries: tuple[Entry, ...]) -> list[Entry]:
     """Returns the entries in a part's rows and columns; none for a part without both."""
-    rows, columns = node.texts("rows"), node.texts("columns")
-    if not rows and not columns:
+    if not group.rows and not group.columns:
         return []
     return [
         entry
         for entry in entries
-        if (not rows or entry.row in rows) and (not columns or entry.column in columns)
+        if (not group.rows or entry.row in group.rows)
+        and (not group.columns or entry.column in group.columns)
     ]
 
 
-def _part(name: str, nodes: tuple[Node, ...], entries: list[Entry], shows: str = "") -> Part:
-    said = next((node.text("by") for node in nodes if "by" in node.values), None)
+def _part(name: str, places: tuple[Reachable, ...], entries: list[Entry], shows: str = "") -> Part:
+    said = next((place.by for place in places if place.by), None)
     by = said or _BY.get(entries[0].measure if entries else "bleu", "score")
-    return Part(name, shows, state_of(*nodes), by, tuple(entries))
+    return Part(name, shows, state_of(*places), by, tuple(entries))

@@ -1,32 +1,19 @@
-"""Reads a file of published numbers into a :class:`Document`; refuses unknown keys.
-
-A setting of an entry is written once: at its item, column, row or cell. Later ones override earlier
-ones. ``on: NAME`` stands for a block of the file's ``tasks``.
-"""
+"""Turns a file of published numbers into a :class:`Document`; see :mod:`.written` for its form."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..yaml_files import read_yaml
 from .effective_settings import DECODING, TRAINING, flag_types, model_settings, typed
-from .parts import STATE, parts_of, state_of
-from .schema import MEASURES, SCORES, SUBSETS, TASKS, Document, Entry, FixedTraining, Item, System
-from .yaml_node import Node, read_yaml
-
-_TASK = ("task", "direction", "subset", "set", "size", "training", "decoding", "score")
-_FIXES = (*_TASK, "on", "system", "other", "flags", "part", "measure", "of", "against")
-_CELL = ("value", "difference", "p", "text", "read", "absent", "note", *_FIXES)
-_ROW = ("label", "values", "value", "absent", "note", *STATE, *_FIXES)
-_ITEM = (
-    *("name", "title", "place", "baseline", "columns", "rows", "parts", "split", "absent", "note"),
-    *(*STATE, *_FIXES),
-)
-_FILE = ("title", "cites", "training_settings", "tasks", "systems", "items")
+from .parts import parts_of, state_of
+from .schema import MEASURES, SCORES, TASKS, Document, Entry, FixedTraining, Item, System
+from .written import Cell, Column, Located, Row, Settings, WrittenDocument, WrittenItem
 
 
 def read_file(path: Path) -> Document:
@@ -34,172 +21,175 @@ def read_file(path: Path) -> Document:
 
     Raises:
         UserError: a key, architecture, setting, task or measure that is unknown, or something that
-            is missing, with file and item
+            is missing, with file and line
     """
-    return _Reader(path).document()
+    return _Reader(path.stem, read_yaml(path, WrittenDocument)).document()
 
 
 class _Reader:
-    def __init__(self, path: Path) -> None:
-        self.file = read_yaml(path, _FILE)
-        self.name = path.stem
+    def __init__(self, name: str, file: WrittenDocument) -> None:
+        self.name, self.file = name, file
         self.training_settings = {
-            name: FixedTraining(name, node.text("source"), _typed(node, "fixed", TRAINING))
-            for name, node in self.file.named("training_settings", ("source", "fixed")).items()
+            name: FixedTraining(name, each.source, _typed(each, "fixed", each.fixed, TRAINING))
+            for name, each in file.training_settings.items()
         }
-        self.tasks = self.file.named("tasks", _TASK)
-        self.systems = self.file.named("systems", ("arch", "flags"))
 
     def document(self) -> Document:
-        items = tuple(self._item(node) for node in self.file.nodes("items", _ITEM, "name"))
-        self.file.refuse_twice("item", [item.name for item in items])
-        title, cites = self.file.text("title"), self.file.text("cites")
-        return Document(self.name, title, cites, self.training_settings, items)
+        items = tuple(self._item(item) for item in self.file.items)
+        _refuse_twice(self.file, "item", [item.name for item in items])
+        return Document(self.name, self.file.title, self.file.cites, self.training_settings, items)
 
-    def _item(self, node: Node) -> Item:
-        columns = node.named("columns", (*STATE, *_FIXES)) or {"": Node({}, node.where)}
-        labels = [row.text("label") for row in node.nodes("rows", _ROW, "label")]
-        node.refuse_twice("row", labels)
-        rows = dict(zip(labels, node.nodes("rows", _ROW, "label"), strict=True))
-        baseline = node.text("baseline", "")
-        node.refuse_unknown("baseline", [baseline] if baseline else [], rows)
+    def _item(self, item: WrittenItem) -> Item:
+        columns = item.columns or {"": Column(where=item.where)}
+        _refuse_twice(item, "row", [row.label for row in item.rows])
+        rows = {row.label: row for row in item.rows}
+        if item.baseline:
+            item.check_choice("baseline", item.baseline, rows)
         entries = tuple(
-            self._entry((node, columns[name], row, cell), label, name, rows)
-            for label, row in rows.items()
-            for name, cell in _cells(node, columns, row)
+            self._entry(item, columns[name], row, cell, name)
+            for row in item.rows
+            for name, cell in _cells(item, columns, row)
         )
         return Item(
             document=self.name,
-            name=node.text("name"),
-            title=node.text("title"),
-            place=node.text("place"),
-            state=state_of(node),
-            baseline=baseline,
-            rows=tuple(labels),
+            name=item.name,
+            title=item.title,
+            place=item.place,
+            state=state_of(item),
+            baseline=item.baseline,
+            rows=tuple(rows),
             columns=tuple(name for name in columns if name),
-            parts=tuple(parts_of(node, columns, rows, entries)),
+            parts=tuple(parts_of(item, columns, rows, entries)),
             entries=entries,
-            note=node.text("note", ""),
+            note=item.note,
         )
 
     def _entry(
-        self, layers: tuple[Node, ...], label: str, column: str, rows: Iterable[str]
+        self, item: WrittenItem, column: Column, row: Row, cell: Cell, column_name: str
     ) -> Entry:
-        item, _, row, cell = layers
-        fixed = self._fixed(layers)
+        fixed = self._merged(item, column, row, cell)
         system = self._system(fixed)
-        measure = fixed.choice("measure", ("score", *MEASURES), "score")
+        measure = fixed.measure or "score"
         if measure == "score":
-            measure = "bleu" if system.other else fixed.choice("score", SCORES)
-        task = fixed.choice("task", TASKS) if "task" in fixed.values else ""
-        baseline = item.text("baseline", "")
-        against = fixed.text("against", "" if baseline == label else baseline)
-        fixed.refuse_unknown("against", [against] if against else [], [*rows, *self.systems])
+            measure = "bleu" if system.other else fixed.score or ""
+            fixed.check_choice("score", measure, MEASURES)
+        if fixed.task:
+            fixed.check_choice("direction", fixed.direction, TASKS[fixed.task])
+        against = fixed.against
+        if against is None:
+            against = "" if item.baseline == row.label else item.baseline
+        if against:
+            known = [*(each.label for each in item.rows), *self.file.systems]
+            fixed.check_choice("against", against, known)
         entry = Entry(
             document=self.name,
-            item=item.text("name"),
-            row=label,
-            column=column,
+            item=item.name,
+            row=row.label,
+            column=column_name,
             system=system,
             measure="bleu" if system.other and measure in SCORES else measure,
-            task=task,
-            direction=fixed.choice("direction", TASKS[task]) if task else "",
-            subset=fixed.choice("subset", SUBSETS) if "subset" in fixed.values else "",
-            set=fixed.text("set", ""),
+            task=fixed.task or "",
+            direction=fixed.direction or "" if fixed.task else "",
+            subset=fixed.subset or "",
+            set=fixed.set or "",
             training=self._training(fixed),
-            part=fixed.text("part", "main"),
-            decoding=_typed(fixed, "decoding", DECODING),
-            of=fixed.text("of", ""),
-            value=cell.number("value"),
-            difference=cell.number("difference"),
-            p=cell.number("p"),
+            part=fixed.part or "main",
+            decoding=_typed(fixed, "decoding", fixed.decoding, DECODING),
+            of=fixed.of or "",
+            value=cell.value,
+            difference=cell.difference,
+            p=cell.p,
             against=against,
-            text=cell.text("text", ""),
-            read=cell.choice("read", ("table", "prose"), "table"),
-            absent=cell.text("absent", ""),
-            note="; ".join(filter(None, (row.text("note", ""), cell.text("note", "")))),
+            text=cell.text,
+            read=cell.read,
+            absent=cell.absent,
+            note="; ".join(filter(None, (row.note, cell.note))),
         )
         _check(fixed, entry)
         return entry
 
-    def _fixed(self, layers: tuple[Node, ...]) -> Node:
+    def _merged(self, *layers: Settings) -> Settings:
         """Merges the settings of item, column, row and cell; later ones override."""
-        merged: dict[str, Any] = {}
+        merged = Settings()
         for layer in layers:
-            own = {key: value for key, value in layer.values.items() if key in _FIXES}
-            if "on" in own:
-                block = layer.choice("on", self.tasks)
-                own = {**self.tasks[block].values, **own}
-            for key in ("flags", "decoding"):
-                if key in own:
-                    own[key] = {**merged.get(key, {}), **Node(own[key], layer.where).values}
-            for key, instead in (("system", "other"), ("other", "system")):
-                if key in own:
-                    merged.pop(instead, None)
-            merged.update(own)
-        return Node(merged, layers[-1].where, _FIXES)
+            if layer.on:
+                layer.check_choice("on", layer.on, self.file.tasks)
+                block = self.file.tasks[layer.on]
+                # a decoding of its own is instead of that of the block
+                decoding = {} if layer.decoding else block.decoding
+                merged = merged.overridden(replace(block, decoding=decoding))
+            merged = merged.overridden(layer)
+        return merged
 
-    def _system(self, fixed: Node) -> System:
-        if "other" in fixed.values:
-            return System(fixed.text("other"), other=fixed.text("other"))
-        name = fixed.choice("system", self.systems)
-        node = self.systems[name]
-        arch = "_".join(filter(None, (node.text("arch"), fixed.text("size", ""))))
+    def _system(self, fixed: Settings) -> System:
+        if fixed.other:
+            return System(fixed.other, other=fixed.other)
+        if fixed.system is None:
+            raise fixed.problem("system: is missing")
+        name = fixed.system
+        fixed.check_choice("system", name, self.file.systems)
+        system = self.file.systems[name]
+        arch = "_".join(filter(None, (system.arch, fixed.size)))
         try:
             types = flag_types(arch)
-            flags = {**_typed(node, "flags", types), **_typed(fixed, "flags", types)}
-            _check_system(arch, tuple(sorted(flags.items())))
+            own = _typed(system, "flags", system.flags, types)
+            flags = {**own, **_typed(fixed, "flags", fixed.flags, types)}
+            model_settings(arch, flags)
         except UserError as error:
             raise fixed.problem(f"system {name}: {error}") from error
         return System(name, arch, flags)
 
-    def _training(self, fixed: Node) -> FixedTraining | None:
-        if "training" not in fixed.values:
+    def _training(self, fixed: Settings) -> FixedTraining | None:
+        if fixed.training is None:
             return None
-        return self.training_settings[fixed.choice("training", self.training_settings)]
+        fixed.check_choice("training", fixed.training, self.training_settings)
+        return self.training_settings[fixed.training]
 
 
-@cache
-def _check_system(arch: str, flags: tuple[tuple[str, Any], ...]) -> None:
-    model_settings(arch, dict(flags))
-
-
-def _cells(item: Node, columns: Mapping[str, Node], row: Node) -> Iterator[tuple[str, Node]]:
+def _cells(
+    item: WrittenItem, columns: Mapping[str, Column], row: Row
+) -> Iterator[tuple[str, Cell]]:
     """Yields a row's cells by column; numbers shown only in a picture have no value."""
-    cells = Node(row.values.get("values", {}), f"{row.where}, values", columns).values
-    if "value" in row.values:
+    for name, cell in row.values.items():
+        cell.check_choice("values", name, columns)
+    cells = dict(row.values)
+    if row.value is not None:
         if len(columns) > 1:
             raise row.problem("value: which column? Write values: {COLUMN: …}")
-        cells[next(iter(columns))] = row.values["value"]
-    absent = row.text("absent", item.text("absent", ""))
+        cells[next(iter(columns))] = row.value
+    absent = row.absent or item.absent
     for name in columns:
-        where = f"{row.where}, {name}" if name else row.where
         if name in cells or absent:
-            cell = cells.get(name, {"absent": absent})
-            values = cell if isinstance(cell, Mapping) else {"value": cell}
-            yield name, Node(values, where, _CELL)
+            yield name, cells.get(name) or Cell(where=row.where, absent=absent)
 
 
-def _typed(node: Node, key: str, types: Mapping[str, Any]) -> dict[str, Any]:
-    found = {}
-    for name, value in Node(node.values.get(key, {}), f"{node.where}, {key}").values.items():
-        try:
-            found[name] = typed(name, value, types)
-        except UserError as error:
-            raise node.problem(f"{key}: {error}") from error
-    return found
+def _typed(
+    place: Located, key: str, written: Mapping[str, str], types: Mapping[str, Any]
+) -> dict[str, Any]:
+    try:
+        return {name: typed(name, value, types) for name, value in written.items()}
+    except UserError as error:
+        raise place.problem(f"{key}: {error}") from error
 
 
-def _check(node: Node, entry: Entry) -> None:
+def _refuse_twice(place: Located, what: str, names: Iterable[str]) -> None:
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            raise place.problem(f"{what} {name!r} occurs twice")
+        seen.add(name)
+
+
+def _check(place: Located, entry: Entry) -> None:
     """Checks that an entry has everything that its measure depends on."""
     if entry.value is None and entry.difference is None and not (entry.text or entry.absent):
-        raise node.problem("neither value, difference nor text, and no reason why (absent)")
+        raise place.problem("neither value, difference nor text, and no reason why (absent)")
     if entry.p is not None and not 0 < entry.p < 1:
-        raise node.problem(f"p: {entry.p} is no probability")
+        raise place.problem(f"p: {entry.p} is no probability")
     if not re.fullmatch(r"main|aux:\d+", entry.part):
-        raise node.problem(f"part: {entry.part!r} is neither main nor aux:LAYER")
+        raise place.problem(f"part: {entry.part!r} is neither main nor aux:LAYER")
     if entry.system.other:
         return
     for what in MEASURES[entry.measure].fixed_by:
         if what not in ("model", "part", "decoding") and not getattr(entry, what):
-            raise node.problem(f"{what} is missing; {entry.measure} depends on it")
+            raise place.problem(f"{what} is missing; {entry.measure} depends on it")

@@ -12,8 +12,8 @@ from typing import Any
 from ..errors import UserError, choice_problem
 from ..files import sha256
 from ..text.languages import known_as
+from ..yaml_files import read_yaml, set_values
 from .schema import Part, SourceFile, Task
-from .yaml_files import read_plain, read_yaml
 
 SPLITS = ("train", "valid", "test")
 CHECKOUT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ class Recipe:
         self.path, self.own = path, path.name == OWN
         self.folder = path.resolve().parent.name if self.own else path.stem
         self.given_as = str(path.parent) if self.own else self.folder
-        self.task, self._written = read_yaml(path, Task)
+        self.task = read_yaml(path, Task)
         pair = self.task.pair
         if not re.fullmatch("[a-z]{2,3}-[a-z]{2,3}", pair):
             raise self.problem("pair", f"{pair!r} is not two language codes such as de-en")
@@ -128,15 +128,15 @@ class Recipe:
         return (match[1], int(match[2])) if match else None
 
     def written(self, *place: str) -> dict[str, str]:
-        """Returns a mapping of the file as words, in order, for stamps.
+        """Returns what the file sets in a mapping as words, for stamps; defaults are left out.
 
         Args:
             place: keys of the mapping, such as ``parts``, ``train``
         """
-        mapping: Any = self._written
+        mapping: Any = self.task
         for key in place:
-            mapping = mapping.get(key) or {}
-        return _words(mapping)
+            mapping = mapping[key] if isinstance(mapping, dict) else getattr(mapping, key)
+        return _words(set_values(mapping))
 
     def text_words(self) -> list[str]:
         """Returns everything that the text depends on, for its stamp."""
@@ -144,8 +144,7 @@ class Recipe:
         sections |= {name: self.written(name) for name in ("splits", "text")}
         local = {name: file for name, file in self.task.files.items() if file.path}
         sections |= {f"file:{name}": self._identity(file) for name, file in local.items()}
-        # text was tokenised differently when codes of three letters were unknown
-        words = [f"{code}={known_as(code)}" for code in self.pair if known_as(code) != code]
+        words = list(map(known_as, self.pair))
         for name, values in sections.items():
             words += [name, *(f"{key}={value}" for key, value in values.items())]
         return words
@@ -224,10 +223,9 @@ def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
 @cache
 def _directions(path: Path, _changed: int) -> list[tuple[str, str]]:
     """Returns the names of a file's task and their directions."""
-    task = read_plain(path)  # not as a Recipe, whose checks take time
-    pair = str(task.get("pair", ""))
-    directions = task.get("directions") or [pair]
-    return [(_name_in(path.stem, pair, direction), direction) for direction in directions]
+    task = read_yaml(path, Task)  # not as a Recipe, whose checks take time
+    directions = task.directions or [task.pair]
+    return [(_name_in(path.stem, task.pair, direction), direction) for direction in directions]
 
 
 def _name_in(folder: str, pair: str, direction: str) -> str:

@@ -1,12 +1,8 @@
-"""Schema of the YAML files of recipes: ``tasks/TASK.yaml`` and ``papers.yaml``.
+"""Schema of the YAML files of recipes: ``tasks/TASK.yaml`` and ``papers.yaml``."""
 
-Annotations are types, and optional fields are Optional[X], because omegaconf 2.0 needs both.
-"""
+from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
-
-from omegaconf import MISSING
 
 from ..text.preparation import TextSettings
 
@@ -50,7 +46,7 @@ class SourceFile:
         return ("md5", self.md5.lower()) if self.md5 else None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Part:
     """A parallel corpus within the files.
 
@@ -64,7 +60,7 @@ class Part:
     """
 
     name: str = ""
-    format: str = field(default=MISSING, metadata={"choices": FORMATS})
+    format: str = field(metadata={"choices": FORMATS})
     files: dict[str, str] = field(default_factory=dict)
     lines: int | None = None
     optional: bool = False
@@ -95,7 +91,7 @@ class Splits:
     train: list[str] = field(default_factory=list)
     valid: list[str] = field(default_factory=list)
     test: list[str] = field(default_factory=list)
-    tests: dict[str, Any] = field(default_factory=dict)  # lists; omegaconf 2.0 has no type for them
+    tests: dict[str, list[str]] = field(default_factory=dict)
     seed: int = 1
     exclude_test: bool = False
     exclude_valid: bool = False
@@ -104,7 +100,7 @@ class Splits:
     test_lines: str = ""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Segmentation:
     """One BPE segmentation.
 
@@ -119,7 +115,7 @@ class Segmentation:
     """
 
     name: str = ""
-    operations: int = MISSING
+    operations: int
     joint: bool = True
     dictionary: str = field(default="joint", metadata={"choices": ("joint", "separate")})
     max_tokens: int = 0
@@ -180,7 +176,7 @@ class Papers:
     settings: dict[str, SettingsEntry] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Task:
     """``tasks/TASK.yaml``.
 
@@ -195,8 +191,8 @@ class Task:
         settings: ``all``, and differences for a family or an architecture
     """
 
-    title: str = MISSING
-    pair: str = MISSING
+    title: str
+    pair: str
     directions: list[str] = field(default_factory=list)
     archs: list[str] = field(default_factory=lambda: ["transformer_standard"])
     papers: str = ""

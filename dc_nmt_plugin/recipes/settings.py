@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from ..errors import UserError, architecture_problem, choice_problem
 from ..flags import replaced, whole_number
 from ..models.presets import FAMILIES, Architecture, architectures
 from ..models.presets.family import STOCK, Family
+from ..yaml_files import read_yaml
 from .recipe import Recipe
 from .schema import Papers, SettingsEntry
-from .yaml_files import read_yaml
 
 PAPERS = Path(__file__).with_name("papers.yaml")
 ALL = "all"  # the entry for every architecture
@@ -72,6 +72,7 @@ class RunSettings:
     hours: int | None = None
 
 
+@cache
 def settings_of(
     recipe: Recipe, arch: str, size: str | None = None, like: str | None = None
 ) -> RunSettings:
@@ -108,7 +109,7 @@ def settings_of(
         arch=sized,
         task=family.task,
         criterion=family.criterion,
-        source=" ".join((entry.source or "").split()),
+        source=entry.source or "",
         size=own_size,
         size_flags=_flags((entry.sizes or {}).get(own_size, ""), f"{place}.sizes.{own_size}"),
         bpe=bpe,
@@ -126,9 +127,12 @@ def settings_of(
     )
 
 
+_split = cache(shlex.split)  # `dc-nmt paper list` plans hundreds of runs of few settings
+
+
 def _flags(text: str, place: str) -> tuple[str, ...]:
     try:
-        return tuple(shlex.split(text))
+        return tuple(_split(text))
     except ValueError as error:  # an unclosed quote
         raise UserError(f"{place}: {error} in {text!r}") from error
 
@@ -286,8 +290,8 @@ def _with_paper(recipe: Recipe, entry: SettingsEntry, place: str) -> dict[str, A
 
 @cache
 def _papers() -> Papers:
-    return read_yaml(PAPERS, Papers)[0]
+    return read_yaml(PAPERS, Papers)
 
 
 def _said(entry: SettingsEntry) -> dict[str, Any]:
-    return {key: value for key, value in asdict(entry).items() if value is not None}
+    return {key: value for key, value in vars(entry).items() if value is not None}

@@ -26,8 +26,6 @@ CHUNK = 2000  # lines for a process at a time
 class TextSettings:
     """Settings of a task's text preparation: ``text`` of its recipe.
 
-    Its annotations are types, not strings, because omegaconf reads them.
-
     Attributes:
         tokenizer: ``moses`` (tokenizer.perl; Chinese is segmented by jieba), ``split`` (at
             punctuation and digits, so that it can be undone exactly) or ``none``

@@ -10,7 +10,6 @@ import pytest
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.preparation import Preparation
-from dc_nmt_plugin.recipes.recipe import Recipe
 from dc_nmt_plugin.recipes.schema import Segmentation
 from dc_nmt_plugin.recipes.training import Experiment, training_step
 
@@ -27,9 +26,11 @@ def digest(*words: str) -> str:
     ("segmentation", "cut"),
     [
         (Segmentation(operations=4000), "4000"),
-        (Segmentation("x", 32_000, max_tokens=150, ratio=9.0), "32000 150 9"),
+        (Segmentation(name="x", operations=32_000, max_tokens=150, ratio=9.0), "32000 150 9"),
         (
-            Segmentation("y", 7, joint=False, dictionary="separate", max_tokens=50, ratio=1.5),
+            Segmentation(
+                name="y", operations=7, joint=False, dictionary="separate", max_tokens=50, ratio=1.5
+            ),
             "7 codes-apart dictionaries-apart 50 1.5",
         ),
     ],
@@ -111,13 +112,3 @@ def test_the_mean_counts_no_update_twice(tmp_path, capsys):
     (tmp_path / "checkpoints/checkpoint_2_40.pt").touch()
     assert averaged(run) == ["--dir", "checkpoints", "--last", "3", "--kind", "update"]
     assert averaged(replace(run, average=4)) == ["--inputs", *updates, "checkpoint_2_40.pt"]
-    assert "3 of 4 update checkpoints" in capsys.readouterr().err
-
-
-def test_text_with_codes_of_three_letters_is_prepared_anew(tmp_path):
-    """It was tokenised by no language's rules; other text is what it was."""
-    for pair in ("de-en", "fra-eng"):
-        path = tmp_path / "recipe.yaml"
-        path.write_text(f"title: x\npair: {pair}\n")
-        words = Recipe(path).text_words()
-        assert words[: words.index("splits")] == ([] if pair == "de-en" else ["fra=fr", "eng=en"])
