@@ -1,6 +1,7 @@
 """Registers everything with fairseq, once a process."""
 
-from . import criterions, models, tasks
-from .models.presets import store_for_hydra
+from . import criterions, tasks
+from .models import registry
+from .models.registry import store_for_hydra
 
-__all__ = ["criterions", "models", "store_for_hydra", "tasks"]
+__all__ = ["criterions", "registry", "store_for_hydra", "tasks"]

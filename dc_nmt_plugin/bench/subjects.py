@@ -22,8 +22,9 @@ from ..criterions.joint_loss import JointLossCriterion
 from ..errors import UserError, architecture_problem
 from ..flags import COMMAND, flag_value, read_command
 from ..models.options import defaults, read_config
-from ..models.presets import MODELS, Architecture, architectures
+from ..models.presets import Architecture, architectures
 from ..models.presets.family import STOCK as FAIRSEQ
+from ..models.registry import MODELS
 from ..models.transformer.config import TransformerConfig
 from ..papers.described_run import flags_of, model_flags
 from ..tasks.beam_search import BeamSearchGenerator
@@ -115,7 +116,7 @@ def stock_settings(like: str) -> dict[str, Any]:
         UserError: `like` is no Transformer
     """
     architecture = subject(like)
-    if MODELS[architecture.model][1] is not TransformerConfig:
+    if architecture.config is not TransformerConfig:
         raise UserError(
             f"--against stock: {like} is no Transformer, so fairseq's transformer has no same "
             "size; name an architecture to compare with, or, for a recurrent one, 'pytorch'."
@@ -140,7 +141,7 @@ def with_positions(name: str, length: int) -> str:
     """Returns a subject with positions for sentences of that many tokens."""
     if name in (STOCK, PYTORCH):
         return name
-    known = defaults(MODELS[subject(name).model][1])
+    known = defaults(subject(name).config)
     most = 2 * length + 2  # random sentences are up to a fifth longer
     short = [setting for setting in _POSITIONS if most > (known.get(setting) or math.inf)]
     flags = " ".join(f"--{setting.replace('_', '-')} {most}" for setting in short)
@@ -158,10 +159,9 @@ def build_model(name: str, like: str, task: Any) -> torch.nn.Module:
         return with_pytorch_cells(build_model(like, like, task), like)
     if name != STOCK:
         own = subject(name)
-        model_class, config = MODELS[own.model]
-        values = {**defaults(config), **own.settings}
-        model: torch.nn.Module = model_class.build_model(
-            read_config(argparse.Namespace(**values), config), task
+        values = {**defaults(own.config), **own.settings}
+        model: torch.nn.Module = MODELS[own.model].build_model(
+            read_config(argparse.Namespace(**values), own.config), task
         )
         return model
     args = argparse.Namespace(**stock_settings(like))

@@ -40,7 +40,6 @@ def main(argv: Sequence[str]) -> int:
 
     from ..models.presets import architectures
     from ..papers.described_run import model_flags
-    from ..papers.parameter_counts import preset_row, published_items, published_rows
 
     known = architectures()
     problems = [architecture_problem(name, known) for name in args.arch]
@@ -53,6 +52,8 @@ def main(argv: Sequence[str]) -> int:
     flags = {name: model_flags(name, words) for name in args.arch or known}
     if args.by_part:
         return _print_parts(flags, args.vocabulary, args.json)
+
+    from ..papers.parameter_counts import preset_row, published_items, published_rows
 
     rows = [preset_row(name, own, args.vocabulary) for name, own in flags.items()]
     if not args.arch:

@@ -147,9 +147,10 @@ def _takes_value(word: str) -> bool:
     from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
     from .. import registration as registration
-    from ..models.presets import MODELS
+    from ..models.options import add_flags
+    from ..models.presets import architectures
 
-    configs = [config for _, config in MODELS.values()]
+    configs = []
     for known in (
         TASK_DATACLASS_REGISTRY,
         *(each["dataclass_registry"] for each in REGISTRIES.values()),
@@ -159,5 +160,7 @@ def _takes_value(word: str) -> bool:
     for config in configs:
         parsers.append(argparse.ArgumentParser(add_help=False, allow_abbrev=False))
         gen_parser_from_dataclass(parsers[-1], config())
+    for model in {architecture.config for architecture in architectures().values()}:
+        add_flags(parsers[0], model)
     actions = (action for parser in parsers for action in parser._actions)
     return not any(word in action.option_strings and action.nargs == 0 for action in actions)

@@ -31,7 +31,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 LEVEL = 0.05
 POWER = 0.8
@@ -83,9 +82,7 @@ class Difference:
     def detectable(self) -> float:
         """Returns the true difference that this test detects (p < 0.05) with 80% probability."""
         freedom = self.freedom or _AS_NORMAL
-        return float(stdtrit(freedom, 1 - LEVEL / 2) + stdtrit(freedom, POWER)) * (
-            self.standard_error
-        )
+        return (_quantile(freedom, 1 - LEVEL / 2) + _quantile(freedom, POWER)) * self.standard_error
 
 
 def draws(sentences: int, resamples: int = RESAMPLES) -> Iterator[np.ndarray]:
@@ -138,7 +135,7 @@ def compare(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Dif
         if of_seeds:
             seeds_p = student(value, of_seeds, _satterthwaite(of_seeds, parts))
         if variance:
-            half = float(stdtrit(freedom, 1 - LEVEL / 2)) * variance**0.5
+            half = _quantile(freedom, 1 - LEVEL / 2) * variance**0.5
             p_value = student(value, variance, freedom)
     interval = (value - half, value + half)
     one_sided = sacrebleu_p(resampled, value)
@@ -195,8 +192,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
+def _quantile(freedom: float, p: float) -> float:
+    """Returns the quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, p))
+
+
 def student(value: float, variance: float, freedom: float) -> float:
     """Returns the two-sided p of a difference with this variance, by Student's t."""
+    from scipy.special import stdtr  # not at the top: --help and listings need no scipy
+
     return float(2 * stdtr(freedom, -abs(value) / variance**0.5))
 
 

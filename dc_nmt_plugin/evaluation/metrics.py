@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-
-from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from ..errors import UserError, choice_problem
 from ..text.scripts import is_spaceless, spaceless_codes
@@ -105,8 +103,7 @@ class Metric:
         return found.score, str(metric.get_signature())
 
     def _check_spaces(self, metric: Any, references: Sequence[str], target_lang: str) -> None:
-        splits = isinstance(getattr(metric, "tokenizer", None), Tokenizer13a)
-        splits |= self.name == "ter"
+        splits = self.name == "ter" or _splits_at_spaces(metric)
         if splits and not self.tokenized and is_spaceless(target_lang, references):
             instead = "ter-char" if self.name == "ter" else default_bleu(target_lang, references)
             raise UserError(
@@ -115,35 +112,51 @@ class Metric:
             )
 
 
+def _sacrebleu(kind: str, **options: Any) -> Any:
+    """Returns a metric of sacreBLEU, imported here alone: --help and listings need no sacreBLEU."""
+    from sacrebleu import metrics
+
+    return getattr(metrics, kind)(**options)
+
+
 # force: no advice about tokenised full stops; text_checks.py looks at all of the text
-def _v13a(lowercase: bool) -> Callable[[str], BLEU]:
-    return lambda _: BLEU(tokenize="13a", lowercase=lowercase, force=True)
+_bleu = partial(_sacrebleu, "BLEU", force=True)
 
 
-def _multi_bleu(lowercase: bool = False) -> Callable[[str], BLEU]:
-    return lambda _: BLEU(tokenize="none", smooth_method="none", lowercase=lowercase, force=True)
+def _splits_at_spaces(metric: Any) -> bool:
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    return isinstance(getattr(metric, "tokenizer", None), Tokenizer13a)
 
 
-def _language_default(target_lang: str) -> BLEU:
+def _v13a(lowercase: bool) -> Callable[[str], Any]:
+    return lambda _: _bleu(tokenize="13a", lowercase=lowercase)
+
+
+def _multi_bleu(lowercase: bool = False) -> Callable[[str], Any]:
+    return lambda _: _bleu(tokenize="none", smooth_method="none", lowercase=lowercase)
+
+
+def _language_default(target_lang: str) -> Any:
     """Returns BLEU with sacreBLEU's tokeniser; by characters where that would split at spaces.
 
     Raises:
         UserError: the package that splits the language's words is not installed
     """
     try:
-        metric = BLEU(trg_lang=target_lang, force=True)
+        metric = _bleu(trg_lang=target_lang)
     except (ImportError, RuntimeError) as error:
         raise UserError(
             f"sacrebleu: BLEU of {target_lang!r} needs MeCab, which is not installed; "
             f"pip install 'sacrebleu[{target_lang}]' installs it"
         ) from error
-    if isinstance(metric.tokenizer, Tokenizer13a) and target_lang in spaceless_codes():
+    if _splits_at_spaces(metric) and target_lang in spaceless_codes():
         return _characters(target_lang)
     return metric
 
 
-def _characters(_: str) -> BLEU:
-    return BLEU(tokenize="char", force=True)
+def _characters(_: str) -> Any:
+    return _bleu(tokenize="char")
 
 
 _ALL = (
@@ -157,13 +170,13 @@ _ALL = (
     ),
     Metric("zh-words", "multi-bleu.perl on segmented Chinese words", True, _multi_bleu()),
     Metric("zh", "sacreBLEU --tokenize zh: Chinese characters", False,
-           lambda _: BLEU(tokenize="zh", force=True)),
+           lambda _: _bleu(tokenize="zh")),
     Metric("char", "sacreBLEU --tokenize char: characters", False, _characters),
     Metric("sacrebleu", "sacreBLEU's default for the language", False, _language_default),
     Metric("sacrebleu-tokenized", "the same on tokenised text", True, _language_default),
-    Metric("chrf", "chrF2", False, lambda _: CHRF()),
-    Metric("ter", "TER, lower is better", False, lambda _: TER()),
-    Metric("ter-char", "TER of characters", False, lambda _: TER(), split_characters,
+    Metric("chrf", "chrF2", False, lambda _: _sacrebleu("CHRF")),
+    Metric("ter", "TER, lower is better", False, lambda _: _sacrebleu("TER")),
+    Metric("ter-char", "TER of characters", False, lambda _: _sacrebleu("TER"), split_characters,
            "split into characters"),
 )  # fmt: skip
 METRICS = {metric.name: metric for metric in _ALL}

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sacrebleu.significance import estimate_ci
 
 from .chance import (
     SACREBLEU_RESAMPLES,
@@ -109,6 +108,8 @@ def paired_bootstrap(
 def _compared(
     scores: Mapping[str, Mapping[str, Scores]], enough: Mapping[str, bool]
 ) -> list[Comparison]:
+    from sacrebleu.significance import estimate_ci  # not at the top: --help needs no sacreBLEU
+
     baseline = next(iter(scores))
     comparisons = []
     for name, runs in scores.items():

@@ -1,11 +1,8 @@
 """Allowed values of flags: declared with the field, checked in one place for every model."""
 
-# fairseq reads the fields' types at run time: no postponed annotations here.
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
-
-from fairseq.dataclass import FairseqDataclass
 
 from ..errors import ConfigError, choice_problem
 
@@ -48,7 +45,7 @@ def rate(default: float, text: str) -> Any:
 
 
 @dataclass
-class CheckedConfig(FairseqDataclass):
+class CheckedConfig:
     """Base of model settings; subclasses add fields made by :func:`flag`."""
 
     def check(self) -> None:
@@ -74,18 +71,22 @@ def flag_name(name: str) -> str:
 
 
 def _wrong_values(config: CheckedConfig) -> list[str]:
-    problems = []
-    for option in fields(config):
-        name, value, valid = flag_name(option.name), getattr(config, option.name), option.metadata
-        if value is None:
-            continue
-        lowest, below = valid.get("at_least"), valid.get("below")
-        if value in valid.get("refused", ()):
-            problems.append(f"{name}: {value} {valid['refused'][value]}.")
-        elif valid.get("one_of") and (problem := choice_problem(name, value, valid["one_of"])):
-            problems.append(problem)
-        elif below is not None and not lowest <= value < below:
-            problems.append(f"{name}: {value} is not in [{lowest}, {below}).")
-        elif lowest is not None and not value >= lowest:
-            problems.append(f"{name}: {value} is not at least {lowest}.")
-    return problems
+    found = (_problem(each, getattr(config, each.name)) for each in fields(config))
+    return [problem for problem in found if problem]
+
+
+def _problem(option: Field[Any], value: Any) -> str | None:
+    """Returns what is wrong with the value of a field; None if it is valid."""
+    valid = option.metadata
+    lowest, below = valid["at_least"], valid["below"]
+    if value is None:
+        return None
+    if value in valid["refused"]:
+        return f"{flag_name(option.name)}: {value} {valid['refused'][value]}."
+    if valid["one_of"]:
+        return choice_problem(flag_name(option.name), value, valid["one_of"])
+    if below is not None and not lowest <= value < below:
+        return f"{flag_name(option.name)}: {value} is not in [{lowest}, {below})."
+    if lowest is not None and not value >= lowest:
+        return f"{flag_name(option.name)}: {value} is not at least {lowest}."
+    return None

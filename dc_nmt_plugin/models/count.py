@@ -11,8 +11,9 @@ from fairseq.data import Dictionary
 from torch import nn
 
 from ..errors import UserError
-from . import presets
 from .options import defaults, read_config
+from .presets import architectures
+from .registry import MODELS
 
 
 def dummy_dictionary(size: int) -> Dictionary:
@@ -37,13 +38,12 @@ def build(arch: str, settings: Mapping[str, Any], dictionary: Dictionary) -> nn.
         settings: replace the architecture's own
         dictionary: of both languages
     """
-    architecture = presets.architectures()[arch]
-    model_class, config = presets.MODELS[architecture.model]
-    values = {**defaults(config), **architecture.settings, **settings}
+    architecture = architectures()[arch]
+    values = {**defaults(architecture.config), **architecture.settings, **settings}
     task = argparse.Namespace(source_dictionary=dictionary, target_dictionary=dictionary)
     with torch.device("meta"):
-        return model_class.build_model(
-            read_config(argparse.Namespace(**values), config),
+        return MODELS[architecture.model].build_model(
+            read_config(argparse.Namespace(**values), architecture.config),
             task,
         )
 

@@ -1,4 +1,4 @@
-"""Turns fairseq's flags and presets into one plain, validated configuration, for all models.
+"""Turns flags and presets into one plain, validated configuration, for all models.
 
 fairseq hands a model an ``argparse.Namespace`` (training) or what a checkpoint holds. Models are
 registered without ``dataclass=``, and their flags are read from a dataclass explicitly. Only in
@@ -8,82 +8,53 @@ this way can several named architectures share a model in both fairseq distribut
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
-from typing import Any, TypeVar
+from dataclasses import fields
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
 
-from fairseq.dataclass import FairseqDataclass
-from fairseq.dataclass.utils import gen_parser_from_dataclass
-from fairseq.models import ARCH_MODEL_REGISTRY, register_model_architecture
+from .constraints import CheckedConfig, flag_name
 
-from ..errors import ConfigError
-
-ConfigT = TypeVar("ConfigT", bound=FairseqDataclass)
+ConfigT = TypeVar("ConfigT", bound=CheckedConfig)
 
 
-def add_flags(parser: argparse.ArgumentParser, config: type[FairseqDataclass]) -> None:
+def add_flags(parser: argparse.ArgumentParser, config: type[CheckedConfig]) -> None:
     """Adds one flag for each field of `config`, without defaults, so that presets can set them.
 
     A negatable field has ``--no-NAME`` too; of both, the last on the command line holds.
     """
-    gen_parser_from_dataclass(parser, config(), delete_default=True)
+    types = get_type_hints(config)
     for field in fields(config):
-        if field.metadata.get("negatable"):
-            name = field.name.replace("_", "-")
-            help_text = f"switch --{name} off, where the architecture has it"
+        flag, kind, text = flag_name(field.name), types[field.name], field.metadata["help"]
+        kind = next((part for part in get_args(kind) if part is not NoneType), kind)
+        form: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind}
+        # fairseq's task, which was first, may have the flag too
+        with contextlib.suppress(argparse.ArgumentError):
+            parser.add_argument(flag, help=text, **form)
+        if field.metadata["negatable"]:
+            name = flag.removeprefix("--")
+            help_text = f"switch {flag} off, where the architecture has it"
             parser.add_argument(
                 f"--no-{name}", dest=field.name, action="store_false", help=help_text
             )
 
 
-def defaults(config: type[FairseqDataclass]) -> dict[str, Any]:
-    """Returns the default of every field of `config`, without fairseq's internal field `_name`."""
-    values: dict[str, Any] = {}
-    for field in fields(config):
-        if field.name == "_name":
-            continue
-        if field.default is not MISSING:
-            values[field.name] = field.default
-        elif field.default_factory is not MISSING:
-            values[field.name] = field.default_factory()
-    return values
+def defaults(config: type[CheckedConfig]) -> dict[str, Any]:
+    """Returns the default of every field of `config`."""
+    return {field.name: field.default for field in fields(config)}
 
 
 def read_config(args: Any, config: type[ConfigT]) -> ConfigT:
     """Returns the dataclass `config` with the values of `args`, and defaults for the rest."""
     result = config()
     for name in defaults(config):
-        value = _get(args, name)
+        value = value_of(args, name)
         if value is not None:
             setattr(result, name, value)
     return result
 
 
-def _get(args: Any, name: str) -> Any:
-    # a Namespace from the command line, a DictConfig or a dict from a checkpoint
+def value_of(args: Any, name: str) -> Any:
+    """Returns a setting of a command line's namespace, or of a checkpoint's mapping."""
     return args.get(name) if isinstance(args, Mapping) else getattr(args, name, None)
-
-
-def register_preset(
-    model_name: str, arch: str, config: type[FairseqDataclass], settings: Mapping[str, Any]
-) -> None:
-    """Registers ``--arch arch``: absent flags get `settings`, then the defaults of `config`.
-
-    fairseq may apply an architecture more than once (parsing, building, loading), so existing
-    values stay. All defaults are written, so that a checkpoint holds its whole configuration.
-
-    Raises:
-        ConfigError: a setting that `config` does not have
-    """
-    unknown = set(settings) - set(defaults(config))
-    if unknown:
-        raise ConfigError([f"preset {arch}: {name} is no setting" for name in sorted(unknown)])
-    if arch in ARCH_MODEL_REGISTRY:  # the package was imported under a second name
-        return
-
-    def apply(args: Any) -> None:
-        for name, value in {**defaults(config), **settings}.items():
-            if _get(args, name) is None and value is not None:
-                setattr(args, name, value)
-
-    register_model_architecture(model_name, arch)(apply)

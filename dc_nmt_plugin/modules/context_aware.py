@@ -13,41 +13,13 @@ import math
 import torch
 from torch import Tensor, nn
 
+from .choices import GATES, MIXED, context_levels
 from .core.attention import split_heads
 from .core.history import LayerHistory
 from .core.initial_weights import input_projection
 from .core.self_attention import SelfAttention
 from .core.slow_linear import SlowLinear
 from .core.state import State
-
-CONTEXTS = ("global", "deep-global", "deep", "deep-global+deep")
-MIXED = {"queries": ("q",), "keys": ("k",), "both": ("q", "k")}
-GATES = ("learnt", "none")
-
-
-def context_levels(context: str, layer: int) -> tuple[range, range]:
-    """Returns the layer inputs that make up a context.
-
-    Args:
-        context: one of :data:`CONTEXTS`
-        layer: the layer that uses it, 1-based
-
-    Returns:
-        0-based levels i of the global contexts c^{i+1} (eqs 8, 10), and of the layer inputs
-        H^{i+1} (eq. 9); both are empty for the deep context of layer 1, the lowest layer
-
-    Raises:
-        ValueError: unknown context, or a layer below 1
-    """
-    if context not in CONTEXTS:
-        raise ValueError(f"context is {context!r}; choose from {', '.join(CONTEXTS)}")
-    if layer < 1:
-        raise ValueError(f"layer is {layer}; layers are counted from 1")
-    first_global = layer - 1 if context == "global" else 0
-    has_global, has_deep = context != "deep", context.endswith("deep")
-    return range(first_global, layer if has_global else first_global), range(
-        layer - 1 if has_deep else 0
-    )
 
 
 class ContextAwareSelfAttention(SelfAttention):

@@ -17,15 +17,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as checkpointed
 
+from .choices import DIRECTIONS, HEAD_WEIGHTS, INITS
 from .core.attention import attention_logits, merge_heads
 from .core.masks import SequenceMask
 from .core.self_attention import SelfAttention
 from .core.state import State
 from .routing import route_heads, route_positions
-
-DIRECTIONS = ("both", "horizontal", "vertical")
-INITS = ("zero", "self")
-HEAD_WEIGHTS = ("mean", "sum")
 
 
 class Aggregation(NamedTuple):

@@ -9,10 +9,11 @@ import functools
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ..errors import UserError
 from ..flags import flag_value, whole_number
+from ..models.options import add_flags
 from .effective_settings import DECODING, TRAINING, betas, config_of, flag_types, model_settings
 
 # fairseq's, where a command does not give the flag
@@ -127,10 +128,10 @@ def model_flags(arch: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _read(arch: str, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    message = io.StringIO()
+    message, config = io.StringIO(), cast(Any, config_of(arch))
     try:
         with contextlib.redirect_stderr(message):
-            given, rest = _parser(config_of(arch)).parse_known_args(list(words))
+            given, rest = _parser(config).parse_known_args(list(words))
     except SystemExit:
         raise UserError(message.getvalue().strip().rpartition("error: ")[2]) from None
     return vars(given), rest
@@ -138,8 +139,6 @@ def _read(arch: str, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
 
 @functools.cache  # the register asks a thousand times
 def _parser(config: type) -> argparse.ArgumentParser:
-    from ..models.options import add_flags
-
     # as fairseq: a switch that is not given leaves the architecture's own value
     parser = argparse.ArgumentParser(
         allow_abbrev=False, add_help=False, argument_default=argparse.SUPPRESS

@@ -8,6 +8,9 @@ from functools import cache
 from typing import Any
 
 from ..errors import UserError, architecture_problem, choice_problem
+from ..models.constraints import CheckedConfig
+from ..models.options import defaults
+from ..models.presets import architectures
 
 
 def betas(text: str) -> tuple[float, ...]:
@@ -39,25 +42,16 @@ DECODING: Mapping[str, Callable[[str], Any]] = {
 _WITHOUT_EFFECT = ("checkpoint_activations", "xagg_checkpoint")
 
 
-@cache
-def _known() -> dict[str, Any]:
-    from ..models.presets import architectures
-
-    return dict(architectures())
-
-
-def config_of(arch: str) -> Any:
+def config_of(arch: str) -> type[CheckedConfig]:
     """Returns the dataclass of an architecture's flags.
 
     Raises:
         UserError: no such value of ``--arch``
     """
-    from ..models.presets import MODELS
-
-    problem = architecture_problem(arch, _known())
+    problem = architecture_problem(arch, architectures())
     if problem:
         raise UserError(problem)
-    return MODELS[_known()[arch].model][1]
+    return architectures()[arch].config
 
 
 def typed(name: str, text: str, types: Mapping[str, Any]) -> Any:
@@ -84,8 +78,6 @@ def typed(name: str, text: str, types: Mapping[str, Any]) -> Any:
 @cache
 def flag_types(arch: str) -> dict[str, Any]:
     """Returns the type of every model setting of an architecture."""
-    from ..models.options import defaults
-
     config = config_of(arch)
     hints = typing.get_type_hints(config)
     return {name: hints[name] for name in defaults(config)}
@@ -105,10 +97,13 @@ def model_settings(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: an unknown architecture or setting, or settings that contradict each other
     """
-    from ..models.options import defaults
+    return dict(_model_settings(arch, tuple(flags.items())))
 
-    config = config_of(arch)
-    values = {**defaults(config), **_known()[arch].settings, **flags}
+
+@cache  # the register and the planning of its runs ask thousands of times
+def _model_settings(arch: str, given: tuple[tuple[str, Any], ...]) -> Mapping[str, Any]:
+    config, flags = config_of(arch), dict(given)
+    values = {**defaults(config), **architectures()[arch].settings, **flags}
     listing = f"dc-nmt arch-flags {arch}"
     unknown = [choice_problem("setting", name, defaults(config), listing) for name in flags]
     if any(unknown):
@@ -119,7 +114,7 @@ def model_settings(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     cfg.check()
     for name in _WITHOUT_EFFECT:
         values.pop(name, None)
-    values["architecture"] = _known()[arch].model
+    values["architecture"] = architectures()[arch].model
     if "source_features" in values:
         return _transformer(values, cfg)
     if "attention_dim" in values:

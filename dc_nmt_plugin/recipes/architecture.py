@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import UserError, architecture_problem
 from ..flags import flag_value
 from ..models.constraints import flag_name
-from ..models.presets import MODELS, Architecture, architectures
+from ..models.presets import Architecture, architectures
 from .recipe import load
 from .settings import RunSettings, settings_of
 
@@ -98,7 +98,6 @@ def describe(name: str, user_dir: str) -> Description:
         for field in paper:
             paper[field] = flag_value(published.flags, flag_name(field)) or paper[field]
     here = _values(architecture)
-    config = MODELS[architecture.model][1]
     flags = [
         Flag(
             name=flag_name(field.name),
@@ -108,8 +107,7 @@ def describe(name: str, user_dir: str) -> Description:
             choices=_choices(field.metadata, field.default),
             about=str(field.metadata["help"]).split("; one of ")[0],
         )
-        for field in fields(config)
-        if field.name in here
+        for field in fields(architecture.config)
     ]
     return Description(
         name=name,
@@ -143,8 +141,7 @@ def _sized(architecture: Architecture, variant: str) -> bool:
 
 
 def _values(architecture: Architecture) -> dict[str, Any]:
-    config = MODELS[architecture.model][1]
-    values = {field.name: field.default for field in fields(config) if field.name != "_name"}
+    values = {field.name: field.default for field in fields(architecture.config)}
     return {**values, **architecture.settings}
 
 

@@ -18,7 +18,7 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from omegaconf import OmegaConf
 
 from .. import registration  # noqa: F401
-from ..models.presets import MODELS, architectures
+from ..models.presets import architectures
 from ..papers.scores import published_scores
 from .launch import MachineOptions
 from .options import RunOptions, TrainOptions
@@ -156,7 +156,7 @@ def _defaults(group: str, values: dict[str, Any]) -> dict[str, Any] | None:
     elif group == "task":
         instance = TASK_DATACLASS_REGISTRY[name]()
     elif group == "model":
-        instance = MODELS[architectures()[str(name)].model][1]()
+        instance = architectures()[str(name)].config()
     else:
         instance = getattr(FairseqConfig(), group)()
     return {field.name: getattr(instance, field.name) for field in fields(instance)}

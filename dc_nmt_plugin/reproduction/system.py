@@ -121,6 +121,7 @@ def decoding(entry: Entry) -> Decoding:
     return Decoding(training_of(entry), entry.subset or "test", tuple(flags))
 
 
+@cache
 def _recipe_name(text: str, direction: str) -> str:
     for name, (path, known) in tasks().items():
         if (path.stem, known) == (text, direction):

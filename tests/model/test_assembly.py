@@ -15,6 +15,7 @@ from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.transformer.axes import DECODER_KINDS, SELF_ATTENTION_KINDS
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
+from dc_nmt_plugin.models.transformer.kinds import module_class
 
 
 def batch():
@@ -269,8 +270,8 @@ def test_a_range_of_layers_has_the_kind(side, text, expected):
         stacks = [net.encoder.stack] if side == "encoder" else [net.decoder.stack]
         stacks += net.decoder.auxiliary.values() if side == "decoder" else []
         other = net.decoder.stack if side == "encoder" else net.encoder.stack
-        wanted = SELF_ATTENTION_KINDS[name].module
-        standard = SELF_ATTENTION_KINDS["standard"].module
+        wanted = module_class(SELF_ATTENTION_KINDS[name].module)
+        standard = module_class(SELF_ATTENTION_KINDS["standard"].module)
         for stack in stacks:
             found = [type(layer.self_attn) for layer in stack.layers]
             assert found == [wanted if n in expected else standard for n in (1, 2, 3)]

@@ -13,7 +13,7 @@ from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.count import breakdown, count
 from dc_nmt_plugin.models.count import build as build_on_meta
 from dc_nmt_plugin.models.options import read_config
-from dc_nmt_plugin.models.presets import MODELS, SIZES, architectures
+from dc_nmt_plugin.models.presets import SIZES, architectures
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.papers.parameter_counts import preset_row, published_items, published_rows
 
@@ -65,7 +65,7 @@ def test_every_architecture_parses_and_is_valid(name, tmp_path):
     args = options.parse_args_and_arch(options.get_training_parser(), flags)
     for key, value in architecture.settings.items():
         assert getattr(args, key) == value
-    read_config(args, MODELS[architecture.model][1]).check()
+    read_config(args, architecture.config).check()
 
 
 def test_flags_win_over_presets(tmp_path):
@@ -145,7 +145,7 @@ def test_stock_criterion_with_auxiliary_decoders_is_refused():
 
 
 def test_sharing_needs_a_joint_dictionary():
-    from dc_nmt_plugin.models.transformer import TransformerModel
+    from dc_nmt_plugin.models.transformer.model import TransformerModel
 
     other = argparse.Namespace(
         source_dictionary=task(5).source_dictionary, target_dictionary=task(6).target_dictionary

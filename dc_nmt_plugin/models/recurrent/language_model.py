@@ -19,13 +19,11 @@ from .build import (
     decoder_options,
     finish_weights,
 )
-from .config import LanguageModelConfig
+from .config import LANGUAGE_MODEL, LanguageModelConfig
 from .decoder import LSTMDecoder
 
-MODEL_NAME = "dc_nmt_lstm_lm"
 
-
-@register_model(MODEL_NAME)
+@register_model(LANGUAGE_MODEL)
 class LSTMLanguageModel(FairseqLanguageModel):
     """LSTM language model for fairseq's task (Miculicich Werlen et al. 2018, section 7.3)."""
 

@@ -20,14 +20,12 @@ from .build import (
     dropout_between,
     finish_weights,
 )
-from .config import GRUConfig
+from .config import GRU, GRUConfig
 from .decoder import GRUDecoder
 from .encoder import GRUEncoder
 
-MODEL_NAME = "dc_nmt_gru"
 
-
-@register_model(MODEL_NAME)
+@register_model(GRU)
 class GRUModel(FairseqEncoderDecoderModel):
     """dl4mt's attention model with self-attentive residual connections.
 

@@ -1,7 +1,7 @@
 """The values of two axes as data: self-attention kinds (A) and source features (B).
 
 A new kind is one entry. The choices of flags, the modules, and the tested variants and combinations
-come from here.
+come from here. Modules are named, not imported: listings read this file without torch.
 """
 
 from __future__ import annotations
@@ -9,19 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from torch import nn
-
-from ...modules.context_aware import ContextAwareSelfAttention
-from ...modules.core.self_attention import SelfAttention
-from ...modules.cross_aggregation import CrossAggregationSelfAttention
-from ...modules.dual_context import DualContextAttention
-from ...modules.layer_aggregation import (
-    CombineAggregation,
-    IterativeCombineAggregation,
-    IterativeLinearAggregation,
-    LinearAggregation,
-)
 
 Options = Mapping[str, str]
 """Keyword of a module's constructor → the setting it takes: a field of ``TransformerConfig``, or
@@ -33,27 +20,29 @@ class SelfAttentionKind:
     """A value of ``--encoder-self-attention`` and ``--decoder-self-attention``.
 
     Attributes:
-        module: a :class:`~dc_nmt_plugin.modules.core.self_attention.MultiHeadSelfAttention`
+        module: its file and class in ``modules``, a
+            :class:`~dc_nmt_plugin.modules.core.self_attention.MultiHeadSelfAttention`
         options: its options in addition to width, heads and dropout of attention weights
         not_in_decoders: the reason why it cannot be causal; "" if it can
     """
 
-    module: type[nn.Module]
+    module: str
     options: Options = field(default_factory=dict)
     not_in_decoders: str = ""
 
 
 SELF_ATTENTION_KINDS: dict[str, SelfAttentionKind] = {
-    "standard": SelfAttentionKind(SelfAttention),
+    "standard": SelfAttentionKind("core.self_attention.SelfAttention"),
     "dual_context": SelfAttentionKind(
-        DualContextAttention, {"kernel_size": "dc_kernel_size", "residual_dropout": "dropout"}
+        "dual_context.DualContextAttention",
+        {"kernel_size": "dc_kernel_size", "residual_dropout": "dropout"},
     ),
     "context_aware": SelfAttentionKind(
-        ContextAwareSelfAttention,
+        "context_aware.ContextAwareSelfAttention",
         {"layer": "layer", "context": "ctx_context", "on": "ctx_on", "gate": "ctx_gate"},
     ),
     "cross_aggregation": SelfAttentionKind(
-        CrossAggregationSelfAttention,
+        "cross_aggregation.CrossAggregationSelfAttention",
         {
             "directions": "xagg_routing",
             "init": "xagg_init",
@@ -97,12 +86,13 @@ class SourceFeatures:
     """A value of ``--source-features``: input of the source attention of the main decoder.
 
     Attributes:
-        aggregation: makes one representation of several encoder layers, or None
+        aggregation: file and class in ``modules`` that makes one representation of several encoder
+            layers, or None
         options: its options in addition to width and number of layers
         attention: settings of attention to several layers, or None for attention to one
     """
 
-    aggregation: type[nn.Module] | None = None
+    aggregation: str | None = None
     options: Options = field(default_factory=dict)
     attention: Mapping[str, Any] | None = None
 
@@ -119,10 +109,10 @@ def _multi_layer(*, joint_weights: bool, sum_contexts: bool) -> SourceFeatures:
 _FFN = {"ffn_dim": "encoder_ffn_embed_dim", "dropout": "dropout"}
 SOURCE_FEATURES: dict[str, SourceFeatures] = {
     "top": SourceFeatures(),
-    "s-agg": SourceFeatures(LinearAggregation),
-    "iter-s-agg": SourceFeatures(IterativeLinearAggregation),
-    "c-agg": SourceFeatures(CombineAggregation, _FFN),
-    "iter-c-agg": SourceFeatures(IterativeCombineAggregation, _FFN),
+    "s-agg": SourceFeatures("layer_aggregation.LinearAggregation"),
+    "iter-s-agg": SourceFeatures("layer_aggregation.IterativeLinearAggregation"),
+    "c-agg": SourceFeatures("layer_aggregation.CombineAggregation", _FFN),
+    "iter-c-agg": SourceFeatures("layer_aggregation.IterativeCombineAggregation", _FFN),
     # M-Ū0Ū1 of the thesis
     "m-00": _multi_layer(joint_weights=True, sum_contexts=False),
     "m-01": _multi_layer(joint_weights=True, sum_contexts=True),

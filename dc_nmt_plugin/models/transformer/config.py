@@ -1,19 +1,25 @@
 """Flags of all Transformer variants, and their contradictions."""
 
-# fairseq reads the fields' types at run time: no postponed annotations, and Optional[str] here.
 import math
 from dataclasses import dataclass
-from typing import Optional
-
-from fairseq import utils
 
 from ...errors import ConfigError
-from ...modules.context_aware import CONTEXTS, GATES, MIXED, context_levels
-from ...modules.cross_aggregation import DIRECTIONS, HEAD_WEIGHTS, INITS
+from ...modules.choices import (
+    CONTEXTS,
+    DIRECTIONS,
+    GATES,
+    HEAD_WEIGHTS,
+    INITS,
+    MIXED,
+    context_levels,
+)
 from ..constraints import CheckedConfig, flag, rate, size
 from .axes import DECODER_KINDS, ENCODER_ONLY_KINDS, SELF_ATTENTION_KINDS, SOURCE_FEATURES
 
+MODEL_NAME = "dc_nmt_transformer"  # in fairseq's registry
 SIDES = ("encoder", "decoder")
+# those of fairseq, in its order
+ACTIVATIONS = ("relu", "gelu", "gelu_fast", "gelu_accurate", "tanh", "linear")
 
 
 @dataclass
@@ -30,7 +36,7 @@ class TransformerConfig(CheckedConfig):
     encoder_normalize_before: bool = flag(False, "layer norm before each encoder sublayer")
     encoder_learned_pos: bool = flag(False, "learned positional embeddings in the encoder")
     encoder_layerdrop: float = rate(0.0, "probability of skipping an encoder layer in training")
-    encoder_embed_path: Optional[str] = flag(None, "file of pretrained encoder embeddings")
+    encoder_embed_path: str | None = flag(None, "file of pretrained encoder embeddings")
     decoder_embed_dim: int = size(512, "width of the decoder")
     decoder_ffn_embed_dim: int = size(2048, "inner width of the decoder's feed-forward networks")
     decoder_layers: int = size(6, "number of decoder layers")
@@ -38,14 +44,14 @@ class TransformerConfig(CheckedConfig):
     decoder_normalize_before: bool = flag(False, "layer norm before each decoder sublayer")
     decoder_learned_pos: bool = flag(False, "learned positional embeddings in the decoder")
     decoder_layerdrop: float = rate(0.0, "probability of skipping a decoder layer in training")
-    decoder_embed_path: Optional[str] = flag(None, "file of pretrained decoder embeddings")
+    decoder_embed_path: str | None = flag(None, "file of pretrained decoder embeddings")
     dropout: float = rate(0.1, "dropout of embeddings and sublayer outputs")
     attention_dropout: float = rate(0.0, "dropout of attention weights")
     activation_dropout: float = rate(0.0, "dropout after the feed-forward activation")
     activation_fn: str = flag(
         "relu",
         "activation of the feed-forward networks",
-        one_of=utils.get_available_activation_fns(),
+        one_of=ACTIVATIONS,
     )
     share_decoder_input_output_embed: bool = flag(
         False, "share the decoder's input and output embeddings"
@@ -83,14 +89,14 @@ class TransformerConfig(CheckedConfig):
         one_of=DECODER_KINDS,
         refused={name: SELF_ATTENTION_KINDS[name].not_in_decoders for name in ENCODER_ONLY_KINDS},
     )
-    encoder_self_attention_layers: Optional[str] = flag(
+    encoder_self_attention_layers: str | None = flag(
         None,
         (
             "encoder layers i-j with --encoder-self-attention; the others are standard "
             "(default: all)"
         ),
     )
-    decoder_self_attention_layers: Optional[str] = flag(
+    decoder_self_attention_layers: str | None = flag(
         None,
         (
             "decoder layers i-j with --decoder-self-attention; the others are standard "
@@ -123,11 +129,11 @@ class TransformerConfig(CheckedConfig):
     source_features: str = flag(
         "top", "encoder features that the decoder attends to", one_of=tuple(SOURCE_FEATURES)
     )
-    source_layers: Optional[int] = flag(
+    source_layers: int | None = flag(
         None, "number n of top encoder layers in --source-features (default: all; top: 1)"
     )
 
-    aux_layers: Optional[str] = flag(
+    aux_layers: str | None = flag(
         None, "encoder layers with an auxiliary decoder, such as 1,3 (default: none)"
     )
     aux_weight: float = flag(

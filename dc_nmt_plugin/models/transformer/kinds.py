@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import pkgutil
 from typing import Any
 
 from torch import nn
 
+from ... import modules
 from ...modules.core.attention import SourceAttention
 from ...modules.multi_layer_attention import MultiLayerAttention
 from .axes import SELF_ATTENTION_KINDS, SOURCE_FEATURES, Options
 from .config import TransformerConfig
 
 
+def module_class(name: str) -> type[nn.Module]:
+    """Returns the class that :mod:`.axes` names, such as ``dual_context.DualContextAttention``."""
+    found: type[nn.Module] = pkgutil.resolve_name(f"{modules.__name__}.{name}")
+    return found
+
+
 def build_self_attention(cfg: TransformerConfig, side: str, layer: int) -> nn.Module:
     """Builds the self-attention of layer `layer` (1-based) of ``encoder`` or ``decoder``."""
     kind = SELF_ATTENTION_KINDS[cfg.kind_of(side, layer)]
-    return kind.module(
+    return module_class(kind.module)(
         embed_dim=getattr(cfg, f"{side}_embed_dim"),
         num_heads=getattr(cfg, f"{side}_attention_heads"),
         dropout=cfg.attention_dropout,
@@ -47,7 +55,7 @@ def build_aggregation(cfg: TransformerConfig) -> nn.Module | None:
     features = SOURCE_FEATURES[cfg.source_features]
     if features.aggregation is None:
         return None
-    return features.aggregation(
+    return module_class(features.aggregation)(
         embed_dim=cfg.encoder_embed_dim,
         num_layers=cfg.num_source_layers,
         **_values(cfg, features.options),

@@ -17,7 +17,7 @@ from ...modules.core.initial_weights import scale_with_depth
 from ...modules.source_layers import top_layers
 from ..options import add_flags, read_config
 from .axes import idle_settings
-from .config import SIDES, TransformerConfig
+from .config import MODEL_NAME, SIDES, TransformerConfig
 from .decoder import TransformerDecoder
 from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding, build_token_embedding, build_token_matrix
@@ -27,7 +27,6 @@ from .layers import DecoderLayer, EncoderLayer
 from .stack import LayerStack
 from .stock import is_stock, stock_to_plugin
 
-MODEL_NAME = "dc_nmt_transformer"
 _STOCK_CRITERIONS = ("cross_entropy", "label_smoothed_cross_entropy")
 
 
