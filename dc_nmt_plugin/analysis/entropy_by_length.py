@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import UserError
+from ..modules.choices import HEAD_WEIGHTS
 from ..modules.core.masks import SequenceMask
 from ..modules.core.recording import recording
-from ..modules.cross_aggregation import HEAD_WEIGHTS, CrossAggregationSelfAttention
+from ..modules.cross_aggregation import CrossAggregationSelfAttention
 from ..modules.diagnostics.head_weights import entropy_total
 from ..modules.diagnostics.records import layer_records
 from .subject import Subject
