@@ -12,57 +12,114 @@ import select
 import sys
 from collections.abc import Sequence
 from importlib import metadata
+from typing import NamedTuple
 
 from . import __version__
-from .errors import Stopped, choice_problem, debugging, tell
+from .errors import Stopped, UsageError, choice_problem, debugging, tell
 from .gate.explanations import explained
 
 INTERRUPTED = 130  # exit status of shells for Ctrl-C
 
-# command → description; each has main(argv) -> int in a file of its name in commands/
-COMMANDS = {
-    "quickstart": "train, score and compare small models on generated text",
-    "new": "make a recipe for your own text",
-    "prepare": "prepare the text of a task for fairseq",
-    "train": "train an architecture with its paper's settings",
-    "evaluate": "translate and score with a trained run, as its paper did",
-    "run": "prepare, train and evaluate architectures, then print a table",
-    "translate": "translate lines with a trained run",
-    "sample-recipes": "run every recipe with a little generated text",
-    "doctor": "list missing parts and the command that installs each",
-    "completion": "print the lines that enable completion in bash or zsh",
-    "user-dir": "print the path for fairseq's --user-dir",
-    "arch-flags": "list architectures; show the flags and training command of one",
-    "params": "compare parameter counts with the published ones",
-    "bench": "measure speed and memory against fairseq's transformer",
-    "time-to-bleu": "measure updates and time until a validation BLEU is reached",
-    "corpus": "generate a parallel corpus",
-    "check-text": "check pairs of parallel text files",
-    "split-text": "split text reversibly at punctuation and digits",
-    "paper": "make tables and figures of the papers: list, show, run, table, plot",
-    "recipe": "list published tasks, their numbers, URLs and configs",
-    "analyze": "analyse trained models as the papers do",
-    "probe": "train probing classifiers on frozen encoders",
-    "average": "average checkpoints",
-    "export": "remove auxiliary decoders, or convert to fairseq or CTranslate2",
-    "progress": "show the progress of a running fairseq-train",
-    "score": "score a translation with every metric that the papers use",
-    "report": "show finished runs side by side, with examples",
-    "compare": "compare systems with a baseline: significance, sentence length",
-    "rank": "make blind sheets for human ranking, and count the answers",
-    "results": "show finished runs in a table, beside published numbers",
-}
+
+class Group(NamedTuple):
+    """Commands that are listed together.
+
+    Attributes:
+        title: of the list
+        example: command lines
+        commands: command → description; each has main(argv) -> int in a file of its name in
+            commands/
+    """
+
+    title: str
+    example: str
+    commands: dict[str, str]
 
 
-def usage() -> str:
+GROUPS = (
+    Group(
+        "your own text",
+        "dc-nmt new mine --train a.de a.en; dc-nmt run mine",
+        {
+            "new": "make a recipe for your own text",
+            "run": "prepare, train and evaluate architectures, then print a table",
+            "translate": "translate lines with a trained run",
+        },
+    ),
+    Group(
+        "published tasks",
+        "dc-nmt run multi30k_en_de transformer_dc",
+        {
+            "recipe": "list published tasks, their numbers, URLs and configs",
+            "prepare": "prepare the text of a task for fairseq",
+            "train": "train an architecture with its paper's settings",
+            "evaluate": "translate and score with a trained run, as its paper did",
+            "paper": "make tables and figures of the papers: list, show, run, table, plot",
+        },
+    ),
+    Group(
+        "compare",
+        "dc-nmt compare RUN RUN other_toolkit.txt",
+        {
+            "score": "score translations with every metric that the papers use",
+            "compare": "compare systems with a baseline: significance, sentence length",
+            "results": "show finished runs in a table, beside published numbers",
+            "rank": "make blind sheets for human ranking, and count the answers",
+        },
+    ),
+    Group(
+        "look inside",
+        "dc-nmt analyze attention RUN --plot spans",
+        {
+            "analyze": "analyse trained models as the papers do",
+            "probe": "train probing classifiers on frozen encoders",
+        },
+    ),
+    Group(
+        "tools",
+        "dc-nmt doctor",
+        {
+            "quickstart": "train, score and compare small models on generated text",
+            "arch-flags": "list architectures; show the flags and training command of one",
+            "average": "average checkpoints",
+            "export": "remove auxiliary decoders, or convert to fairseq or CTranslate2",
+            "bench": "measure speed and memory against fairseq's transformer",
+            "doctor": "list missing parts and the command that installs each",
+        },
+    ),
+)
+MORE = Group(
+    "for scripts and developers",
+    'fairseq-train DATA --user-dir "$(dc-nmt user-dir)"',
+    {
+        "user-dir": "print the path for fairseq's --user-dir",
+        "completion": "print the lines that enable completion in bash or zsh",
+        "progress": "show the progress of a running fairseq-train",
+        "corpus": "generate a parallel corpus",
+        "check-text": "check pairs of parallel text files",
+        "split-text": "split text reversibly at punctuation and digits",
+        "params": "compare parameter counts with the published ones",
+        "time-to-bleu": "measure updates and time until a validation BLEU is reached",
+        "sample-recipes": "run every recipe with a little generated text",
+    },
+)
+FIRST_SCREEN = [name for group in GROUPS for name in group.commands]
+COMMANDS = {name: about for group in (*GROUPS, MORE) for name, about in group.commands.items()}
+ALL = "--help-all"
+_FOOT = f"""\
+dc-nmt COMMAND --help lists the options of a command, dc-nmt --version the versions.
+dc-nmt {ALL} lists {len(MORE.commands)} more commands, for scripts and developers.
+Exit status: 0 success, 1 failure, 2 wrong command line, 130 interrupt.
+DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."""
+
+
+def usage(groups: Sequence[Group] = GROUPS) -> str:
     """Returns the text of ``dc-nmt --help``."""
-    lines = ["usage: dc-nmt COMMAND [options]", "", "commands:"]
-    lines += [f"  {name:<16}{text}" for name, text in COMMANDS.items()]
-    lines += [
-        "",
-        "dc-nmt COMMAND --help lists the options of a command, dc-nmt --version the versions.",
-    ]
-    return "\n".join([*lines, "DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."])
+    blocks = ["usage: dc-nmt COMMAND [options]"]
+    for title, example, commands in groups:
+        lines = [f"{title}, for example: {example}"]
+        blocks.append("\n".join(lines + [f"  {name:<16}{text}" for name, text in commands.items()]))
+    return "\n\n".join([*blocks, _FOOT])
 
 
 def version() -> str:
@@ -75,6 +132,11 @@ def version() -> str:
 
 
 def _run(name: str, argv: Sequence[str]) -> int:
+    if name not in COMMANDS:
+        from .commands.renamed import renamed_command
+
+        problem = choice_problem("command", name, COMMANDS, f"dc-nmt {ALL}")
+        raise UsageError(renamed_command(name) or problem)
     module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
     return int(module.main(argv) or 0)
 
@@ -93,7 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: arguments without the program's name; default those of the process
 
     Returns:
-        exit status: 0, 1 for a failure that was explained, 2 for an unknown command, 130 after
+        exit status: 0, 1 for a failure that was explained, 2 for a wrong command line, 130 after
         an interrupt
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -103,19 +165,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ:
         from .commands.completion import complete
 
-        complete(COMMANDS, lambda name: _run(name, []))
+        complete(FIRST_SCREEN, COMMANDS, lambda name: _run(name, []))
         return 0
     if arguments and arguments[0] in ("-V", "--version"):
         print(version())
         return 0
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(usage())
+    if not arguments or arguments[0] in ("-h", "--help", ALL):
+        print(usage((*GROUPS, MORE) if ALL in arguments else GROUPS))
         return 0
     name, *rest = arguments
-    problem = choice_problem("dc-nmt", name, COMMANDS)
-    if problem:
-        print(problem, file=sys.stderr)
-        return 2
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     try:
         return _run(name, rest)
@@ -130,7 +188,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sentence = explained(error, rest)
         if sentence is None or debugging():
             raise
-        tell(sentence, error, f"dc-nmt {name}")
+        tell(sentence, error, f"dc-nmt {name}" if name in COMMANDS else "dc-nmt")
+        if isinstance(error, UsageError):
+            return 2
         return INTERRUPTED if isinstance(error, Stopped) else 1
     finally:
         logging.disable(logging.NOTSET)

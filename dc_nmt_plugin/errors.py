@@ -12,12 +12,20 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 
 _SPAWNED = "torch.multiprocessing.spawn.ProcessRaisedException"
+ARCHITECTURES = "dc-nmt arch-flags"  # lists them
 
 
 class UserError(ValueError):
     """Raised for invalid input of the user: a flag, a file, a combination.
 
     Command-line programs print the message alone and exit with status 1.
+    """
+
+
+class UsageError(UserError):
+    """Raised for a wrong command line; ``dc-nmt`` exits with status 2.
+
+    That is an unknown command, option, name or value, and options that contradict each other.
     """
 
 
@@ -41,6 +49,18 @@ class ConfigError(UserError):
         return type(self), (self.problems,)
 
 
+def did_you_mean(word: object, known: Iterable[str], most: int = 1) -> str:
+    """Returns a question with the nearest known names, with a space before it; "" without one.
+
+    Args:
+        word: given
+        known: valid names
+        most: number of names
+    """
+    near = difflib.get_close_matches(str(word), list(known), n=most)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
 def choice_problem(
     flag: str, value: object, choices: Iterable[str], listing: str | None = None
 ) -> str | None:
@@ -55,15 +75,35 @@ def choice_problem(
     valid = list(choices)
     if value in valid:
         return None
-    near = difflib.get_close_matches(str(value), valid, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     known = f"the {len(valid)} that {listing!r} lists" if listing else ", ".join(valid)
-    return f"{flag}: {value!r} is not one of {known}.{hint}"
+    return f"{flag}: {value!r} is not one of {known}.{did_you_mean(value, valid)}"
+
+
+def check_choices(
+    flag: str, values: Iterable[object], choices: Iterable[str], listing: str | None = None
+) -> None:
+    """Checks as :func:`choice_problem`.
+
+    Raises:
+        UsageError: some of `values` are not among `choices`
+    """
+    valid = list(choices)
+    found = (choice_problem(flag, value, valid, listing) for value in values)
+    problems = [problem for problem in found if problem]
+    if problems:
+        raise UsageError("\n".join(problems))
 
 
 def architecture_problem(name: str, known: Iterable[str], flag: str = "architecture") -> str | None:
     """Returns :func:`choice_problem` for the name of an architecture."""
-    return choice_problem(flag, name, known, "dc-nmt arch-flags")
+    return choice_problem(flag, name, known, ARCHITECTURES)
+
+
+def check_architectures(
+    names: Iterable[str], known: Iterable[str], flag: str = "architecture"
+) -> None:
+    """Does :func:`check_choices` for names of architectures."""
+    check_choices(flag, names, known, ARCHITECTURES)
 
 
 def debugging() -> bool:

@@ -7,7 +7,6 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from .errors import UserError
 from .files import replacing
 
 # M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
@@ -106,15 +105,6 @@ def grouped_bars(axes: Any, groups: Sequence[str], bars: Mapping[str, Sequence[f
         places = [i - 0.4 + width * (number + 0.5) for i in range(len(groups))]
         axes.bar(places, heights, width, label=label, **fill)
     axes.set_xticks(range(len(groups)), groups)
-
-
-def check_name(flag: str, path: Path) -> None:
-    """
-    Raises:
-        UserError: the name ends in a format that is not written
-    """
-    if path.suffix and path.suffix.lower() not in FORMATS:
-        raise UserError(f"{flag}: '{path}' ends in none of {', '.join(FORMATS)}.")
 
 
 def save(figure: Any, path: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Translate with a trained run and score it: dc-nmt evaluate in the project's environment.
 #
-# usage: scripts/evaluate.sh TASK ARCH [options] [--python VERSION] [-- fairseq-generate flags];
+# usage: scripts/evaluate.sh TASK ARCH [options] [--python VERSION] [fairseq-generate flags];
 #   --help lists all options
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ast
 import copy
-import difflib
-import functools
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
-from fairseq import checkpoint_utils, options, tasks, utils
+from fairseq import checkpoint_utils, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from .. import registration as registration
 from ..errors import UserError
 from ..gate.data import check_data
+from ..gate.fairseq_flags import GENERATE, parse_flags
 
 # without effect on scored or printed hypotheses, so refused
 _UNUSED = (
@@ -36,19 +35,6 @@ def refuse_unused(flags: Sequence[str]) -> None:
             raise UserError(f"{flag}: fairseq-generate has it, this command has not.")
 
 
-def _refuse(known: Sequence[str], message: str) -> NoReturn:
-    """Raises one sentence instead of two pages of fairseq's usage."""
-    start = "unrecognized arguments: "
-    if not message.startswith(start):
-        raise UserError(message.removeprefix("argument "))
-    word = message.removeprefix(start).split()[0].partition("=")[0]
-    if not word.startswith("-"):
-        raise UserError(f"{word}: does not belong to a flag; put arguments without a flag first.")
-    near = difflib.get_close_matches(word, known, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    raise UserError(f"{word}: fairseq-generate has no such flag.{hint}")
-
-
 class Translator:
     """Holds the models of a command line of ``fairseq-generate``, ready to decode.
 
@@ -65,9 +51,7 @@ class Translator:
     """
 
     def __init__(self, flags: Sequence[str], reads_subset: bool = False) -> None:
-        parser = options.get_generation_parser()
-        parser.error = functools.partial(_refuse, list(parser._option_string_actions))
-        args = options.parse_args_and_arch(parser, ["--remove-bpe=subword_nmt", *flags])
+        args = parse_flags(GENERATE, ["--remove-bpe=subword_nmt", *flags])
         check_data(vars(args), {args.gen_subset: "--gen-subset"} if reads_subset else {})
         self._cfg = cfg = convert_namespace_to_omegaconf(args)
         if cfg.common_eval.path is None:

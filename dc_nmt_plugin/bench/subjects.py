@@ -19,7 +19,7 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from ..allocator import keep_freed_memory
 from ..criterions.joint_loss import JointLossCriterion
-from ..errors import UserError, architecture_problem
+from ..errors import UserError, check_architectures
 from ..flags import COMMAND, flag_value, read_command
 from ..models.options import defaults, read_config
 from ..models.presets import Architecture, architectures
@@ -80,9 +80,7 @@ def subject(name: str) -> Architecture:
     trained: dict[str, Any] = {}
     if first not in known and Path(first).is_dir():
         arch, trained = _model_of_run(Path(first))
-    problem = architecture_problem(arch, known)
-    if problem:
-        raise UserError(problem)
+    check_architectures([arch], known)
     settings = {**known[arch].settings, **trained, **model_flags(arch, words)}
     return replace(known[arch], settings=settings)
 

@@ -85,7 +85,9 @@ def find_checkpoints(
             raise UserError(f"{folder}: no checkpoint_*_U.pt with U in {first}:{final}")
         return chosen
     if last is None:
-        raise UserError("--dir: nothing to choose by; give one of --last, --best, --updates")
+        raise UserError(
+            f"{folder}: is a folder; choose checkpoints in it with --last, --best or --updates"
+        )
     kinds = {"epoch": numbered(folder, EPOCH), "update": numbered(folder, UPDATE)}
     if kind is None:
         present = [name for name, found in kinds.items() if found]

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from fairseq.data.data_utils import infer_language_pair
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError, check_choices
 
 INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
 QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
@@ -32,9 +32,8 @@ def to_ctranslate2(
         UserError: CTranslate2 is not installed or does not support a part of the model, `data` has
             no dictionaries, or `output` holds something else
     """
-    problem = quantization and choice_problem("--quantization", quantization, QUANTIZATIONS)
-    if problem:
-        raise UserError(problem)
+    if quantization:
+        check_choices("--quantization", [quantization], QUANTIZATIONS)
     try:
         from ctranslate2.converters import FairseqConverter
     except ImportError as error:
@@ -49,7 +48,7 @@ def to_ctranslate2(
         if not (data / f"dict.{language}.txt").is_file():
             raise UserError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
     if output.exists() and not (output / "model.bin").is_file() and any(output.iterdir()):
-        raise UserError(f"--output {output}: exists and is no model of CTranslate2")
+        raise UserError(f"--out {output}: exists and is no model of CTranslate2")
     # the converter reads fairseq's older form, in which all settings are one Namespace
     settings = argparse.Namespace(**{**task, **stock["cfg"]["model"], "task": "translation"})
     with tempfile.TemporaryDirectory() as folder:

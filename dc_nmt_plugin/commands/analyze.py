@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.names import ABOUT
-from ..errors import UserError, choice_problem
-from ..figure import FORMATS, check_name, new_figure, save
+from ..errors import UsageError, UserError, check_choices
+from ..figure import new_figure, save
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser
+from .parser import Parser, add_json, add_plot
 
 if TYPE_CHECKING:
     from ..analysis.base import Analysis, Report, Results
@@ -35,9 +35,7 @@ def main(argv: Sequence[str]) -> int:
     if what in ("-h", "--help"):
         print(overview())
         raise SystemExit(0)
-    problem = choice_problem("dc-nmt analyze", what, [*ABOUT, ALL])
-    if problem:
-        raise UserError(problem)
+    check_choices("dc-nmt analyze", [what], [*ABOUT, ALL])
     if what == ALL:
         return _all(argv[1:])
 
@@ -84,7 +82,7 @@ def _measure(
     from ..analysis.subject import Subject, find
 
     if args.timing and type(analysis).collector is Analysis.collector:
-        raise UserError(f"--timing: {analysis.name} is not one forced decoding.")
+        raise UsageError(f"--timing: {analysis.name} is not one forced decoding.")
     results: Results = {}
     sentences = 0
     for place in find(args.runs, args.data, args.names):
@@ -105,7 +103,7 @@ def _curves(
     from ..analysis.subject import labels
 
     if flags:
-        raise UserError(f"{flags[0]}: {report.name} has no such option.")
+        raise UsageError(f"{flags[0]}: {report.name} has no such option.")
     assert isinstance(report, Curves)
     names = labels(args.runs, args.names)
     results = {name: report.measure(run) for name, run in zip(names, args.runs, strict=True)}
@@ -166,7 +164,6 @@ def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace,
         epilog=("All other flags go to fairseq-generate: --cpu, --max-tokens, --beam, --lenpen …")
         if of_model
         else None,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
@@ -182,17 +179,9 @@ def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace,
             help="compare the time with a forced decoding without recording",
         )
     kind.options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="NAME",
-        help=f"draw NAME.png and NAME.svg, or one file that ends in {', '.join(FORMATS)}",
-    )
-    args, flags = parser.parse_known_args(list(argv))
-    if args.plot:
-        check_name("--plot", args.plot)
-    return args, flags
+    add_json(parser)
+    add_plot(parser)
+    return parser.parse_with_flags(argv)
 
 
 def _all(argv: Sequence[str]) -> int:
@@ -201,7 +190,6 @@ def _all(argv: Sequence[str]) -> int:
         prog="dc-nmt analyze all",
         usage="dc-nmt analyze all RUN [RUN …] --html FOLDER [options] [flags of fairseq-generate]",
         description=("Writes every analysis that applies to the models to one page, with figures."),
-        allow_abbrev=False,
     )
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
@@ -224,7 +212,7 @@ def _all(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--index", type=int, metavar="N", help="number of the sentence to show, from 1"
     )
-    args, flags = parser.parse_known_args(list(argv))
+    args, flags = parser.parse_with_flags(argv)
 
     from ..analysis.page import analyse_all, check_folder, write_page
     from ..analysis.subject import find

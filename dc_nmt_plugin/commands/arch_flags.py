@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ..table import format_table
 from .completion import completed, sized_names
-from .parser import Parser
+from .parser import Parser, add_json
 from .user_dir import user_dir
 
 if TYPE_CHECKING:
     from ..recipes.architecture import Description, Flag
 
 WIDTH = 100
+FOOT = """\
+A size is appended to a name; a name without one has the published size. A variant with auxiliary
+decoders has only the sizes with enough encoder layers. dc-nmt arch-flags ARCH prints all flags of
+one name, dc-nmt arch-flags --json every name."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -29,18 +32,16 @@ def main(argv: Sequence[str]) -> int:
         "--names", action="store_true",
         help="print only --arch, --task and --criterion, for use in a command",
     )  # fmt: skip
-    form.add_argument("--json", action="store_true", help="print JSON")
+    add_json(form)
     args = parser.parse_args(argv)
     if args.names and not args.arch:
         parser.error("--names goes with an architecture")
 
     from ..models.presets import architectures
-    from ..recipes.architecture import describe, one_line
+    from ..recipes.architecture import describe
 
     if args.arch is None:
-        known = architectures()
-        rows = [(name, one_line(known[name])) for name in sorted(known)]
-        print(json.dumps(sorted(known)) if args.json else format_table(("--arch", "what"), rows))
+        print(json.dumps(sorted(architectures())) if args.json else _overview())
         return 0
     found = describe(args.arch, user_dir())
     if args.json:
@@ -50,6 +51,31 @@ def main(argv: Sequence[str]) -> int:
     else:
         print(_as_text(found))
     return 0
+
+
+def _overview() -> str:
+    """Returns a table of variants for each family, then its sizes."""
+    from ..models.presets import FAMILIES
+    from ..recipes.architecture import as_flags
+
+    blocks = []
+    for family in FAMILIES:
+        sizes = ", ".join(f"_{size}" for size in family.sizes if size)
+        about = textwrap.fill(f"{family.name}: {family.about} ({family.cites})", WIDTH)
+        lines = [about, f"sizes: {sizes or 'the published one'}"]
+        names = ["_".join(filter(None, (family.name, variant))) for variant in family.variants]
+        column = max(map(len, names)) + 4
+        for name, settings in zip(names, family.variants.values(), strict=True):
+            # a flag and its value stay on one line
+            flags = " ".join(flag.replace(" ", "\xa0") for flag in as_flags(settings))
+            wrapped = textwrap.wrap(flags, WIDTH - column, break_on_hyphens=False) or [""]
+            starts = [f"  {name}", *[""] * (len(wrapped) - 1)]
+            lines += [
+                f"{start:<{column}}{line}".rstrip().replace("\xa0", " ")
+                for start, line in zip(starts, wrapped, strict=True)
+            ]
+        blocks.append("\n".join(lines))
+    return "\n\n".join([*blocks, FOOT])
 
 
 def _names(found: Description) -> str:

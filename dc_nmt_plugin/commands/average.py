@@ -10,64 +10,87 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..files import replacing
-from .parser import Parser
+from .parser import Parser, number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt average``."""
     parser = Parser(prog="dc-nmt average", description=__doc__)
-    inputs = parser.add_mutually_exclusive_group(required=True)
-    inputs.add_argument("--inputs", nargs="+", type=Path, metavar="FILE")
-    inputs.add_argument("--dir", type=Path, help="folder of fairseq's --save-dir")
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument("--last", type=_positive, metavar="N", help="average the last N of --dir")
-    choice.add_argument(
-        "--best",
-        type=_positive,
-        metavar="N",
-        help="average the N best of --dir (--keep-best-checkpoints)",
-    )
-    choice.add_argument(
-        "--updates",
-        type=_interval,
-        metavar="A:B",
-        help="average those of --dir saved at updates A to B",
-    )
-    parser.add_argument(
-        "--kind", choices=("epoch", "update"), help="kind of checkpoint that --last counts"
-    )
-    parser.add_argument("--output", required=True, type=Path, metavar="FILE")
+    add_checkpoints(parser)
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="output file")
     args = parser.parse_args(argv)
-    chosen = [flag for flag in ("last", "best", "updates") if getattr(args, flag) is not None]
-    if args.inputs and (chosen or args.kind):
-        parser.error(f"--{(chosen or ['kind'])[0]} goes with --dir, not with --inputs")
-    if args.kind and args.last is None:
-        parser.error("--kind goes with --last")
 
-    import torch
+    from ..checkpoints.averaging import average_checkpoints
 
-    from ..checkpoints.averaging import average_checkpoints, find_checkpoints
-
-    paths = args.inputs or find_checkpoints(
-        args.dir, last=args.last, best=args.best, updates=args.updates, kind=args.kind
-    )
-    state = average_checkpoints(paths)
-    try:
-        with replacing(args.output) as temporary:
-            torch.save(state, temporary)
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-        raise UserError(f"cannot write {args.output}: {error}") from error
-    print(f"{args.output}: mean of {', '.join(path.name for path in paths)}")
+    paths = chosen_checkpoints(args)
+    save_checkpoint(average_checkpoints(paths), args.out)
+    print(f"{args.out}: mean of {', '.join(path.name for path in paths)}")
     return 0
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive whole number")
-    return int(text)
+def add_checkpoints(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that choose checkpoints, for :func:`chosen_checkpoints`."""
+    parser.add_argument(
+        "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT|FOLDER",
+        help="checkpoints, or the folder of a run or of fairseq's --save-dir",
+    )  # fmt: skip
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--last", type=number(1), metavar="N", help="average the last N of the folder"
+    )
+    choice.add_argument(
+        "--best", type=number(1), metavar="N",
+        help="average the N best of the folder (--keep-best-checkpoints)",
+    )  # fmt: skip
+    choice.add_argument(
+        "--updates", type=_interval, metavar="A:B",
+        help="average those of the folder saved at updates A to B",
+    )  # fmt: skip
+    parser.add_argument(
+        "--kind", choices=("epoch", "update"), help="kind of checkpoint that --last counts"
+    )
+
+
+def chosen_checkpoints(args: argparse.Namespace) -> list[Path]:
+    """Returns the files that the options of :func:`add_checkpoints` choose.
+
+    Raises:
+        UserError: options that have no effect, or checkpoints that are not there
+    """
+    from ..checkpoints.averaging import find_checkpoints
+
+    first, *others = args.checkpoints
+    choice = {flag: getattr(args, flag) for flag in ("last", "best", "updates")}
+    given = next((flag for flag, value in choice.items() if value is not None), "")
+    if args.kind and given != "last":
+        raise UsageError("--kind: goes with --last")
+    if given and (others or first.is_file()):
+        raise UsageError(
+            f"--{given}: goes with one folder, and {first} is a file or one of several"
+        )
+    if not given and not first.is_dir():
+        return list(args.checkpoints)
+    inside = first / "checkpoints"
+    return find_checkpoints(inside if inside.is_dir() else first, kind=args.kind, **choice)
+
+
+def save_checkpoint(state: dict[str, Any], path: Path) -> None:
+    """Writes a checkpoint, whole or not at all.
+
+    Raises:
+        UserError: the file cannot be written
+    """
+    import torch
+
+    try:
+        with replacing(path) as temporary:
+            torch.save(state, temporary)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+        raise UserError(f"cannot write {path}: {error}") from error
 
 
 def _interval(text: str) -> tuple[int, int]:

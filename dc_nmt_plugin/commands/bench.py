@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK
-from ..errors import UserError, architecture_problem
+from ..errors import UsageError, check_architectures
 from ..flags import split_words
 from ..table import format_table
 from .bench_inside import look_inside
 from .bench_scaling import add_scaling, check_scaling, show_scaling
 from .completion import completed, sized_names
-from .parser import Parser
+from .parser import Parser, add_json, number
 
 BASELINES = (STOCK, PYTORCH)
 
@@ -90,7 +90,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
             "All other flags go to the model, for every ARCH. For one of several, quote "
             "name and flags together: 'transformer_mlmha --source-layers 3'."
         ),
-        allow_abbrev=False,
     )
     archs = parser.add_argument(
         "arch",
@@ -113,17 +112,15 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--rounds",
-        type=int,
-        default=None,
+        type=number(1),
         help="number of rounds (default: 15; with --scaling 3 for each value)",
     )
     parser.add_argument(
         "--device",
         choices=["cpu", "cuda"],
-        default=None,
         help="device (default: cuda if there is one)",
     )
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
+    parser.add_argument("--threads", type=number(1), default=1, help="CPU threads")
     parser.add_argument(
         "--precision",
         choices=["float32", "bfloat16"],
@@ -133,18 +130,19 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--data", help="folder made by fairseq-preprocess (default: random text)")
     parser.add_argument("--subset", default="train", help="subset of --data (default: train)")
     parser.add_argument(
-        "--max-tokens", type=int, default=2048, help="tokens of a batch, with padding"
+        "--max-tokens", type=number(1), default=2048, help="tokens of a batch, with padding"
     )
     parser.add_argument(
-        "--vocabulary", type=int, default=8000, help="number of types, for random text"
-    )
+        "--vocabulary", type=number(LEAST_TYPES), default=8000, metavar="N",
+        help="number of types, for random text",
+    )  # fmt: skip
     parser.add_argument(
         "--length",
-        type=int,
+        type=number(1),
         default=20,
         help="length of random sentences and of hypotheses, in tokens (default: 20)",
     )
-    parser.add_argument("--beam", type=int, default=5, help="beam size of decoding (default: 5)")
+    parser.add_argument("--beam", type=number(1), default=5, help="beam size of decoding")
     inside = parser.add_mutually_exclusive_group()
     inside.add_argument(
         "--count",
@@ -161,8 +159,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     add_scaling(parser, inside)
     parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    args, words = parser.parse_known_args(list(argv))
+    add_json(parser)
+    args, words = parser.parse_with_flags(argv)
     args.arch = [shlex.join([*_words("ARCH|RUN", name), *words]) for name in args.arch]
     args.against = shlex.join(_words("--against", args.against))
     _check(args)
@@ -179,7 +177,7 @@ def _words(flag: str, name: str) -> list[str]:
         return [name]
     words = split_words(flag, name)
     if not words or not words[0]:
-        raise UserError(f"{flag}: {name!r} names neither an architecture nor a run's folder")
+        raise UsageError(f"{flag}: {name!r} names neither an architecture nor a run's folder")
     return words
 
 
@@ -197,22 +195,16 @@ def _check(args: argparse.Namespace) -> None:
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
     first = shlex.split(args.against)[0]
     if first not in architectures() and not Path(first).is_dir():
-        problem = architecture_problem(args.against, [*BASELINES, *architectures()], "--against")
-        if problem:
-            raise UserError(problem)
+        check_architectures([args.against], [*BASELINES, *architectures()], "--against")
     named = [name for name in [*args.arch, args.against] if name not in BASELINES]
     problems = [
         language_model_problem(name, "bench times translation models only") for name in named
     ]
-    for name in ("rounds", "threads", "max_tokens", "vocabulary", "length", "beam"):
-        value, least = getattr(args, name), LEAST_TYPES if name == "vocabulary" else 1
-        if value < least:
-            problems.append(f"--{name.replace('_', '-')}: {value} is not at least {least}.")
     if args.device == "cuda" and not torch.cuda.is_available():
         problems.append("--device cuda: torch sees no GPU here; choose cpu.")
     problems += check_scaling(args)
     if any(problems):
-        raise UserError("\n".join(problem for problem in problems if problem))
+        raise UsageError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
         stock_settings(args.arch[0])  # refuses a size that fairseq lacks early
 

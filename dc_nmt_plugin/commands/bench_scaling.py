@@ -12,6 +12,7 @@ from typing import Any
 
 from ..bench import GROWING
 from ..table import format_table
+from .parser import add_plot, number
 
 # key of a row, key of its exponent, title, unit, units in one measured unit
 QUANTITIES = (
@@ -35,11 +36,9 @@ def add_scaling(parser: argparse.ArgumentParser, instead: Any) -> None:
         + ", ".join(GROWING),
     )
     parser.add_argument(
-        "--values", type=int, nargs="+", metavar="N", help="rising values for --scaling"
+        "--values", type=number(1), nargs="+", metavar="N", help="rising values for --scaling"
     )
-    parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw the result of --scaling (.png, .svg)"
-    )
+    add_plot(parser, "draw the result of --scaling")
 
 
 def check_scaling(args: argparse.Namespace) -> list[str]:
@@ -48,7 +47,6 @@ def check_scaling(args: argparse.Namespace) -> list[str]:
         given = [name for name in ("values", "plot") if getattr(args, name) is not None]
         return [f"--{name}: belongs to --scaling, which is not given." for name in given]
     from ..bench.scaling import AXES
-    from ..figure import check_name
 
     problems = []
     if args.data:
@@ -63,8 +61,6 @@ def check_scaling(args: argparse.Namespace) -> list[str]:
             f"--mode {' '.join(args.mode)}: --scaling {args.scaling} is about "
             f"{' and '.join(axis.modes)} alone."
         )
-    if args.plot:
-        check_name("--plot", args.plot)
     return problems
 
 

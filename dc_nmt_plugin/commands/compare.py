@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..evaluation.buckets import (
     EDGES,
     FIGURE_SIZE,
@@ -40,12 +40,11 @@ from ..evaluation.run import Run
 from ..evaluation.significance import Comparison, paired_bootstrap
 from ..evaluation.systems import PlainTextOptions, System, default_metric, load_systems, sides_of
 from ..evaluation.text_checks import UNSPACED
-from ..figure import FORMATS, check_name, new_figure, save
-from ..files import replacing
+from ..figure import new_figure, save
 from ..table import format_table, latex_table
 from ..text.languages import language
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser
+from .parser import Parser, add_json, add_plot
 
 
 @dataclass(frozen=True)
@@ -74,11 +73,12 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "systems", nargs="+", type=Path, metavar="BASELINE SYSTEM",
-        help="run folders, their result.json, or plain text files; the first is the baseline",
+        help="run folders, their result.json, output of fairseq-generate, or plain text of any "
+        "toolkit; the first is the baseline",
     )  # fmt: skip
     parser.add_argument(
-        "--names", metavar="LIST",
-        help="labels, separated by commas; default: what dc-nmt score --name said, or folders",
+        "--names", nargs="+", metavar="NAME",
+        help="labels; default: what dc-nmt score --name said, or folders",
     )  # fmt: skip
     parser.add_argument("--metric", help="default: the paper's of the first run, or 13a (zh: zh)")
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
@@ -98,10 +98,7 @@ def parser() -> argparse.ArgumentParser:
         "--truecased", action="store_true", help="as for dc-nmt score, of --tokenized text"
     )
     parser.add_argument("--buckets", metavar="LIST", help="lengths at which a new bucket begins")
-    parser.add_argument(
-        "--plot", type=Path, metavar="NAME",
-        help=f"draw NAME.png and NAME.svg, or one file that ends in {', '.join(FORMATS)}",
-    )  # fmt: skip
+    add_plot(parser, "draw the scores by length")
     parser.add_argument("--html", type=Path, metavar="FOLDER", help="compare-mt's report and test")
     parser.add_argument(
         "--pairs", type=int, metavar="N",
@@ -111,8 +108,9 @@ def parser() -> argparse.ArgumentParser:
         "--t-test", action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
     )  # fmt: skip
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all numbers here")
-    parser.add_argument("--latex", action="store_true", help="print LaTeX")
+    form = parser.add_mutually_exclusive_group()
+    add_json(form)
+    form.add_argument("--latex", action="store_true", help="print LaTeX")
     return parser
 
 
@@ -123,29 +121,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.truecased and not args.tokenized:
         options.error("--truecased goes with --tokenized")
     if len(args.systems) < 2:
-        raise UserError(f"{args.systems[0]}: one system alone; give a baseline and another")
-    if args.plot:
-        check_name("--plot", args.plot)
+        raise UsageError(f"{args.systems[0]}: one system alone; give a baseline and another")
     edges = parse_edges("--buckets", args.buckets) if args.buckets else EDGES
     chosen = find_metrics("--metric", args.metric)[0] if args.metric else None
-    names = [name.strip() for name in args.names.split(",")] if args.names else None
-    if names and len(names) != len(args.systems):
-        raise UserError(f"--names: {len(names)} labels for {len(args.systems)} systems")
+    if args.names and len(args.names) != len(args.systems):
+        raise UsageError(f"--names: {len(args.names)} labels for {len(args.systems)} systems")
     given = PlainTextOptions(
         args.reference, args.tokenized_reference, args.source, args.target_lang,
         args.tokenizer, args.tokenized, args.truecased,
     )  # fmt: skip
-    systems = load_systems(args.systems, given, names)
+    systems = load_systems(args.systems, given, args.names)
     if args.subwords:
         pieces = _pieces(args)
         systems = [replace(system, source=pieces) for system in systems]
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
         print(f"warning: {warning}", file=sys.stderr)
     report = compare(systems, chosen or default_metric(systems[0]), edges, args)
-    if args.json:
-        with replacing(args.json) as temporary:
-            temporary.write_text(json.dumps(asdict(report), indent=2) + "\n", "utf-8")
-    print(format_report(report, args.latex))
+    print(json.dumps(asdict(report), indent=2) if args.json else format_report(report, args.latex))
     if args.html:
         print(f"written: {args.html / 'index.html'}", file=sys.stderr)
     return 0
@@ -166,7 +158,7 @@ def compare(
         (system.result.source_lang for system in systems if system.result), None
     )
     if source is None and (args.plot or args.buckets):
-        raise UserError("--source: is missing; scores by source length need it")
+        raise UsageError("--source: is missing; scores by source length need it")
     buckets = []
     if source is not None:
         lengths = source_lengths(source, None if args.subwords else source_lang)
@@ -209,11 +201,11 @@ def _check(args: argparse.Namespace, metric: Metric, systems: int, sentences: in
     """
     if args.html:
         if not metric.is_bleu:
-            raise UserError(f"--html: compare-mt's report is of BLEU, not of {metric.name}")
+            raise UsageError(f"--html: compare-mt's report is of BLEU, not of {metric.name}")
         check_report(args.html, systems)
     if args.pairs is not None:
         if args.pairs < 1 or not metric.is_bleu:
-            raise UserError(f"--pairs {args.pairs}: is a number of pairs from 1 on, and of BLEU")
+            raise UsageError(f"--pairs {args.pairs}: is a number of pairs from 1 on, and of BLEU")
         check_installed()
     if args.t_test:
         check_t_test(metric, sentences)
@@ -222,7 +214,7 @@ def _check(args: argparse.Namespace, metric: Metric, systems: int, sentences: in
 def _pieces(args: argparse.Namespace) -> list[str]:
     """Returns the source of the first run, in subword tokens."""
     if args.source:
-        raise UserError(
+        raise UsageError(
             "--subwords: takes the source that the run's model read; leave --source out"
         )
     run = Run.read(args.systems[0] / RESULT if args.systems[0].is_dir() else args.systems[0])

@@ -60,11 +60,12 @@ def sized_names(**_: Any) -> list[str]:
     return list(architectures())
 
 
-def complete(commands: Iterable[str], run: Callable[[str], object]) -> None:
+def complete(first: Sequence[str], commands: Iterable[str], run: Callable[[str], object]) -> None:
     """Answers the shell's request for completion, and ends the process.
 
     Args:
-        commands: of ``dc-nmt``
+        first: commands of the first screen; the others are offered where none of these fits
+        commands: all of ``dc-nmt``
         run: starts a command, whose own :class:`Parser` then answers
     """
     line, point = os.environ["COMP_LINE"], int(os.environ["COMP_POINT"])
@@ -77,5 +78,6 @@ def complete(commands: Iterable[str], run: Callable[[str], object]) -> None:
         run(command)
         return
     parser = Parser(prog=program, add_help=False)
-    parser.add_argument("command", choices=list(commands))
+    fitting = [name for name in first if name.startswith(command)]
+    parser.add_argument("command", choices=fitting or list(commands))
     parser.parse_args([])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..text.corpus.codes import LANGUAGES
 from ..text.corpus.generate import make_corpus, write_corpus
-from .parser import Parser
+from .parser import Parser, number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="output folder")
     parser.add_argument(
         "--pairs",
-        type=int,
+        type=number(1),
         default=21_000,
         help="number of pairs for training, validation and test together",
     )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..environment.checks import Check, report
-from .parser import Parser
+from .parser import Parser, add_json
 
 PATCHES = (
     "Patches of fairseq, torch, numpy and Python, each with what goes wrong without it. They are "
@@ -31,7 +31,7 @@ def status(check: Check) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the report; returns 1 if a required part is broken, else 0."""
     parser = Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    add_json(parser)
     arguments = parser.parse_args(argv)
     found = report()
     checks = found.checks

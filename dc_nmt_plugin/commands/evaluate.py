@@ -13,24 +13,24 @@ from ..errors import UserError
 from ..evaluation.generated import check_free_flags
 from ..pipeline import Pipeline, stoppable
 from .completion import architecture_names, completed, task_names
-from .parser import refuse_repeated
-from .recipe_options import RecipeParser, add_common, add_run, values_of
+from .parser import Parser, use_threads
+from .recipe_options import add_common, add_run, values_of
 
 if TYPE_CHECKING:
     from ..recipes.options import RunOptions
 
 
-def parser() -> RecipeParser:
+def parser() -> Parser:
     """Returns the options of the command."""
-    parser = RecipeParser(
+    parser = Parser(
         prog="dc-nmt evaluate",
-        usage="dc-nmt evaluate TASK ARCH [options] [-- fairseq-generate flags]",
+        usage="dc-nmt evaluate TASK ARCH [options] [flags of fairseq-generate]",
         description=(
             "Averages the checkpoints of a run, translates the test set as its paper did, "
-            "and scores it.\n"
+            "and scores it. "
             "The output has every score that papers print, and marks the one of this paper."
         ),
-        epilog=("Arguments after -- go to fairseq-generate, after the flags of the recipe."),
+        epilog="All other flags go to fairseq-generate, after the flags of the recipe.",
     )
     task = parser.add_argument("task", metavar="TASK", help="task and options as in training")
     completed(task, task_names)
@@ -56,18 +56,14 @@ def parser() -> RecipeParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt evaluate``."""
-    words = list(argv or [])
-    end = words.index("--") if "--" in words else len(words)
-    options = parser()
-    args, unknown = options.parse_known_args(words[:end])
-    if unknown:
-        raise UserError(
-            f"{unknown[0]!r} is no option of dc-nmt evaluate; flags of fairseq-generate come "
-            "behind --"
-        )
-    flags = words[end + 1 :]
-    refuse_repeated(flags, options.error)
-    check_free_flags(flags)
+    args, flags = parser().parse_with_flags(argv)
+    use_threads(args)
+    if flags:
+        from .. import registration  # noqa: F401
+        from ..gate.fairseq_flags import GENERATE, check_flags
+
+        check_free_flags(flags)
+        check_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])  # before any work
     from ..recipes.options import RunOptions
 
     with stoppable():

@@ -3,36 +3,27 @@
 Auxiliary decoders without fusion only help in training. Without them, the translations are the
 same, and the model is as large as the plain Transformer. If everything else is standard too,
 --stock writes fairseq's own transformer, which loads without this plugin, and --ctranslate2 writes
-a folder for CTranslate2. Neither program can compute the other architectures.
+a folder for CTranslate2. Neither program can compute the other architectures. Several checkpoints
+are averaged first.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
-from ..files import replacing
+from .average import add_checkpoints, chosen_checkpoints, save_checkpoint
 from .parser import Parser
 
 
 def main(argv: Sequence[str]) -> int:
     """Writes the checkpoint."""
     parser = Parser(prog="dc-nmt export", description=__doc__)
-    parser.add_argument("--input", required=True, type=Path, help="a checkpoint, or a --save-dir")
+    add_checkpoints(parser)
     parser.add_argument(
-        "--output", required=True, type=Path, metavar="FILE", help="output file, or a folder"
-    )
-    parser.add_argument(
-        "--average",
-        metavar="last:N|best:N|FILE,FILE…",
-        help="first average checkpoints of the folder --input, or these files in it",
-    )
-    parser.add_argument(
-        "--kind",
-        choices=("epoch", "update"),
-        help="kind of checkpoint for last:N, if the folder has both",
+        "--out", required=True, type=Path, metavar="FILE", help="output file, or a folder"
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--stock", action="store_true", help="write fairseq's own transformer")
@@ -48,49 +39,38 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if args.ctranslate2 != (args.data is not None):
         parser.error("--ctranslate2 and --data go together")
-    if args.kind and not (args.average or "").startswith("last:"):
-        parser.error("--kind goes with --average last:N")
     if args.quantization and not args.ctranslate2:
         parser.error("--quantization goes with --ctranslate2")
-
-    import torch
 
     from ..checkpoints.ctranslate2 import to_ctranslate2
     from ..checkpoints.loading import check_finite
     from ..models.transformer.stock_checkpoint import count_parameters, drop_auxiliary, to_stock
 
-    state = _load(args.input, args.average, args.kind)
-    name = str(args.input)
+    state, name = _load(args)
     check_finite(name, state["model"])
     drop_auxiliary(state, name)
     parameters = count_parameters(state["model"])
     if args.stock or args.ctranslate2:
         state = to_stock(state, name, "--stock" if args.stock else "--ctranslate2")
     if args.ctranslate2:
-        to_ctranslate2(state, args.data, args.output, args.quantization, name)
-        print(f"{args.output}: {parameters:,} parameters, for ctranslate2.Translator")
+        to_ctranslate2(state, args.data, args.out, args.quantization, name)
+        print(f"{args.out}: {parameters:,} parameters, for ctranslate2.Translator")
         return 0
-    try:
-        with replacing(args.output) as temporary:
-            torch.save(state, temporary)
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-        raise UserError(f"cannot write {args.output}: {error}") from error
-    print(f"{args.output}: {parameters:,} parameters")
+    save_checkpoint(state, args.out)
+    print(f"{args.out}: {parameters:,} parameters")
     return 0
 
 
-def _load(path: Path, average: str | None, chosen: str | None) -> dict[str, Any]:
-    from ..checkpoints.averaging import average_checkpoints, find_checkpoints
+def _load(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Returns a checkpoint, or the mean of several, and its name for messages."""
+    from ..analysis.subject import CHECKPOINTS
+    from ..checkpoints.averaging import average_checkpoints
     from ..checkpoints.loading import load_checkpoint
 
-    if average is None:
-        if path.is_dir():
-            raise UserError(f"--input {path}: is a folder; name a checkpoint, or give --average")
-        return load_checkpoint(str(path))
-    kind, _, number = average.partition(":")
-    if kind in ("last", "best") and number.isdecimal() and int(number) > 0:
-        last, best = (int(number), None) if kind == "last" else (None, int(number))
-        return average_checkpoints(find_checkpoints(path, last=last, best=best, kind=chosen))
-    if ":" in average:
-        raise UserError(f"--average {average!r}: is not last:N, best:N or a list of files")
-    return average_checkpoints([path / name for name in average.split(",")])
+    first = args.checkpoints[0]
+    own = next((first / name for name in CHECKPOINTS if (first / name).is_file()), None)
+    chosen = (args.last, args.best, args.updates, args.kind) != (None,) * 4
+    paths = [own] if own and not chosen else chosen_checkpoints(args)
+    if len(paths) == 1:
+        return load_checkpoint(str(paths[0])), str(paths[0])
+    return average_checkpoints(paths), str(first)

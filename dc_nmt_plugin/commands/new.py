@@ -6,20 +6,25 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from .recipe_options import RecipeParser, names, number, values_of
+from .completion import architecture_names, completed
+from .parser import Parser, number
+from .recipe_options import values_of
 
 
-def parser() -> RecipeParser:
+def parser() -> Parser:
     """Returns the options of the command."""
-    parser = RecipeParser(
+    parser = Parser(
         prog="dc-nmt new",
         description="Writes a recipe for your own text into a new folder. It chooses the sets, the "
-        "segmentation,\nthe size of the model and the number of updates, with the reasons. Then "
-        "dc-nmt prepare FOLDER,\ntrain, evaluate and run work as with a published task.",
+        "segmentation, the size of the model and the number of updates, with the reasons. Then "
+        "dc-nmt prepare FOLDER, train, evaluate and run work as with a published task.",
         epilog="Files have one sentence a line, in UTF-8, plain or gzipped.",
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="is made; also the recipe's "
                         "name")  # fmt: skip
+    archs = parser.add_argument("archs", nargs="*", metavar="ARCH", help="what dc-nmt run FOLDER "
+                                "trains; default: transformer_standard")  # fmt: skip
+    completed(archs, architecture_names)
     files = ("SOURCE", "TARGET")
     parser.add_argument("--train", type=Path, nargs=2, required=True, metavar=files,
                         action="append", help="such as a.de a.en: from German to English; give it "
@@ -30,11 +35,6 @@ def parser() -> RecipeParser:
     parser.add_argument("--source-lang", metavar="CODE", help="default: the file's ending")
     parser.add_argument("--target-lang", metavar="CODE", help="the same")
     parser.add_argument(
-        "--arch", default="transformer_standard", metavar="NAMES",
-        help="what dc-nmt run FOLDER trains, separated by spaces or commas; default "
-        "transformer_standard",
-    )  # fmt: skip
-    parser.add_argument(
         "--tokenized", action="store_true", help="words are separated by spaces already"
     )
     parser.add_argument("--seed", type=number(0), default=1, help="of the choice of held-out text")
@@ -44,7 +44,7 @@ def parser() -> RecipeParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt new``."""
     args = parser().parse_args(argv)
-    archs = names("--arch", args.arch)
+    archs = args.archs or ["transformer_standard"]
     from ..recipes.new_recipe import NewOptions, make_recipe
     from ..table import format_table
 

@@ -12,10 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UserError
+from ..errors import UsageError
+from ..figure import FORMATS
 from ..table import number_cell
 from .paper_register import list_items, show_item, table_form
-from .recipe_options import Parser, add_text, number
+from .parser import Parser, figure, number
+from .recipe_options import add_text
 
 if TYPE_CHECKING:
     from ..evaluation.chance import Difference
@@ -60,7 +62,10 @@ def parser() -> Parser:
         form = command.add_mutually_exclusive_group()
         for name in ("json", "markdown", "latex"):
             form.add_argument(f"--{name}", action="store_true")
-    plot.add_argument("--to", type=Path, metavar="NAME", help="NAME.png and NAME.svg, or one file")
+    plot.add_argument(
+        "--out", type=figure, metavar="FILE",
+        help=f"{', '.join(FORMATS)}; a name without ending becomes .png and .svg",
+    )  # fmt: skip
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
     run.add_argument(
         "--dry-run", action="store_true", help="print the commands without running them"
@@ -113,7 +118,7 @@ def _run(args: argparse.Namespace) -> int:
     from ..reproduction.plan import Options, plan
 
     if args.sbatch and args.on != "slurm":
-        raise UserError("--sbatch: has an effect with --on slurm only; add that flag")
+        raise UsageError("--sbatch: has an effect with --on slurm only; add that flag")
     sbatch = execute.sbatch_options(args.sbatch)
     item = find_item(args.item)
     folder = FOLDER / _slug(item)
@@ -235,15 +240,12 @@ def _setting_notes(found: Sequence[Cell]) -> list[str]:
 
 
 def _plot(args: argparse.Namespace) -> int:
-    from ..figure import check_name
     from ..papers.register import find_item
     from ..reproduction.comparison import cells
 
-    if args.to:
-        check_name("--to", args.to)
     item = find_item(args.item)
     found = cells(item, args.rows, args.seeds, args.sample, test=False)
-    for path in _draw(item, found, args, args.to or FOLDER / _slug(item) / "figure"):
+    for path in _draw(item, found, args, args.out or FOLDER / _slug(item) / "figure"):
         print(f"written: {path}")
     print("".join(f"{note}\n" for note in _setting_notes(found)), end="")
     return 0

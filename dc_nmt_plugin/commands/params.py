@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError, architecture_problem
+from ..errors import UsageError, check_architectures
 from ..table import format_table
 from .completion import completed, sized_names
-from .parser import Parser
+from .parser import Parser, add_json, number
 
 if TYPE_CHECKING:
     from ..papers.parameter_counts import CountRow
@@ -23,30 +23,27 @@ def main(argv: Sequence[str]) -> int:
         usage="dc-nmt params [ARCH ...] [options] [flags of the model]",
         description=__doc__,
         epilog=("All other flags go to the model of every ARCH, such as --source-layers 3."),
-        allow_abbrev=False,
     )
     archs = parser.add_argument(
         "arch", nargs="*", help="architectures; default: all, with the published counts"
     )
     completed(archs, sized_names)
     parser.add_argument(
-        "--vocabulary", type=int, default=32_000, help="number of types in the dictionary"
+        "--vocabulary", type=number(1), default=32_000, help="number of types in the dictionary"
     )
     parser.add_argument(
         "--by-part", action="store_true", help="print the count of each part of one architecture"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    args, words = parser.parse_known_args(list(argv))
+    add_json(parser)
+    args, words = parser.parse_with_flags(argv)
 
     from ..models.presets import architectures
     from ..papers.described_run import model_flags
 
     known = architectures()
-    problems = [architecture_problem(name, known) for name in args.arch]
-    if any(problems):
-        raise UserError("\n".join(problem for problem in problems if problem))
+    check_architectures(args.arch, known)
     if words and not args.arch:
-        raise UserError(f"{words[0]}: flags of a model need an ARCH before them")
+        raise UsageError(f"{words[0]}: flags of a model need an ARCH before them")
     if args.by_part and not args.arch:
         args.arch = ["transformer_standard"]
     flags = {name: model_flags(name, words) for name in args.arch or known}

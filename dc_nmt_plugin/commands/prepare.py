@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 from ..pipeline import Pipeline, stoppable
 from .completion import architecture_names, completed, task_names
-from .recipe_options import RecipeParser, add_common, add_text, values_of
+from .parser import Parser
+from .recipe_options import add_common, add_text, values_of
 
 
-def parser() -> RecipeParser:
+def parser() -> Parser:
     """Returns the options of the command."""
-    parser = RecipeParser(
+    parser = Parser(
         prog="dc-nmt prepare",
         description=(
             "Prepares the text of a published task: downloads, verifies, tokenises, splits, "
-            "segments by BPE\nand binarises it. Finished steps are skipped the next time."
+            "segments by BPE and binarises it. Finished steps are skipped the next time."
         ),
         epilog="DC_NMT_MIRROR=URL is tried before the URLs of a file, as URL/NAME.",
     )

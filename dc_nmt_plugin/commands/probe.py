@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.probing.classifier_settings import SETTINGS, Setting
 from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tasks_from_text
-from ..errors import UserError, choice_problem
-from ..figure import FORMATS, check_name, new_figure, save
+from ..errors import UsageError, check_choices
+from ..figure import new_figure, save
 from ..table import format_table
-from .parser import Parser
+from .parser import Parser, add_json, add_plot, number
 
 if TYPE_CHECKING:
     from ..analysis.probing.encoding import SentenceEncoder
@@ -31,9 +31,7 @@ def main(argv: Sequence[str]) -> int:
     from ..analysis.subject import Subject, find
 
     only = [name.strip() for name in args.only.split(",") if name.strip()] if args.only else []
-    problems = [problem for name in only if (problem := choice_problem("--only", name, TASKS))]
-    if problems:
-        raise UserError("\n".join(problems))
+    check_choices("--only", only, TASKS)
     if args.tasks:
         tasks = read_tasks(args.tasks, only, args.limit)
     else:
@@ -99,13 +97,8 @@ def _setting(args: argparse.Namespace) -> Setting:
         if getattr(args, name) is not None
     }
     setting = replace(SETTINGS[args.setting], **given)
-    for name, low in (("epochs", 1), ("patience", 1)):
-        if getattr(setting, name) < low:
-            raise UserError(f"--{name}: {getattr(setting, name)} is not at least {low}.")
-    if min(setting.hidden) < 1:
-        raise UserError(f"--hidden: {min(setting.hidden)} is not at least 1.")
     if not all(0 <= dropout < 1 for dropout in setting.dropout):
-        raise UserError("--dropout: is not from 0 to below 1.")
+        raise UsageError("--dropout: is not from 0 to below 1.")
     return setting
 
 
@@ -118,7 +111,6 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
             "Trains probing classifiers on frozen encoders (dual context, section 7.1, "
             "Table 4; thesis, 4.5.4, Table 4.8)."
         ),
-        allow_abbrev=False,
     )
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
@@ -151,31 +143,21 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         default="dual-context",
         help=("settings of dual-context (RMSProp 2.5e-4, batches of 64) or thesis (1e-3, 512)"),
     )
-    parser.add_argument("--epochs", type=int, help="maximum number of epochs (default: 100)")
-    parser.add_argument("--patience", type=int, help="epochs without a gain (default: 5)")
+    parser.add_argument("--epochs", type=number(1), help="maximum number of epochs (default: 100)")
+    parser.add_argument("--patience", type=number(1), help="epochs without a gain (default: 5)")
     parser.add_argument(
-        "--hidden", nargs="+", type=int, help="hidden sizes to try (default: 50 100 200)"
+        "--hidden", nargs="+", type=number(1), help="hidden sizes to try (default: 50 100 200)"
     )
     parser.add_argument(
         "--dropout", nargs="+", type=float, help="dropout probabilities to try (default: 0 0.1 0.2)"
     )
     parser.add_argument(
-        "--limit", type=int, metavar="N", help="at most N training sentences for each task"
+        "--limit", type=number(1), metavar="N", help="at most N training sentences for each task"
     )
     parser.add_argument("--lowercase", action="store_true", help="lower-case the sentences first")
     parser.add_argument(
         "--cache", type=Path, metavar="DIR", help="folder of the vectors (default: RUN/probing)"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="NAME",
-        help=f"draw NAME.png and NAME.svg, or one file that ends in {', '.join(FORMATS)}",
-    )
-    args, flags = parser.parse_known_args(list(argv))
-    if args.plot:
-        check_name("--plot", args.plot)
-    if args.limit is not None and args.limit < 1:
-        raise UserError(f"--limit {args.limit}: is not at least 1.")
-    return args, flags
+    add_json(parser)
+    add_plot(parser)
+    return parser.parse_with_flags(argv)

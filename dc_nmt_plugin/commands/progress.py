@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..evaluation.progress_line import ProgressLine
-from .parser import Parser
+from .parser import Parser, number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,13 +24,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = Parser(prog="dc-nmt progress", description=__doc__)
     parser.add_argument("--name", required=True, help="name of the model to show")
-    parser.add_argument("--updates", required=True, type=int, help="total number of updates")
+    parser.add_argument(
+        "--max-update", required=True, type=number(1), metavar="N", help="total number of updates"
+    )
     parser.add_argument("--log", required=True, type=Path, help="file to which the log is appended")
     parser.add_argument(
         "--interval", type=float, default=10.0, help="seconds between lines outside a terminal"
     )
     args = parser.parse_args(argv)
-    line = ProgressLine(args.name, args.updates, args.interval)
+    line = ProgressLine(args.name, args.max_update, args.interval)
     tail: deque[str] = deque(maxlen=20)
     # fairseq-train receives the interrupt too and ends; what it still says belongs to the log.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from ..machine import usable_cpus
 from ..pipeline import Pipeline, stoppable
 from ..side_by_side import side_by_side
-from .recipe_options import RecipeParser, names, number
+from .completion import architecture_names, completed
+from .parser import Parser, add_threads, number, use_threads
 
 if TYPE_CHECKING:
     from ..recipes.training import Experiment, TrainingStep
 
+DEFAULT = ("transformer_standard", "transformer_dc")
 MEANING = """\
 What the scores mean (0-100, higher is better; on 500 sentences that no model has seen):
   BLEU     share of the words, and of sequences of two to four words, that the reference also has;
@@ -27,58 +29,59 @@ What the scores mean (0-100, higher is better; on 500 sentences that no model ha
            for this text and one training run of each model"""
 
 
-def parser() -> RecipeParser:
+def parser() -> Parser:
     """Returns the options of the command."""
-    parser = RecipeParser(
+    parser = Parser(
         prog="dc-nmt quickstart",
         description="Trains, scores and compares small models on generated text.",
-        epilog=("Arguments after -- go to fairseq-train unchanged, for example: -- --cpu"),
+        epilog="All other flags go to fairseq-train, such as --cpu.",
     )
+    archs = parser.add_argument(
+        "archs", nargs="*", metavar="ARCH",
+        help=f"architectures; default: {' '.join(DEFAULT)}",
+    )  # fmt: skip
+    completed(archs, architecture_names)
     parser.add_argument(
         "--pair",
         default="en-de",
         help="language pair SOURCE-TARGET, two of en, de, es, fr, ro, vi, zh",
     )
     parser.add_argument(
-        "--arch", default="transformer_standard transformer_dc", metavar="NAMES",
-        help="architectures, separated by spaces or commas",
-    )  # fmt: skip
-    parser.add_argument(
         "--out", type=Path, default=Path("quickstart_out"), metavar="DIR",
         help="output folder; a second call continues there",
     )  # fmt: skip
     parser.add_argument(
-        "--updates", type=number(2), default=700, help="training updates of each model"
-    )
+        "--max-update", type=number(2), default=700, metavar="N",
+        help="training updates of each model",
+    )  # fmt: skip
     parser.add_argument(
         "--seed", type=number(1), default=1, help="random seed of the corpus and of training"
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="print the commands without running them"
     )
+    add_threads(parser)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt quickstart``."""
-    words = list(argv or [])
-    end = words.index("--") if "--" in words else len(words)
-    args = parser().parse_args(words[:end])
-    archs = names("--arch", args.arch)
+    args, flags = parser().parse_with_flags(argv)
+    use_threads(args)
+    archs = args.archs or DEFAULT
     from ..recipes.quickstart import plan_quickstart
 
-    flags = words[end + 1 :]
-    plan = plan_quickstart(args.pair, archs, args.out, args.updates, args.seed, flags)
+    plan = plan_quickstart(args.pair, archs, args.out, args.max_update, args.seed, flags)
     pipeline = Pipeline(args.dry_run)
     with stoppable():
         with pipeline.alone(plan.work, wait=True):
             pipeline.run(plan.corpus, *plan.preparation.steps())
         _train(pipeline, plan.models)
     if not pipeline.dry_run:
-        from . import report
+        from ..evaluation.side_by_side import EXAMPLES, format_side_by_side
 
         pipeline.say(f"done; everything is in {plan.work}\n")
-        report.main([str(run.result) for run, _ in plan.models])
+        print(format_side_by_side([run.result for run, _ in plan.models], EXAMPLES))
         print(f"\n{MEANING}")
     return 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..table import format_table
-from .recipe_options import Parser, number
+from .parser import Parser, number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,15 +17,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     sheets = commands.add_parser("sheets", help="write a CSV file for each pair of runs, and a key")
     sheets.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     sheets.add_argument(
-        "--to",
+        "--out",
         required=True,
         type=Path,
         metavar="FOLDER",
         help="output folder, new or without sheets",
     )
-    sheets.add_argument(
-        "--sentences", type=number(1), default=50, help="sentences of a sheet (default: 50)"
-    )
+    sheets.add_argument("--sentences", type=number(1), default=50, help="sentences of a sheet")
     sheets.add_argument(
         "--seed",
         type=number(0),
@@ -48,9 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         systems = load_systems(args.runs, PlainTextOptions())
         texts = {system.label: system.texts.raw.hypotheses for system in systems}
         references, source = systems[0].texts.raw.references, systems[0].source
-        paths = ranking.write_sheets(args.to, texts, references, source, args.sentences, args.seed)
+        paths = ranking.write_sheets(args.out, texts, references, source, args.sentences, args.seed)
         print("\n".join(map(str, paths)))
-        print(f"{args.to / ranking.KEY}: which is which; keep it from the rankers")
+        print(f"{args.out / ranking.KEY}: which is which; keep it from the rankers")
         return 0
     rows = []
     for system, against, better, equal, worse in ranking.tally(args.folder):

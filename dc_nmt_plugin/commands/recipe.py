@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .completion import architecture_names, completed, task_names
-from .recipe_options import RecipeParser, add_text, number
+from .parser import Parser, number
+from .recipe_options import add_text
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,8 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run[args.command](args)
 
 
-def _parser() -> RecipeParser:
-    parser = RecipeParser(prog="dc-nmt recipe", description=__doc__)
+def _parser() -> Parser:
+    parser = Parser(prog="dc-nmt recipe", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("list", help="list every task, with its published numbers")
     published = commands.add_parser(
@@ -42,7 +43,7 @@ def _parser() -> RecipeParser:
     )
     completed(archs, architecture_names)
     config.add_argument(
-        "--to", type=Path, metavar="DIR", help="write DIR/ARCH.yaml; default: print"
+        "--out", type=Path, metavar="DIR", help="write DIR/ARCH.yaml; default: print"
     )
     check = commands.add_parser("check", help="check that every URL of a task's files answers")
     completed(check.add_argument("task"), task_names)
@@ -50,7 +51,7 @@ def _parser() -> RecipeParser:
         "text", help="download, verify, tokenise and split the text of a task"
     )
     completed(text.add_argument("task"), task_names)
-    text.add_argument("--to", required=True, type=Path, metavar="DIR", help="output folder")
+    text.add_argument("--out", required=True, type=Path, metavar="DIR", help="output folder")
     text.add_argument(
         "--work", required=True, type=Path, metavar="DIR", help="folder that is kept between calls"
     )
@@ -96,12 +97,13 @@ def _config(args: argparse.Namespace) -> int:
     from ..recipes.recipe import load
 
     recipe = load(args.task)
-    texts = {arch: config_text(recipe, arch) for arch in args.archs or architectures_of(recipe)}
+    archs = args.archs or architectures_of(recipe)
+    texts = {arch: config_text(recipe, arch, args.out) for arch in archs}
     for arch, text in texts.items():
-        if args.to is None:
+        if args.out is None:
             print(text, end="")
             continue
-        path = args.to / f"{arch}.yaml"
+        path = args.out / f"{arch}.yaml"
         write_lines(path, text.splitlines())
         print(path)
     return 0
@@ -145,7 +147,7 @@ def _text(args: argparse.Namespace) -> int:
     recipe = load(args.task)
     sources = Sources(recipe, args.raw, args.downloads)
     say_disk(recipe, sources, args.work, args.sample)
-    make_text(recipe, sources, args.work, args.to, args.sample, args.any_counts)
+    make_text(recipe, sources, args.work, args.out, args.sample, args.any_counts)
     return 0
 
 

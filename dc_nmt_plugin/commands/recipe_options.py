@@ -5,45 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
-from ..errors import UserError
-from .parser import Parser, RawWithDefaults, refuse_repeated
+from .parser import add_threads, number
 
 T = TypeVar("T")
-
-
-class RecipeParser(Parser):
-    """A parser with one-sentence errors and without abbreviations."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=RawWithDefaults, **options)
-
-    def error(self, message: str) -> NoReturn:
-        raise UserError(message.removeprefix("argument "))
-
-    def parse_with_flags(self, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-        """Returns known options, and fairseq's flags: unknown ones, and all after ``--``."""
-        words = list(argv)
-        end = words.index("--") if "--" in words else len(words)
-        args, unknown = self.parse_known_args(words[:end])
-        flags = [*unknown, *words[end + 1 :]]
-        refuse_repeated(flags, self.error)
-        return args, flags
-
-
-def number(least: int) -> Callable[[str], int]:
-    """Returns a parser of whole numbers from ``least`` on."""
-
-    def read(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
-        return int(text)
-
-    return read
 
 
 def folder_name(text: str) -> str:
@@ -60,18 +28,6 @@ def folder(text: str) -> Path:
             f"{text!r} has a ':' or ',', at which fairseq splits names"
         )
     return Path(text)
-
-
-def names(flag: str, text: str) -> list[str]:
-    """Returns names separated by commas or spaces.
-
-    Raises:
-        UserError: there is none
-    """
-    found = text.replace(",", " ").split()
-    if not found:
-        raise UserError(f"{flag} is empty: name at least one")
-    return found
 
 
 def values_of(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
@@ -151,6 +107,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--average", type=number(0), metavar="N",
         help=("number of last checkpoints to keep and average; 0: only the best checkpoint"),
     )  # fmt: skip
+    add_threads(parser)
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..evaluation.kept import keep_all
 from ..evaluation.metrics import find_metrics
 from ..evaluation.published import why_not
@@ -21,13 +21,14 @@ from ..evaluation.runs import collect, find_runs
 from ..evaluation.seeds import system_of
 from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.speeds import Speeds
+from ..evaluation.systems import is_result
 from ..files import replacing
 from .parser import Parser
 
 STORED = "results.json"
 # flags of the table alone, and flags that a stored table cannot apply
 OF_TABLES = (
-    *("--baseline", "--name", "--over-seeds", "--speeds", "--save", "--keep"),
+    *("--baseline", "--name", "--over-seeds", "--speeds", "--out", "--keep"),
     "--update-readme",
 )
 NEED_RUNS = (*OF_TABLES[:-1], "--metric", "--subset")
@@ -43,7 +44,8 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "folders", nargs="+", type=Path, metavar="FOLDER",
-        help="runs, folders of runs, or examples/TASK: its results.json, else runs/TASK",
+        help="runs, folders of runs, or examples/TASK: its results.json, else runs/TASK; beside "
+        "them hypotheses of other toolkits (plain text, or output of fairseq-generate)",
     )  # fmt: skip
     parser.add_argument("--baseline", metavar="LABEL", help="default: the first plain Transformer")
     parser.add_argument(
@@ -64,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
         "--speeds", type=Path, metavar="FILE",
         help="speeds of dc-nmt bench RUN… --json, not the runs' own, which other programs slowed",
     )  # fmt: skip
-    parser.add_argument("--save", type=Path, metavar="FILE", help="store the numbers, no text")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="store the numbers, no text")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR",
         help="copy the runs there without their models: what this table, dc-nmt compare and "
@@ -118,8 +120,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             prepared = {path.stem for path, _ in tasks().values()}
             for folder in keep_all([Run.read(path) for path in found], args.keep, prepared):
                 print(f"kept: {folder}", file=sys.stderr)
-    if args.save:
-        table.save(args.save)
+    if args.out:
+        table.save(args.out)
     if readme:
         update_readme(readme, table)
     if args.json:
@@ -150,10 +152,13 @@ def _check(args: argparse.Namespace) -> None:
     elif args.examples is not None:
         form, unused = "--examples", [*OF_TABLES, "--metric"]
     else:
-        return
+        form, unused = "", []
+    of_runs = [] if not _files(args) else _given(args, "--why", "--examples", "--over-seeds")
+    if of_runs:
+        raise UsageError(f"{of_runs[0]}: goes with runs, and {_files(args)[0]} is a file")
     given = _given(args, *unused)
     if given:
-        raise UserError(f"{', '.join(given)}: of the table, which {form} does not print")
+        raise UsageError(f"{', '.join(given)}: of the table, which {form} does not print")
 
 
 def format_why(args: argparse.Namespace) -> str:
@@ -184,16 +189,24 @@ def _collect(args: argparse.Namespace, found: Sequence[Path]) -> RunTable:
     for text in args.name:
         folder, equals, label = text.partition("=")
         if not (equals and folder and label):
-            raise UserError(f"--name: '{text}' is not FOLDER=LABEL")
+            raise UsageError(f"--name: '{text}' is not FOLDER=LABEL")
         names[folder] = label
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
     speeds = Speeds.read(args.speeds) if args.speeds else None
-    return collect(found, args.baseline, metric, names, args.over_seeds, speeds)
+    return collect(found, args.baseline, metric, names, args.over_seeds, speeds, _files(args))
+
+
+def _files(args: argparse.Namespace) -> list[Path]:
+    """Returns the files of hypotheses among the arguments."""
+    return [path for path in args.folders if path.is_file() and not is_result(path)]
 
 
 def _of_subset(args: argparse.Namespace) -> list[Path]:
     """Returns the result files for the requested subset; names runs without one."""
-    finished, unfinished = find_runs([_runs_of_task(folder) for folder in args.folders])
+    folders = [folder for folder in args.folders if folder not in _files(args)]
+    if not folders:
+        raise UsageError(f"{args.folders[0]}: is no run; dc-nmt score and compare take files alone")
+    finished, unfinished = find_runs([_runs_of_task(folder) for folder in folders])
     for folder in unfinished:
         print(f"not finished, left out: {folder}", file=sys.stderr)
     found = [path for path in finished if Run.read(path).subset == args.subset]
@@ -222,10 +235,10 @@ def _readme(args: argparse.Namespace, stored: Path | None) -> Path | None:
     """
     if not args.update_readme:
         return None
-    folder = stored or args.save
+    folder = stored or args.out
     if folder is None:
         raise UserError(
-            "--update-readme: no table; give examples/TASK with a results.json, or --save"
+            "--update-readme: no table; give examples/TASK with a results.json, or --out"
         )
     path: Path = folder.parent / "README.md"
     _around_marks(path)

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..pipeline import Pipeline, stoppable
 from .completion import architecture_names, completed, task_names
 from .evaluate import evaluate
+from .parser import Parser, number, use_threads
 from .prepare import prepare
-from .recipe_options import (
-    RecipeParser,
-    add_common,
-    add_run,
-    add_text,
-    add_training,
-    names,
-    number,
-    values_of,
-)
+from .recipe_options import add_common, add_run, add_text, add_training, values_of
 from .train import options_of, train
 
 
@@ -34,14 +25,14 @@ class _Schedule(argparse.Action):
         args.schedule = (*args.schedule, str(self.const), str(value))
 
 
-def parser() -> RecipeParser:
+def parser() -> Parser:
     """Returns the options of the command."""
-    parser = RecipeParser(
+    parser = Parser(
         prog="dc-nmt run",
-        usage="dc-nmt run TASK [ARCH …] [options] [fairseq-train flags]",
+        usage="dc-nmt run TASK [ARCH …] [options] [flags of fairseq-train]",
         description=(
             "Runs a task from raw text to scores: dc-nmt prepare, then dc-nmt train "
-            "and dc-nmt evaluate\nfor each architecture, then a table. All other flags go to "
+            "and dc-nmt evaluate for each architecture, then a table. All other flags go to "
             "fairseq-train."
         ),
     )
@@ -54,43 +45,36 @@ def parser() -> RecipeParser:
         help=("architectures; default: those of the recipe, else transformer_standard"),
     )
     completed(archs, architecture_names)
-    parser.add_argument(
-        "--arch", default="", metavar="NAMES", help="architectures, separated by spaces or commas"
-    )
     add_common(parser)
     add_text(parser)
     add_run(parser)
     add_training(parser)
-    parser.add_argument("--updates", type=number(1), dest="max_update", metavar="N",
-                        help="same as --max-update")  # fmt: skip
     parser.add_argument(
         "--lr", action=_Schedule, const="--lr", metavar="RATE", help="peak learning rate"
     )
-    parser.add_argument("--warmup", action=_Schedule, const="--warmup-updates", type=number(1),
-                        metavar="N", help="updates to reach the peak learning rate")  # fmt: skip
-    parser.add_argument("--threads", type=number(1), metavar="N", help="CPU threads of training "
-                        "and translation; default: all")  # fmt: skip
+    parser.add_argument(
+        "--warmup-updates", action=_Schedule, const="--warmup-updates", type=number(1),
+        metavar="N", help="updates to reach the peak learning rate",
+    )  # fmt: skip
     parser.set_defaults(schedule=())
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt run``."""
-    args, flags = parser().parse_with_flags(argv or [])
-    archs = [*args.archs, *(names("--arch", args.arch) if args.arch else [])]
+    args, flags = parser().parse_with_flags(argv)
+    use_threads(args)
     from ..models.presets import architectures
     from ..recipes.recipe import load
 
     if stray := _stray(flags, architectures()):
-        raise UserError(f"{stray!r}: put architectures directly behind TASK, or use --arch")
+        raise UsageError(f"{stray!r}: put architectures before the flags of fairseq-train")
     recipe = load(args.task)
-    archs = archs or recipe.task.archs
+    archs = args.archs or recipe.task.archs
     if args.name and len(archs) > 1:
-        raise UserError(
+        raise UsageError(
             f"--name: {args.name!r} is for one architecture; name one, or leave --name out"
         )
-    if args.threads:
-        os.environ["OMP_NUM_THREADS"] = str(args.threads)
     from ..recipes.options import TextOptions
     from ..recipes.run_plan import plan_run, plan_training
     from ..recipes.settings import settings_of
@@ -120,18 +104,17 @@ def main(argv: Sequence[str] | None = None) -> int:
                 continue
             evaluate(pipeline, run)
     if first and not args.dry_run:
-        from . import report
+        from ..evaluation.side_by_side import EXAMPLES, format_side_by_side
 
         print()
-        report.main([str(experiment.result) for _, experiment in planned.values()])
+        results = [experiment.result for _, experiment in planned.values()]
+        print(format_side_by_side(results, EXAMPLES))
     return 0
 
 
 def _stray(flags: Sequence[str], known: Container[str]) -> str | None:
-    """Returns an architecture, or another word without a flag, among fairseq's flags."""
+    """Returns an architecture among fairseq's flags that is no value of a flag."""
     for before, word in pairwise(("", *flags)):
-        if not before and not word.startswith("-"):
-            return word
         if word in known and not _takes_value(before):
             return word
     return None

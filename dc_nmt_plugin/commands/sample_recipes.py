@@ -7,10 +7,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..files import replacing
 from ..pipeline import Command, Pipeline, stoppable
-from .recipe_options import RecipeParser, number
+from .parser import Parser, number
 
 # every recipe, with architectures of every kind
 SAMPLES = (
@@ -24,13 +24,13 @@ SAMPLES = (
 HEADER = ("task", "architecture", "prepare", "train", "evaluate", "the paper's line")
 
 
-def parser() -> RecipeParser:
+def parser() -> Parser:
     """Returns the options of the command."""
-    parser = RecipeParser(
+    parser = Parser(
         prog="dc-nmt sample-recipes",
         description=(
             "Prepares, trains and evaluates every recipe with a little text, generated in the "
-            "original\nfile formats. Then prints a table of the seconds and scores. It needs no "
+            "original file formats. Then prints a table of the seconds and scores. It needs no "
             "network."
         ),
     )
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for text in args.samples or SAMPLES:
         task, colon, arch = text.partition(":")
         if not (task and colon and arch):
-            raise UserError(f"{text!r} is not TASK:ARCH")
+            raise UsageError(f"{text!r} is not TASK:ARCH")
         samples.append((task, arch))
     from ..table import format_table
 

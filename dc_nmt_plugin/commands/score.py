@@ -10,40 +10,39 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..evaluation.comet import score_comet
-from ..evaluation.generated import check_free_log, read_generated
+from ..evaluation.generated import check_free_log, is_generated, read_generated
 from ..evaluation.logs import read_decoder, read_training_log
 from ..evaluation.metrics import GROUPS, METRICS, check_names, find_metrics, in_groups
 from ..evaluation.results import UNNAMED, Result
 from ..evaluation.scores import score_metrics
+from ..evaluation.systems import PlainTextOptions, is_result, load_systems, sides_of
 from ..evaluation.texts import TextFiles, load_texts
 from ..files import replacing, write_lines
 from ..table import format_table, latex_table
 from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser, RawWithDefaults
+from .parser import Parser, RawWithDefaults, add_json
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt score",
-        description="Score the output of fairseq-generate, or plain text, with sacreBLEU.",
+        description="Scores a translation with sacreBLEU.",
         formatter_class=RawWithDefaults,
         epilog=_epilog(),
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
-        "--generated", type=Path, metavar="FILE",
-        help="output of fairseq-generate; every file may be gzipped, this one - (standard input)",
-    )  # fmt: skip
-    what.add_argument(
-        "--hypothesis", type=Path, metavar="FILE", help="plain text, one sentence a line; or -"
-    )
     parser.add_argument(
-        "--tokenized", action="store_true", help="--hypothesis is tokenised, without BPE"
+        "systems", nargs="+", type=Path, metavar="SYSTEM",
+        help="output of fairseq-generate, plain text of any toolkit (one sentence a line), or the "
+        "folder of a run. Every file may be gzipped; a single one may be - (standard input). "
+        "Several systems get a row each",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tokenized", action="store_true", help="the plain text is tokenised, without BPE"
     )
     parser.add_argument(
         "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
@@ -58,9 +57,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="tokenised like the training text, without BPE; default: --reference by --tokenizer",
     )
-    parser.add_argument("--source", type=Path, help="raw text, for dc-nmt report and compare")
+    parser.add_argument("--source", type=Path, help="raw text, for dc-nmt results and compare")
     parser.add_argument("--source-lang", type=language, metavar="LANG")
-    parser.add_argument("--target-lang", type=language, required=True, metavar="LANG")
+    parser.add_argument("--target-lang", type=language, metavar="LANG", help="a run knows its own")
     parser.add_argument(
         "--tokenizer",
         choices=TOKENIZERS,
@@ -85,10 +84,14 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
     parser.add_argument("--train-log", type=Path, help="of fairseq-train --log-format json")
     parser.add_argument("--name", default=UNNAMED, help="the row's name in tables")
-    parser.add_argument("--hypotheses", type=Path, metavar="OUT", help="write detokenised text")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write the result here")
-    parser.add_argument("--latex", action="store_true", help="print LaTeX")
-    parser.set_defaults(piped=False)
+    parser.add_argument(
+        "--detokenized", type=Path, metavar="FILE", help="write the detokenised hypotheses"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the result as JSON")
+    form = parser.add_mutually_exclusive_group()
+    add_json(form)
+    form.add_argument("--latex", action="store_true", help="print LaTeX")
+    parser.set_defaults(piped=False, generated=None, hypothesis=None)
     return parser
 
 
@@ -106,43 +109,103 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt score``: score a translation against its reference."""
     options = parser()
     args = options.parse_args(argv)
-    if args.tokenized and not args.hypothesis:
-        options.error("--tokenized goes with --hypothesis; --generated is tokenised text")
-    if args.truecased and args.hypothesis and not args.tokenized:
-        options.error("--truecased goes with --generated, or with --hypothesis and --tokenized")
     if len(args.reference) > 1 and (args.tokenized_reference or args.comet_model):
         other = "--tokenized-reference" if args.tokenized_reference else "--comet-model"
         options.error(f"--reference: {other} goes with one reference alone")
     if args.comet_model and not args.source:
         options.error("--comet-model needs --source")
-    if args.generate_log and not args.generated:
-        options.error("--generate-log goes with --generated")
     if args.comet_download and not args.comet_model:
         options.error("--comet-download goes with --comet-model")
-    with _standard_input(args):
+    check_names("--metrics", args.metrics or "")
+    if len(args.systems) > 1 or is_result(args.systems[0]):
+        return _score_systems(options, args)
+    if args.target_lang is None:
+        options.error("--target-lang: is missing; name the language of the hypotheses")
+    with _standard_input(args) as file:
+        kind = "generated" if is_generated(file) else "hypothesis"
+        setattr(args, kind, file)
+        _check_kind(options, args)
         result, warnings = _score(args)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    if args.json:
-        with replacing(args.json) as temporary:
-            temporary.write_text(json.dumps(result.to_json(), indent=2) + "\n", "utf-8")
-    print(format_scores(result, latex=args.latex))
+    text = json.dumps(result.to_json(), indent=2)
+    if args.out:
+        with replacing(args.out) as temporary:
+            temporary.write_text(f"{text}\n", "utf-8")
+    print(text if args.json else format_scores(result, latex=args.latex))
     return 0
 
 
+def _check_kind(options: Parser, args: argparse.Namespace) -> None:
+    """Refuses options that have no effect on this kind of file."""
+    if args.tokenized and args.generated:
+        options.error("--tokenized: goes with plain text, not with output of fairseq-generate")
+    if args.truecased and args.hypothesis and not args.tokenized:
+        options.error("--truecased: goes with output of fairseq-generate, or with --tokenized")
+    if args.generate_log and not args.generated:
+        options.error("--generate-log: goes with output of fairseq-generate, not with plain text")
+
+
 @contextmanager
-def _standard_input(args: argparse.Namespace) -> Iterator[None]:
-    """Writes standard input to a file, because it is read more than once."""
-    flag = "generated" if args.generated else "hypothesis"
-    if str(getattr(args, flag)) != "-":
-        yield
+def _standard_input(args: argparse.Namespace) -> Iterator[Path]:
+    """Yields the file; standard input becomes one, because it is read more than once."""
+    (file,) = args.systems
+    if str(file) != "-":
+        yield file
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "standard-input"
         path.write_bytes(sys.stdin.buffer.read())
-        setattr(args, flag, path)
         args.piped = True
-        yield
+        yield path
+
+
+def _score_systems(options: Parser, args: argparse.Namespace) -> int:
+    """Prints a row for each of several systems, or for a run."""
+    of_one = ("out", "detokenized", "generate_log", "train_log", "comet_model", "paper")
+    given = [name for name in of_one if getattr(args, name)]
+    given += ["reference"] if len(args.reference) > 1 else []
+    if given:
+        flag = given[0].replace("_", "-")
+        options.error(f"--{flag}: goes with one file, not with runs or several systems")
+    plain = PlainTextOptions(
+        str(args.reference[0]) if args.reference else None,
+        str(args.tokenized_reference) if args.tokenized_reference else None,
+        str(args.source) if args.source else None,
+        args.target_lang,
+        None if args.tokenizer == "none" else args.tokenizer,
+        args.tokenized,
+        args.truecased,
+    )
+    systems = load_systems(args.systems, plain)
+    lang, references = systems[0].target_lang, systems[0].texts.raw.references
+    names = in_groups(
+        args.metrics or "default", lang, tokenized=False, comet=False, references=references
+    )
+    metrics = find_metrics("--metrics", ",".join(names))
+    found = {}
+    for metric in metrics:
+        for label, side in sides_of(systems, metric).items():
+            found[label, metric.name] = metric.score(side.hypotheses, side.references, lang)
+    for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
+        print(f"warning: {warning}", file=sys.stderr)
+    if args.json:
+        facts = [
+            {"system": label, "metric": metric, "score": score, "signature": signature}
+            for (label, metric), (score, signature) in found.items()
+        ]
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        return 0
+    header = ("system", *(metric.name for metric in metrics))
+    rows = [
+        (system.label, *(f"{found[system.label, m.name][0]:.2f}" for m in metrics))
+        for system in systems
+    ]
+    print((latex_table if args.latex else format_table)(header, rows))
+    for metric in metrics:
+        _, signature = found[systems[0].label, metric.name]
+        print(f"{'% ' if args.latex else ''}{metric.name}: {signature}")
+    return 0
 
 
 def format_scores(result: Result, latex: bool = False) -> str:
@@ -159,7 +222,6 @@ def format_scores(result: Result, latex: bool = False) -> str:
 
 def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
     paper = find_metrics("--paper", args.paper)[0] if args.paper else None
-    check_names("--metrics", args.metrics or "")
     files = TextFiles(
         hypotheses=str(args.generated or args.hypothesis),
         kind="generated" if args.generated else "tokenized" if args.tokenized else "raw",
@@ -187,7 +249,7 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         comet=args.comet_model is not None, references=texts.raw.references,
     )  # fmt: skip
     if "comet" in names and not args.comet_model:
-        raise UserError("--metrics: comet needs --comet-model and --source")
+        raise UsageError("--metrics: comet needs --comet-model and --source")
     strings = [name for name in names if name != "comet"]
     metrics = find_metrics("--metrics", ",".join(strings)) if strings or not names else []
     if paper and paper not in metrics:
@@ -205,10 +267,10 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         )
     generated = read_generated(args.generated, args.generate_log) if args.generated else None
     log = read_training_log(args.train_log) if args.train_log else None
-    if args.hypotheses:
-        write_lines(args.hypotheses, texts.raw.hypotheses)
+    if args.detokenized:
+        write_lines(args.detokenized, texts.raw.hypotheses)
     given = args.hypothesis if files.kind == "raw" and not args.piped else None
-    hypotheses = args.hypotheses or given
+    hypotheses = args.detokenized or given
     result = Result(
         name=args.name,
         source_lang=args.source_lang,

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..bench import STOCK
-from ..errors import UserError, architecture_problem
+from ..errors import UsageError, UserError, architecture_problem
 from ..flags import flag_value, split_words
 from ..table import format_table
 from .completion import completed, sized_names
-from .parser import Parser
+from .parser import Parser, add_json, number
 
 if TYPE_CHECKING:
     from ..bench.learning import TimedModel
@@ -67,7 +67,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
             "tokenised, lower-cased)."
         ),
         usage="dc-nmt time-to-bleu ARCH [ARCH ...] --data DATA --bleu BLEU [options] "
-        "-- FAIRSEQ-TRAIN-FLAGS",
+        "[flags of fairseq-train]",
     )
     archs = parser.add_argument(
         "arch",
@@ -88,16 +88,10 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
             "architecture) or an architecture (default: stock)"
         ),
     )
-    parser.add_argument(
-        "--every", type=int, default=120, help="updates between validations (default: 120)"
-    )
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
-    parser.add_argument("--json", action="store_true", help="print JSON, with the curves")
-    words, flags = list(argv), []
-    if "--" in words:
-        flags = words[words.index("--") + 1 :]
-        words = words[: words.index("--")]
-    args = parser.parse_args(words)
+    parser.add_argument("--every", type=number(1), default=120, help="updates between validations")
+    parser.add_argument("--threads", type=number(1), default=1, help="CPU threads")
+    add_json(parser)
+    args, flags = parser.parse_with_flags(argv)
     _check(args, flags)
     return args, flags
 
@@ -121,18 +115,15 @@ def _check(args: argparse.Namespace, flags: Sequence[str]) -> None:
             problems.append(language_model_problem(name, "BLEU is of translation models"))
         except UserError as error:
             problems.append(str(error))
-    for name in ("every", "threads"):
-        if getattr(args, name) < 1:
-            problems.append(f"--{name}: {getattr(args, name)} is not at least 1.")
     if not 0 < args.bleu <= 100:
         problems.append(f"--bleu: {args.bleu} is not within 0-100.")
     for flag in ("--arch", "-a", "--task", "--criterion"):
         if flag_value(flags, flag) is not None:
-            problems.append(f"{flag}: every model has its own; leave it out behind --.")
+            problems.append(f"{flag}: every model has its own; leave it out.")
     if not flags:
-        problems.append("flags of fairseq-train are missing after --: give at least --max-update.")
+        problems.append("flags of fairseq-train are missing; give at least --max-update.")
     if any(problems):
-        raise UserError("\n".join(problem for problem in problems if problem))
+        raise UsageError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
         stock_settings(args.arch[0])  # refuses a size that fairseq lacks early
 

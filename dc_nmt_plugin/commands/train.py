@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 from ..errors import UserError
 from ..pipeline import Pipeline, running, stoppable
 from .completion import architecture_names, completed, task_names
-from .recipe_options import RecipeParser, add_common, add_run, add_training, values_of
+from .parser import Parser, use_threads
+from .recipe_options import add_common, add_run, add_training, values_of
 
 if TYPE_CHECKING:
     from ..recipes.options import RunOptions, TrainOptions
 
 
-def parser() -> RecipeParser:
+def parser() -> Parser:
     """Returns the options of the command."""
-    parser = RecipeParser(
+    parser = Parser(
         prog="dc-nmt train",
-        description="Train an architecture on a prepared task with its paper's settings.\n"
+        description="Train an architecture on a prepared task with its paper's settings. "
         "All other flags go to fairseq-train, such as --fp16 --dropout 0.2.",
         epilog="An interrupted run continues from its last checkpoint.",
     )
@@ -43,7 +44,8 @@ def parser() -> RecipeParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt train``."""
-    args, flags = parser().parse_with_flags(argv or [])
+    args, flags = parser().parse_with_flags(argv)
+    use_threads(args)
     with stoppable():
         return train(Pipeline(args.dry_run), *options_of(args, flags))
 

@@ -10,13 +10,11 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
-from ..errors import UserError
 from ..text.gate import refuse
 from ..text.lines import decoded, read_lines
 from ..text.scan import scan_lines
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser
-from .recipe_options import number
+from .parser import Parser, number
 
 WARNED = ("tokenized", "entity", "unseen")  # kinds of problems that get a warning
 BUFFER = 1000  # lines; translated shortest first, which wastes less padding
@@ -36,19 +34,16 @@ def parser() -> Parser:
             "All other flags go to fairseq-generate: --beam, --lenpen, --cpu, --decode-with"
             " … They override those of the run's evaluation or recipe."
         ),
-        allow_abbrev=False,
     )
-    # one argument: argparse takes an optional second one for the value of a flag it does not know
     parser.add_argument(
-        "words",
-        nargs="+",
-        metavar="RUN [FILE]",
-        help=(
-            "RUN: folder of a run (its averaged checkpoint, else the best, else the last), "
-            "or a checkpoint in it. FILE: raw text in UTF-8, one sentence per line, plain "
-            "or gzipped; default: -, standard input"
-        ),
-    )
+        "run", type=Path, metavar="RUN",
+        help="folder of a run (its averaged checkpoint, else the best, else the last), or a "
+        "checkpoint in it",
+    )  # fmt: skip
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE",
+        help="raw text in UTF-8, one sentence per line, plain or gzipped; default: standard input",
+    )  # fmt: skip
     parser.add_argument(
         "--json",
         action="store_true",
@@ -74,16 +69,13 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt translate``."""
-    args, flags = parser().parse_known_args(argv)
-    run, file, *others = [*args.words, "-"] if len(args.words) == 1 else args.words
-    if others:
-        raise UserError(f"FILE: {others[0]!r} is one too many; cat joins several.")
-    terminal = file == "-" and sys.stdin.isatty()
-    lines = _lines(file)
+    args, flags = parser().parse_with_flags(argv)
+    terminal = args.file == "-" and sys.stdin.isatty()
+    lines = _lines(args.file)
 
     from ..recipes.translating import RunTranslator
 
-    translator = RunTranslator(Path(run), args.data, args.tokenizer, flags)
+    translator = RunTranslator(args.run, args.data, args.tokenizer, flags)
     if terminal:
         pair = f"{translator.source} to {translator.target}"
         print(f"{translator.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)

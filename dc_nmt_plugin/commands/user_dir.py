@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from .parser import Parser
+from .parser import Parser, add_json
 
 
 def user_dir() -> str:
@@ -17,7 +17,7 @@ def user_dir() -> str:
 def main(argv: Sequence[str]) -> int:
     """Prints the path."""
     parser = Parser(prog="dc-nmt user-dir", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser)
     args = parser.parse_args(argv)
     print(json.dumps({"user_dir": user_dir()}) if args.json else user_dir())
     return 0

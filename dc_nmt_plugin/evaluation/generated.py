@@ -24,6 +24,7 @@ _SETTING = re.compile(rf"'({'|'.join(_FREE)})': (?:'([^']*)'|([\w.+-]+))")
 TARGET = re.compile(r"T-(\d+)\t(.*)")
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 UNLIKELY = -2  # bits a token: no search finds what is less probable on average
+_NUMBERED = re.compile(r"[STHDP]-\d+\t")
 HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
 SOURCE = re.compile(r"S-(\d+)\t(.*)")
 LEFT_OUT = re.compile(r"([\d,]+) samples have invalid sizes and will be skipped")
@@ -43,6 +44,11 @@ class Generated:
     hypotheses: list[str]
     sentences_per_second: float | None
     targets: list[str]
+
+
+def is_generated(path: str | os.PathLike[str]) -> bool:
+    """Returns True for output of ``fairseq-generate``, by its numbered lines."""
+    return any(_NUMBERED.match(line) for line in read_lines(path, fix=True))
 
 
 def read_generated(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UsageError, UserError, check_choices
 from ..text.scripts import is_spaceless, spaceless_codes
 
 # tokenizer.perl -a has split hyphens to "@-@" already, which is one word, not a compound
@@ -226,9 +226,7 @@ def check_names(flag: str, names: str) -> None:
     """
     valid = [*METRICS, "comet", *GROUPS]
     found = [name.strip() for name in names.split(",") if name.strip()]
-    problems = [choice_problem(flag, name, valid) for name in found]
-    if any(problems):
-        raise UserError("\n".join(problem for problem in problems if problem))
+    check_choices(flag, found, valid)
 
 
 def in_groups(
@@ -263,9 +261,7 @@ def find_metrics(flag: str, names: str) -> list[Metric]:
         UserError: a name is unknown.
     """
     found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    problems = [choice_problem(flag, name, METRICS) for name in found]
-    if any(problems):
-        raise UserError("\n".join(problem for problem in problems if problem))
+    check_choices(flag, found, METRICS)
     if not found:
-        raise UserError(f"{flag}: '{names}' names no metric; choose among {', '.join(METRICS)}")
+        raise UsageError(f"{flag}: '{names}' names no metric; choose among {', '.join(METRICS)}")
     return [METRICS[name] for name in found]

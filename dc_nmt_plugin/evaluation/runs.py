@@ -8,8 +8,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError, check_choices
 from ..flags import COMMAND
 from .chance import Difference
 from .metrics import Metric
@@ -63,6 +64,7 @@ def collect(
     names: Mapping[str, str] | None = None,
     over_seeds: bool = False,
     speeds: Speeds | None = None,
+    files: Sequence[Path] = (),
 ) -> RunTable:
     """Scores and tests finished runs.
 
@@ -74,6 +76,7 @@ def collect(
         names: folder's name → label
         over_seeds: one row for all runs whose labels differ only in ``-sSEED``
         speeds: a benchmark of the runs' models, used instead of the speeds in the logs
+        files: hypotheses of other toolkits, on the same test set
 
     Raises:
         UserError: the runs are of different test sets, a row would be of runs with different
@@ -86,7 +89,9 @@ def collect(
     order = _baseline_first(by_label, baseline, over_seeds)
     for row, seeds in by_row(order, over_seeds).items():
         _check_one_system(row, {label: by_label[label] for label in seeds})
-    systems = load_systems([by_label[label].path for label in order], PlainTextOptions(), order)
+    names_of_files = dict(zip(labels(files), files, strict=True))
+    paths = [by_label[label].path for label in order]
+    systems = load_systems([*paths, *files], PlainTextOptions(), [*order, *names_of_files])
     metric = metric or default_metric(systems[0])
     runs_of = by_row(order, over_seeds)
     signature, compared = _compare(systems, metric, runs_of, over_seeds)
@@ -98,7 +103,11 @@ def collect(
     }
     signatures = {metric.name: signature, **others}
     rows = [
-        _row([by_label[label] for label in runs_of[c.name]], c, metric.name, list(others), speeds)
+        _file_row(names_of_files[c.name], c)
+        if c.name in names_of_files
+        else _row(
+            [by_label[label] for label in runs_of[c.name]], c, metric.name, list(others), speeds
+        )
         for c in compared
     ]
     if speeds and not any(_speeds_of(row) for row in rows):
@@ -160,20 +169,47 @@ def _row(
         updates=result.updates,
         train_tokens_per_second=training,
         decode_sentences_per_second=decoding,
-        # rounded, so that the stored file is the same on every machine
-        score=round(comparison.score, 4),
         scores={name: round(mean, 4) for name in others if (mean := _mean_score(results, name))},
-        difference=_rounded(comparison.difference, 4),
-        against=_rounded_test(comparison.against),
-        corrected_p=_rounded(comparison.corrected_p, 6),
         published_score=paper.score,
         published_place=paper.place,
         published_metric=paper.metric,
         to_published=_rounded(paper.difference, 4),
         seeds=len(runs),
-        deviation=_rounded(comparison.deviation, 4),
-        compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
+        **_tested(comparison),
     )
+
+
+def _file_row(file: Path, comparison: Comparison) -> RunRow:
+    """Returns the row of hypotheses of which nothing else is known."""
+    return RunRow(
+        label=comparison.name,
+        run=_relative(file),
+        arch=None,
+        parameters=None,
+        published_parameters=None,
+        updates=None,
+        train_tokens_per_second=None,
+        decode_sentences_per_second=None,
+        scores={},
+        published_score=None,
+        published_place=None,
+        published_metric=None,
+        to_published=None,
+        seeds=1,
+        **_tested(comparison),
+    )
+
+
+def _tested(comparison: Comparison) -> dict[str, Any]:
+    """Returns score and test, rounded, so that the stored file is the same on every machine."""
+    return {
+        "score": round(comparison.score, 4),
+        "difference": _rounded(comparison.difference, 4),
+        "against": _rounded_test(comparison.against),
+        "corrected_p": _rounded(comparison.corrected_p, 6),
+        "deviation": _rounded(comparison.deviation, 4),
+        "compared_seeds": None if comparison.seeds is None else list(comparison.seeds),
+    }
 
 
 def _rounded_test(test: Difference | None) -> Difference | None:
@@ -236,9 +272,7 @@ def _nearly(one: str, other: str) -> bool:
 
 def _labels(runs: Sequence[Run], names: Mapping[str, str], over_seeds: bool) -> list[str]:
     folders = list(dict.fromkeys(run.folder for run in runs))
-    problems = [choice_problem("--name", name, [f.name for f in folders]) for name in names]
-    if any(problems):
-        raise UserError("\n".join(problem for problem in problems if problem))
+    check_choices("--name", names, [folder.name for folder in folders])
     unique = dict(zip(folders, labels(folders), strict=True))
     if over_seeds:  # with a repeated seed, no run of the system may look like a third system
         depths: dict[str, int] = {}
@@ -262,9 +296,8 @@ def _baseline_first(
     by_label: Mapping[str, Run], baseline: str | None, over_seeds: bool
 ) -> list[str]:
     rows = by_row(by_label, over_seeds)
-    problem = choice_problem("--baseline", baseline, rows) if baseline else None
-    if problem:
-        raise UserError(problem)
+    if baseline:
+        check_choices("--baseline", [baseline], rows)
     plain = [
         name
         for name, labels in rows.items()

@@ -12,6 +12,8 @@ from .results import COLUMNS, Result, read_result
 from .significance import paired_bootstrap
 from .systems import PlainTextOptions, load_systems, named_labels
 
+EXAMPLES = 3  # sentences shown after a training run
+
 
 def read_named(paths: Sequence[Path]) -> list[Result]:
     """Reads results by name, or by folder if two have the same name.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..text.lines import read_lines
-from .generated import check_free_log
+from .generated import check_free_log, is_generated
 from .metrics import METRICS, Metric, default_bleu
 from .results import RESULT, UNNAMED, Result, read_result
 from .texts import Sides, TextFiles, Texts, load_texts
@@ -183,7 +183,7 @@ def _files_of_run(path: Path, result: Result) -> TextFiles:
     origin = path / RESULT if path.is_dir() else path
     files = result.text_files(origin)
     if files is None:
-        raise UserError(f"{path}: has no hypotheses: score it with dc-nmt score --hypotheses FILE")
+        raise UserError(f"{path}: has no hypotheses: score it with --detokenized FILE")
     return files
 
 
@@ -218,14 +218,15 @@ def _files_of_text(path: Path, given: PlainTextOptions, like: TextFiles | None) 
     language = given.target_lang or (like.target_lang if like else None)
     if language is None:
         raise UserError(f"{path}: plain text needs --target-lang")
+    kind = "generated" if is_generated(path) else "tokenized" if given.tokenized else "raw"
     files = TextFiles(
         str(path),
-        "tokenized" if given.tokenized else "raw",
+        kind,
         language,
         tokenizer=given.tokenizer or (like.tokenizer if like else "none"),
         reference=given.reference,
         tokenized_reference=given.tokenized_reference,
-        truecased=given.truecased and given.tokenized,
+        truecased=given.truecased and kind != "raw",
     )
     if files.reference is None and files.tokenized_reference is None:
         if like is None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError, check_choices
 from ..text.lines import read_lines
 from ..text.scripts import is_spaceless
 from ..text.signs import tokenized_sign, untokenized_sign
@@ -141,9 +141,7 @@ def load_texts(files: TextFiles) -> Texts:
         UserError: a file is missing, numbers of lines differ, a reference is blank or has <unk>,
             words are in pieces, the text was decoded wrongly, or the raw reference looks tokenised.
     """
-    problem = choice_problem("--tokenizer", files.tokenizer, TOKENIZERS)
-    if problem:
-        raise UserError(problem)
+    check_choices("--tokenizer", [files.tokenizer], TOKENIZERS)
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
     lines = generated.hypotheses if generated else read_lines(files.hypotheses)
     pieces = ("piece",) if files.tokenizer == "split" else ()

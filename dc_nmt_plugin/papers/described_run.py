@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import functools
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ..errors import UserError
+from ..errors import UsageError, UserError, did_you_mean
 from ..flags import flag_value, whole_number
 from ..models.options import add_flags
 from .effective_settings import DECODING, TRAINING, betas, config_of, flag_types, model_settings
@@ -120,9 +119,7 @@ def model_flags(arch: str, words: Sequence[str]) -> dict[str, Any]:
     flags, rest = _read(arch, words)
     if rest:
         names = [f"--{name.replace('_', '-')}" for name in flag_types(arch)]
-        near = difflib.get_close_matches(rest[0], names, n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise UserError(f"{rest[0]!r} is no flag of {arch}{hint}")
+        raise UsageError(f"{rest[0]!r} is no flag of {arch}.{did_you_mean(rest[0], names, 3)}")
     model_settings(arch, flags)
     return flags
 
@@ -133,7 +130,7 @@ def _read(arch: str, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         with contextlib.redirect_stderr(message):
             given, rest = _parser(config).parse_known_args(list(words))
     except SystemExit:
-        raise UserError(message.getvalue().strip().rpartition("error: ")[2]) from None
+        raise UsageError(message.getvalue().strip().rpartition("error: ")[2]) from None
     return vars(given), rest
 
 

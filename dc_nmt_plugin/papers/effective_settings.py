@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from ..errors import UserError, architecture_problem, choice_problem
+from ..errors import UserError, check_architectures, choice_problem
 from ..models.constraints import CheckedConfig
 from ..models.options import defaults
 from ..models.presets import architectures
@@ -48,9 +48,7 @@ def config_of(arch: str) -> type[CheckedConfig]:
     Raises:
         UserError: no such value of ``--arch``
     """
-    problem = architecture_problem(arch, architectures())
-    if problem:
-        raise UserError(problem)
+    check_architectures([arch], architectures())
     return architectures()[arch].config
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from functools import cache
 from pathlib import Path
 
-from ..errors import UserError, choice_problem
+from ..errors import UsageError, check_choices, did_you_mean
 from .reader import read_file
 from .schema import TASKS, Document, Item
 
@@ -27,9 +26,7 @@ def read_document(name: str) -> Document:
     Raises:
         UserError: no such document
     """
-    problem = choice_problem("document", name, DOCUMENTS)
-    if problem:
-        raise UserError(problem)
+    check_choices("document", [name], DOCUMENTS)
     return read_file(DATA / f"{name}.yaml")
 
 
@@ -55,6 +52,5 @@ def find_item(name: str) -> Item:
     full = re.sub(r"^(?:fig(?:ure|\.)?)\s*(?=\d)", "Figure ", item, flags=re.IGNORECASE)
     full = re.sub(r"^(?:tab(?:le|\.)?)\s*(?=\d)", "Table ", full, flags=re.IGNORECASE)
     if full not in items:
-        near = difflib.get_close_matches(full, items, n=3) or list(items)[:3]
-        raise UserError(f"{document} has no {full!r}; the nearest are {', '.join(near)}")
+        raise UsageError(f"{document} has no {full!r}.{did_you_mean(full, items, 3)}")
     return items[full]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..errors import UserError, architecture_problem
+from ..errors import check_architectures
 from ..flags import flag_value
 from ..models.constraints import flag_name
 from ..models.presets import Architecture, architectures
@@ -65,16 +66,12 @@ class Description:
     command: str
 
 
-def one_line(architecture: Architecture) -> str:
-    """Returns a description and the settings, on one line."""
-    values = architecture.settings
-    mechanism = [
+def as_flags(settings: Mapping[str, Any]) -> list[str]:
+    """Returns the flags of settings, each with its value."""
+    return [
         flag_name(name) if value is True else f"{flag_name(name)} {value}"
-        for name, value in values.items()
-        if (not name.endswith(("_dim", "_layers", "_heads")) and not name.startswith("share_"))
-        or name == "aux_layers"
+        for name, value in settings.items()
     ]
-    return "; ".join([architecture.family.about, *([" ".join(mechanism)] if mechanism else [])])
 
 
 def describe(name: str, user_dir: str) -> Description:
@@ -87,9 +84,7 @@ def describe(name: str, user_dir: str) -> Description:
         UserError: no such architecture
     """
     known = architectures()
-    problem = architecture_problem(name, known)
-    if problem:
-        raise UserError(problem)
+    check_architectures([name], known)
     architecture = known[name]
     family = architecture.family
     published = _published(architecture)
@@ -113,7 +108,7 @@ def describe(name: str, user_dir: str) -> Description:
         name=name,
         task=family.task,
         criterion=family.criterion,
-        about=one_line(architecture),
+        about=family.about,
         cites=family.cites,
         source=published.source if published else family.cites,
         flags=flags,

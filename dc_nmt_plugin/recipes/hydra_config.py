@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import textwrap
 from dataclasses import fields
 from enum import Enum
@@ -45,12 +46,13 @@ def architectures_of(recipe: Recipe) -> list[str]:
     return list(names) or UNPUBLISHED
 
 
-def config_text(recipe: Recipe, arch: str) -> str:
+def config_text(recipe: Recipe, arch: str, folder: Path | None = None) -> str:
     """Returns the file for the training of ``dc-nmt train TASK ARCH --gpus 1``.
 
     Args:
         recipe: which task, in its first direction
         arch: architecture
+        folder: of the file, for its comment; default the folder of the task's page
 
     Raises:
         UserError: no such architecture
@@ -69,17 +71,19 @@ def config_text(recipe: Recipe, arch: str) -> str:
     # paths stay relative to the folder of the command
     content = {"hydra": {"run": {"dir": "."}, "output_subdir": None}, **content}
     body = yaml.safe_dump(content, sort_keys=False, width=96)
-    return f"{_head(recipe, arch, plan.settings.source)}{body}"
+    return f"{_head(recipe, arch, plan.settings.source, folder)}{body}"
 
 
-def _head(recipe: Recipe, arch: str, source: str) -> str:
+def _head(recipe: Recipe, arch: str, source: str, folder: Path | None) -> str:
+    page = Path(recipe.given_as if recipe.own else f"examples/{recipe.folder}")
+    place = shlex.quote(str(folder or page / "config"))
     others = [direction for direction in recipe.directions if direction != recipe.direction]
     lines = [
         "@package _global_",
         f"{recipe.task.title}, {arch} ({recipe.direction}). {source}",
         f"Made by: dc-nmt recipe config {recipe.given_as} {arch}. After dc-nmt prepare "
         f"{recipe.given_as}, in the same folder:",
-        f"fairseq-hydra-train --config-dir examples/{recipe.folder}/config --config-name {arch}",
+        f"fairseq-hydra-train --config-dir {place} --config-name {arch}",
         "Without a checkout: common.user_dir=$(dc-nmt user-dir). On a CPU: common.cpu=true.",
     ]
     lines += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from ..errors import UserError, choice_problem
+from ..errors import UsageError, UserError, check_choices
 
 LAUNCHERS = ("fairseq", "torchrun", "srun")
 DEFAULT_PORT = 29500
@@ -140,24 +140,22 @@ def find_machines(options: MachineOptions) -> Machines:
     """
     slurm = os.environ.get("SLURM_JOB_NUM_NODES")
     launcher = options.launcher or ("srun" if int(slurm or 1) > 1 else "fairseq")
-    problem = choice_problem("--launcher", launcher, LAUNCHERS)
-    if problem:
-        raise UserError(problem)
+    check_choices("--launcher", [launcher], LAUNCHERS)
     nodes = options.nodes or (int(slurm) if slurm and launcher == "srun" else 1)
     gpus = visible_gpus() if options.gpus is None else options.gpus
     if launcher == "fairseq" and nodes > 1:
-        raise UserError(f"--nodes {nodes}: needs --launcher torchrun or srun")
+        raise UsageError(f"--nodes {nodes}: needs --launcher torchrun or srun")
     if launcher != "fairseq" and gpus == 0:
-        raise UserError(f"--launcher {launcher}: needs GPUs; on a CPU leave it out")
+        raise UsageError(f"--launcher {launcher}: needs GPUs; on a CPU leave it out")
     if launcher == "srun" and not slurm:
-        raise UserError("--launcher srun: this is no Slurm job; use sbatch scripts/train.slurm")
+        raise UsageError("--launcher srun: this is no Slurm job; use sbatch scripts/train.slurm")
     if nodes > 1 and not options.rendezvous:
-        raise UserError(f"--nodes {nodes}: needs --rendezvous HOST:PORT, of the first machine")
+        raise UsageError(f"--nodes {nodes}: needs --rendezvous HOST:PORT, of the first machine")
     if launcher == "torchrun" and nodes > 1 and options.node_rank is None:
-        raise UserError(f"--nodes {nodes}: needs --node-rank, 0 on the first machine")
+        raise UsageError(f"--nodes {nodes}: needs --node-rank, 0 on the first machine")
     rank = options.node_rank or 0
     if not 0 <= rank < nodes:
-        raise UserError(f"--node-rank {rank}: is not from 0 to {nodes - 1} (--nodes {nodes})")
+        raise UsageError(f"--node-rank {rank}: is not from 0 to {nodes - 1} (--nodes {nodes})")
     return Machines(launcher, gpus, nodes, rank, options.rendezvous)
 
 

@@ -85,7 +85,7 @@ def make_recipe(options: NewOptions, say: Callable[[str], None] = print) -> NewR
     folder = options.folder
     _check_folder(folder)
     for arch in options.archs:
-        translation_family("--arch", arch)
+        translation_family("ARCH", arch)
     files: dict[str, Files] = {"train": options.train}
     files |= {
         split: [paths]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..models.presets.family import Family
 from ..pipeline import Command, Step
 from ..stamps import digest
@@ -66,11 +66,11 @@ def plan_quickstart(
     """
     source, _, target = pair.partition("-")
     if source == target or not {source, target} <= set(LANGUAGES):
-        raise UserError(
+        raise UsageError(
             f"--pair: {pair!r} is not SOURCE-TARGET with two different ones of "
             f"{', '.join(LANGUAGES)}"
         )
-    families = {arch: translation_family("--arch", arch) for arch in archs}  # each once
+    families = {arch: translation_family("ARCH", arch) for arch in archs}  # each once
     work = out / pair
     words = ["dc-nmt", "corpus", "--source-lang", source, "--target-lang", target]
     words += ["--seed", str(seed), "--out"]
@@ -112,9 +112,10 @@ def plan_quickstart(
         one_gpu = ["--distributed-world-size", "1"]
         given = (*settings, *one_gpu, *flags)
         identity = (*settings, *flags)
-        models.append(
-            (run, training_step(run, updates, save_every, identity, given, ["fairseq-train"]))
-        )
+        step = training_step(run, updates, save_every, identity, given, ["fairseq-train"])
+        if flags:
+            step.check_flags()
+        models.append((run, step))
     return Quickstart(work, corpus, preparation, models)
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, choice_problem
+from ..errors import UsageError, UserError, check_choices, choice_problem
 from ..files import sha256
 from ..text.languages import known_as
 from ..yaml_files import read_yaml, set_values
@@ -105,9 +105,7 @@ class Recipe:
         Raises:
             UserError: the recipe has no such split
         """
-        problem = choice_problem("--subset", split, self.splits[1:])
-        if problem:
-            raise UserError(problem)
+        check_choices("--subset", [split], self.splits[1:])
         return split if split in SPLITS else f"test{self.splits.index(split) - 2}"
 
     def split_parts(self, split: str) -> list[Part]:
@@ -250,7 +248,7 @@ def load(name: str, folder: Path | None = None) -> Recipe:
     task = name.rstrip("/").rsplit("/", 1)[-1]
     problem = choice_problem("task", task, known)
     if problem:
-        raise UserError(f"{problem} Nor is it a folder with a {OWN}, as dc-nmt new makes it.")
+        raise UsageError(f"{problem} Nor is it a folder with a {OWN}, as dc-nmt new makes it.")
     path, direction = known[task]
     return _load(path, direction, path.stat().st_mtime_ns)
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..flags import flag_value, replaced, whole_number
 from ..stamps import digest
 from .cleaning import POSITIONS, check_positions, longest_pieces
@@ -83,6 +83,8 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     training = training_step(
         run, settings.updates, settings.save_every, identity, flags, machines.command()
     )
+    if train.flags:
+        training.check_flags()
     return TrainPlan(recipe, settings, training, batch.describe(settings.tokens), machines.rank)
 
 
@@ -99,12 +101,12 @@ def _run(
     recipe: Recipe, options: RunOptions, settings: RunSettings, segmentation: Segmentation
 ) -> Experiment:
     if not re.fullmatch(r"[\w.]*", options.decoding):
-        raise UserError(
+        raise UsageError(
             f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
             "_ and ."
         )
     if options.decoding in recipe.splits:
-        raise UserError(
+        raise UsageError(
             f"--as: {options.decoding!r} is one of the recipe's sets of text, whose own folder has "
             "that name; take another"
         )

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, architecture_problem, choice_problem
+from ..errors import UsageError, UserError, check_architectures, choice_problem
 from ..flags import replaced, whole_number
 from ..models.presets import FAMILIES, Architecture, architectures
 from ..models.presets.family import STOCK, Family
@@ -143,9 +143,7 @@ def family_of(arch: str) -> Family:
     Raises:
         UserError: no such architecture
     """
-    problem = architecture_problem(arch, _known())
-    if problem:
-        raise UserError(problem)
+    check_architectures([arch], _known())
     return _known()[arch].family
 
 
@@ -173,14 +171,14 @@ def with_updates(settings: RunSettings, updates: int) -> RunSettings:
     """
     warmup = whole_number(settings.flags, "--warmup-updates") or 0
     if warmup >= updates:
-        raise UserError(
+        raise UsageError(
             f"--max-update {updates}: --warmup-updates {warmup} must be below it; give both"
         )
     save = max(1, round(settings.save_every * updates / settings.updates))
     if settings.average:
         save = min(save, max(1, updates // settings.average))
     if settings.average > updates:
-        raise UserError(
+        raise UsageError(
             f"--max-update {updates}: too few for the mean of {settings.average} checkpoints"
         )
     flags = replaced(settings.flags, "--total-num-update", str(updates))  # polynomial decay's end
@@ -233,7 +231,7 @@ def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) ->
         return str(size), arch
     if size is not None and "--encoder-embed-dim" in (entry.flags or "").split():
         others = f"; it has the sizes {', '.join(own)}" if own else ""
-        raise UserError(
+        raise UsageError(
             f"--size {size}: the recipe's own flags set the model's width{others}. For another, "
             "change the recipe, or give --encoder-embed-dim and the others behind it with --name"
         )
@@ -242,7 +240,7 @@ def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) ->
     if sized not in _known():
         names = [f"{arch}_{size}" if size else arch for size in family.sizes]
         near = ", ".join([*own, *(name for name in names if name in _known())])
-        raise UserError(f"--size {wanted}: there is no {sized!r}; there are {near}")
+        raise UsageError(f"--size {wanted}: there is no {sized!r}; there are {near}")
     return (own[0] if own else ""), sized
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ..errors import UserError, choice_problem
+from ..errors import check_choices
 from ..machine import usable_cpus
 from ..pipeline import Command, Step
 from .options import TextOptions
@@ -44,10 +44,7 @@ def plan_text(options: TextOptions) -> TextPlan:
     work = recipe.place(recipe.folder, options.out, options.sample) / "data"
     wanted = {settings_of(recipe, arch).bpe for arch in options.archs}
     wanted = wanted | set(options.bpe) or set(recipe.task.bpe)
-    for name in options.bpe:
-        problem = choice_problem("--bpe", name, recipe.task.bpe)
-        if problem:
-            raise UserError(problem)
+    check_choices("--bpe", options.bpe, recipe.task.bpe)
     segmentations = [
         segmentation for name, segmentation in recipe.task.bpe.items() if name in wanted
     ]
@@ -91,7 +88,7 @@ def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) ->
     for flag, value in given.items():
         words += [flag, str(value)] if value is not None else []
     words += ["--any-counts"] if options.any_counts else []
-    return Command([*words, "--to", str(to)], call=partial(_text, recipe, options, work, to))
+    return Command([*words, "--out", str(to)], call=partial(_text, recipe, options, work, to))
 
 
 def _text(recipe: Recipe, options: TextOptions, work: Path, to: Path, log: Path) -> None:

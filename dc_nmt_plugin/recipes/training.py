@@ -115,9 +115,9 @@ class Experiment:
         return f"{stamp}-{digest(sorted(self.checkpoints.glob('*')))}"
 
     def _average(self, to: Path) -> list[Command]:
-        which = ["--dir", str(self.checkpoints), "--last", str(self.average), "--kind", "update"]
+        which = [str(self.checkpoints), "--last", str(self.average), "--kind", "update"]
         if self.average == 0:
-            which = ["--inputs", str(self.checkpoints / "checkpoint_best.pt")]
+            which = [str(self.checkpoints / "checkpoint_best.pt")]
         elif self.is_trained():
             named = numbered(self.checkpoints, UPDATE)
             if len(named) < self.average:
@@ -131,8 +131,8 @@ class Experiment:
                     f"{', '.join(path.name for path in paths)}",
                     file=sys.stderr,
                 )
-                which = ["--inputs", *map(str, paths)]
-        return [Command(["dc-nmt", "average", *which, "--output", str(to / "checkpoint.pt")])]
+                which = list(map(str, paths))
+        return [Command(["dc-nmt", "average", *which, "--out", str(to / "checkpoint.pt")])]
 
     def _translate(self, to: Path) -> list[Command]:
         words = ["fairseq-generate", str(self.binarised), "--user-dir", str(PLUGIN)]
@@ -143,14 +143,14 @@ class Experiment:
 
     def _score(self, to: Path) -> list[Command]:
         translated = f"{self.folder}/generate{self.decoding}"
-        words = ["dc-nmt", "score", "--generated", f"{translated}/generate-{self.subset}.txt"]
+        words = ["dc-nmt", "score", f"{translated}/generate-{self.subset}.txt"]
         words += ["--name", self.arch, "--generate-log", f"{translated}.log"]
         words += ["--source", str(self.raw / f"{self.split}.{self.source}")]
         words += ["--reference", str(self.raw / f"{self.split}.{self.target}")]
         words += ["--source-lang", self.source, "--target-lang", self.target, *self.score]
         words += ["--train-log", str(self.folder / "train.log")]
-        words += ["--hypotheses", f"{self.folder}/hypotheses{self.decoding}.{self.target}"]
-        return [Command([*words, "--json", str(to / "result.json")])]
+        words += ["--detokenized", f"{self.folder}/hypotheses{self.decoding}.{self.target}"]
+        return [Command([*words, "--out", str(to / "result.json")])]
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,17 @@ class TrainingStep(Step):
     run: Experiment = field(kw_only=True)
     command: Sequence[str] = field(kw_only=True)
     updates: int = field(kw_only=True)
+
+    def check_flags(self) -> None:
+        """
+        Raises:
+            UsageError: fairseq-train does not take these flags
+        """
+        from .. import registration  # noqa: F401
+        from ..gate.fairseq_flags import TRAIN, check_flags
+
+        words = list(self.command)
+        check_flags(TRAIN, words[words.index(str(self.run.binarised)) :])
 
     def is_done(self) -> bool:
         return read_stamp(self.run.folder / "training.stamp") == self.stamp()

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..files import replacing
 from ..recipes import launch
 from .plan import Job
@@ -55,11 +55,11 @@ def sbatch_options(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (name and equals):
-            raise UserError(f"--sbatch: {pair!r} is not NAME=VALUE")
+            raise UsageError(f"--sbatch: {pair!r} is not NAME=VALUE")
         given[name.replace("-", "_")] = value
     text = given.get("gpus_per_node", "1")
     if not _count(text).isdecimal():
-        raise UserError(f"--sbatch: gpus-per-node={text} is no number of GPUs such as 4 or a100:4")
+        raise UsageError(f"--sbatch: gpus-per-node={text} is no number of GPUs such as 4 or a100:4")
     return given
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import UserError, choice_problem
+from ..errors import UserError, check_choices
 from ..evaluation.metrics import METRICS
 from ..flags import flag_value
 from ..papers.register import find_item, read_document
@@ -91,10 +91,7 @@ def entries_of(item: Item, rows: Sequence[str] = ()) -> list[Entry]:
     if place in DRAWN_FROM:
         return entries_of(find_item(DRAWN_FROM[place]), rows)
     parts = {part.name: part for part in item.parts}
-    for row in rows:
-        problem = choice_problem("--rows", row, dict.fromkeys([*item.rows, *parts]))
-        if problem:
-            raise UserError(problem)
+    check_choices("--rows", rows, dict.fromkeys([*item.rows, *parts]))
     named = {id(entry) for row in rows if row in parts for entry in parts[row].entries}
     chosen = [
         entry
@@ -138,7 +135,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
             words = ["evaluate", *_run_words(way.training, seed, options)]
             words += ["--subset", way.subset] if way.subset != "test" else []
             words += ["--as", way.name] if way.name else []
-            words += ["--", *way.flags] if way.flags else []
+            words += way.flags
             evaluations[way, seed] = found.add(Job("evaluation", tuple(words), (trained,), gpus=1))
     _analyses(found, item, entries, evaluations, options, to)
     return found.jobs

@@ -21,7 +21,7 @@ training() {
   local system=${1%-s*} words
   case $system in
     axes) words="transformer_ms_aux_aif --encoder-self-attention dual_context --source-features m-10" ;;
-    *_9600) words="${system%_9600} --updates 9600" ;;
+    *_9600) words="${system%_9600} --max-update 9600" ;;
     *) words=$system ;;
   esac
   echo "run multi30k_en_de $words --name $1 --seed ${1##*-s} --threads 1"

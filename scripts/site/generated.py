@@ -97,17 +97,14 @@ def missing(document: str) -> str:
 
 def presets(family: str) -> str:
     """The variants of an architecture, and what each sets."""
-    from dc_nmt_plugin.models.constraints import flag_name
     from dc_nmt_plugin.models.presets import FAMILIES
+    from dc_nmt_plugin.recipes.architecture import as_flags
 
     (found,) = (each for each in FAMILIES if each.name == family)
     rows = []
     for variant, settings in found.variants.items():
-        flags = [
-            f"{flag_name(n)} {v}" if v is not True else flag_name(n) for n, v in settings.items()
-        ]
         name = "_".join(part for part in (family, variant) if part)
-        rows.append((f"`{name}`", " ".join(f"`{flag}`" for flag in flags)))
+        rows.append((f"`{name}`", " ".join(f"`{flag}`" for flag in as_flags(settings))))
     sizes = ", ".join(f"`_{size}`" for size in found.sizes if size)
     named = f"Sizes: the published one, {sizes}." if sizes else "Size: the published one alone."
     return f"{markdown_table(('--arch', 'sets'), rows)}\n\n{named}"
@@ -147,29 +144,31 @@ def _code(value: str) -> str:
 
 
 def architectures() -> str:
-    """``dc-nmt arch-flags``."""
-    lines = [
-        re.split(r"\s{2,}", line, maxsplit=1) for line in printed("arch-flags").split("\n")[2:]
-    ]
-    rows = [
-        (f"`{name}`", re.sub(r"(--\S+(?: [^-\s]\S*)?)", r"`\1`", about)) for name, about in lines
-    ]
-    return markdown_table(("--arch", "what"), rows)
+    """Every family of architectures with its variants and sizes."""
+    from dc_nmt_plugin.models.presets import FAMILIES
+
+    parts = []
+    for family in FAMILIES:
+        about = f"{family.about[0].upper()}{family.about[1:]}."
+        parts.append(f"## {family.name}\n\n{about}\n\n{presets(family.name)}")
+    return "\n\n".join(parts)
 
 
 # -- commands ------------------------------------------------------------------------------------
 
 
 def commands() -> str:
-    """``--help`` of every command and of what it is divided into."""
+    """``--help`` of every command and of what it is divided into, by group."""
     parts = []
-    for name, about in cli.COMMANDS.items():
-        text = printed(name, "--help")
-        parts.append(f"## dc-nmt {name}\n\n{about[0].upper()}{about[1:]}.\n\n```text\n{text}\n```")
-        for sub in _divisions(name, text):
-            parts.append(
-                f'??? info "dc-nmt {name} {sub}"\n{_indented(printed(name, sub, "--help"))}'
-            )
+    for group in (*cli.GROUPS, cli.MORE):
+        parts.append(f"## {group.title[0].upper()}{group.title[1:]}\n\n`{group.example}`")
+        for name, about in group.commands.items():
+            text = printed(name, "--help")
+            about = f"{about[0].upper()}{about[1:]}."
+            parts.append(f"### dc-nmt {name}\n\n{about}\n\n```text\n{text}\n```")
+            for sub in _divisions(name, text):
+                help_text = _indented(printed(name, sub, "--help"))
+                parts.append(f'??? info "dc-nmt {name} {sub}"\n{help_text}')
     return "\n\n".join(parts)
 
 

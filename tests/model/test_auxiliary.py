@@ -195,7 +195,7 @@ def test_export_prints_the_baselines_parameters(tmp_path, capsys, stock):
     # as fairseq saves a model from a GPU, and as averaging leaves it: tied matrices are copies
     state["model"] = {name: tensor.clone() for name, tensor in state["model"].items()}
     torch.save(state, tmp_path / "in.pt")
-    export(["--input", str(tmp_path / "in.pt"), "--output", str(tmp_path / "out.pt"), *stock])
+    export([str(tmp_path / "in.pt"), "--out", str(tmp_path / "out.pt"), *stock])
     baseline = build("transformer_standard", share_all_embeddings=True)
     expected = sum(p.numel() for p in baseline.parameters())
     assert capsys.readouterr().out.endswith(f"out.pt: {expected:,} parameters\n")

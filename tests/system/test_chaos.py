@@ -80,12 +80,12 @@ def test_a_full_disk(limits, unbroken, tmp_path):
 
 # what writes a file of a run by itself
 WRITING = {
-    "average": "dc-nmt average --dir run/checkpoints --last 3 --kind update --output out/mean.pt",
-    "export": "dc-nmt export --input run/average/checkpoint.pt --output out/small.pt",
+    "average": "dc-nmt average run/checkpoints --last 3 --kind update --out out/mean.pt",
+    "export": "dc-nmt export run/average/checkpoint.pt --out out/small.pt",
     "generate": "generate bin --path run/average/checkpoint.pt --cpu --results-path out"
     f" {LANGUAGES} --task transformer_dc --beam 2 --max-len-b 12 --num-workers 0",
-    "score": "dc-nmt score --generated run/generate/generate-test.txt --reference corpus/test.de"
-    " --tokenizer split --target-lang de --json out/result.json --hypotheses out/test.de",
+    "score": "dc-nmt score run/generate/generate-test.txt --reference corpus/test.de"
+    " --tokenizer split --target-lang de --out out/result.json --detokenized out/test.de",
     "analyze": "dc-nmt analyze curves run --plot out/curves.svg",
     "corpus": f"dc-nmt corpus {LANGUAGES} --pairs 300 --out out",
 }

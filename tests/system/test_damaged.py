@@ -88,8 +88,8 @@ def test_parameters_that_are_no_numbers(last, tmp_path):
 
     path, out = changed(last, tmp_path / "nan.pt", spoil), tmp_path / "out.pt"
     for command, words in (
-        (average, ["--inputs", last, path, "--output", out]),
-        (export, ["--input", path, "--output", out, "--stock"]),
+        (average, [last, path, "--out", out]),
+        (export, [path, "--out", out, "--stock"]),
     ):
         with pytest.raises(UserError, match=r"nan\.pt: its parameter .* not numbers"):
             command.main(list(map(str, words)))

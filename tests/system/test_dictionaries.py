@@ -96,7 +96,7 @@ def test_an_ensemble_of_two_dictionaries(corpus, other, save, tmp_path):
     run(tmp_path, "train", *words).good()
     ours, theirs = save / "checkpoint_last.pt", tmp_path / "checkpoint_last.pt"
     assert_explained(generate(tmp_path, corpus, f"{ours}{os.pathsep}{theirs}"), corpus, theirs)
-    words = ["--inputs", str(ours), str(theirs), "--output", str(tmp_path / "mean.pt")]
+    words = [str(ours), str(theirs), "--out", str(tmp_path / "mean.pt")]
     with pytest.raises(UserError, match="different dictionaries"):
         average.main(words)
     assert not (tmp_path / "mean.pt").exists()

@@ -116,7 +116,7 @@ def test_the_mean_of_equal_checkpoints_is_the_checkpoint(corpus, trained, tmp_pa
     for copy in copies:
         copy.write_bytes(source.read_bytes())
     output = tmp_path / "mean.pt"
-    assert cli.main(["average", "--inputs", *map(str, copies), "--output", str(output)]) == 0
+    assert cli.main(["average", *map(str, copies), "--out", str(output)]) == 0
     expected = torch.load(source, weights_only=True)["model"]
     mean = torch.load(output, weights_only=True)["model"]
     assert mean.keys() == expected.keys()

@@ -50,7 +50,7 @@ def test_stock_export_in_plain_fairseq(
     torch_generation, trained, corpus, without_the_plugin, tmp_path
 ):
     path, expected = trained
-    export(["--input", str(path), "--output", str(tmp_path / "stock.pt"), "--stock"])
+    export([str(path), "--out", str(tmp_path / "stock.pt"), "--stock"])
     words = generation(corpus, tmp_path / "stock.pt", "transformer_standard", "--beam", 3)
     at = words.index("--task")
     words[at : at + 2] = ["--task", "translation", "--required-batch-size-multiple", 1]
@@ -67,7 +67,7 @@ def test_stock_export_in_plain_fairseq(
 @pytest.mark.thorough
 def test_stock_export_is_validated_by_plain_fairseq(trained, corpus, without_the_plugin, tmp_path):
     path, _ = trained
-    export(["--input", str(path), "--output", str(tmp_path / "stock.pt"), "--stock"])
+    export([str(path), "--out", str(tmp_path / "stock.pt"), "--stock"])
     words = [corpus, "--path", tmp_path / "stock.pt", "--cpu", "--max-tokens", 80]
     words += ["--task", "translation"]
     done = without_the_plugin("validate", *words, "--required-batch-size-multiple", 1)
@@ -80,8 +80,8 @@ def test_ctranslate2_translates_alike(trained, corpus, tmp_path):
     greedy = generation(corpus, path, "transformer_ms_aux_aif", "--beam", 1)
     greedy += ["--task", "transformer_ms_aux"]
     expected = run(tmp_path, "generate", *greedy).good().hypotheses()
-    words = ["--ctranslate2", "--data", str(corpus), "--output", str(tmp_path / "ct2")]
-    export(["--input", str(path), *words])
+    words = ["--ctranslate2", "--data", str(corpus), "--out", str(tmp_path / "ct2")]
+    export([str(path), *words])
     translator = ctranslate2.Translator(str(tmp_path / "ct2"), device="cpu", inter_threads=1)
     lines = (corpus.parent / "text" / f"test.{SOURCE}").read_text("utf-8").splitlines()
     sources = [line.split() for line in lines]
@@ -91,14 +91,14 @@ def test_ctranslate2_translates_alike(trained, corpus, tmp_path):
         _, text = expected[number]
         pieces = [piece for piece in found.hypotheses[0] if piece != "<s>"]  # fairseq prints none
         assert " ".join(pieces) == text
-    export(["--input", str(path), *words, "--quantization", "int8"])  # over the earlier one
+    export([str(path), *words, "--quantization", "int8"])  # over the earlier one
     small = sum(file.stat().st_size for file in (tmp_path / "ct2").iterdir())
     assert small < path.stat().st_size
 
 
 def test_ctranslate2_refuses_what_it_cannot_compute(trained, corpus, tmp_path):
     path, _ = trained
-    flags = ["--input", str(path), "--ctranslate2", "--output", str(tmp_path / "ct2")]
+    flags = [str(path), "--ctranslate2", "--out", str(tmp_path / "ct2")]
     with pytest.raises(UserError, match="has no text made by fairseq-preprocess"):
         export([*flags, "--data", str(tmp_path)])
     with pytest.raises(UserError, match="--quantization: 'int9' is not one of"):
@@ -106,12 +106,12 @@ def test_ctranslate2_refuses_what_it_cannot_compute(trained, corpus, tmp_path):
     state = torch.load(path, weights_only=True)
     state["cfg"]["model"].encoder_self_attention = "dual_context"
     torch.save(state, tmp_path / "dc.pt")
-    flags[1] = str(tmp_path / "dc.pt")
+    flags[0] = str(tmp_path / "dc.pt")
     with pytest.raises(UserError, match="--ctranslate2 needs a standard Transformer"):
         export([*flags, "--data", str(corpus)])
     (tmp_path / "ct2").mkdir()
     (tmp_path / "ct2" / "thesis.tex").write_text(TARGET)
-    flags[1] = str(path)
+    flags[0] = str(path)
     with pytest.raises(UserError, match="exists and is no model"):
         export([*flags, "--data", str(corpus)])
     assert [file.name for file in (tmp_path / "ct2").iterdir()] == ["thesis.tex"]

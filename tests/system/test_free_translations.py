@@ -62,7 +62,7 @@ def test_it_has_no_score(flag, generated, here, capsys):
     (here / "log").write_text(log)
     (here / "both").write_text(log + out)  # 2>&1
     for words in (["out", "--generate-log", "log"], ["both"]):
-        assert score("--generated", *words, "--reference", "test") == 1
+        assert score(*words, "--reference", "test") == 1
         assert f"fairseq-generate with {flag} gives no free translation" in capsys.readouterr().err
     # as an old evaluation left it
     folder = here / "run-s1"
@@ -71,13 +71,13 @@ def test_it_has_no_score(flag, generated, here, capsys):
     plain = [line.split("\t")[2] for line in out.splitlines() if line.startswith("H-")]
     (here / "hyp").write_text("".join(f"{line or 'x'}\n" for line in plain[:50]))
     result = folder / "score/result.json"
-    words = ["--hypothesis", "hyp", "--reference", "test", "--json", str(result)]
+    words = ["hyp", "--reference", "test", "--out", str(result)]
     assert score(*words) == 0
     capsys.readouterr()
     for command in (
         f"compare {result} hyp",
         f"results {folder}",
-        f"rank sheets {folder} hyp --to x",
+        f"rank sheets {folder} hyp --out x",
     ):
         assert cli.main(command.split()) == 1
         assert "no free translation" in capsys.readouterr().err
@@ -87,7 +87,7 @@ def test_it_has_no_score(flag, generated, here, capsys):
 def test_it_is_seen_without_a_log(flag, generated, here, capsys):
     """All sentences begin as the reference does, and the model finds them improbable."""
     (here / "out").write_text(generated(*FORCED[flag])[0])
-    assert score("--generated", "out", "--reference", "test") == 1
+    assert score("out", "--reference", "test") == 1
     assert "every hypothesis begins as its T- line" in capsys.readouterr().err
 
 
@@ -95,7 +95,7 @@ def test_a_free_translation_has_a_score(generated, here, capsys):
     out, log = generated("--beam", 2)
     (here / "out").write_text(out)
     (here / "log").write_text(log)
-    words = ["--generated", "out", "--generate-log", "log", "--reference"]
+    words = ["out", "--generate-log", "log", "--reference"]
     assert score(*words, "test") == 0 and capsys.readouterr().err == ""
     lines = (here / "test").read_text().split("\n")
     (here / "test").write_text("\n".join(["xyz", *lines[1:]]))
@@ -108,9 +108,9 @@ def test_a_free_translation_has_a_score(generated, here, capsys):
 def test_another_set_is_refused(generated, here, capsys):
     """valid and test1 have five sentences each."""
     (here / "out").write_text(generated("--gen-subset", "valid")[0])
-    assert score("--generated", "out", "--reference", "valid") == 0
+    assert score("out", "--reference", "valid") == 0
     capsys.readouterr()
-    assert score("--generated", "out", "--reference", "test1", "--json", "out.json") == 1
+    assert score("out", "--reference", "test1", "--out", "out.json") == 1
     told = capsys.readouterr().err
     assert "5 of 5 T- lines are not lines of test1" in told and "--gen-subset" in told
     assert not (here / "out.json").exists()

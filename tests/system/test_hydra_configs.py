@@ -21,7 +21,7 @@ TASKS = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
 
 @pytest.mark.parametrize("task", few(TASKS, "iwslt15_en_vi"))
 def test_the_files_are_those_that_the_command_writes(task):
-    """After a change to a recipe: ``dc-nmt recipe config TASK --to examples/TASK/config``."""
+    """After a change to a recipe: ``dc-nmt recipe config TASK --out examples/TASK/config``."""
     recipe, folder = load(str(recipes_folder() / task)), ROOT / "examples" / task / "config"
     names = architectures_of(recipe)
     assert sorted(path.stem for path in folder.glob("*")) == sorted(names)

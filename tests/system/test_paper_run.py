@@ -34,7 +34,7 @@ PROGRAMS = {
         command=$1
         for word in "$@"; do
           [ ! -f "$word" ] || input=$word
-          [ "${last-}" != --output ] || output=$word
+          [ "${last-}" != --out ] || output=$word
           last=$word
         done
         case $command in

@@ -116,10 +116,10 @@ def test_strings_that_fairseq_evaluates(command, arch, corpus, good, tmp_path):
 @pytest.mark.parametrize("arch", few(EVALUATING, "lightconv", "transformer_standard"))
 def test_every_kind_of_loading(arch, corpus, good, tmp_path, capsys):
     path = evaluated(arch, good, tmp_path)
-    output = ("--output", str(tmp_path / "out.pt"))
+    output = ("--out", str(tmp_path / "out.pt"))
     commands = [
-        ["average", "--inputs", str(path), *output],
-        ["export", "--input", str(path), *output],
+        ["average", str(path), *output],
+        ["export", str(path), *output],
         ["analyze", "source-layers", str(path), "--data", str(corpus), "--cpu"],
     ]
     for command in commands:
@@ -148,8 +148,8 @@ def test_pickles(write, unsafe, corpus, good, tmp_path, monkeypatch, capsys):
     for flags in ([], ["--restore-file", path, "--save-dir", tmp_path / "other"]):
         command = training(corpus, save, *family("transformer_dc"), *flags)
         assert_harmless(run(tmp_path / "run", "train", *command), path, tmp_path)
-    for command in (["average", "--inputs"], ["export", "--input"]):
-        assert cli.main([*command, str(path), "--output", str(tmp_path / "out.pt")]) == 1
+    for command in ("average", "export"):
+        assert cli.main([command, str(path), "--out", str(tmp_path / "out.pt")]) == 1
         assert not (tmp_path / OWNED).exists() and not (tmp_path / "out.pt").exists()
 
 

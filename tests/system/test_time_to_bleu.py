@@ -66,7 +66,7 @@ def test_a_save_folder_that_is_there_is_not_continued(corpus, tmp_path, monkeypa
     (tmp_path / "checkpoints/checkpoint_last.pt").write_text("of another training")
     monkeypatch.chdir(tmp_path)
     command = ["time-to-bleu", ARCH, "--data", corpus, "--bleu", 99, "--every", 2, "--json"]
-    assert main([str(word) for word in [*command, "--", *flags]]) == 0
+    assert main([str(word) for word in [*command, *flags]]) == 0
     output = capsys.readouterr().out
     rows = json.loads(output[output.index("{\n") :])["results"]
     assert [row["curve"][-1][0] for row in rows] == [2, 2]
@@ -85,7 +85,7 @@ def test_every_validation_has_its_time_and_score(side_by_side):
 def test_a_model_stops_where_it_has_reached_the_score(corpus, tmp_path, capsys):
     flags = training(corpus, tmp_path, "--max-update", 60, "--lr", 0.02)[1:]
     command = ["time-to-bleu", ARCH, "--data", corpus, "--bleu", 0.5, "--every", 20, "--json"]
-    assert main([str(word) for word in [*command, "--", *flags]]) == 0
+    assert main([str(word) for word in [*command, *flags]]) == 0
     output = capsys.readouterr().out
     stock, ours = json.loads(output[output.index("{\n") :])["results"]
     assert (stock["name"], ours["name"]) == ("stock", ARCH)
@@ -110,26 +110,26 @@ def test_a_model_may_have_flags_of_its_own(corpus, flags):
     ("arguments", "words"),
     [
         (["transformer_standard", "--bleu", "30"], ["fairseq-train", "--max-update"]),
-        (["transformer_standard", "--bleu", "0", "--", "--lr", "1"], ["--bleu", "0.0"]),
-        (["transformer_dc --encoder-lairs 3", "--bleu", "3", "--", "--lr", "1"], ["lairs"]),
+        (["transformer_standard", "--bleu", "0", "--lr", "1"], ["--bleu", "0.0"]),
+        (["transformer_dc --encoder-lairs 3", "--bleu", "3", "--lr", "1"], ["lairs"]),
         (
-            ["transformer_dc", "--against", "stok", "--bleu", "3", "--", "--lr", "1"],
+            ["transformer_dc", "--against", "stok", "--bleu", "3", "--lr", "1"],
             ["--against", "stok", "stock"],
         ),
         (
-            ["transformer_dc 'x", "--bleu", "3", "--", "--lr", "1"],
+            ["transformer_dc 'x", "--bleu", "3", "--lr", "1"],
             ["transformer_dc 'x", "quotation"],
         ),
-        (["transformer_standart", "--bleu", "3", "--", "--lr", "1"], ["transformer_standart"]),
-        (["transformer_dc", "--bleu", "3", "--", "--arch", "transformer"], ["--arch", "its own"]),
-        (["lstm_lm_selfattn_residual", "--bleu", "3", "--", "--lr", "1"], ["language model"]),
+        (["transformer_standart", "--bleu", "3", "--lr", "1"], ["transformer_standart"]),
+        (["transformer_dc", "--bleu", "3", "--arch", "transformer"], ["--arch", "its own"]),
+        (["lstm_lm_selfattn_residual", "--bleu", "3", "--lr", "1"], ["language model"]),
         (
-            ["transformer_dc", "--bleu", "3", "--every", "0", "--", "--lr", "1"],
+            ["transformer_dc", "--bleu", "3", "--every", "0", "--lr", "1"],
             ["--every", "0"],
         ),
     ],
 )
 def test_bad_flags_are_named(arguments, words, capsys):
-    assert main(["time-to-bleu", *arguments[:1], "--data", "nowhere", *arguments[1:]]) == 1
+    assert main(["time-to-bleu", *arguments[:1], "--data", "nowhere", *arguments[1:]]) == 2
     message = capsys.readouterr().err
     assert all(word in message for word in words)

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+from argparse import ArgumentTypeError
 from dataclasses import asdict
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from dc_nmt_plugin.analysis.page import _options
 from dc_nmt_plugin.analysis.probing import report as probing
 from dc_nmt_plugin.analysis.registry import ANALYSES
+from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
-from dc_nmt_plugin.figure import COLOURS, check_name, new_figure, save
+from dc_nmt_plugin.figure import COLOURS, new_figure, save
 
 
 def drawn(name, results, **options):
@@ -270,5 +272,5 @@ def test_files(tmp_path):
     save(draw(), tmp_path / "again")
     assert (tmp_path / "again.svg").read_text() == first
     assert [path.name for path in save(figure, tmp_path / "b.pdf")] == ["b.pdf"]
-    with pytest.raises(UserError, match=r"--plot: 'c.gif' ends in none of .png, .svg, .pdf"):
-        check_name("--plot", tmp_path.__class__("c.gif"))
+    with pytest.raises(ArgumentTypeError, match=r"'c.gif' ends in none of .png, .svg, .pdf"):
+        figure_name("c.gif")

@@ -23,7 +23,7 @@ SMALL = ["--mode", "train", "--max-tokens", "20", "--length", "5", "--count", "-
         ([f"{ARCH} 'x"], 'ARCH|RUN: "transformer_dc_micro \'x": No closing quotation'),
         ([ARCH, "--against", ""], "--against: '' names neither"),
         ([ARCH, "--against", "my run"], "--against: 'my run' is not one of"),
-        ([ARCH, "--vocabulary", "4"], "--vocabulary: 4 is not at least 5."),
+        ([ARCH, "--vocabulary", "4"], "--vocabulary: '4' is not a whole number from 5"),
     ],
 )
 def test_bad_input_is_one_sentence(words, said, tmp_path, monkeypatch):

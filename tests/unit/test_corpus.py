@@ -104,8 +104,8 @@ def test_chinese_number(number, words):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"target": "xx"}, "--target-lang xx: unknown language, choose from en, de, es, fr"),
-        ({"source": "DE"}, "--source-lang DE: unknown language"),
+        ({"target": "xx"}, "--target-lang: 'xx' is not one of en, de, es, fr"),
+        ({"source": "DE"}, "--source-lang: 'DE' is not one of"),
         ({"target": "en"}, "--source-lang, --target-lang: both are en; choose two"),
         ({"pairs": 99}, "--pairs 99: too few, at least 100"),
     ],

@@ -14,7 +14,8 @@ from fairseq import options, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from dc_nmt_plugin import __version__, cli
-from dc_nmt_plugin.models.presets import architectures
+from dc_nmt_plugin.commands import renamed
+from dc_nmt_plugin.models.presets import FAMILIES, architectures
 from dc_nmt_plugin.models.transformer.config import ACTIVATIONS
 
 ROOT = cli.__file__.rsplit(os.sep, 2)[0]
@@ -63,11 +64,16 @@ def test_a_flag_has_its_default_choices_and_the_papers_value(capsys):
     assert "ampomah2021dual" in text and max(map(len, text.splitlines()[3:20])) <= 100
 
 
-def test_every_architecture_is_described_in_one_line(capsys):
-    cli.main(["arch-flags"])
-    lines = capsys.readouterr().out.splitlines()[2:]
-    assert [line.split()[0] for line in lines] == sorted(architectures())
-    assert all(len(line.split()) > 5 for line in lines)
+def test_architectures_are_listed_by_family_with_variants_and_sizes(capsys):
+    assert cli.main(["arch-flags"]) == 0
+    text = capsys.readouterr().out
+    assert len(text.splitlines()) < 130 and max(map(len, text.splitlines())) <= 100
+    named = {line.split()[0] for line in text.splitlines() if line.startswith("  ")}
+    sizes = {size for family in FAMILIES for size in family.sizes}
+    for name in architectures():
+        assert name in named or any(name == f"{one}_{size}" for one in named for size in sizes)
+    assert "  transformer_dc_full  --encoder-self-attention dual_context" in text
+    assert all(f"_{size}" in text for size in sizes if size)
 
 
 def test_version(capsys):
@@ -80,9 +86,9 @@ def test_version(capsys):
     ("words", "near"),
     [
         (["scroe"], "score"),
-        (["score", "--refrence", "x", "--hypothesis", "x", "--target-lang", "de"], "--reference"),
-        (["score", "--hypothesis", "x", "--target-lang", "de", "--tokenizer", "mose"], "moses"),
-        (["score", "--hypothesis", "x", "--target-lang", "de", "--metrics", "chrff"], "chrf"),
+        (["score", "--refrence", "x", "x", "--target-lang", "de"], "--reference"),
+        (["score", "x", "--target-lang", "de", "--tokenizer", "mose"], "moses"),
+        (["score", "x", "--target-lang", "de", "--metrics", "chrff"], "chrf"),
         (["arch-flags", "transformer_dcc"], "transformer_dc"),
         (["bench", "transformer_dcc"], "transformer_dc"),
         (["params", "transformer_dcc"], "transformer_dc"),
@@ -100,7 +106,7 @@ def test_a_wrong_name_is_answered_with_the_nearest(words, near, capsys):
     except SystemExit as ended:
         status = ended.code
     said = capsys.readouterr().err
-    assert status in (1, 2)
+    assert status == 2
     assert re.search(rf"Did you mean '?{near}'?\?", said), said
 
 
@@ -207,3 +213,45 @@ def test_help_in_a_locale_that_lacks_a_character():
     command = [sys.executable, "-m", "dc_nmt_plugin", "analyze", "--help"]
     done = subprocess.run(command, env=environment, capture_output=True, check=True)
     assert b"\\u039b" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "options"), [(name, each) for name, each in renamed.OPTIONS.items()]
+)
+def test_an_old_option_is_answered_with_the_new_one(command, options, capsys):
+    for old, new in options.items():
+        assert cli.main([*command.split()[1:], *old.replace("*", "old").split()]) == 2
+        assert f"type {new} now" in capsys.readouterr().err
+
+
+def test_an_old_command_is_answered_with_the_new_one(capsys):
+    for old, new in renamed.COMMANDS.items():
+        if old not in cli.COMMANDS:
+            assert cli.main([old, "x"]) == 2
+            assert capsys.readouterr().err == f"dc-nmt: error: {old}: type '{new}' now\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "said"),
+    [
+        ("params transformer_dcc", 2, "Did you mean 'transformer_dc'?"),
+        ("translate /nowhere", 1, "/nowhere: no such run folder"),
+        ("score", 2, "required"),
+        ("train multi30k_en_de", 2, "required: ARCH"),
+        ("train multi30k_en_de --fp16 transformer_dc", 2, "put them before --fp16"),
+        ("train multi30k_en_de transformer_dc transformer_dc", 2, "one argument too many"),
+        ("train multi30k_en_de transformer_dc --droput 0.2", 2, "Did you mean '--dropout'?"),
+        ("evaluate multi30k_en_de transformer_dc --bema 4", 2, "Did you mean '--beam'?"),
+        ("quickstart --max-updates 9", 2, "Did you mean '--max-update'?"),
+        ("rank sheets a b --outt x", 2, "Did you mean '--out'?"),
+        ("evaluate multi30k_en_de transformer_dc --seed x", 2, "--seed: 'x' is not"),
+    ],
+)
+def test_a_wrong_command_line_has_one_exit_status(
+    line, status, said, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(line.split()) == status
+    errors = capsys.readouterr().err
+    assert said in errors and errors.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -119,7 +119,7 @@ def test_a_training_that_goes_on_is_not_done(state):
 
 def test_a_curve_says_that_it_is_of_other_settings(capsys):
     finished("f = 3", 25.00, name="dual-context, Figure 3", beam=4, updates=5000)
-    assert paper.main(["plot", "dual-context, Figure 3", "--to", "f.svg"]) == 0
+    assert paper.main(["plot", "dual-context, Figure 3", "--out", "f.svg"]) == 0
     text = capsys.readouterr().out
     assert f"{OTHER}training.updates: 5000, published with 160000\n" in text
 

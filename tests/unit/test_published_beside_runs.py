@@ -157,11 +157,11 @@ def two_runs(runs, tmp_path):
     return found
 
 
-def test_w15_lengths_in_the_subword_tokens_of_the_run(runs, tmp_path):
+def test_w15_lengths_in_the_subword_tokens_of_the_run(runs, capsys, tmp_path):
     base, ours = map(str, two_runs(runs, tmp_path))
-    out = tmp_path / "out.json"
-    assert compare_command.main([base, ours, "--subwords", "--json", str(out)]) == 0
-    report = json.loads(out.read_text())
+    capsys.readouterr()
+    assert compare_command.main([base, ours, "--subwords", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
     assert report["length_unit"] == "subword tokens"
     assert [(b["low"], b["sentences"]) for b in report["buckets"]] == [(10, 3)]
 
@@ -170,10 +170,10 @@ def test_x5_the_given_source_decides_the_lengths(runs, capsys, tmp_path):
     base, ours = two_runs(runs, tmp_path)
     pieces = tmp_path / "pieces.en"
     pieces.write_text("a b c d e f g h i j k l\n" * 3)
-    out = tmp_path / "out.json"
-    words = [str(base), str(ours), "--source", str(pieces), "--json", str(out)]
+    capsys.readouterr()
+    words = [str(base), str(ours), "--source", str(pieces), "--json"]
     assert compare_command.main(words) == 0
-    (bucket,) = json.loads(out.read_text())["buckets"]
+    (bucket,) = json.loads(capsys.readouterr().out)["buckets"]
     assert (bucket["low"], bucket["high"]) == (10, 19)
 
 

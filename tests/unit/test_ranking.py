@@ -144,7 +144,7 @@ def test_plain_text_takes_the_reference_of_a_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, lines in (("ref.de", REFERENCE), ("a.txt", REFERENCE), ("b.txt", REFERENCE[::-1])):
         (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
-    words = ["--to", "sheets", "--sentences", "2"]
+    words = ["--out", "sheets", "--sentences", "2"]
     assert cli.main(["rank", "sheets", "a.txt", "b.txt", *words]) == 1
     said = capsys.readouterr().err
     assert "a.txt: plain text has no reference" in said and "--" not in said.split("such as")[0]

@@ -376,9 +376,9 @@ def test_arguments_and_flags_of_fairseq_go_apart(tmp_path):
     plan = training(
         "--seed", 3, "iwslt15_vi_en", "transformer_ms_aux", "--aux-layers", "2", "--fp16",
         "--name=mine", "--dropout", "0.2", "--out", tmp_path, "--max-update", 100000, "--",
-        "--seed", "--fp16", "-1"
+        "--min-lr", "-1"
     )  # fmt: skip
-    own = "--seed 3 --aux-layers 2 --fp16 --dropout 0.2 --seed --fp16 -1"
+    own = "--seed 3 --aux-layers 2 --fp16 --dropout 0.2 --min-lr -1"
     assert " ".join(flags_of(plan)).endswith(
         f"--max-tokens 2048 {own} --cpu --distributed-world-size 1"
     )

@@ -108,7 +108,8 @@ def test_the_mean_counts_no_update_twice(tmp_path, capsys):
     updates = ["checkpoint_1_20.pt", "checkpoint_2_30.pt"]
     for name in [*updates, "checkpoint_last.pt"]:
         (tmp_path / "checkpoints" / name).touch()
-    assert averaged(run) == ["--inputs", *updates, "checkpoint_last.pt"]
+    assert averaged(run) == [*updates, "checkpoint_last.pt"]
     (tmp_path / "checkpoints/checkpoint_2_40.pt").touch()
-    assert averaged(run) == ["--dir", "checkpoints", "--last", "3", "--kind", "update"]
-    assert averaged(replace(run, average=4)) == ["--inputs", *updates, "checkpoint_2_40.pt"]
+    assert averaged(run) == ["checkpoints", "--last", "3", "--kind", "update"]
+    assert averaged(replace(run, average=4)) == [*updates, "checkpoint_2_40.pt"]
+    assert "3 of 4 update checkpoints" in capsys.readouterr().err

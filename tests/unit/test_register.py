@@ -150,7 +150,7 @@ def test_items_are_found_by_short_names(name):
 
 
 def test_unknown_items_get_the_nearest():
-    with pytest.raises(UserError, match=r"the nearest are Table 3\.4"):
+    with pytest.raises(UserError, match=r"Did you mean 'Table 3\.4"):
         find_item("thesis, Table 3.44")
     with pytest.raises(UserError, match="Did you mean 'thesis'"):
         find_item("theses, Table 3.4")

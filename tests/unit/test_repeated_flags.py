@@ -30,8 +30,8 @@ def here(tmp_path, monkeypatch):
 
 
 COMMANDS = [
-    "score --hypothesis hyp --reference refA --target-lang en --target-lang de",
-    "score --hypothesis hyp --reference refA --target-lang en --tokenized-reference refA "
+    "score hyp --reference refA --target-lang en --target-lang de",
+    "score hyp --reference refA --target-lang en --tokenized-reference refA "
     "--tokenized-reference refB",
     "compare hyp refA --reference refA --reference refB --target-lang en",
     "new mine --train a.de a.en --valid b.de b.en --valid c.de c.en",
@@ -40,15 +40,15 @@ COMMANDS = [
     "train multi30k_en_de transformer_dc --seed 1 --seed 2",
     "run multi30k_en_de transformer_dc --lr 1e-3 --lr 2e-3",
     "evaluate multi30k_en_de transformer_dc --as a --as b",
-    "evaluate multi30k_en_de transformer_dc -- --beam 4 --beam 5",
-    "train multi30k_en_de transformer_dc -- --dropout 0.1 --dropout=0.2",
+    "evaluate multi30k_en_de transformer_dc --beam 4 --beam 5",
+    "train multi30k_en_de transformer_dc --dropout 0.1 --dropout=0.2",
     "translate run hyp --beam 4 --beam 5",
     "split-text --out x --out y hyp",
-    "average --inputs a b --inputs c --output out.pt",
-    "export --input a --output b --output c",
+    "average a --kind epoch --kind update --out out.pt",
+    "export a --out b --out c",
     "results x --metric chrf --metric ter",
-    "rank sheets a b --to x --to y",
-    "paper table x --to a --to b",
+    "rank sheets a b --out x --out y",
+    "paper plot x --out a --out b",
     "check-text --fix a --fix b hyp refA",
     "params --vocabulary 10 --vocabulary 20",
     "bench transformer_dc --length 10 --length 20",
@@ -90,7 +90,7 @@ def test_switches_and_lists_may_be_repeated():
 def scored(*references, code=0, **flags):
     words = [word for path in references for word in ("--reference", path)]
     words += [word for name, value in flags.items() for word in (f"--{name}", value)]
-    line = ["score", "--hypothesis", "hyp", "--target-lang", "en", *words, "--json", "out.json"]
+    line = ["score", "hyp", "--target-lang", "en", *words, "--out", "out.json"]
     assert cli.main(line) == code
     if code:
         return None
@@ -125,6 +125,10 @@ def test_each_reference_is_looked_at(here, capsys):
 
 def test_systems_are_not_compared_on_several(here, capsys):
     scored("refA", "refB")
-    for command in ("compare out.json refA", "results out.json", "rank sheets out.json hyp --to x"):
+    for command in (
+        "compare out.json refA",
+        "results out.json",
+        "rank sheets out.json hyp --out x",
+    ):
         assert cli.main(command.split()) == 1
         assert "was scored against 2 references" in capsys.readouterr().err

@@ -10,12 +10,13 @@ import sacrebleu
 
 from dc_nmt_plugin.commands import progress
 from dc_nmt_plugin.commands import score as score_command
-from dc_nmt_plugin.commands.report import main
+from dc_nmt_plugin.commands.results import main
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.generated import read_generated
 from dc_nmt_plugin.evaluation.logs import read_training_log
 from dc_nmt_plugin.evaluation.metrics import METRICS
 
+EXAMPLES = ("--examples", "3")
 GENERATED = """\
 2026-11-21 09:00:00 | INFO | fairseq_cli.generate | loading model(s) from average.pt
 S-2\tc@@ c .
@@ -114,9 +115,9 @@ def scored(tmp_path, capsys):
     (tmp_path / "src.en").write_text("a\nempty\nc\n")
     for name in ("plain", "dc"):
         flags = (
-            f"--generated gen.txt --reference ref.de --source src.en --source-lang en "
+            f"gen.txt --reference ref.de --source src.en --source-lang en "
             f"--target-lang de --tokenizer moses --train-log train.log --name {name} "
-            f"--hypotheses {name}.de --json {name}.json"
+            f"--detokenized {name}.de --out {name}.json"
         ).split()
         files = {".txt", ".de", ".en", ".log", ".json"}
         assert (
@@ -129,7 +130,7 @@ def scored(tmp_path, capsys):
     return tmp_path
 
 
-def test_score_then_report(scored, capsys):
+def test_score_then_results_side_by_side(scored, capsys):
     assert (scored / "dc.de").read_text() == "A bc!\n\nCC & D\n"  # detokenised, unescaped
     result = json.loads((scored / "dc.json").read_text())
     assert (result["sentences"], result["parameters"], result["updates"]) == (3, 1_234_567, 25)
@@ -138,21 +139,19 @@ def test_score_then_report(scored, capsys):
     printed = capsys.readouterr().out
     assert printed.count("1,234,567") == 2 and result["scores"][0]["signature"] in printed
     assert "source     empty\nreference  nothing here" in printed
-    assert main([*results, "--json"]) == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["plain", "dc"]
 
 
 def test_a_wrong_number_of_sentences_is_refused(scored):
     (scored / "ref.de").write_text("A bc!\n")
     with pytest.raises(UserError, match="3 hypotheses for 1 references"):
         score_command.main(
-            f"--generated {scored}/gen.txt --reference {scored}/ref.de --source-lang en "
-            f"--target-lang de --json {scored}/new.json".split()
+            f"{scored}/gen.txt --reference {scored}/ref.de --source-lang en "
+            f"--target-lang de --out {scored}/new.json".split()
         )
     assert not (scored / "new.json").exists()
 
 
-def test_report_refuses_what_is_no_result(scored):
+def test_results_refuses_what_is_no_result(scored):
     (scored / "broken.json").write_text("{")
     (scored / "other.json").write_text('{"bleu": 3}')
     elsewhere = json.loads((scored / "dc.json").read_text())
@@ -160,11 +159,11 @@ def test_report_refuses_what_is_no_result(scored):
     (scored / "other.de").write_text("A bc!\nsomething else\nCC & D\n")
     (scored / "elsewhere.json").write_text(json.dumps(elsewhere))
     for name, message in (
-        ("broken", "not JSON"), ("other", "'name' is missing"), ("absent", "cannot be read"),
+        ("broken", "not JSON"), ("other", "'name' is missing"), ("absent", "no such run"),
         ("elsewhere", "different tests: plain and dc: their references differ in line 2"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=message):
-            main([str(scored / "plain.json"), str(scored / f"{name}.json")])
+            main([str(scored / "plain.json"), str(scored / f"{name}.json"), *EXAMPLES])
 
 
 def test_results_without_the_later_fields_are_read(scored, capsys):
@@ -174,7 +173,7 @@ def test_results_without_the_later_fields_are_read(scored, capsys):
         values = json.loads((scored / f"{name}.json").read_text())
         old = {key: value for key, value in values.items() if key not in later}
         (scored / f"{name}.json").write_text(json.dumps(old))
-    assert main([str(scored / "plain.json"), str(scored / "dc.json")]) == 0
+    assert main([str(scored / "plain.json"), str(scored / "dc.json"), *EXAMPLES]) == 0
     assert "against plain" in capsys.readouterr().out
 
 
@@ -182,13 +181,13 @@ def test_two_runs_of_one_name_are_told_apart(scored, capsys):
     for run in ("seed1", "seed2"):
         (scored / run / "score").mkdir(parents=True)
         (scored / run / "score" / "result.json").write_text((scored / "dc.json").read_text())
-    assert main([str(scored / "seed1"), str(scored / "seed2/score/result.json")]) == 0
+    assert main([str(scored / "seed1"), str(scored / "seed2/score/result.json"), *EXAMPLES]) == 0
     printed = capsys.readouterr().out
     assert "against seed1" in printed and "\nseed2 " in printed
 
 
 def test_progress_shows_one_line_and_keeps_the_log(tmp_path, capsys, monkeypatch):
-    flags = f"--name dc --updates 25 --interval 0 --log {tmp_path}/train.log".split()
+    flags = f"--name dc --max-update 25 --interval 0 --log {tmp_path}/train.log".split()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
     assert progress.main(flags) == 1
     printed = capsys.readouterr()

@@ -86,7 +86,7 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
     finished(task, "plain-s2", OTHER, arch="transformer_standard", train_tokens_per_second=700.0)
     finished(task, "dc-s1", OTHER)
     runs = [task / name for name in ("dc-s1", "plain-s2", "plain-s1")]
-    plain, dual = rows(capsys, *runs, "--over-seeds", "--save", tmp_path / "kept.json")
+    plain, dual = rows(capsys, *runs, "--over-seeds", "--out", tmp_path / "kept.json")
     assert (plain["label"], plain["seeds"], plain["train_tokens_per_second"]) == ("plain", 2, 800)
     assert plain["score"] == pytest.approx((100 + dual["score"]) / 2, abs=1e-3)
     assert plain["deviation"] == pytest.approx((100 - dual["score"]) / 2**0.5, abs=1e-3)
@@ -290,13 +290,13 @@ def test_a_result_in_a_folder_of_another_name_is_kept_where_it_is_found(task, tm
 
 
 def test_a_run_that_the_table_beside_it_lacks_is_shown(task, capsys):
-    results(task, "--save", task / "results.json")
+    results(task, "--out", task / "results.json")
     capsys.readouterr()
     shutil.move(task / "ref.de", task / "elsewhere.de")  # the stored table needs no text
     assert len(rows(capsys, task)) == 2
     shutil.move(task / "elsewhere.de", task / "ref.de")
     finished(task, "c-new")
-    assert "c-new" in {row["label"] for row in rows(capsys, task, "--save", task / "results.json")}
+    assert "c-new" in {row["label"] for row in rows(capsys, task, "--out", task / "results.json")}
 
 
 def test_speeds_of_a_benchmark_instead_of_the_runs_own(task, tmp_path, capsys):
@@ -313,7 +313,7 @@ def test_speeds_of_a_benchmark_instead_of_the_runs_own(task, tmp_path, capsys):
     file = tmp_path / "bench.json"
     file.write_text(json.dumps(report))
     runs = [task / name for name in ("b-plain", "dc-s1", "stock-s1", "mlmha-s1")]
-    flags = [*runs, "--speeds", file, "--over-seeds", "--save", tmp_path / "kept.json"]
+    flags = [*runs, "--speeds", file, "--over-seeds", "--out", tmp_path / "kept.json"]
     found = {row["label"]: row["train_tokens_per_second"] for row in rows(capsys, *flags)}
     assert found == {"b-plain": 2000, "dc": 1500, "stock": 1000, "mlmha": None}
     results(*flags)
@@ -347,7 +347,7 @@ def test_a_flag_that_would_say_nothing_is_refused(task, capsys):
             results(task, *words)
     stored = task.parent.parent / "examples" / task.name
     stored.mkdir(parents=True)
-    results(task, "--save", stored / "results.json")
+    results(task, "--out", stored / "results.json")
     with pytest.raises(UserError, match="holds; for --subset name the folders of the runs"):
         results(stored, "--subset", "valid")
 
@@ -437,7 +437,7 @@ def test_numbers_are_stored_without_text_and_made_into_a_readme(task, tmp_path, 
     home = tmp_path / "examples" / "multi30k_en_de"
     home.mkdir(parents=True)
     (home / "README.md").write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
-    results(task, "--save", home / "results.json", "--update-readme", "--markdown")
+    results(task, "--out", home / "results.json", "--update-readme", "--markdown")
     printed = capsys.readouterr().out.strip()
     stored = (home / "results.json").read_text()
     assert "Katze" not in stored and str(tmp_path) not in stored
@@ -457,7 +457,7 @@ def test_numbers_are_stored_without_text_and_made_into_a_readme(task, tmp_path, 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--save new/s.json --update-readme", "new/README.md: needs the line"),
+        ("--out new/s.json --update-readme", "new/README.md: needs the line"),
         ("--update-readme", "--update-readme: no table; give examples/TASK"),
     ],
 )
@@ -514,7 +514,7 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
         ("runs/multi30k_en_de --name a-dc", "--name: 'a-dc' is not FOLDER=LABEL"),
         ("runs/multi30k_en_de --metric bleu", "--metric: 'bleu' is not one of"),
         ("runs/multi30k_en_de --update-readme", "--update-readme: no table"),
-        ("runs/multi30k_en_de --save s.json --update-readme", "README.md: needs the line"),
+        ("runs/multi30k_en_de --out s.json --update-readme", "README.md: needs the line"),
         ("runs/multi30k_en_de runs/other", "results on different tests: b-plain and x"),
         ("stored --metric chrf", "for --metric name the folders of the runs"),
         ("stored", "results.json: not written by this version's dc-nmt"),
@@ -551,7 +551,7 @@ def test_invalid_results_are_named(tmp_path, text, message):
 
 def test_tables_stored_with_a_one_sided_p_are_refused(task, tmp_path):
     stored = tmp_path / "stored" / "results.json"
-    results(task, "--save", stored)
+    results(task, "--out", stored)
     values = json.loads(stored.read_text())
     assert RunTable.read(stored).rows[1].against.p_value
     for row in values["rows"]:
@@ -565,3 +565,17 @@ def test_runs_side_by_side(task, capsys):
     results(task, "--examples", 2)
     printed = capsys.readouterr().out
     assert "b-plain" in printed and "95%" in printed and "Ein Haus steht am Bach." in printed
+
+
+def test_hypotheses_of_another_toolkit_are_a_row(task, tmp_path, capsys):
+    (tmp_path / "other.de").write_text("\n".join(OTHER) + "\n")
+    plain, dual, other = rows(capsys, task, "other.de")
+    assert (other["label"], other["run"], other["arch"]) == ("other.de", "other.de", None)
+    for name in ("score", "difference"):
+        assert other[name] == dual[name] != plain[name]
+    results(task, "other.de")
+    assert "other.de" in capsys.readouterr().out
+    with pytest.raises(UserError, match=r"--over-seeds: goes with runs, and other.de is a file"):
+        results(task, "other.de", "--over-seeds")
+    with pytest.raises(UserError, match=r"other.de: is no run"):
+        results("other.de")

@@ -62,7 +62,7 @@ def score(folder, flags, capsys):
     """(metric → score, metric → what was done to the text)."""
     words = [str(folder / w) if (folder / w).exists() else w for w in flags.split()]
     out = folder / "out.json"
-    assert score_command.main([*words, "--target-lang", "de", "--json", str(out)]) == 0
+    assert score_command.main([*words, "--target-lang", "de", "--out", str(out)]) == 0
     capsys.readouterr()
     scores = json.loads(out.read_text())["scores"]
     return {s["metric"]: s["score"] for s in scores}, {s["metric"]: s["text"] for s in scores}
@@ -72,7 +72,7 @@ def test_compound_split_is_the_same_with_and_without_aggressive_hyphens(tmp_path
     found = {}
     for name, aggressive in (("moses", False), ("moses-a", True)):
         write(tmp_path, hyp=moses(HYPOTHESES, aggressive), ref=moses(REFERENCE, aggressive))
-        flags = f"--hypothesis hyp --tokenized --tokenized-reference ref --tokenizer {name}"
+        flags = f"hyp --tokenized --tokenized-reference ref --tokenizer {name}"
         found[name], how = score(tmp_path, flags, capsys)
         assert how["compound-split"].endswith("both: @-@ joined, hyphens inside words split")
     assert " @-@ " in moses(REFERENCE, True)[0]
@@ -88,7 +88,7 @@ def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
     sides = {"hyp": HYPOTHESES, "ref": REFERENCE}
     tokens = {name: truecased(moses(lines, True)) for name, lines in sides.items()}
     write(tmp_path, **tokens)
-    flags = "--hypothesis hyp --tokenized --tokenized-reference ref --tokenizer moses-a --truecased"
+    flags = "hyp --tokenized --tokenized-reference ref --tokenizer moses-a --truecased"
     found, how = score(tmp_path, flags, capsys)
     case, join = MosesDetruecaser(), MosesDetokenizer(lang="de")
     raw = {
@@ -107,7 +107,7 @@ def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
 def test_what_was_done_is_said_of_generated_text_too(tmp_path, capsys):
     write(tmp_path, ref=REFERENCE[:1])
     (tmp_path / "gen").write_text("H-0\t-1\tDie 33 @-@ Fu@@ ß @-@ Jacht .\n", encoding="utf-8")
-    flags = "--generated gen --tokenized-reference ref --tokenizer moses-a"
+    flags = "gen --tokenized-reference ref --tokenizer moses-a"
     _, how = score(tmp_path, flags, capsys)
     assert how["mteval-v13a"].startswith("hypotheses BPE joined, moses-a undone; reference moses-a")
     assert how["multi-bleu"] == "hypotheses as translated, BPE joined; reference as given"
@@ -166,24 +166,24 @@ def _compare_mts_own(hypotheses, references):
 
 def test_gzip_and_standard_input(tmp_path, capsys, monkeypatch):
     write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE)
-    plain, _ = score(tmp_path, "--hypothesis hyp --reference ref", capsys)
+    plain, _ = score(tmp_path, "hyp --reference ref", capsys)
     for name in ("hyp", "ref"):
         text = (tmp_path / name).read_bytes()
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text))
-    assert score(tmp_path, "--hypothesis hyp.gz --reference ref.gz", capsys)[0] == plain
+    assert score(tmp_path, "hyp.gz --reference ref.gz", capsys)[0] == plain
     stdin = types.SimpleNamespace(buffer=io.BytesIO((tmp_path / "hyp.gz").read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert score(tmp_path, "--hypothesis - --reference ref", capsys)[0] == plain
+    assert score(tmp_path, "- --reference ref", capsys)[0] == plain
     result = json.loads((tmp_path / "out.json").read_text())
     assert result["hypotheses"] is None and result["texts"] is None  # the text is gone
     (tmp_path / "cut.gz").write_bytes((tmp_path / "hyp.gz").read_bytes()[:40])
     with pytest.raises(UserError, match=r"cut.gz: cannot be decompressed"):
-        score(tmp_path, "--hypothesis cut.gz --reference ref", capsys)
+        score(tmp_path, "cut.gz --reference ref", capsys)
 
 
 def test_groups_of_metrics(tmp_path, capsys):
     write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE)
-    flags = "--hypothesis hyp --reference ref --tokenizer moses"
+    flags = "hyp --reference ref --tokenizer moses"
     default = list(score(tmp_path, flags, capsys)[0])
     for groups, expected in {
         "default": default,
@@ -226,7 +226,7 @@ def test_comet_of_a_model_given_by_path(tmp_path, capsys, comet):
     folder = tmp_path / "model"
     (folder / "checkpoints").mkdir(parents=True)
     (folder / "checkpoints" / "model.ckpt").write_text("")
-    flags = "--hypothesis hyp --reference ref --source src --comet-model model"
+    flags = "hyp --reference ref --source src --comet-model model"
     found, how = score(tmp_path, flags, capsys)
     assert comet == {"path": str(folder / "checkpoints" / "model.ckpt"), "local": True}
     expected = [len(h) / (len(r) + 6) for h, r in zip(HYPOTHESES, REFERENCE, strict=True)]
@@ -252,7 +252,7 @@ def test_comet_downloads_only_when_asked(tmp_path, capsys, comet, monkeypatch):
     hub.snapshot_download = snapshot_download
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
     write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 6)
-    flags = "--hypothesis hyp --reference ref --source src --comet-model Unbabel/wmt22-comet-da"
+    flags = "hyp --reference ref --source src --comet-model Unbabel/wmt22-comet-da"
     with pytest.raises(UserError, match=r"wmt22-comet-da: is not here: .*--comet-download"):
         score(tmp_path, flags, capsys)
     score(tmp_path, f"{flags} --comet-download", capsys)
@@ -262,7 +262,7 @@ def test_comet_downloads_only_when_asked(tmp_path, capsys, comet, monkeypatch):
 def test_comet_that_is_not_installed_names_the_extra(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "comet", None)
     write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 6)
-    flags = "--hypothesis hyp --reference ref --source src --comet-model x"
+    flags = "hyp --reference ref --source src --comet-model x"
     with pytest.raises(UserError, match=r"pip install 'dc_nmt_plugin\[comet\]'"):
         score(tmp_path, flags, capsys)
 
@@ -271,13 +271,12 @@ def test_compare_names_systems_as_they_were_scored(tmp_path, capsys, monkeypatch
     monkeypatch.chdir(tmp_path)
     write(tmp_path, a=HYPOTHESES, b=REFERENCE, ref=REFERENCE)
     for file, name in (("a", "baseline"), ("b", "oracle")):
-        flags = (
-            f"--hypothesis {file} --reference ref --target-lang de --name {name} --json {file}.json"
-        )
+        flags = f"{file} --reference ref --target-lang de --name {name} --out {file}.json"
         score_command.main(flags.split())
-    compare_command.main(["a.json", "b.json", "--json", "found.json"])
+    capsys.readouterr()
+    compare_command.main(["a.json", "b.json", "--json"])
     printed = capsys.readouterr()
-    found = json.loads((tmp_path / "found.json").read_text())["comparisons"]
+    found = json.loads(printed.out)["comparisons"]
     assert [c["name"] for c in found] == ["baseline", "oracle"]
     assert "paired bootstrap of 2 systems, 6 sentences" in printed.err
 
@@ -285,7 +284,7 @@ def test_compare_names_systems_as_they_were_scored(tmp_path, capsys, monkeypatch
 def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):
     """As a recipe of ``dc-nmt new --tokenized`` has it: both references are one text."""
     write(tmp_path, hyp=moses(HYPOTHESES, True), ref=moses(REFERENCE, True))
-    words = ["--hypothesis", tmp_path / "hyp", "--tokenized", "--reference", tmp_path / "ref"]
+    words = [tmp_path / "hyp", "--tokenized", "--reference", tmp_path / "ref"]
     words += ["--tokenized-reference", tmp_path / "ref", "--target-lang", "de"]
     words += ["--tokenizer", "none", "--metrics", "multi-bleu"]
     assert score_command.main([str(word) for word in words]) == 0

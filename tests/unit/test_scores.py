@@ -10,7 +10,7 @@ import sacrebleu
 from reference.multi_bleu import multi_bleu, split_compounds
 
 from dc_nmt_plugin.commands import score as score_command
-from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.errors import UsageError, UserError
 from dc_nmt_plugin.evaluation import metrics
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_metrics
 from dc_nmt_plugin.evaluation.texts import TextFiles, load_texts
@@ -135,7 +135,7 @@ class Folder:
         """(metric → line of the table, standard error, JSON)."""
         words = [str(self.path / w) if (self.path / w).exists() else w for w in flags.split()]
         out = self.path / "out.json"
-        words += ["--target-lang", lang, "--json", str(out)]
+        words += ["--target-lang", lang, "--out", str(out)]
         assert score_command.main(words) == 0
         printed = self.capsys.readouterr()
         rows = {line.split()[0]: line for line in printed.out.splitlines() if line.strip()}
@@ -156,7 +156,7 @@ def folder(tmp_path, capsys):
 
 
 def test_one_text_by_four_ways_has_the_same_scores(folder):
-    rows, err, result = folder.score("--generated generated --reference ref --tokenizer moses")
+    rows, err, result = folder.score("generated --reference ref --tokenizer moses")
     assert err == "" and list(rows)[-7:] == default_metrics("de", True)
     scores = {s["metric"]: s["score"] for s in result["scores"]}
     tokens = ["Das Haus .", "Ein well-knownes &quot; Haus &quot; , das gibt ."]
@@ -167,10 +167,10 @@ def test_one_text_by_four_ways_has_the_same_scores(folder):
     assert scores["mteval-v13a"] == sacrebleu.corpus_bleu(raw, [reference]).score
     folder.write(hyp="\n".join(tokens) + "\n")
     for flags in (
-        "--hypothesis raw --reference ref --tokenizer moses",
-        "--hypothesis hyp --tokenized --reference ref --tokenizer moses",
-        "--hypothesis hyp --tokenized --tokenized-reference tok --tokenizer moses",
-        "--generated generated --reference ref --tokenized-reference tok --tokenizer moses",
+        "raw --reference ref --tokenizer moses",
+        "hyp --tokenized --reference ref --tokenizer moses",
+        "hyp --tokenized --tokenized-reference tok --tokenizer moses",
+        "generated --reference ref --tokenized-reference tok --tokenizer moses",
     ):
         _, _, other = folder.score(flags)
         assert {s["metric"]: s["score"] for s in other["scores"]} == scores, flags
@@ -178,11 +178,9 @@ def test_one_text_by_four_ways_has_the_same_scores(folder):
 
 def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
     folder.write(out="", hyp="das Haus .\nein Haus , das gibt .\n", tok="das Haus .\nein Haus .\n")
-    flags = (
-        "--hypothesis hyp --tokenized --reference ref --tokenized-reference tok --tokenizer moses"
-    )
+    flags = "hyp --tokenized --reference ref --tokenized-reference tok --tokenizer moses"
     _, _, kept = folder.score(flags)
-    rows, _, result = folder.score(f"{flags} --truecased --hypotheses out")
+    rows, _, result = folder.score(f"{flags} --truecased --detokenized out")
     assert (folder.path / "out").read_text() == "Das Haus.\nEin Haus, das gibt.\n"
     assert "hypotheses detruecased, moses undone; reference as given" in rows["mteval-v13a"]
     assert "hypotheses as translated" in rows["multi-bleu"]
@@ -192,15 +190,15 @@ def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
     assert (
         load_texts(TextFiles.from_json(result["texts"], "result")).raw.hypotheses[0] == "Das Haus."
     )
-    with pytest.raises(SystemExit):
-        folder.score("--hypothesis raw --reference ref --truecased")
+    with pytest.raises(UsageError):
+        folder.score("raw --reference ref --truecased")
 
 
 def test_it_is_said_how_the_reference_was_tokenised(folder):
-    rows, _, _ = folder.score("--generated generated --reference ref --tokenizer moses")
+    rows, _, _ = folder.score("generated --reference ref --tokenizer moses")
     assert "reference tokenised by moses" in rows["multi-bleu"]
     assert "moses undone; reference as given" in rows["mteval-v13a"]
-    flags = "--generated generated --tokenized-reference tok --tokenizer moses"
+    flags = "generated --tokenized-reference tok --tokenizer moses"
     rows, _, _ = folder.score(flags)
     assert "reference as given" in rows["multi-bleu"]
     assert "reference moses undone" in rows["mteval-v13a"]
@@ -208,7 +206,7 @@ def test_it_is_said_how_the_reference_was_tokenised(folder):
 
 
 def test_metrics_are_chosen_and_one_is_the_papers(folder):
-    flags = "--hypothesis raw --reference ref --tokenizer moses"
+    flags = "raw --reference ref --tokenizer moses"
     rows, _, result = folder.score(f"{flags} --metrics chrf,multi-bleu-lc --paper multi-bleu-lc")
     assert list(rows)[-2:] == ["chrf", "multi-bleu-lc"]
     assert "the paper's" in rows["multi-bleu-lc"] and "the paper's" not in rows["chrf"]
@@ -219,7 +217,7 @@ def test_metrics_are_chosen_and_one_is_the_papers(folder):
 
 
 def test_latex(folder, capsys):
-    words = f"--hypothesis {folder.path}/raw --reference {folder.path}/ref --target-lang de --latex"
+    words = f"{folder.path}/raw --reference {folder.path}/ref --target-lang de --latex"
     assert score_command.main(words.split()) == 0
     printed = capsys.readouterr().out
     assert "mteval-v13a & " in printed and r"nrefs:1\textbar{}case" in printed
@@ -250,7 +248,7 @@ def test_latex(folder, capsys):
 def test_bad_input_is_refused_and_nothing_written(folder, texts, flags, message):
     folder.write(**texts)
     with pytest.raises(UserError, match=message):
-        folder.score(f"--hypothesis raw {flags}")
+        folder.score(f"raw {flags}")
     assert not (folder.path / "out.json").exists()
 
 
@@ -266,16 +264,16 @@ def test_the_source_is_looked_at(folder, source, message):
     if source:
         path.write_text(source)
     with pytest.raises(UserError, match=message):
-        folder.score(f"--hypothesis raw --reference ref --source {path}")
+        folder.score(f"raw --reference ref --source {path}")
     assert not (folder.path / "out.json").exists()
     path.write_text("one\ntwo\n")
-    _, _, result = folder.score(f"--hypothesis raw --reference ref --source {path}")
+    _, _, result = folder.score(f"raw --reference ref --source {path}")
     assert result["source"] == str(path)
 
 
 def test_tokenized_without_plain_text_is_refused(folder):
-    with pytest.raises(SystemExit):
-        folder.score("--generated generated --tokenized --reference ref")
+    with pytest.raises(UsageError):
+        folder.score("generated --tokenized --reference ref")
 
 
 @pytest.mark.parametrize(
@@ -290,10 +288,10 @@ def test_tokenized_without_plain_text_is_refused(folder):
 )
 def test_what_may_be_wrong_is_said(folder, hypotheses, warning):
     folder.write(raw=hypotheses, ref="Das Haus.\nEin Haus.\n")
-    flags = "--hypothesis raw --reference ref"
+    flags = "raw --reference ref"
     if "&apos;" in warning:
         folder.write(tok="Das &apos;s ist .\nDas &apos;s .\n")
-        flags = "--hypothesis raw --tokenized-reference tok --tokenizer moses-no-escape"
+        flags = "raw --tokenized-reference tok --tokenizer moses-no-escape"
     _, err, _ = folder.score(flags)
     assert err.startswith("warning: ") and warning in err
 
@@ -301,14 +299,14 @@ def test_what_may_be_wrong_is_said(folder, hypotheses, warning):
 def test_french_spaces_and_single_marks_are_not_taken_for_tokens(folder):
     lines = ["Quoi ?", "Ça alors !", "Il a dit : « oui ».", *["Bien, merci."] * 200, "R &amp; D"]
     folder.write(raw="\n".join(lines), ref="\n".join(lines))
-    rows, err, _ = folder.score("--hypothesis raw --reference ref", lang="fr")
+    rows, err, _ = folder.score("raw --reference ref", lang="fr")
     assert err == "" and " 100.00 " in rows["mteval-v13a"]
 
 
 def test_chinese_may_come_in_words(folder):
     words = "我们 在 家 , 你们 呢 。\n好 , 好 。\n"
     folder.write(raw=words, ref=words)
-    flags = "--hypothesis raw --tokenized --reference ref --tokenized-reference raw"
+    flags = "raw --tokenized --reference ref --tokenized-reference raw"
     rows, err, _ = folder.score(flags, lang="zh")
     assert err == "" and list(rows)[-4:] == ["zh", "zh-words", "chrf", "ter-char"]
     assert " 100.00 " in rows["zh-words"] and "tok:zh" in rows["zh"]
@@ -316,7 +314,7 @@ def test_chinese_may_come_in_words(folder):
 
 def test_raw_text_given_as_tokenised_is_said(folder):
     folder.write(raw="Ja.\n" * 12)
-    flags = "--hypothesis raw --tokenized --tokenized-reference raw --tokenizer moses"
+    flags = "raw --tokenized --tokenized-reference raw --tokenizer moses"
     _, err, _ = folder.score(flags)
     assert "does not look tokenised (12 of 12 lines" in err
 
@@ -331,3 +329,30 @@ def test_codes_of_three_letters_are_the_same_languages(code, two):
     lines = ["L'homme n'est pas l'ami d'Anne."]
     assert detokenize(tokenize(lines, "moses", "fra"), "moses", "fra") == lines
     assert tokenize(lines, "moses", code) == tokenize(lines, "moses", two)
+
+
+def test_systems_of_any_toolkit_get_a_row_each(folder, capsys):
+    """A run, output of fairseq-generate and plain text, with the run's own reference."""
+    folder.score("raw --reference ref --tokenizer moses --name mine")
+    capsys.readouterr()
+    here = folder.path
+    words = [str(here / name) for name in ("out.json", "generated", "raw")]
+    assert score_command.main([*words, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {fact["system"] for fact in facts} == {"mine", "generated", "raw"}
+    for metric in {fact["metric"] for fact in facts}:
+        assert len({fact["score"] for fact in facts if fact["metric"] == metric}) == 1, metric
+    assert score_command.main([*words[1:], "--reference", str(here / "ref"), "--target-lang", "de",
+                               "--tokenizer", "moses", "--metrics", "chrf"]) == 0  # fmt: skip
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].split() == ["system", "chrf"] and printed[-1].startswith("chrf: nrefs:1")
+    with pytest.raises(UsageError, match="--out: goes with one file"):
+        score_command.main([*words, "--out", "x.json"])
+
+
+def test_json_prints_and_out_writes(folder, capsys):
+    _, _, written = folder.score("raw --reference ref")
+    words = f"{folder.path}/raw --reference {folder.path}/ref --target-lang de --json"
+    assert score_command.main(words.split()) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["scores"] == written["scores"]

@@ -44,8 +44,8 @@ def test_a_perfect_translation_has_the_whole_score_and_another_does_not(
     for hypothesis, perfect in ((right, True), (other, False)):
         path = write(tmp_path / "hyp", hypothesis, right)
         lang = code if known else UNKNOWN
-        words = ["--hypothesis", path, "--reference", reference, "--target-lang", lang]
-        assert cli.main(["score", *words, "--json", str(tmp_path / "out.json")]) == 0
+        words = [path, "--reference", reference, "--target-lang", lang]
+        assert cli.main(["score", *words, "--out", str(tmp_path / "out.json")]) == 0
         scores = json.loads((tmp_path / "out.json").read_text("utf-8"))["scores"]
         found = {score["metric"]: score["score"] for score in scores}
         bleu, chrf, ter = found.values()
@@ -107,6 +107,6 @@ def test_what_mecab_would_be_is_named(code, tmp_path, capsys, monkeypatch):
     module = f"dc_nmt_plugin.evaluation.metrics.{sacrebleu.BLEU.__name__}"
     monkeypatch.setattr(module, lambda **options: Missing(**options))
     path = write(tmp_path / "text", "a b c d")
-    words = ["--hypothesis", path, "--reference", path, "--target-lang", code]
+    words = [path, "--reference", path, "--target-lang", code]
     assert cli.main(["score", *words, "--metrics", "sacrebleu"]) == 1
     assert f"pip install 'sacrebleu[{code}]'" in capsys.readouterr().err

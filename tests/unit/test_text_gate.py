@@ -217,7 +217,7 @@ def test_several_corpora_in_their_order(here, capsys):
     held = ["--valid", "v.de", "v.en", "--test", "t.de", "t.en"]
     assert called(capsys, "new", "mine", *words, *held)[0] == 0
     assert load("mine").task.splits.train == ["train", "train2"]
-    assert cli.main(["recipe", "text", "mine", "--work", "w", "--to", "to"]) == 0
+    assert cli.main(["recipe", "text", "mine", "--work", "w", "--out", "to"]) == 0
     assert read(here / "to/train.de") == read(here / "a.de") + read(here / "b.de")
     assert called(capsys, "new", "other", *words)[0] == 0
     sizes = [len(read(here / f"other/text/{split}.en")) for split in ("train", "valid", "test")]

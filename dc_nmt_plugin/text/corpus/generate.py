@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
-from ...errors import UserError
+from ...errors import UsageError, check_choices
 from ...files import replacing, sha256, write_lines
 from .cldr import AND_OR, FAMILIES, Family, Names, Style, join, name_list, tidy
 from .codes import LANGUAGES
@@ -46,18 +46,17 @@ def make_corpus(source_lang: str, target_lang: str, *, pairs: int, seed: int) ->
         UserError: an unknown language, twice the same, or an impossible number of pairs.
     """
     for flag, lang in (("--source-lang", source_lang), ("--target-lang", target_lang)):
-        if lang not in LANGUAGES:
-            raise UserError(f"{flag} {lang}: unknown language, choose from {_listed(LANGUAGES)}")
+        check_choices(flag, [lang], LANGUAGES)
     if source_lang == target_lang:
-        raise UserError(
+        raise UsageError(
             f"--source-lang, --target-lang: both are {source_lang}; "
-            f"choose two different ones of {_listed(LANGUAGES)}"
+            f"choose two different ones of {', '.join(LANGUAGES)}"
         )
     if pairs < LEAST_PAIRS:
-        raise UserError(f"--pairs {pairs}: too few, at least {LEAST_PAIRS} are needed")
+        raise UsageError(f"--pairs {pairs}: too few, at least {LEAST_PAIRS} are needed")
     lines = list(itertools.islice(_distinct_lines(source_lang, target_lang, seed), pairs))
     if len(lines) < pairs:
-        raise UserError(
+        raise UsageError(
             f"--pairs {pairs}: too many, {source_lang}-{target_lang} gives {len(lines)} "
             "different pairs"
         )
@@ -136,7 +135,3 @@ class OneToOne:
 
     def is_new(self, pair: Pair) -> bool:
         return pair[0] not in self._targets and pair[1] not in self._sources
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names)
