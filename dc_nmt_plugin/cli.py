@@ -11,7 +11,6 @@ import platform
 import select
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from typing import NamedTuple
 
 from . import __version__
@@ -124,6 +123,8 @@ def usage(groups: Sequence[Group] = GROUPS) -> str:
 
 def version() -> str:
     """Returns the versions of this package and its requirements, without importing them."""
+    from importlib import metadata  # takes longer than the rest of a short command
+
     found = [f"Python {platform.python_version()}"]
     for name in ("torch", "fairseq-fixed", "fairseq"):
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -16,12 +16,12 @@ COMMAND = "command.txt"  # in a run's folder: its fairseq-train command
 
 def flag_value(command: Sequence[str], flag: str) -> str | None:
     """Returns the last value given to a flag, as ``--flag value`` or ``--flag=value``."""
-    found = None
+    found, joined = None, f"{flag}="
     for word, following in zip_longest(command, command[1:]):
         if word == flag:
             found = following
-        elif word.startswith(f"{flag}="):
-            found = word.partition("=")[2]
+        elif word.startswith(joined):
+            found = word.removeprefix(joined)
     return found
 
 

@@ -211,19 +211,18 @@ def recipes_folder() -> Path:
 
 def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
     """Returns (YAML file, direction) of every published direction of every task."""
-    found = {}
-    for path in sorted((folder or recipes_folder()).glob("*.yaml")):
-        for name, direction in _directions(path, path.stat().st_mtime_ns):
-            found[name] = (path, direction)
-    return found
+    folder = folder or recipes_folder()
+    return dict(_tasks(folder, tuple(sorted(os.listdir(folder)))))
 
 
 @cache
-def _directions(path: Path, _changed: int) -> list[tuple[str, str]]:
-    """Returns the names of a file's task and their directions."""
-    task = read_yaml(path, Task)  # not as a Recipe, whose checks take time
-    directions = task.directions or [task.pair]
-    return [(_name_in(path.stem, task.pair, direction), direction) for direction in directions]
+def _tasks(folder: Path, files: tuple[str, ...]) -> dict[str, tuple[Path, str]]:
+    found = {}
+    for path in (folder / name for name in files if name.endswith(".yaml")):
+        task = read_yaml(path, Task)  # not as a Recipe, whose checks take time
+        for direction in task.directions or [task.pair]:
+            found[_name_in(path.stem, task.pair, direction)] = (path, direction)
+    return found
 
 
 def _name_in(folder: str, pair: str, direction: str) -> str:
