@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
-from .files import read_small, replacing
+from .files import read_small, replacing, sha256
 
 DATA = "data.stamp"  # stamp of the training text, in a run's folder
 
@@ -37,31 +37,11 @@ def may_be_its_text(run: Path, data: Path) -> bool:
 
 
 def digest(words: Iterable[object]) -> str:
-    """Returns a short stamp of settings: POSIX ``cksum`` with one line per word, as CRC-LENGTH."""
-    return _cksum(f"{word}\n".encode() for word in words)
+    """Returns a short stamp of settings."""
+    text = "".join(f"{word}\n" for word in words)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def file_digest(paths: Iterable[Path]) -> str:
-    """Returns a short stamp of the concatenated contents of files."""
-    return _cksum(_blocks(paths))
-
-
-def _blocks(paths: Iterable[Path]) -> Iterator[bytes]:
-    for path in paths:
-        with open(path, "rb") as stream:
-            while block := stream.read(1 << 20):
-                yield block
-
-
-# POSIX's CRC is zlib's with the bits of every byte, and of the result, in the other order
-_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-
-
-def _cksum(blocks: Iterable[bytes]) -> str:
-    crc, length = 0xFFFFFFFF, 0
-    for block in blocks:
-        crc = zlib.crc32(block.translate(_MIRRORED), crc)
-        length += len(block)
-    size = length.to_bytes((length.bit_length() + 7) // 8, "little")
-    crc = zlib.crc32(size.translate(_MIRRORED), crc)
-    return f"{int(f'{crc:032b}'[::-1], 2)}-{length}"
+    """Returns a short stamp of the contents of files."""
+    return digest(map(sha256, paths))

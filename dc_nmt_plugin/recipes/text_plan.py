@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +10,7 @@ from pathlib import Path
 from ..errors import check_choices
 from ..machine import usable_cpus
 from ..pipeline import Command, Step
+from ..stamps import digest
 from .options import TextOptions
 from .preparation import Preparation
 from .recipe import Recipe, load
@@ -79,7 +79,7 @@ def _stamp(recipe: Recipe, options: TextOptions, corpora: Path) -> str:
     if any(part.optional for part in recipe.task.parts.values()):
         sources = Sources(recipe, options.raw, options.downloads)
         words += optional_parts(recipe, sources, corpora, options.sample)
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+    return digest(words)
 
 
 def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) -> Command:

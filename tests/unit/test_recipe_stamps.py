@@ -1,8 +1,7 @@
-"""What is stamped: the words that the first recipes, in bash, gave to cksum, in their order."""
+"""What is stamped: every word that a result depends on, in order."""
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +11,9 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.schema import Segmentation
 from dc_nmt_plugin.recipes.training import Experiment, training_step
+from dc_nmt_plugin.stamps import digest, file_digest
 
 TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
-
-
-def digest(*words: str) -> str:
-    command = "printf '%s\\n' \"$@\" | cksum | tr ' ' '-'"
-    done = subprocess.run(["bash", "-c", command, "-", *words], capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 @pytest.mark.parametrize(
@@ -40,14 +34,10 @@ def test_prepared_text(tmp_path, segmentation, cut):
     raw.mkdir()
     for name in TEXTS:
         (raw / name).write_text(f"of {name}\n")
-    content = subprocess.run(
-        f"cat {' '.join(TEXTS)} | cksum | tr ' ' '-'",
-        shell=True, cwd=raw, capture_output=True, text=True,
-    )  # fmt: skip
     text = Preparation(
         ("en", "de"), tmp_path, raw, "moses lower", raw / "tokenised", (segmentation,), True, 2
     )
-    expected = digest(content.stdout.strip(), "en", "de", "moses lower", cut)
+    expected = digest([file_digest(raw / name for name in TEXTS), "en", "de", "moses lower", cut])
     steps = list(text.steps())
     assert [step.stamp() for step in steps] == [expected] * 2
     assert [step.folder.name for step in steps] == [
@@ -59,12 +49,12 @@ def test_an_evaluation(tmp_path):
     decode, score = ("--beam", "5", "--note", "a b"), ("--tokenizer", "moses")
     run = Experiment(
         "arch", "task", "criterion", "en", "de", Path("raw"), Path("bin"), tmp_path, 5, decode,
-        score, f"-{digest(*score)}",
+        score, f"-{digest(score)}",
     )  # fmt: skip
     (tmp_path / "settings.stamp").write_text("9-9\n")
     (tmp_path / "training.stamp").write_text("9-9\n")
-    translated = digest("9-9", "5", *decode)
-    expected = [digest("9-9", "5"), translated, f"{translated}-{digest(*score)}"]
+    translated = digest(["9-9", "5", *decode])
+    expected = [digest(["9-9", "5"]), translated, f"{translated}-{digest(score)}"]
     assert [step.stamp() for step in run.evaluation()] == expected
     assert [step.folder.name for step in run.evaluation()] == ["average", "generate", "score"]
     other = replace(run, decode=(*decode, "--lenpen", "2"), decoding="-x")
@@ -73,8 +63,8 @@ def test_an_evaluation(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     for name in ("b.pt", "a.pt"):
         (tmp_path / "checkpoints" / name).touch()
-    there = digest(*(str(tmp_path / "checkpoints" / name) for name in ("a.pt", "b.pt")))
-    assert next(run.evaluation()).stamp() == digest(f"9-9-{there}", "5")
+    there = digest(tmp_path / "checkpoints" / name for name in ("a.pt", "b.pt"))
+    assert next(run.evaluation()).stamp() == digest([f"9-9-{there}", "5"])
 
 
 def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_path):
