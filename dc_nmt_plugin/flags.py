@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from .errors import UserError
 from .files import read_small
 
 COMMAND = "command.txt"  # in a run's folder: its fairseq-train command
+
+
+def flag_name(setting: str) -> str:
+    """Returns the flag of a setting: ``encoder_layers`` → ``--encoder-layers``."""
+    return f"--{setting.replace('_', '-')}"
+
+
+def setting_name(flag: str) -> str:
+    """Returns the setting of a flag: ``--encoder-layers`` → ``encoder_layers``."""
+    return flag.removeprefix("--").replace("-", "_")
+
+
+def as_flags(settings: Mapping[str, Any]) -> list[str]:
+    """Returns settings as words of a command line; True is a switch, False its ``--no-NAME``."""
+    words = []
+    for name, value in settings.items():
+        flag = flag_name(name)
+        if isinstance(value, bool):
+            words.append(flag if value else f"--no-{flag.removeprefix('--')}")
+        else:
+            words += [flag, str(value)]
+    return words
 
 
 def flag_value(command: Sequence[str], flag: str) -> str | None:

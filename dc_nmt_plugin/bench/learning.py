@@ -24,6 +24,7 @@ from fairseq.trainer import Trainer
 from sacrebleu.metrics import BLEU
 
 from ..errors import UserError
+from ..flags import as_flags
 from ..gate.data import check_data
 from ..models.presets import architectures
 from . import STOCK
@@ -214,12 +215,8 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
     if name == STOCK:
         arch = ["--arch", "transformer", "--criterion", "label_smoothed_cross_entropy"]
         arch += ["--task", "translation_dc_nmt"]  # the same batches as the others
-        for setting, value in stock_settings(like).items():
-            flag = "--" + setting.replace("_", "-")
-            if value is True:
-                arch.append(flag)
-            elif value is not None and value is not False:
-                arch += [flag, str(value)]
+        given = stock_settings(like).items()
+        arch += as_flags({k: v for k, v in given if v is not None and v is not False})
     else:
         arch_name, *own = shlex.split(name)
         family = architectures()[arch_name].family

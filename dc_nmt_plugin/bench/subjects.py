@@ -20,7 +20,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from ..allocator import keep_freed_memory
 from ..criterions.joint_loss import JointLossCriterion
 from ..errors import UserError, check_architectures
-from ..flags import COMMAND, flag_value, read_command
+from ..flags import COMMAND, as_flags, flag_value, read_command
 from ..models.options import defaults, read_config
 from ..models.presets import Architecture, architectures
 from ..models.presets.family import STOCK as FAIRSEQ
@@ -142,8 +142,7 @@ def with_positions(name: str, length: int) -> str:
     known = defaults(subject(name).config)
     most = 2 * length + 2  # random sentences are up to a fifth longer
     short = [setting for setting in _POSITIONS if most > (known.get(setting) or math.inf)]
-    flags = " ".join(f"--{setting.replace('_', '-')} {most}" for setting in short)
-    return with_flags(name, flags)
+    return with_flags(name, " ".join(as_flags(dict.fromkeys(short, most))))
 
 
 def build_model(name: str, like: str, task: Any) -> torch.nn.Module:

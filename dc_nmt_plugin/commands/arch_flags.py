@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ..flags import as_flags
 from .completion import completed, sized_names
 from .parser import Parser, add_json
 from .user_dir import user_dir
@@ -56,7 +57,6 @@ def main(argv: Sequence[str]) -> int:
 def _overview() -> str:
     """Returns a table of variants for each family, then its sizes."""
     from ..models.presets import FAMILIES
-    from ..recipes.architecture import as_flags
 
     blocks = []
     for family in FAMILIES:
@@ -67,7 +67,7 @@ def _overview() -> str:
         column = max(map(len, names)) + 4
         for name, settings in zip(names, family.variants.values(), strict=True):
             # a flag and its value stay on one line
-            flags = " ".join(flag.replace(" ", "\xa0") for flag in as_flags(settings))
+            flags = " ".join("\xa0".join(as_flags({k: v})) for k, v in settings.items())
             wrapped = textwrap.wrap(flags, WIDTH - column, break_on_hyphens=False) or [""]
             starts = [f"  {name}", *[""] * (len(wrapped) - 1)]
             lines += [

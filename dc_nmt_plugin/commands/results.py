@@ -23,6 +23,7 @@ from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.speeds import Speeds
 from ..evaluation.systems import is_result
 from ..files import replacing
+from ..flags import setting_name
 from .parser import Parser
 
 STORED = "results.json"
@@ -138,7 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _given(args: argparse.Namespace, *flags: str) -> list[str]:
     """Returns the given flags that differ from their defaults."""
     default = parser().get_default
-    names = {flag: flag[2:].replace("-", "_") for flag in flags}
+    names = {flag: setting_name(flag) for flag in flags}
     return [flag for flag, name in names.items() if getattr(args, name) != default(name)]
 
 

@@ -36,8 +36,3 @@ class Command:
     def set(self, name: str) -> Any:
         """Returns a flag's value; None for a missing flag."""
         return self.flags.get(name)
-
-
-def flag(name: str) -> str:
-    """Returns the flag of a setting."""
-    return f"--{name.replace('_', '-')}"

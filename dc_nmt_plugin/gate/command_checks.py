@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from ..checkpoints.loading import LAST
 from ..errors import ConfigError
-from .command import Command, flag
+from ..flags import flag_name as flag
+from .command import Command
 from .decoding import decoding_problems, override_problems
 from .ranges import BPE_FILES
 from .training import family_problems, idle_problems, missing_problems, text_problems

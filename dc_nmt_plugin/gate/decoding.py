@@ -10,7 +10,8 @@ from typing import Any
 
 from ..checkpoints.loading import load_checkpoint
 from ..errors import choice_problem
-from .command import Command, flag
+from ..flags import flag_name as flag
+from .command import Command
 from .ranges import ITERATIVE
 
 

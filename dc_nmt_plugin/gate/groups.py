@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..errors import ConfigError, architecture_problem, choice_problem
+from ..flags import setting_name
 from .command import Command
 from .command_checks import check_command, subsets
 from .data import check_data
@@ -74,7 +75,7 @@ def _check_names(cfg: Any) -> None:
 
 def _subsets(command: Command) -> Iterator[tuple[str, str]]:
     for name, flag in subsets(command).items():
-        yield name, flag[2:].replace("-", "_")
+        yield name, setting_name(flag)
 
 
 def _settings(cfg: Any) -> Iterator[tuple[str, str, Any]]:
@@ -113,6 +114,6 @@ def _in_groups(problem: str, groups: dict[str, str]) -> str:
     """Replaces flags in a sentence by settings: ``--max-tokens`` is ``dataset.max_tokens``."""
 
     def setting(found: re.Match[str]) -> str:
-        return groups.get(found[1].replace("-", "_"), found[0])
+        return groups.get(setting_name(found[1]), found[0])
 
     return re.sub(r"--([a-z][a-z0-9-]+)", setting, problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ConfigError
+from ..flags import flag_name
 
 
 def check_training_run(args: Any) -> None:
@@ -51,7 +52,7 @@ def refuse_in_training(**flags: object) -> None:
     Raises:
         ConfigError: naming those that were given
     """
-    given = [f"--{name.replace('_', '-')}" for name, value in flags.items() if value]
+    given = [flag_name(name) for name, value in flags.items() if value]
     if given:
         raise ConfigError(
             [f"{flag}: is for decoding a trained model, not for training." for flag in given]

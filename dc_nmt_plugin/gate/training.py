@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from ..errors import choice_problem
-from .command import Command, flag
+from ..flags import flag_name as flag
+from .command import Command
 from .ranges import METRICS, POST_PROCESS
 from .values import range_problems
 

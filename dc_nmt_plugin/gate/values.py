@@ -10,7 +10,8 @@ import torch
 
 from ..checkpoints.literals import plain_value
 from ..errors import UserError
-from .command import Command, flag
+from ..flags import flag_name as flag
+from .command import Command
 from .ranges import ABOVE_ZERO, AT_LEAST, BETAS, EACH_AT_LEAST, HALF_PRECISION, INTERVALS
 
 
@@ -69,8 +70,8 @@ def precision_problems(command: Command) -> Iterator[str]:
     half = next((name for name in HALF_PRECISION if command.set(name)), None)
     if on_cpu and half:
         yield (
-            f"{flag(half)}: half precision needs a GPU, and this run is on the CPU; leave it out "
-            "(float32)."
+            f"{flag(half)}: half precision needs a GPU, and this run is on the CPU; leave it "
+            "out (float32)."
         )
 
 

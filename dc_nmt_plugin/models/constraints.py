@@ -5,6 +5,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from ..errors import ConfigError, choice_problem
+from ..flags import flag_name
 
 
 def flag(
@@ -63,11 +64,6 @@ class CheckedConfig:
         Wrong single values are reported elsewhere; do not report them again.
         """
         return []
-
-
-def flag_name(name: str) -> str:
-    """Returns the flag of a field: ``encoder_layers`` → ``--encoder-layers``."""
-    return f"--{name.replace('_', '-')}"
 
 
 def _wrong_values(config: CheckedConfig) -> list[str]:

@@ -14,7 +14,8 @@ from dataclasses import fields
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from .constraints import CheckedConfig, flag_name
+from ..flags import flag_name
+from .constraints import CheckedConfig
 
 ConfigT = TypeVar("ConfigT", bound=CheckedConfig)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..errors import UsageError, UserError, did_you_mean
-from ..flags import flag_value, whole_number
+from ..flags import flag_name, flag_value, whole_number
 from ..models.options import add_flags
 from .effective_settings import DECODING, TRAINING, betas, config_of, flag_types, model_settings
 
@@ -118,7 +118,7 @@ def model_flags(arch: str, words: Sequence[str]) -> dict[str, Any]:
     """
     flags, rest = _read(arch, words)
     if rest:
-        names = [f"--{name.replace('_', '-')}" for name in flag_types(arch)]
+        names = list(map(flag_name, flag_types(arch)))
         raise UsageError(f"{rest[0]!r} is no flag of {arch}.{did_you_mean(rest[0], names, 3)}")
     model_settings(arch, flags)
     return flags
@@ -148,7 +148,7 @@ def training_of(words: Sequence[str]) -> dict[str, Any]:
     """Returns the training settings of a ``fairseq-train`` command that a document can fix."""
     found: dict[str, Any] = dict(_TRAINING_DEFAULTS)
     for name, kind in TRAINING.items():
-        flag = f"--{name.replace('_', '-')}"
+        flag = flag_name(name)
         if name == "sentence_avg":
             found[name] = flag in words
         elif (text := flag_value(words, flag)) is not None:
@@ -176,7 +176,7 @@ def decoding_of(words: Sequence[str]) -> dict[str, Any]:
     """Returns the settings of a ``fairseq-generate`` command that a document can fix."""
     found = dict(_DECODING_DEFAULTS)
     for name, kind in DECODING.items():
-        flag = f"--{name.replace('_', '-')}"
+        flag = flag_name(name)
         if name == "no_aux_fusion":
             found[name] = flag in words
         elif (text := flag_value(words, flag)) is not None:

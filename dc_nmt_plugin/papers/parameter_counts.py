@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..flags import as_flags
 from ..models.count import build, count, dummy_dictionary
 from .register import read_register
 from .schema import Entry
@@ -88,15 +89,8 @@ def published_rows(place: str, entries: list[Entry]) -> list[CountRow]:
 def preset_row(arch: str, flags: Mapping[str, Any], vocabulary: int) -> CountRow:
     """Returns the count of one architecture with flags and the user's vocabulary."""
     built = count(build(arch, flags, dummy_dictionary(vocabulary))) / MILLION
-    name = " ".join([arch, *(_written(setting, value) for setting, value in flags.items())])
+    name = " ".join([arch, *as_flags(flags)])
     return CountRow(table="architectures", name=name, vocabulary=vocabulary, built=round(built, 3))
-
-
-def _written(setting: str, value: object) -> str:
-    flag = setting.replace("_", "-")
-    if isinstance(value, bool):
-        return f"--{flag}" if value else f"--no-{flag}"
-    return f"--{flag} {value}"
 
 
 def _is_count(entry: Entry) -> bool:

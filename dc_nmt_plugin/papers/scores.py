@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..flags import as_flags
 from ..table import markdown_table
 from .effective_settings import needed_flags
 from .register import read_register, task_named
@@ -73,8 +74,7 @@ def _is_score(entry: Entry) -> bool:
 
 def _key(entry: Entry) -> tuple[str, str, str]:
     flags = needed_flags(entry.system.arch, entry.system.flags)
-    words = [f"--{name.replace('_', '-')} {value}" for name, value in flags.items()]
     by = [entry.measure, *([entry.subset] if entry.subset != "test" else [])]
     by += [entry.part] if entry.part != "main" else []
     training = entry.training.name if entry.training else ""
-    return " ".join([entry.system.arch, *words]), training, ", ".join(by)
+    return " ".join([entry.system.arch, *as_flags(flags)]), training, ", ".join(by)

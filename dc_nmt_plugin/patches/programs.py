@@ -14,6 +14,7 @@ from hydra.core.config_store import ConfigStore
 
 from ..errors import UserError, debugging, tell
 from ..files import MAKE_ROOM, no_space
+from ..flags import setting_name
 from ..gate.command import Command
 from ..gate.command_checks import check_command, subsets
 from ..gate.data import check_data
@@ -38,7 +39,7 @@ def check_command_lines(stock: Callable[..., Any]) -> Callable[..., Any]:
             return parsed  # a second look at the same line
         args = parsed[0] if isinstance(parsed, tuple) else parsed
         words = list(sys.argv[1:] if input_args is None else input_args)
-        given = {word[2:].split("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
+        given = {setting_name(word.split("=")[0]) for word in words if word[:2] == "--"}
         defaults = {name: parser.get_default(name) for name in vars(args)}
         command = Command(vars(args), defaults, given)
         starts = input_args is None  # a program, not Python that wants a configuration

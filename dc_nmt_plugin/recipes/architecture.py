@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from ..errors import check_architectures
-from ..flags import flag_value
-from ..models.constraints import flag_name
+from ..flags import flag_name, flag_value
 from ..models.presets import Architecture, architectures
 from .recipe import load
 from .settings import RunSettings, settings_of
@@ -64,14 +62,6 @@ class Description:
     source: str
     flags: list[Flag]
     command: str
-
-
-def as_flags(settings: Mapping[str, Any]) -> list[str]:
-    """Returns the flags of settings, each with its value."""
-    return [
-        flag_name(name) if value is True else f"{flag_name(name)} {value}"
-        for name, value in settings.items()
-    ]
 
 
 def describe(name: str, user_dir: str) -> Description:

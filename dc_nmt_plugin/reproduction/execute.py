@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError
 from ..files import replacing
+from ..flags import setting_name
 from ..recipes import launch
 from .plan import Job
 
@@ -56,7 +57,7 @@ def sbatch_options(pairs: Sequence[str]) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not (name and equals):
             raise UsageError(f"--sbatch: {pair!r} is not NAME=VALUE")
-        given[name.replace("-", "_")] = value
+        given[setting_name(name)] = value
     text = given.get("gpus_per_node", "1")
     if not _count(text).isdecimal():
         raise UsageError(f"--sbatch: gpus-per-node={text} is no number of GPUs such as 4 or a100:4")

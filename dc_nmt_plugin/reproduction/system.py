@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..flags import as_flags
 from ..papers.described_run import DescribedRun, flags_of
 from ..papers.effective_settings import model_settings, needed_flags
 from ..papers.matching import Difference, differences
@@ -109,7 +109,7 @@ def _training(
         for name, value in needed_flags(arch, dict(own_flags)).items()
         if given.get(name) != value
     }
-    return Training(task, settings.arch, like, tuple(_words(flags)))
+    return Training(task, settings.arch, like, tuple(as_flags(flags)))
 
 
 def decoding(entry: Entry) -> Decoding:
@@ -160,11 +160,3 @@ def layers_of(training: Training) -> tuple[int, int]:
     """Returns the numbers of encoder and decoder layers."""
     settings = model_settings(training.arch, flags_of(training.arch, training.flags))
     return settings.get("encoder_layers", 1), settings.get("decoder_layers", 1)
-
-
-def _words(flags: Mapping[str, Any]) -> list[str]:
-    words = []
-    for name, value in flags.items():
-        flag = f"--{name.replace('_', '-')}"
-        words += [flag] if value is True else [flag, str(value)]
-    return words

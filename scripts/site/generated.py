@@ -97,14 +97,15 @@ def missing(document: str) -> str:
 
 def presets(family: str) -> str:
     """The variants of an architecture, and what each sets."""
+    from dc_nmt_plugin.flags import as_flags
     from dc_nmt_plugin.models.presets import FAMILIES
-    from dc_nmt_plugin.recipes.architecture import as_flags
 
     (found,) = (each for each in FAMILIES if each.name == family)
     rows = []
     for variant, settings in found.variants.items():
+        flags = [" ".join(as_flags({setting: value})) for setting, value in settings.items()]
         name = "_".join(part for part in (family, variant) if part)
-        rows.append((f"`{name}`", " ".join(f"`{flag}`" for flag in as_flags(settings))))
+        rows.append((f"`{name}`", " ".join(f"`{flag}`" for flag in flags)))
     sizes = ", ".join(f"`_{size}`" for size in found.sizes if size)
     named = f"Sizes: the published one, {sizes}." if sizes else "Size: the published one alone."
     return f"{markdown_table(('--arch', 'sets'), rows)}\n\n{named}"

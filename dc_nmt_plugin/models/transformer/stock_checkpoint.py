@@ -17,6 +17,7 @@ from fairseq.tasks.translation import TranslationConfig as StockTranslationConfi
 from ...checkpoints.plain import plain
 from ...compat import POSITION_MARKER
 from ...errors import UserError
+from ...flags import flag_name
 from ..options import read_config
 from .config import TransformerConfig
 from .stock import plugin_to_stock
@@ -77,7 +78,7 @@ def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
     flags = _model_flags(state, name)
     cfg = read_config(flags, TransformerConfig)
     extra = [
-        f"--{flag.replace('_', '-')} {getattr(cfg, flag)}"
+        f"{flag_name(flag)} {getattr(cfg, flag)}"
         for flag, plain in (
             ("encoder_self_attention", "standard"),
             ("decoder_self_attention", "standard"),
