@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 from .errors import UserError
-from .files import read_small
 
-COMMAND = "command.txt"  # in a run's folder: its fairseq-train command
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def flag_name(setting: str) -> str:
@@ -96,11 +95,26 @@ def split_words(flag: str, text: str) -> list[str]:
         raise UserError(f"{flag}: {text!r}: {error}") from error
 
 
-def read_command(folder: Path) -> list[str]:
-    """Returns the words of the ``fairseq-train`` command of a run's folder; empty without one.
+def typed_flags(words: Sequence[str]) -> dict[str, bool | int | float | str]:
+    """Returns the flags of a command line without their dashes, with numbers as numbers.
 
-    Raises:
-        UserError: the file of the command is damaged
+    A switch is True. Of a repeated flag, the last value counts.
     """
-    path = folder / COMMAND
-    return split_words(str(path), read_small(path)) if path.is_file() else []
+    return {name.removeprefix("--"): _typed(value) for name, value in given_flags(words).items()}
+
+
+def _typed(text: str) -> bool | int | float | str:
+    if not _NUMBER.fullmatch(text):
+        return text or True
+    if re.fullmatch(r"-?(0|[1-9]\d*)", text):
+        return int(text)
+    return float(text) if math.isfinite(float(text)) else text
+
+
+def words_of(flags: Mapping[str, bool | int | float | str]) -> list[str]:
+    """Returns the command line of :func:`typed_flags`."""
+    words = []
+    for name, value in flags.items():
+        if value is not False:
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return words

@@ -1,8 +1,9 @@
-"""CPUs, memory and disk that a process may use. Standard library only."""
+"""CPUs, memory and disk that a process may use. Loads torch for the name of a GPU alone."""
 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -43,6 +44,20 @@ def available_memory_gib() -> float | None:
 def free_disk_gib(folder: Path) -> float:
     """Returns the free space on the disk of ``folder`` in GiB."""
     return shutil.disk_usage(folder).free / GIB
+
+
+def processor(device: str) -> str:
+    """Returns the name of a device, "cpu" or "cuda"."""
+    if device == "cuda":
+        import torch
+
+        return torch.cuda.get_device_name()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+        return f"{names[0]}, {len(names)} cores"
+    except (OSError, IndexError):
+        return platform.processor() or platform.machine()
 
 
 def _left_in_groups() -> Iterator[int]:

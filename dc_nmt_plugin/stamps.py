@@ -8,8 +8,6 @@ from pathlib import Path
 
 from .files import read_small, replacing, sha256
 
-DATA = "data.stamp"  # stamp of the training text, in a run's folder
-
 
 def read_stamp(path: Path) -> str | None:
     """Returns the stamp in a file; None without a file.
@@ -23,17 +21,6 @@ def read_stamp(path: Path) -> str | None:
 def write_stamp(path: Path, stamp: str) -> None:
     with replacing(path) as temporary:  # an incomplete stamp would look like that of other settings
         temporary.write_text(f"{stamp}\n", "utf-8")
-
-
-def may_be_its_text(run: Path, data: Path) -> bool:
-    """Returns True if `data` is the text of a run, or if one of the two has no record.
-
-    Args:
-        run: folder of the run
-        data: folder made by ``fairseq-preprocess``
-    """
-    learnt, text = read_stamp(run / DATA), read_stamp(data / ".stamp")
-    return not learnt or not text or learnt == text
 
 
 def digest(words: Iterable[object]) -> str:

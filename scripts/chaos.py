@@ -37,8 +37,8 @@ PAIRS = 300
 DECODE = ("--beam", "2", "--max-len-b", "12")
 SIDE = " --{0}-layers 1 --{0}-attention-heads 2 --{0}-embed-dim 8 --{0}-ffn-embed-dim 8"
 SMALL = "--max-tokens 512 --num-workers 0 --cpu" + SIDE.format("encoder") + SIDE.format("decoder")
-# of result.json: what the clock says
-CLOCK = ("train_tokens_per_second", "train_seconds", "decode_sentences_per_second", "texts")
+# of run.json: what the clock and the place say
+PASSING_FACTS = {"written_in", "seconds", "tokens_per_second", "sentences_per_second"}
 PASSING = (".log", ".stamp", ".lock", "command.txt")
 programs = {entry.name: entry for entry in entry_points(group="console_scripts")}
 program_on_path = pipeline.start
@@ -193,14 +193,19 @@ def plain(value: Any) -> Any:
     return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
+def lasting(value: Any) -> Any:
+    """The same without the facts of a record that pass."""
+    if isinstance(value, dict):
+        return {k: lasting(each) for k, each in value.items() if k not in PASSING_FACTS}
+    return [lasting(each) for each in value] if isinstance(value, list) else value
+
+
 def content(path: Path) -> object:
     """What a file says, without the time and the folder in which it was made."""
     if path.suffix == ".pt":
         return plain(without_the_clock(torch.load(path, weights_only=True)))
-    if path.name == "result.json":
-        values = json.loads(path.read_text("utf-8"))
-        files = ("hypotheses", "reference", "source")
-        return {key: value for key, value in values.items() if key not in (*CLOCK, *files)}
+    if path.name == "run.json":
+        return lasting(json.loads(path.read_text("utf-8")))
     if path.name.startswith("generate-"):
         lines = path.read_text("utf-8").splitlines()
         return sorted(line for line in lines if line[:2] in ("S-", "T-", "H-", "D-", "P-"))

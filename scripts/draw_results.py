@@ -32,8 +32,8 @@ SYSTEMS = {
 
 def bleu(run: Path) -> float:
     """Returns a kept run's BLEU (mteval-v13a)."""
-    scores = json.loads((run / "score" / "result.json").read_text("utf-8"))["scores"]
-    return next(each["score"] for each in scores if each["metric"] == "mteval-v13a")
+    scores = json.loads((run / "run.json").read_text("utf-8"))["decodings"][0]["scores"]
+    return next(each["value"] for each in scores if each["metric"] == "mteval-v13a")
 
 
 def draw(path: Path) -> None:

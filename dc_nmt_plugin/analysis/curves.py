@@ -11,8 +11,9 @@ from typing import Any
 
 from ..errors import UserError
 from ..evaluation.logs import parse_statistics
-from ..evaluation.seeds import by_row
+from ..evaluation.seeds import by_row, system_of
 from ..figure import finish_axes, styles
+from ..runs.records import record_of
 from ..text.lines import read_log
 from .base import Report, Results, Table
 
@@ -58,7 +59,7 @@ class Curves(Report):
             "--over-seeds",
             action="store_true",
             help=(
-                "average runs whose names differ only in -sSEED; the figure shows the range of "
+                "average runs that differ in the seed alone; the figure shows the range of "
                 "the seeds, the table of --at the standard deviation"
             ),
         )
@@ -82,7 +83,16 @@ class Curves(Report):
         curves = read_curves(log)
         if not curves:
             raise UserError(f"{log}: has no numbers; it is not a log of --log-format json.")
-        return {"curves": {_comparable(name, curves): curve for name, curve in curves.items()}}
+        record = record_of(folder) if folder.is_dir() else None
+        return {
+            "seed": record.seed if record else None,
+            "curves": {_comparable(name, curves): curve for name, curve in curves.items()},
+        }
+
+    def _rows(self, results: Results) -> dict[str, list[str]]:
+        """Returns the labels of the runs of each row: of one run, or of all seeds of a system."""
+        rows = {label: system_of(label, found["seed"]) for label, found in results.items()}
+        return by_row(rows, self.args.over_seeds)
 
     def chosen(self, results: Results) -> list[str]:
         """Returns the names of the curves to show.
@@ -166,7 +176,7 @@ class Curves(Report):
         rows = []
         for name in names:
             curves = {run: dict(found["curves"].get(name, [])) for run, found in results.items()}
-            for system, runs in by_row(results, self.args.over_seeds).items():
+            for system, runs in self._rows(results).items():
                 for at in self.args.at:
                     values = [curves[run][at] for run in runs if at in curves[run]]
                     mean = statistics.fmean(values) if values else None
@@ -200,7 +210,7 @@ class Curves(Report):
                 f"--numbers: a figure has room for {MOST} of them, not for {len(names)}"
             )
         names = names[:MOST]
-        lines = by_row(results, self.args.over_seeds)
+        lines = self._rows(results)
         columns = min(3, len(names))
         rows = -(-len(names) // columns)
         figure.set_size_inches(3.4 * columns, 2.8 * rows)

@@ -10,9 +10,12 @@ from typing import Any
 
 from ..checkpoints.loading import load_checkpoint
 from ..errors import UserError
-from ..flags import flag_value, read_command
+from ..flags import flag_value
 from ..modules.core.recording import Recordable
-from ..stamps import may_be_its_text
+from ..runs.finding import distinguished
+from ..runs.places import is_its_text, located
+from ..runs.records import record_of
+from ..runs.schema import RECORD
 from .subset_translation import SubsetTranslation
 
 CHECKPOINTS = (
@@ -137,7 +140,7 @@ def find(runs: Sequence[Path], data: Path | None, names: Sequence[str] | None) -
     Args:
         runs: run folders or checkpoints
         data: folder made by fairseq-preprocess; None: the one each run was trained on
-        names: labels; None: the folders' names, with as many parents as make them different
+        names: labels; None: the runs' own
 
     Raises:
         UserError: no checkpoint or data there, another number of names, a name given twice
@@ -172,27 +175,27 @@ def _run_of(checkpoint: Path) -> Path:
 
 
 def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
-    """Returns the names of runs: the given ones, or as many folders as distinguish them.
+    """Returns the names of runs: the given ones, or their own; folders distinguish equal ones.
 
     Raises:
         UserError: another number of names, or one name twice
     """
     if names and len(names) != len(runs):
         raise UserError(f"--names: {len(names)} names for {len(runs)} runs.")
-    found = list(names) if names else _folder_names(runs)
+    found = list(names) if names else _names(runs)
     twice = next((name for name in found if found.count(name) > 1), None)
     if twice is not None:
         raise UserError(f"{twice}: given twice; every run needs a name of its own (--names).")
     return found
 
 
-def _folder_names(runs: Sequence[Path]) -> list[str]:
-    parts = [(_run_of(run.resolve()) if run.is_file() else run.resolve()).parts for run in runs]
-    for depth in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(part[-depth:]) for part in parts]
-        if len(set(names)) == len(names):
-            return names
-    return [str(run) for run in runs]  # several checkpoints of one folder
+def _names(runs: Sequence[Path]) -> list[str]:
+    places = [_run_of(run.resolve()) if run.is_file() else run.resolve() for run in runs]
+    records = [record_of(place) if place.is_dir() else None for place in places]
+    names = [r.name if r else place.name for r, place in zip(records, places, strict=True)]
+    found = distinguished(names, places)
+    # several checkpoints of one folder
+    return found if len(set(found)) == len(found) else list(map(str, runs))
 
 
 def check_index(index: int, subject: Subject) -> None:
@@ -216,15 +219,12 @@ def _task_settings(checkpoint: Path) -> dict[str, Any]:
 
 
 def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
-    """Returns the data folder of a run: from its command, or beside the run."""
+    """Returns the data folder of a run: of its record, or as its checkpoint says."""
+    record = record_of(folder)
     named: list[Path] = []
     others: list[Path] = []
-    words = read_command(folder)
-    starts = [
-        i for i, word in enumerate(words) if word.endswith(("fairseq-train", "fairseq_cli.train"))
-    ]
-    if starts and starts[-1] + 1 < len(words):
-        named.append(Path(words[starts[-1] + 1]))
+    if record and record.data.folder:
+        named.append(Path(located(folder / RECORD, record, record.data.folder) or ""))
     if task.get("data"):
         named.append(Path(str(task["data"]).split(":")[0]))
     for path in named:
@@ -235,7 +235,7 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
         for place in (*(parent / path for parent in above), *near, path):
             if not _is_data(place):
                 continue
-            if may_be_its_text(folder, place):
+            if record is None or is_its_text(record, place):
                 return place
             others.append(place)
     if others:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
-
-import torch
 
 from . import MODES
 from .apart import apart
@@ -19,6 +16,7 @@ from .subjects import (
     Setting,
     decoding_step,
     set_allocator,
+    system_of,
     training_step,
     with_positions,
 )
@@ -81,6 +79,7 @@ def compare(
         row: dict[str, Any] = {
             "mode": mode,
             "name": label,
+            "system": system_of(names[label]),
             "speed": statistics.median(speeds),
             "updates_per_s": 1 / statistics.median(times[label]) if mode == "train" else None,
             "ratio": speedup.median,
@@ -90,18 +89,6 @@ def compare(
         }
         results.append(row)
     return results
-
-
-def processor(device: str) -> str:
-    """Returns the name of a device."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-        return f"{names[0]}, {len(names)} cores"
-    except (OSError, IndexError):
-        return platform.processor() or platform.machine()
 
 
 def make_step(mode: str, name: str, like: str, task: Any, setting: Setting) -> Step:

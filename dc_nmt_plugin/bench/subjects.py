@@ -20,13 +20,15 @@ from fairseq.sequence_generator import SequenceGenerator
 from ..allocator import keep_freed_memory
 from ..criterions.joint_loss import JointLossCriterion
 from ..errors import UserError, check_architectures
-from ..flags import COMMAND, as_flags, flag_value, read_command
+from ..flags import as_flags, words_of
 from ..models.options import defaults, read_config
 from ..models.presets import Architecture, architectures
 from ..models.presets.family import STOCK as FAIRSEQ
 from ..models.registry import MODELS
 from ..models.transformer.config import TransformerConfig
 from ..papers.described_run import flags_of, model_flags
+from ..runs.records import record_of
+from ..runs.schema import RECORD
 from ..tasks.beam_search import BeamSearchGenerator
 from ..tasks.fused_adam import step_fused
 from . import PYTORCH, STOCK
@@ -78,11 +80,22 @@ def subject(name: str) -> Architecture:
     first, *words = shlex.split(name)
     known, arch = architectures(), first
     trained: dict[str, Any] = {}
-    if first not in known and Path(first).is_dir():
+    if _is_folder(first):
         arch, trained = _model_of_run(Path(first))
     check_architectures([arch], known)
     settings = {**known[arch].settings, **trained, **model_flags(arch, words)}
     return replace(known[arch], settings=settings)
+
+
+def system_of(name: str) -> str | None:
+    """Returns the system of a measured run; None for an architecture or a baseline."""
+    first = shlex.split(name)[0]
+    record = record_of(Path(first)) if _is_folder(first) else None
+    return record.system if record else None
+
+
+def _is_folder(first: str) -> bool:
+    return first not in architectures() and Path(first).is_dir()
 
 
 def language_model_problem(name: str, advice: str) -> str | None:
@@ -97,14 +110,14 @@ def language_model_problem(name: str, advice: str) -> str | None:
 
 
 def _model_of_run(folder: Path) -> tuple[str, dict[str, Any]]:
-    """Returns architecture and settings of a run's command."""
-    command = read_command(folder)
-    arch = flag_value(command, "--arch")
-    if arch is None:
-        raise UserError(f"{folder}: is no run's folder: there is no {COMMAND} with an --arch.")
+    """Returns architecture and settings of a run's record."""
+    record = record_of(folder)
+    arch = record.architecture if record else None
+    if record is None or arch is None:
+        raise UserError(f"{folder}: is no run's folder: there is no {RECORD} with an architecture.")
     if arch == FAIRSEQ.name:
         raise UserError(f"{folder}: is of fairseq's own transformer, the baseline 'stock'.")
-    return arch, flags_of(arch, command)
+    return arch, flags_of(arch, words_of(record.settings))
 
 
 def stock_settings(like: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK
 from ..errors import UsageError, check_architectures
 from ..flags import split_words
+from ..machine import processor
 from ..table import format_table
 from .bench_inside import look_inside
 from .bench_scaling import add_scaling, check_scaling, show_scaling
@@ -29,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
 
     import torch
 
-    from ..bench.comparison import compare, processor
+    from ..bench.comparison import compare
     from ..bench.data import corpus_batches, random_batches, to_device
     from ..bench.measure import make_clock
     from ..bench.subjects import Setting

@@ -66,9 +66,9 @@ def check_scaling(args: argparse.Namespace) -> list[str]:
 
 def show_scaling(args: argparse.Namespace, setting: Any) -> None:
     """Measures, prints the tables or JSON, and draws."""
-    from ..bench.comparison import processor
     from ..bench.measure import make_clock
     from ..bench.scaling import AXES, scale
+    from ..machine import processor
 
     clock, clock_name = make_clock(args.device, args.threads)
     rows = scale(

@@ -35,12 +35,11 @@ from ..evaluation.difference_text import comparison_header, comparison_notes, co
 from ..evaluation.generated import read_pieces
 from ..evaluation.metrics import Metric, find_metrics
 from ..evaluation.published_tests import TTest, check_t_test, sampled_tests, t_tests
-from ..evaluation.results import RESULT
-from ..evaluation.run import Run
 from ..evaluation.significance import Comparison, paired_bootstrap
 from ..evaluation.systems import PlainTextOptions, System, default_metric, load_systems, sides_of
 from ..evaluation.text_checks import UNSPACED
 from ..figure import new_figure, save
+from ..runs.finding import Run, is_run
 from ..table import format_table, latex_table
 from ..text.languages import language
 from ..text.tokenizers import TOKENIZERS
@@ -73,12 +72,12 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "systems", nargs="+", type=Path, metavar="BASELINE SYSTEM",
-        help="run folders, their result.json, output of fairseq-generate, or plain text of any "
-        "toolkit; the first is the baseline",
+        help="run folders (RUN:NAME for a translation of dc-nmt evaluate --as NAME), records of "
+        "dc-nmt score, output of fairseq-generate, or plain text of any toolkit; the first is the "
+        "baseline",
     )  # fmt: skip
     parser.add_argument(
-        "--names", nargs="+", metavar="NAME",
-        help="labels; default: what dc-nmt score --name said, or folders",
+        "--names", nargs="+", metavar="NAME", help="labels; default: the names of runs and files"
     )  # fmt: skip
     parser.add_argument("--metric", help="default: the paper's of the first run, or 13a (zh: zh)")
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
@@ -155,7 +154,7 @@ def compare(
     _, signature = metric.score(first.hypotheses, first.references, language)
     source = next((system.source for system in systems if system.source), None)
     source_lang = args.source_lang or next(
-        (system.result.source_lang for system in systems if system.result), None
+        (system.run.record.data.source for system in systems if system.run), None
     )
     if source is None and (args.plot or args.buckets):
         raise UsageError("--source: is missing; scores by source length need it")
@@ -217,13 +216,12 @@ def _pieces(args: argparse.Namespace) -> list[str]:
         raise UsageError(
             "--subwords: takes the source that the run's model read; leave --source out"
         )
-    run = Run.read(args.systems[0] / RESULT if args.systems[0].is_dir() else args.systems[0])
-    found = sorted(run.generate_log.with_suffix("").glob("generate-*.txt"))
-    if not found:
+    run = Run.read(args.systems[0]) if is_run(args.systems[0]) else None
+    if run is None or run.decoding.kind != "generated":
         raise UserError(
             f"{args.systems[0]}: --subwords needs a run that dc-nmt evaluate has translated with"
         )
-    return read_pieces(found[0])
+    return read_pieces(run.located(run.decoding.hypotheses) or "")
 
 
 def _html(

@@ -15,7 +15,8 @@ from .completion import architecture_names, completed
 from .parser import Parser, add_threads, number, use_threads
 
 if TYPE_CHECKING:
-    from ..recipes.training import Experiment, TrainingStep
+    from ..recipes.experiment import Experiment
+    from ..recipes.training import TrainingStep
 
 DEFAULT = ("transformer_standard", "transformer_dc")
 MEANING = """\
@@ -79,9 +80,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _train(pipeline, plan.models)
     if not pipeline.dry_run:
         from ..evaluation.side_by_side import EXAMPLES, format_side_by_side
+        from ..runs.finding import Run
 
         pipeline.say(f"done; everything is in {plan.work}\n")
-        print(format_side_by_side([run.result for run, _ in plan.models], EXAMPLES))
+        print(format_side_by_side([Run.read(run.folder) for run, _ in plan.models], EXAMPLES))
         print(f"\n{MEANING}")
     return 0
 

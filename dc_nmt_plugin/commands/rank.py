@@ -36,12 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ..evaluation import ranking
 
     if args.command == "sheets":
-        from ..evaluation.systems import PlainTextOptions, is_result, load_systems
+        from ..evaluation.systems import PlainTextOptions, load_systems
+        from ..runs.finding import is_run
 
-        if not any(map(is_result, args.runs)):
+        if not any(map(is_run, args.runs)):
             raise UserError(
                 f"{args.runs[0]}: plain text has no reference: name a run's folder or a "
-                "result.json among them, such as dc-nmt score --json writes of plain text"
+                "record among them, such as dc-nmt score --json writes of plain text"
             )
         systems = load_systems(args.runs, PlainTextOptions())
         texts = {system.label: system.texts.raw.hypotheses for system in systems}

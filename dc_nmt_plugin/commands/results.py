@@ -13,17 +13,15 @@ from ..errors import UsageError, UserError
 from ..evaluation.kept import keep_all
 from ..evaluation.metrics import find_metrics
 from ..evaluation.published import why_not
-from ..evaluation.results import results_of
-from ..evaluation.run import Run
 from ..evaluation.run_table import RunTable
 from ..evaluation.run_table_text import format_latex, format_markdown, format_text
-from ..evaluation.runs import collect, find_runs
-from ..evaluation.seeds import system_of
+from ..evaluation.runs import collect
 from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.speeds import Speeds
-from ..evaluation.systems import is_result
 from ..files import replacing
 from ..flags import setting_name
+from ..runs.finding import Run, find_runs, is_run
+from ..runs.records import record_of
 from .parser import Parser
 
 STORED = "results.json"
@@ -55,11 +53,11 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--metric", help="default: the paper's, or 13a (zh: zh)")
     parser.add_argument(
-        "--name", action="append", default=[], metavar="FOLDER=LABEL", help="call a run otherwise"
+        "--name", action="append", default=[], metavar="RUN=LABEL", help="call a run otherwise"
     )
     parser.add_argument(
         "--over-seeds", action="store_true",
-        help="one row for runs whose names differ in -sSEED alone: mean and standard deviation. "
+        help="one row for runs that differ in the seed alone: mean and standard deviation. "
         "The difference is over the seeds that the baseline also has, with interval and p over "
         "sentences and seeds",
     )  # fmt: skip
@@ -119,7 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from ..recipes.recipe import tasks
 
             prepared = {path.stem for path, _ in tasks().values()}
-            for folder in keep_all([Run.read(path) for path in found], args.keep, prepared):
+            for folder in keep_all(found, args.keep, prepared):
                 print(f"kept: {folder}", file=sys.stderr)
     if args.out:
         table.save(args.out)
@@ -164,13 +162,12 @@ def _check(args: argparse.Namespace) -> None:
 
 def format_why(args: argparse.Namespace) -> str:
     """Returns, for each run, the nearest published numbers and the differing settings."""
-    runs = [Run.read(path) for path in _of_subset(args)]
     blocks = []
-    for run in runs:
+    for run in _of_subset(args):
         metric = find_metrics("--metric", args.metric)[0].name if args.metric else None
-        metric = metric or run.result.paper_metric or "mteval-v13a"
+        metric = metric or run.decoding.paper_metric or "mteval-v13a"
         lines = why_not(run, metric) or [f"nothing by {metric} is published for this task"]
-        label = ", ".join(filter(None, (run.folder.name, run.decoding)))
+        label = ", ".join(filter(None, (run.record.name, run.decoding.way)))
         blocks.append("\n".join([label, *(f"  {line}" for line in lines)]))
     return "\n\n".join(blocks)
 
@@ -180,17 +177,18 @@ def _stored(folders: Sequence[Path]) -> Path | None:
     path = folders[0] / STORED
     if len(folders) > 1 or not path.is_file():
         return None
-    runs = {run.name for run in folders[0].iterdir() if results_of(run)}
+    below = (record_of(folder) for folder in folders[0].iterdir() if folder.is_dir())
+    runs = [record for record in below if record and any(d.scores for d in record.decodings)]
     known = {Path(row.run).name for row in RunTable.read(path).rows} if runs else set()
-    return path if all(known & {name, system_of(name)} for name in runs) else None
+    return path if all(known & {run.name, run.system} for run in runs) else None
 
 
-def _collect(args: argparse.Namespace, found: Sequence[Path]) -> RunTable:
+def _collect(args: argparse.Namespace, found: Sequence[Run]) -> RunTable:
     names = {}
     for text in args.name:
         folder, equals, label = text.partition("=")
         if not (equals and folder and label):
-            raise UsageError(f"--name: '{text}' is not FOLDER=LABEL")
+            raise UsageError(f"--name: '{text}' is not RUN=LABEL")
         names[folder] = label
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
     speeds = Speeds.read(args.speeds) if args.speeds else None
@@ -199,20 +197,20 @@ def _collect(args: argparse.Namespace, found: Sequence[Path]) -> RunTable:
 
 def _files(args: argparse.Namespace) -> list[Path]:
     """Returns the files of hypotheses among the arguments."""
-    return [path for path in args.folders if path.is_file() and not is_result(path)]
+    return [path for path in args.folders if path.is_file() and not is_run(path)]
 
 
-def _of_subset(args: argparse.Namespace) -> list[Path]:
-    """Returns the result files for the requested subset; names runs without one."""
+def _of_subset(args: argparse.Namespace) -> list[Run]:
+    """Returns the translations of the requested subset; names runs without any."""
     folders = [folder for folder in args.folders if folder not in _files(args)]
     if not folders:
         raise UsageError(f"{args.folders[0]}: is no run; dc-nmt score and compare take files alone")
     finished, unfinished = find_runs([_runs_of_task(folder) for folder in folders])
     for folder in unfinished:
         print(f"not finished, left out: {folder}", file=sys.stderr)
-    found = [path for path in finished if Run.read(path).subset == args.subset]
+    found = [run for run in finished if run.decoding.subset == args.subset]
     if not found:
-        there = sorted({Run.read(path).subset for path in finished})
+        there = sorted({run.decoding.subset for run in finished})
         raise UserError(f"--subset {args.subset}: no run has it; there is {', '.join(there)}")
     return found
 

@@ -105,10 +105,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             evaluate(pipeline, run)
     if first and not args.dry_run:
         from ..evaluation.side_by_side import EXAMPLES, format_side_by_side
+        from ..runs.finding import Run
 
         print()
-        results = [experiment.result for _, experiment in planned.values()]
-        print(format_side_by_side(results, EXAMPLES))
+        trained = [Run.read(experiment.folder) for _, experiment in planned.values()]
+        print(format_side_by_side(trained, EXAMPLES))
     return 0
 
 

@@ -72,11 +72,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _sample(task: str, arch: str, pairs: int, out: Path) -> list[str]:
     """Returns the seconds of the three commands, and the paper's line."""
-    from ..evaluation.results import read_result
     from ..recipes.generated_files import unchecked_recipes, write_files
     from ..recipes.options import RunOptions
     from ..recipes.recipe import load
     from ..recipes.run_plan import plan_run
+    from ..runs.finding import Run
 
     files = out / "files"
     write_files(load(task), files, 3 * pairs, max(20, 3 * pairs // 15), 8000)
@@ -96,6 +96,6 @@ def _sample(task: str, arch: str, pairs: int, out: Path) -> list[str]:
         del os.environ["DC_NMT_RECIPES"]
         if own is not None:
             os.environ["DC_NMT_RECIPES"] = own
-    result = read_result(plan_run(RunOptions(task, arch, out=out, sample=pairs)).result)
-    score = result.score(result.paper_metric) if result.paper_metric else None
-    return [*cells, f"{score.metric} {score.score:.2f}" if score else "none"]
+    found = Run.read(plan_run(RunOptions(task, arch, out=out, sample=pairs)).folder).decoding
+    score = found.score(found.paper_metric) if found.paper_metric else None
+    return [*cells, f"{score.metric} {score.value:.2f}" if score else "none"]

@@ -8,18 +8,22 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ..errors import UsageError, UserError
 from ..evaluation.comet import score_comet
-from ..evaluation.generated import check_free_log, is_generated, read_generated
-from ..evaluation.logs import read_decoder, read_training_log
+from ..evaluation.generated import Generated, is_generated, is_same_search, read_generated
+from ..evaluation.logs import measured, read_training_log
 from ..evaluation.metrics import GROUPS, METRICS, check_names, find_metrics, in_groups
-from ..evaluation.results import UNNAMED, Result
 from ..evaluation.scores import score_metrics
-from ..evaluation.systems import PlainTextOptions, is_result, load_systems, sides_of
+from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
 from ..evaluation.texts import TextFiles, load_texts
-from ..files import replacing, write_lines
+from ..files import write_lines
+from ..runs.finding import is_run
+from ..runs.places import path_from, text_file
+from ..runs.records import read_record, with_decoding, write_record
+from ..runs.schema import RECORD, SCHEMA, Data, Decoding, Record
 from ..table import format_table, latex_table
 from ..text.languages import language
 from ..text.lines import read_lines
@@ -83,11 +87,24 @@ def parser() -> Parser:
     )
     parser.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
     parser.add_argument("--train-log", type=Path, help="of fairseq-train --log-format json")
-    parser.add_argument("--name", default=UNNAMED, help="the row's name in tables")
+    parser.add_argument(
+        "--name", help="the row's name in tables; default: of the folder or file of --out"
+    )
     parser.add_argument(
         "--detokenized", type=Path, metavar="FILE", help="write the detokenised hypotheses"
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the result as JSON")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE",
+        help="write the record of the run here; a record that is there keeps all its other facts",
+    )  # fmt: skip
+    parser.add_argument(
+        "--as", dest="decoding", default="", metavar="NAME",
+        help="name of this translation in --out, as of dc-nmt evaluate --as",
+    )  # fmt: skip
+    parser.add_argument(
+        "--subset", metavar="SET",
+        help="translated set; default: what the output of fairseq-generate names, or test",
+    )  # fmt: skip
     form = parser.add_mutually_exclusive_group()
     add_json(form)
     form.add_argument("--latex", action="store_true", help="print LaTeX")
@@ -117,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.comet_download and not args.comet_model:
         options.error("--comet-download goes with --comet-model")
     check_names("--metrics", args.metrics or "")
-    if len(args.systems) > 1 or is_result(args.systems[0]):
+    if len(args.systems) > 1 or is_run(args.systems[0]):
         return _score_systems(options, args)
     if args.target_lang is None:
         options.error("--target-lang: is missing; name the language of the hypotheses")
@@ -125,14 +142,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         kind = "generated" if is_generated(file) else "hypothesis"
         setattr(args, kind, file)
         _check_kind(options, args)
-        result, warnings = _score(args)
+        record, decoding, warnings = _score(args)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    text = json.dumps(result.to_json(), indent=2)
     if args.out:
-        with replacing(args.out) as temporary:
-            temporary.write_text(f"{text}\n", "utf-8")
-    print(text if args.json else format_scores(result, latex=args.latex))
+        write_record(args.out, record)
+    if args.json:
+        print(json.dumps(asdict(record), indent=2, ensure_ascii=False))
+    else:
+        print(format_scores(record, decoding, latex=args.latex))
     return 0
 
 
@@ -208,19 +226,19 @@ def _score_systems(options: Parser, args: argparse.Namespace) -> int:
     return 0
 
 
-def format_scores(result: Result, latex: bool = False) -> str:
+def format_scores(record: Record, decoding: Decoding, latex: bool = False) -> str:
     """Returns a row for each metric: score, the paper's mark, signature, processing of the text."""
     rows = [
-        (s.metric, f"{s.score:.2f}", "the paper's" if s.paper else "", s.signature, s.text)
-        for s in result.scores
+        (s.metric, f"{s.value:.2f}", "the paper's" if s.paper else "", s.signature, s.text)
+        for s in decoding.scores
     ]
     if latex:
         return latex_table(("metric", "score", "", "signature", "text"), rows)
-    title = f"{result.name}: {result.sentences:,} sentences, target language {result.target_lang}"
+    title = f"{record.name}: {decoding.sentences:,} sentences, target language {record.data.target}"
     return f"{title}\n\n{format_table(('metric', 'score', '', '', ''), rows)}"
 
 
-def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
+def _score(args: argparse.Namespace) -> tuple[Record, Decoding, list[str]]:
     paper = find_metrics("--paper", args.paper)[0] if args.paper else None
     files = TextFiles(
         hypotheses=str(args.generated or args.hypothesis),
@@ -232,8 +250,7 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
         tokenized_reference=str(args.tokenized_reference) if args.tokenized_reference else None,
         truecased=args.truecased,
     )
-    if args.generate_log:
-        check_free_log(args.generate_log)
+    generated = read_generated(args.generated, args.generate_log) if args.generated else None
     texts = load_texts(files)
     source = read_lines(args.source) if args.source else []
     if args.source and len(source) != len(texts.raw.hypotheses):
@@ -265,28 +282,68 @@ def _score(args: argparse.Namespace) -> tuple[Result, list[str]]:
                 args.comet_download,
             )
         )
-    generated = read_generated(args.generated, args.generate_log) if args.generated else None
-    log = read_training_log(args.train_log) if args.train_log else None
     if args.detokenized:
         write_lines(args.detokenized, texts.raw.hypotheses)
-    given = args.hypothesis if files.kind == "raw" and not args.piped else None
-    hypotheses = args.detokenized or given
-    result = Result(
-        name=args.name,
-        source_lang=args.source_lang,
-        target_lang=args.target_lang,
-        sentences=len(texts.raw.hypotheses),
-        parameters=log.parameters if log else None,
-        updates=log.updates if log else None,
-        train_tokens_per_second=log.tokens_per_second if log else None,
-        train_seconds=log.train_seconds if log else None,
-        decode_sentences_per_second=generated.sentences_per_second if generated else None,
-        hypotheses=str(hypotheses) if hypotheses else None,
-        reference=files.reference,
-        source=str(args.source) if args.source else None,
-        arch=log.arch if log else None,
-        decode_with=read_decoder(args.generate_log or args.generated) if args.generated else None,
-        scores=tuple(scores),
-        texts=None if args.piped else files,
+    record = _record(args)
+    decoding = _decoding(args, record, files, generated)
+    decoding = replace(decoding, sentences=len(texts.raw.hypotheses), scores=tuple(scores))
+    return with_decoding(record, decoding), decoding, texts.warnings
+
+
+def _record(args: argparse.Namespace) -> Record:
+    """Returns the record that --out has, or a new one, with what --train-log says."""
+    there = args.out is not None and args.out.is_file() and args.out.name == RECORD
+    if there:
+        record = read_record(args.out)
+    else:
+        data = Data(args.source_lang, args.target_lang)
+        name = args.name or _name(args.out)
+        record = Record(schema=SCHEMA, name=name, system=name, data=data)
+    if args.name:
+        record = replace(record, name=args.name, system=args.name)
+    if args.train_log:
+        log = read_training_log(args.train_log)
+        place = path_from(args.out.parent, args.train_log) if args.out else str(args.train_log)
+        training = replace(measured(record.training, args.train_log), log=place)
+        arch = record.architecture or log.arch
+        record = replace(record, training=training, architecture=arch)
+    return record
+
+
+def _name(path: Path | None) -> str:
+    """Returns the name of a record: that of its folder, or of a file with another name."""
+    if path is None:
+        return "model"
+    return path.resolve().parent.name if path.name == RECORD else path.stem
+
+
+def _decoding(
+    args: argparse.Namespace, record: Record, files: TextFiles, generated: Generated | None
+) -> Decoding:
+    """Returns the translation with the files that were scored."""
+    found = Decoding(
+        args.decoding,
+        args.subset or (generated and generated.subset) or "test",
+        generated.search if generated else {},
     )
-    return result, texts.warnings
+    known = record.decoding(found.way)
+    if known and generated and is_same_search(known.search, generated.search):
+        found = replace(known, stamp=None)  # dc-nmt evaluate knows all flags of its search
+    folder = args.out.parent if args.out else Path()
+    tokenized = args.tokenized_reference
+    given = args.hypothesis if files.kind == "raw" and not args.piped else None
+    plain = args.detokenized or given
+    return replace(
+        found,
+        hypotheses=None if args.piped else path_from(folder, files.hypotheses),
+        kind=files.kind,
+        tokenizer=files.tokenizer,
+        truecased=files.truecased,
+        references=tuple(text_file(folder, path) for path in args.reference),
+        tokenized_reference=text_file(folder, tokenized) if tokenized else None,
+        source=text_file(folder, args.source) if args.source else None,
+        plain=path_from(folder, plain) if plain else None,
+        updates=record.training.updates,
+        sentences_per_second=generated.sentences_per_second if generated else None,
+        tokens_per_second=generated.tokens_per_second if generated else None,
+    )

@@ -25,9 +25,9 @@ def main(argv: Sequence[str]) -> int:
 
     import torch
 
-    from ..bench.comparison import processor
     from ..bench.learning import train_until
     from ..bench.measure import make_clock
+    from ..machine import processor
 
     torch.set_num_threads(args.threads)
     device = "cuda" if torch.cuda.is_available() and "--cpu" not in flags else "cpu"

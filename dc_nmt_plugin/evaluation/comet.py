@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from .scores import MetricScore
+from ..runs.schema import Score
 
 INSTALL = (
     "pip install 'dc_nmt_plugin[comet]', in an environment of Python 3.11 or 3.12 whose numpy may "
@@ -24,7 +24,7 @@ def score_comet(
     model: str,
     download: bool = False,
     batch_size: int = 16,
-) -> MetricScore:
+) -> Score:
     """Returns COMET of the whole test set, times 100.
 
     Args:
@@ -58,7 +58,7 @@ def score_comet(
     found: Any = scorer.predict(data, batch_size=batch_size, gpus=gpus, progress_bar=False)
     signature = f"model:{model}|version:{version('unbabel-comet')}"
     text = "hypotheses, references and source detokenised, cased"
-    return MetricScore("comet", 100 * float(found.system_score), signature, text)
+    return Score("comet", 100 * float(found.system_score), signature, text)
 
 
 def find_model(model: str, download: bool) -> Path:

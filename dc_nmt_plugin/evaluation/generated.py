@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import os
 import re
 import statistics
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import UserError
 from ..flags import given_flags
+from ..runs.schema import Flags
 from ..text.lines import read_lines, read_log
 from ..text.pieces import remove_bpe
 
@@ -20,7 +23,11 @@ _FREE = {
     "prefix_size": "0", "score_reference": "False", "constraints": "None", "sampling": "False",
     "diverse_beam_groups": "-1", "diversity_rate": "-1.0", "match_source_len": "False",
 }  # fmt: skip
-_SETTING = re.compile(rf"'({'|'.join(_FREE)})': (?:'([^']*)'|([\w.+-]+))")
+# settings that decide which translation is found
+_SEARCH = (
+    *("beam", "lenpen", "length_penalty", "max_len_a", "max_len_b", "min_len"),
+    *("decode_with", "no_aux_fusion", "mask_source_layers"),
+)
 TARGET = re.compile(r"T-(\d+)\t(.*)")
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 UNLIKELY = -2  # bits a token: no search finds what is less probable on average
@@ -28,7 +35,9 @@ _NUMBERED = re.compile(r"[STHDP]-\d+\t")
 HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
 SOURCE = re.compile(r"S-(\d+)\t(.*)")
 LEFT_OUT = re.compile(r"([\d,]+) samples have invalid sizes and will be skipped")
-SPEED = re.compile(r"Translated ([\d,]+) sentences .* in ([\d.]+)s \(([\d.]+) sentences/s")
+SPEED = re.compile(
+    r"Translated [\d,]+ sentences .* in [\d.]+s \(([\d.]+) sentences/s, ([\d.]+) tokens/s"
+)
 
 
 @dataclass(frozen=True)
@@ -37,13 +46,18 @@ class Generated:
 
     Attributes:
         hypotheses: the best ones by sentence number, without BPE, still tokenised
-        sentences_per_second: inference alone; None where the summary is missing
         targets: the T- lines by sentence number, prepared in the same way; empty if missing
+        sentences_per_second, tokens_per_second: inference alone; None where the summary is missing
+        subset: translated set; None where the settings are missing
+        search: flags that decide which translation is found
     """
 
     hypotheses: list[str]
-    sentences_per_second: float | None
     targets: list[str]
+    sentences_per_second: float | None = None
+    tokens_per_second: float | None = None
+    subset: str | None = None
+    search: Flags = field(default_factory=dict)
 
 
 def is_generated(path: str | os.PathLike[str]) -> bool:
@@ -56,7 +70,7 @@ def read_generated(
 ) -> Generated:
     """Reads the output of ``fairseq-generate``, with or without ``--results-path``.
 
-    With ``--results-path`` the summary with the speed may be in the log instead. Of an n-best
+    With ``--results-path`` settings and speed may be in the log instead. Of an n-best
     list the first hypothesis counts. The batches come sorted by length, so lines are put back
     into the order of their numbers.
 
@@ -67,7 +81,8 @@ def read_generated(
     best: dict[int, str] = {}
     targets: dict[int, str] = {}
     scores: dict[int, float] = {}
-    speed = None
+    speeds: tuple[float | None, float | None] = (None, None)
+    settings: dict[str, Any] = {}
     for line in [*read_lines(path, fix=True), *(read_log(log) if log else [])]:
         if match := HYPOTHESIS.fullmatch(line):
             if match[2] == "nan":
@@ -80,14 +95,15 @@ def read_generated(
         elif match := TARGET.fullmatch(line):
             targets[int(match[1])] = remove_bpe(match[2])
         elif "'generation': " in line:
-            check_free(path, _settings(line))
+            settings = _settings(path, line)
+            check_free(path, settings)
         elif match := LEFT_OUT.search(line):
             raise UserError(
                 f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
                 "score of the others would not be one of this test set"
             )
         elif match := SPEED.search(line):
-            speed = float(match[3])
+            speeds = (float(match[1]), float(match[2]))
     if not best:
         raise UserError(f"{path}: no hypotheses (H- lines) of fairseq-generate in it")
     missing = sorted(set(range(max(best) + 1)) - best.keys())
@@ -98,8 +114,14 @@ def read_generated(
     _check_unforced(path, best, targets, scores)
     return Generated(
         [best[number] for number in sorted(best)],
-        speed,
         [targets[number] for number in sorted(targets)],
+        *speeds,
+        settings.get("gen_subset"),
+        {
+            name.replace("_", "-"): value
+            for name in _SEARCH
+            if (value := settings.get(name, "")) != "" and value is not None and value is not False
+        },
     )
 
 
@@ -110,22 +132,16 @@ def _number(text: str) -> float:
         return 0.0
 
 
-def _settings(line: str) -> dict[str, str]:
-    return {match[1]: match[2] or match[3] for match in _SETTING.finditer(line)}
+def _settings(path: object, line: str) -> dict[str, Any]:
+    """Returns name → value of the settings that ``fairseq-generate`` prints as a dictionary."""
+    try:
+        groups = ast.literal_eval(line[line.index("{") :])
+        return {**groups["generation"], **(groups.get("task") or {}), **groups.get("dataset", {})}
+    except (ValueError, SyntaxError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: the settings in the log cannot be read: {error}") from error
 
 
-def check_free_log(log: str | os.PathLike[str]) -> None:
-    """Checks the settings in the log of ``fairseq-generate``.
-
-    Raises:
-        UserError: as :func:`check_free` does
-    """
-    for line in read_log(log):
-        if "'generation': " in line:
-            check_free(log, _settings(line))
-
-
-def check_free(origin: object, settings: Mapping[str, str]) -> None:
+def check_free(origin: object, settings: Mapping[str, Any]) -> None:
     """Checks that an output is a model's own best translation.
 
     Args:
@@ -136,7 +152,7 @@ def check_free(origin: object, settings: Mapping[str, str]) -> None:
         UserError: the output was forced, drawn at random, or searched for diversity
     """
     for name, free in _FREE.items():
-        value = settings.get(name, free)
+        value = str(settings.get(name, free))
         if _same(value, free) or (name == "diverse_beam_groups" and value in ("0", "1")):
             continue
         flag = f"--{name.replace('_', '-')}"
@@ -152,6 +168,17 @@ def _same(value: str, free: str) -> bool:
         return float(value) == float(free)
     except ValueError:
         return value == free
+
+
+def is_same_search(known: Flags, printed: Flags) -> bool:
+    """Returns True if known flags are those that ``fairseq-generate`` printed.
+
+    Args:
+        known: given flags
+        printed: of a :class:`Generated`, with fairseq's defaults
+    """
+    names = {name.replace("_", "-") for name in _SEARCH} & known.keys()
+    return bool(printed) and all(_same(str(known[n]), str(printed.get(n))) for n in names)
 
 
 def check_free_flags(flags: Sequence[str]) -> None:

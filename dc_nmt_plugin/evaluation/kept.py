@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import shlex
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..errors import UserError
-from ..files import replacing, write_lines
-from ..flags import COMMAND, read_command, replaced
+from ..files import write_lines
+from ..runs.finding import Run
+from ..runs.records import read_record, with_decoding, write_record
+from ..runs.schema import RECORD, Decoding, Record, TextFile
 from ..text.lines import read_log
-from .logs import parse_statistics, read_search
-from .results import RESULT
-from .run import Run
+from .logs import parse_statistics
+from .systems import files_of
 from .texts import load_texts
 
 LOG = "train.log"
@@ -24,7 +25,7 @@ _TEXT = re.compile(r"(?:.*/)?(runs/([^/]+)/data/.*)")  # where recipes put a tas
 
 
 def keep_all(runs: Sequence[Run], to: Path, tasks: Collection[str]) -> list[Path]:
-    """Writes settings, scores, translations and learning curves of runs into ``to/NAME``.
+    """Writes records, translations and learning curves of runs into ``to/NAME``.
 
     These folders are read as the runs' own are: ``dc-nmt results``, ``compare`` and ``analyze
     curves`` make from them what they make from the runs, and need the task's text beside them
@@ -32,7 +33,7 @@ def keep_all(runs: Sequence[Run], to: Path, tasks: Collection[str]) -> list[Path
     place.
 
     Args:
-        runs: with their scores
+        runs: with their translations
         to: made where it is missing; what it has of these runs is replaced
         tasks: recipes, whose text is named from a checkout's root
 
@@ -43,67 +44,87 @@ def keep_all(runs: Sequence[Run], to: Path, tasks: Collection[str]) -> list[Path
         UserError: two runs of one name, ``to/NAME`` is a run with a model or of other settings,
             or a run's text is missing
     """
-    folders: dict[str, Path] = {}
+    places: dict[str, Path] = {}
     for run in runs:
-        other = folders.setdefault(run.folder.name, run.folder)
-        if other != run.folder:
-            raise UserError(f"--keep {to}: {other} and {run.folder} would get the same name")
-        _check(run, to / run.folder.name, to, tasks)
-    return [_keep(run, to, tasks) for run in runs]
+        other = places.setdefault(run.record.name, run.place)
+        if other != run.place:
+            raise UserError(f"--keep {to}: {other} and {run.place} would get the same name")
+        _check(run, to / run.record.name, to)
+    return [_keep(run, to / run.record.name, tasks) for run in runs]
 
 
-def _keep(run: Run, to: Path, tasks: Collection[str]) -> Path:
-    folder = to / run.folder.name
-    files = run.result.text_files(run.path)
-    if files is None:
-        raise UserError(f"{run.path}: has no hypotheses: score it with dc-nmt score")
+def _keep(run: Run, folder: Path, tasks: Collection[str]) -> Path:
+    files = files_of(run)
     texts = load_texts(files)
     # tokenised as it was translated: what is tokenised again need not be the same
     side = texts.raw if files.kind == "raw" else texts.tokenized or texts.raw
-    place = run.path.parent.name
-    scored = folder / (place if place.startswith(str(RESULT.parent)) else RESULT.parent)
-    translation = scored / f"hypotheses.{files.target_lang}"
-    translation.parent.mkdir(parents=True, exist_ok=True)
+    way = f"-{run.decoding.way}" if run.decoding.way else ""
+    translation = folder / f"hypotheses{way}.{files.target_lang}"
     write_lines(translation, side.hypotheses)
-    if run.command:
-        write_lines(folder / COMMAND, [shlex.join(_portable(run.command, tasks))])
-    if search := read_search(run.generate_log):
-        write_lines(folder / run.generate_log.name, [repr(search)])
-    if (run.folder / LOG).is_file():
-        write_lines(folder / LOG, list(_learning_curve(run.folder / LOG)))
-    stored = json.loads(run.path.read_text("utf-8"))
-    stored.update({name: _from_root(stored.get(name), tasks) for name in ("reference", "source")})
-    stored["hypotheses"] = None
-    stored["task"] = run.task
-    stored["texts"] = {
-        **{k: _from_root(v, tasks) for k, v in (stored.get("texts") or files.to_json()).items()},
-        "hypotheses": translation.name,
-        "kind": "raw" if files.kind == "raw" else "tokenized",
-    }
-    with replacing(scored / RESULT.name) as path:
-        path.write_text(json.dumps(stored, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    log = run.located(run.record.training.log)
+    if log and Path(log).is_file():
+        write_lines(folder / LOG, list(_learning_curve(Path(log))))
+    there = (folder / RECORD).is_file()
+    kept = _without_places(run, folder, tasks)
+    if there:
+        kept = replace(kept, decodings=read_record(folder).decodings)
+    decoding = _decoding_without_places(run, folder, tasks)
+    kind = "raw" if files.kind == "raw" else "tokenized"
+    decoding = replace(decoding, hypotheses=translation.name, kind=kind)
+    write_record(folder / RECORD, with_decoding(kept, decoding))
     return folder
 
 
-def _check(run: Run, folder: Path, to: Path, tasks: Collection[str]) -> None:
+def _without_places(run: Run, folder: Path, tasks: Collection[str]) -> Record:
+    """Returns a record without decodings and places of this machine."""
+    record, data = run.record, run.record.data
+    place = data.folder and _portable(run, data.folder, folder, tasks)
+    return replace(
+        record,
+        data=replace(data, folder=place),
+        training=replace(record.training, log=record.training.log and LOG),
+        checkpoints=(),
+        decodings=(),
+        written_in=None,
+    )
+
+
+def _decoding_without_places(run: Run, folder: Path, tasks: Collection[str]) -> Decoding:
+    def kept(file: TextFile | None) -> TextFile | None:
+        return file and replace(file, path=_portable(run, file.path, folder, tasks))
+
+    found = run.decoding
+    return replace(
+        found,
+        references=tuple(filter(None, map(kept, found.references))),
+        tokenized_reference=kept(found.tokenized_reference),
+        source=kept(found.source),
+        plain=None,
+        checkpoint=None,
+        stamp=None,
+    )
+
+
+def _portable(run: Run, path: str, folder: Path, tasks: Collection[str]) -> str:
+    """Returns a path without places of this machine.
+
+    A task's text is named from the root of the checkout, other text from the kept folder.
+    """
+    full = Path(run.located(path) or path).resolve()
+    found = _TEXT.fullmatch(full.as_posix())
+    if found and found[2] in tasks:
+        return found[1]
+    return Path(os.path.relpath(full, folder.resolve())).as_posix()
+
+
+def _check(run: Run, folder: Path, to: Path) -> None:
     if folder.resolve() == run.folder or (folder / REAL).exists():
         raise UserError(f"--keep {to}: {folder} is a run itself; name another folder")
-    if run.command and read_command(folder) not in ([], _portable(run.command, tasks)):
+    if (folder / RECORD).is_file() and read_record(folder).settings != run.record.settings:
         raise UserError(
             f"--keep {to}: {folder} is a training run with another command; name another folder, "
             "or remove that one"
         )
-
-
-def _portable(command: Sequence[str], tasks: Collection[str]) -> list[str]:
-    """Returns a training command with paths from the root of the checkout."""
-    return [_from_root(word, tasks) for word in replaced(command, "--user-dir", "dc_nmt_plugin")]
-
-
-def _from_root(value: Any, tasks: Collection[str]) -> Any:
-    """Returns a path to a task's text from the root of the checkout; other paths are unchanged."""
-    found = _TEXT.fullmatch(value) if isinstance(value, str) else None
-    return found[1] if found and found[2] in tasks else value
 
 
 def _learning_curve(log: Path) -> Iterator[str]:

@@ -6,19 +6,17 @@ import json
 import os
 import re
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..runs.schema import Training
 from ..text.lines import read_log
 
 ARCHITECTURE = re.compile(r"\barch='(\w+)'|'arch': '(\w+)'")
-DECODER = re.compile(r"'decode_with': '([^']+)'")
-WITHOUT_FUSION = "'no_aux_fusion': True"
 PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 STATISTICS = re.compile(r"\| (train_inner|train|valid) \| (\{.*\})$")
-SEARCH_FLAGS = ("beam", "lenpen", "length_penalty", "mask_source_layers", "no_aux_fusion")
 
 
 @dataclass(frozen=True)
@@ -93,26 +91,17 @@ def _seconds(clock: list[tuple[int, float]]) -> float | None:
     return sum(part[-1] for part in kept if part)
 
 
-def read_decoder(path: str | os.PathLike[str]) -> str | None:
-    """Returns the decoder of ``--decode-with`` and ``--no-aux-fusion`` in a generation log.
+def measured(training: Training, path: Path) -> Training:
+    """Returns what is known about a training run, with the numbers in its log.
 
-    None for the main decoder as trained, or when the log has no settings.
+    Raises:
+        UserError: the file is not a log of fairseq-train
     """
-    for line in read_log(path):
-        if match := DECODER.search(line):
-            found = [match[1]] if match[1] != "main" else []
-            found += ["without fusion"] if WITHOUT_FUSION in line else []
-            return " ".join(found) or None
-    return None
-
-
-def read_search(path: Path) -> dict[str, str]:
-    """Returns the settings in the log of ``fairseq-generate``; empty if the log has none."""
-    if not path.is_file():
-        return {}
-    text = path.read_text("utf-8", errors="replace")
-    found = {}
-    for name in (*SEARCH_FLAGS, "decode_with", "gen_subset"):
-        if match := re.search(rf"'{name}': (?:'([^']*)'|([\w.+-]+))", text):
-            found[name] = match[2] or match[1] or "''"
-    return found
+    found = read_training_log(path)
+    return replace(
+        training,
+        updates=found.updates,
+        parameters=found.parameters,
+        tokens_per_second=found.tokens_per_second,
+        seconds=found.train_seconds,
+    )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..flags import words_of
 from ..papers.register import read_register, task_named
 from ..papers.schema import Entry
-from .logs import SEARCH_FLAGS, read_search
-from .run import Run
+from ..runs.finding import Run
 
 if TYPE_CHECKING:
     from ..papers.described_run import DescribedRun
@@ -35,25 +35,18 @@ class Published:
 
 
 def describe(run: Run) -> DescribedRun | None:
-    """Returns the settings of a run; None if its task, command or architecture is unknown."""
-    task = task_named(run.task)
-    if task is None or not run.command or run.arch is None:
+    """Returns the settings of a run; None if its task, settings or architecture is unknown."""
+    record = run.record
+    task = task_named(record.task or "")
+    if task is None or not record.settings or record.architecture is None:
         return None
     from ..models.presets import architectures  # need fairseq
     from ..papers.described_run import DescribedRun
 
-    if run.arch not in architectures():  # stock fairseq's architecture: no paper has its numbers
+    if record.architecture not in architectures():  # stock fairseq's: no paper has its numbers
         return None
-
-    search = read_search(run.generate_log)
-    words = [
-        word
-        for name, value in search.items()
-        if name in SEARCH_FLAGS and value not in ("None", "False", "''")
-        for word in (f"--{name.replace('_', '-')}", *([] if value == "True" else [value]))
-    ]
-    words += ["--decode-with", search["decode_with"]] if "decode_with" in search else []
-    return DescribedRun.of_commands(*task, run.command, words, subset=run.subset)
+    train, generate = words_of(record.settings), words_of(run.decoding.search)
+    return DescribedRun.of_commands(*task, train, generate, subset=run.decoding.subset)
 
 
 def published(run: Run, metric: str) -> Published:
@@ -70,7 +63,7 @@ def published(run: Run, metric: str) -> Published:
     entries = _entries()
     counts = published_for(described, "params", entries)
     parameters = round(float(counts[0].value or 0) * 1_000_000) if counts else None
-    ours = {score.metric: score.score for score in run.result.scores}
+    ours = {score.metric: score.value for score in run.decoding.scores}
     for name in dict.fromkeys([metric, *ours]):
         found = published_for(described, name, entries)
         if found:
@@ -91,8 +84,8 @@ def why_not(run: Run, metric: str) -> list[str]:
     described = describe(run)
     if described is None:
         return [
-            f"{run.folder}: its parent folder is not named like a task of the papers, it has no "
-            "command.txt, or its architecture is not in the papers: nothing to compare"
+            f"{run.path}: its task is not one of the papers, it has no settings of a training "
+            "run, or its architecture is not in the papers: nothing to compare"
         ]
     from ..papers.matching import nearest
 

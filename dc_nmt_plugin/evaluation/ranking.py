@@ -104,9 +104,7 @@ def tally(folder: Path) -> list[tuple[str, str, int, int, int]]:
         rows = _read_sheet(path)
         if len(rows) != len(pair["first is"]):
             raise UserError(f"{path}: {len(rows)} rows, and {len(pair['first is'])} were given out")
-        # old keys have no numbers; their sentences are in rising order
-        given = pair.get("numbers") or sorted(number for _, number, _ in rows)
-        sides = dict(zip(given, pair["first is"], strict=True))
+        sides = dict(zip(pair["numbers"], pair["first is"], strict=True))
         seen = set()
         count = {"first": 0, "second": 0, "=": 0}
         for line, number, text in rows:
@@ -133,7 +131,7 @@ def _read_key(path: Path) -> dict[str, dict[str, Any]]:
         key = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from error
-    needed = {"first", "second", "first is"}
+    needed = {"first", "second", "numbers", "first is"}
     pairs = list(key.values()) if isinstance(key, dict) else [None]
     if not all(isinstance(pair, dict) and needed <= pair.keys() for pair in pairs):
         raise UserError(f"{path}: is not the key that dc-nmt rank sheets wrote")

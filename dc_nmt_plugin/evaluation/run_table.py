@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import UserError
 from ..files import replacing
+from ..runs.records import no_number
 from .chance import Difference
-from .results import no_number
 
 
 @dataclass(frozen=True)

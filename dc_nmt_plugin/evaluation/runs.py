@@ -1,24 +1,24 @@
-"""Finds finished runs in folders, scores and tests them together."""
+"""Scores and tests finished runs together."""
 
 from __future__ import annotations
 
-import math
 import os
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, check_choices
-from ..flags import COMMAND
+from ..runs.finding import Run, distinguished
 from .chance import Difference
 from .metrics import Metric
+from .one_system import check_one_system
 from .published import published
-from .results import COLUMNS, RESULT, Result, results_of
-from .run import TOKENS, Run
 from .run_table import RunRow, RunTable
-from .seeds import by_row, seed_of, system_of
+from .scores import COLUMNS
+from .seeds import by_row, system_of
 from .significance import Comparison, compare_systems, paired_bootstrap
 from .speeds import DECODING, TRAINING, Speeds
 from .systems import PlainTextOptions, System, default_metric, labels, load_systems, sides_of
@@ -26,39 +26,8 @@ from .systems import PlainTextOptions, System, default_metric, labels, load_syst
 BASELINE_ARCH = "transformer_standard"
 
 
-def find_runs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Finds result files in runs and in folders of runs, and the runs without a result.
-
-    A run decoded in several ways has several folders ``score…``, each with its result.
-
-    Raises:
-        UserError: a path is neither, or nothing is finished.
-    """
-    found: list[Path] = []
-    unfinished: list[Path] = []
-    for path in paths:
-        if path.is_file():
-            found.append(path)
-            continue
-        if not path.is_dir():
-            raise UserError(f"{path}: no such run or folder of runs")
-        here = results_of(path)
-        below = sorted(folder for folder in path.iterdir() if folder.is_dir())
-        runs = {folder: results_of(folder) for folder in below}
-        if here:
-            found += here
-            continue
-        for folder, results in runs.items():
-            found += results
-            if not results and (folder / COMMAND).is_file():
-                unfinished.append(folder)
-        if not any(runs.values()):
-            raise UserError(f"{path}: no finished run in it (FOLDER/{RESULT}, from dc-nmt score)")
-    return found, unfinished
-
-
 def collect(
-    paths: Sequence[Path],
+    runs: Sequence[Run],
     baseline: str | None = None,
     metric: Metric | None = None,
     names: Mapping[str, str] | None = None,
@@ -69,33 +38,33 @@ def collect(
     """Scores and tests finished runs.
 
     Args:
-        paths: result files
+        runs: with their translations
         baseline: label of the baseline; default the first run of transformer_standard, else the
             first run
-        metric: default the paper's where the baseline's result marks it, else 13a (Chinese: zh)
-        names: folder's name → label
-        over_seeds: one row for all runs whose labels differ only in ``-sSEED``
-        speeds: a benchmark of the runs' models, used instead of the speeds in the logs
+        metric: default the paper's where the baseline's record marks it, else 13a (Chinese: zh)
+        names: a run's name → label
+        over_seeds: one row for all runs of one system
+        speeds: a benchmark of the runs' models, used instead of the speeds in the records
         files: hypotheses of other toolkits, on the same test set
 
     Raises:
         UserError: the runs are of different test sets, a row would be of runs with different
             settings, a name is unknown, or the benchmark is of none of the runs.
     """
-    runs = [Run.read(path) for path in paths]
-    by_label = dict(zip(_labels(runs, names or {}, over_seeds), runs, strict=True))
+    named = _labels(runs, names or {})
+    by_label = {label: run for (label, _), run in zip(named, runs, strict=True)}
     if len(by_label) < len(runs):
         raise UserError("the same result twice: name it once")
-    order = _baseline_first(by_label, baseline, over_seeds)
-    for row, seeds in by_row(order, over_seeds).items():
-        _check_one_system(row, {label: by_label[label] for label in seeds})
-    names_of_files = dict(zip(labels(files), files, strict=True))
-    paths = [by_label[label].path for label in order]
-    systems = load_systems([*paths, *files], PlainTextOptions(), [*order, *names_of_files])
-    metric = metric or default_metric(systems[0])
+    order = _baseline_first(dict(named), by_label, baseline, over_seeds)
     runs_of = by_row(order, over_seeds)
+    for row, seeds in runs_of.items():
+        check_one_system(row, {label: by_label[label] for label in seeds})
+    names_of_files = dict(zip(labels(files), files, strict=True))
+    items: list[Run | Path] = [*(by_label[label] for label in order), *files]
+    systems = load_systems(items, PlainTextOptions(), [*order, *names_of_files])
+    metric = metric or default_metric(systems[0])
     signature, compared = _compare(systems, metric, runs_of, over_seeds)
-    first = by_label[order[0]].result
+    first = by_label[next(iter(order))].decoding
     others = {
         score.metric: score.signature
         for heading in ("BLEU lc", "chrF")
@@ -116,7 +85,8 @@ def collect(
             "dc-nmt bench RUN… --json measures runs"
         )
     where = speeds.where if speeds else None
-    return RunTable(metric.name, signatures, first.sentences, rows, where)
+    sentences = len(systems[0].texts.raw.hypotheses)
+    return RunTable(metric.name, signatures, sentences, rows, where)
 
 
 def _compare(
@@ -135,9 +105,16 @@ def _compare(
         return signature, [Comparison(next(iter(rows)), score, 0.0)]
     if not over_seeds:
         return signature, paired_bootstrap(texts, references, language, metric)
-    pooled = {
-        name: {seed_of(label): texts[label] for label in labels} for name, labels in rows.items()
-    }
+    seeds = {s.label: s.run.record.seed for s in systems if s.run}
+    pooled: dict[str, dict[str, list[str]]] = {}
+    for name, runs in rows.items():
+        of = {label: "" if seeds[label] is None else str(seeds[label]) for label in runs}
+        pooled[name] = {of[label]: texts[label] for label in runs}
+        if len(pooled[name]) < len(runs):
+            raise UserError(
+                f"--over-seeds: two of {', '.join(runs)} have the same seed; leave one out"
+            )
+    pooled |= {s.label: {"": texts[s.label]} for s in systems if not s.run}
     return signature, compare_systems(pooled, references, language, metric)
 
 
@@ -149,27 +126,28 @@ def _row(
     speeds: Speeds | None,
 ) -> RunRow:
     """Returns the row of a system: means over its runs, and the first run's common values."""
-    run, results = runs[0], [run.result for run in runs]
+    run = runs[0]
     if speeds:
         training, decoding = (speeds.speed(mode, runs) for mode in (TRAINING, DECODING))
     else:
-        training = _mean(each.train_tokens_per_second for each in results)
-        decoding = _mean(each.decode_sentences_per_second for each in results)
-    paper, result = published(run, metric), run.result
+        training = _mean(each.record.training.tokens_per_second for each in runs)
+        decoding = _mean(each.decoding.sentences_per_second for each in runs)
+    paper = published(run, metric)
     if paper.metric and paper.score is not None:
-        own = comparison.score  # by the table's metric: of the first recipes' results too
-        ours = own if paper.metric == metric else _mean_score(results, paper.metric)
+        own = comparison.score  # by the table's metric
+        ours = own if paper.metric == metric else _mean_score(runs, paper.metric)
         paper = replace(paper, difference=None if ours is None else ours - paper.score)
+    place = run.folder.parent / run.record.system if len(runs) > 1 else run.folder
     return RunRow(
         label=comparison.name,
-        run=system_of(_relative(run.folder)) if len(runs) > 1 else _relative(run.folder),
-        arch=run.arch,
-        parameters=result.parameters,
+        run=_relative(place),
+        arch=run.record.architecture,
+        parameters=run.record.training.parameters,
         published_parameters=paper.parameters,
-        updates=result.updates,
+        updates=run.updates,
         train_tokens_per_second=training,
         decode_sentences_per_second=decoding,
-        scores={name: round(mean, 4) for name in others if (mean := _mean_score(results, name))},
+        scores={name: round(mean, 4) for name in others if (mean := _mean_score(runs, name))},
         published_score=paper.score,
         published_place=paper.place,
         published_metric=paper.metric,
@@ -242,69 +220,62 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return statistics.fmean(known) if known else None
 
 
-def _mean_score(results: Sequence[Result], metric: str) -> float | None:
-    found = (each.score(metric) for each in results)
-    return _mean(score.score if score else None for score in found)
+def _mean_score(runs: Sequence[Run], metric: str) -> float | None:
+    found = (each.decoding.score(metric) for each in runs)
+    return _mean(score.value if score else None for score in found)
 
 
-def _check_one_system(row: str, runs: Mapping[str, Run]) -> None:
-    """
-    Raises:
-        UserError: runs whose labels differ in the seed alone were trained with other settings
-    """
-    settings = {label: run.settings() for label, run in runs.items()}
-    (first, ours), *others = settings.items()
-    for label, theirs in others:
-        for name in sorted({*ours, *theirs}):
-            one, other = (values.get(name, "not given") for values in (ours, theirs))
-            if one != other and not (name == TOKENS and _nearly(one, other)):
-                raise UserError(
-                    f"--over-seeds: {row} would be a mean of different settings: {name} is {one} "
-                    f"in {first} and {other} in {label}; leave one out, or --name FOLDER=LABEL"
-                )
-
-
-def _nearly(one: str, other: str) -> bool:
-    """Returns True if tokens per update differ by less than 2%, as over other numbers of GPUs."""
-    numbers = [float(text.replace(",", "")) for text in (one, other) if text[:1].isdecimal()]
-    return len(numbers) == 2 and math.isclose(*numbers, rel_tol=0.02)
-
-
-def _labels(runs: Sequence[Run], names: Mapping[str, str], over_seeds: bool) -> list[str]:
-    folders = list(dict.fromkeys(run.folder for run in runs))
-    check_choices("--name", names, [folder.name for folder in folders])
-    unique = dict(zip(folders, labels(folders), strict=True))
-    if over_seeds:  # with a repeated seed, no run of the system may look like a third system
-        depths: dict[str, int] = {}
-        for folder in folders:
-            system = system_of(folder.name)
-            depths[system] = max(depths.get(system, 0), unique[folder].count("/"))
-        unique = {f: "/".join(f.parts[-1 - depths[system_of(f.name)] :]) for f in folders}
-    found = []
-    for run in runs:
-        ways = [f"decoder {run.decode_with}"] if run.decode_with else []
-        ways = ways or ([run.decoding] if run.decoding else [])
-        found.append(", ".join([names.get(run.folder.name, unique[run.folder]), *ways]))
+def _labels(runs: Sequence[Run], names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Returns the label of each run, and that of its row over seeds."""
+    check_choices("--name", names, list(dict.fromkeys(run.record.name for run in runs)))
+    own = [names.get(run.record.name, run.record.name) for run in runs]
+    starts, ends = distinguished(own, [run.place for run in runs]), list(map(_end, runs))
     # for example, the evaluation's name distinguishes two masks of one decoder
-    return [
-        f"{label}, {run.decoding}" if found.count(label) > 1 and run.decoding else label
-        for label, run in zip(found, runs, strict=True)
+    full = list(zip(starts, ends, strict=True))
+    ends = [
+        _joined(end, run.decoding.way) if full.count((start, end)) > 1 else end
+        for start, end, run in zip(starts, ends, runs, strict=True)
     ]
+    rows = [system_of(name, run.record.seed) for name, run in zip(own, runs, strict=True)]
+    seeds = Counter(zip(rows, ends, (run.record.seed for run in runs), strict=True))
+    twice = {row for (row, _, _), count in seeds.items() if count > 1}
+    # runs of one seed in two folders are two systems
+    places = [
+        run.place.parent / row if row in twice else Path(row)
+        for row, run in zip(rows, runs, strict=True)
+    ]
+    rows = distinguished(rows, places)
+    return [
+        (_joined(start, end), _joined(row, end))
+        for start, row, end in zip(starts, rows, ends, strict=True)
+    ]
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def _end(run: Run) -> str:
+    """Returns how a run was decoded, for its label."""
+    decoder = run.decoding.decoder
+    return f"decoder {decoder}" if decoder else run.decoding.way
 
 
 def _baseline_first(
-    by_label: Mapping[str, Run], baseline: str | None, over_seeds: bool
-) -> list[str]:
-    rows = by_row(by_label, over_seeds)
+    rows: Mapping[str, str], by_label: Mapping[str, Run], baseline: str | None, over_seeds: bool
+) -> dict[str, str]:
+    """Returns label → row, those of the baseline first."""
+    labels_of = by_row(rows, over_seeds)
     if baseline:
-        check_choices("--baseline", [baseline], rows)
+        check_choices("--baseline", [baseline], labels_of)
     plain = [
         name
-        for name, labels in rows.items()
-        if (by_label[labels[0]].arch or "").startswith(BASELINE_ARCH)
+        for name, labels in labels_of.items()
+        if (by_label[labels[0]].record.architecture or "").startswith(BASELINE_ARCH)
     ]
-    first = baseline or next(iter([*plain, *rows]))
-    return [*rows[first], *(label for label in by_label if label not in rows[first])]
+    first = baseline or next(iter([*plain, *labels_of]))
+    order = [*labels_of[first], *(label for label in rows if label not in labels_of[first])]
+    return {label: rows[label] for label in order}
 
 
 def _relative(folder: Path) -> str:

@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 
+from ..runs.finding import Run
 from ..table import format_table, number_cell
 from .difference_text import format_comparisons
-from .results import COLUMNS, Result, read_result
+from .scores import COLUMNS
 from .significance import paired_bootstrap
-from .systems import PlainTextOptions, load_systems, named_labels
+from .systems import PlainTextOptions, labels, load_systems
 
 EXAMPLES = 3  # sentences shown after a training run
 
 
-def read_named(paths: Sequence[Path]) -> list[Result]:
-    """Reads results by name, or by folder if two have the same name.
-
-    Raises:
-        UserError: a file is missing, or is not a result
-    """
-    results = [read_result(path) for path in paths]
-    names = named_labels(paths, results)
-    return [replace(result, name=name) for result, name in zip(results, names, strict=True)]
-
-
-def format_side_by_side(paths: Sequence[Path], examples: int) -> str:
+def format_side_by_side(runs: Sequence[Run], examples: int) -> str:
     """Returns a table of models, and with text also tests of the differences and sentences.
 
     Args:
-        paths: of results, or of runs' folders
+        runs: with their translations
         examples: sentences shown
 
     Raises:
-        UserError: a result is unusable, or they are of different tests
+        UserError: a record is unusable, or they are of different tests
     """
-    results = read_named(paths)
-    blocks = [format_results(results)]
-    if all(result.texts or result.hypotheses for result in results):
-        names = [result.name for result in results]
-        systems = load_systems(paths, PlainTextOptions(), names)
+    names = labels(runs)
+    blocks = [format_results(dict(zip(names, runs, strict=True)))]
+    if all(run.decoding.hypotheses for run in runs):
+        systems = load_systems(runs, PlainTextOptions(), names)
         texts = {system.label: system.texts.raw.hypotheses for system in systems}
         references, language = systems[0].texts.raw.references, systems[0].target_lang
         if len(texts) > 1:
@@ -51,25 +38,26 @@ def format_side_by_side(paths: Sequence[Path], examples: int) -> str:
     return "\n\n".join(blocks)
 
 
-def format_results(results: Sequence[Result]) -> str:
+def format_results(runs: Mapping[str, Run]) -> str:
     """Returns a row for each model: scores, parameters, updates, speeds; signatures below."""
     header = ("model", *COLUMNS, "parameters", "updates", "train tokens/s", "decode sentences/s")
     rows = []
     signatures: dict[str, set[str]] = {heading: set() for heading in COLUMNS}
-    for result in results:
+    for name, run in runs.items():
+        training = run.record.training
         cells = []
         for heading, metrics in COLUMNS.items():
-            score = result.score(*metrics)
-            cells.append(f"{score.score:.2f}" if score else "")
+            score = run.decoding.score(*metrics)
+            cells.append(f"{score.value:.2f}" if score else "")
             signatures[heading] |= {score.signature} if score else set()
         rows.append(
             (
-                result.name,
+                name,
                 *cells,
-                number_cell(result.parameters, ",d"),
-                number_cell(result.updates, ",d"),
-                number_cell(result.train_tokens_per_second, ",.0f"),
-                number_cell(result.decode_sentences_per_second, ",.1f"),
+                number_cell(training.parameters, ",d"),
+                number_cell(run.updates, ",d"),
+                number_cell(training.tokens_per_second, ",.0f"),
+                number_cell(run.decoding.sentences_per_second, ",.1f"),
             )
         )
     notes = [f"{name:<7}  {text}" for name, found in signatures.items() for text in sorted(found)]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UserError
-from .results import no_number
-from .run import Run
-from .seeds import system_of
+from ..runs.finding import Run
+from ..runs.records import no_number
 
 # modes of dc-nmt bench
 TRAINING, DECODING = "train", "decode"
@@ -38,8 +36,7 @@ class Speeds:
             report = json.loads(path.read_text("utf-8"), parse_constant=no_number)
             of: dict[str, dict[str, float]] = {TRAINING: {}, DECODING: {}}
             for row in report["results"]:
-                run = Path(shlex.split(row["name"])[0])
-                of[row["mode"]][system_of(run.name)] = float(row["speed"])
+                of[row["mode"]][row["system"] or row["name"]] = float(row["speed"])
             where = (
                 f"{report['machine']}, {report['threads']} thread(s), {report['clock']}, "
                 f"{report['rounds']} interleaved rounds"
@@ -61,6 +58,8 @@ class Speeds:
         """Returns the speed of the first measured run in a row; None if none was measured."""
         from ..models.presets.family import STOCK  # imports torch, which --help does not
 
-        names = [_STOCK_ROW if run.arch == STOCK.name else run.folder.name for run in runs]
+        systems = [
+            _STOCK_ROW if r.record.architecture == STOCK.name else r.record.system for r in runs
+        ]
         known = self.of[mode]
-        return next((known[system_of(name)] for name in names if system_of(name) in known), None)
+        return next((known[system] for system in systems if system in known), None)

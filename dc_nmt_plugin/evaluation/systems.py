@@ -1,4 +1,4 @@
-"""Reads the systems of a comparison: runs, result files, or plain text, on one test set."""
+"""Reads the systems of a comparison: runs or plain text, on one test set."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UserError
+from ..runs.finding import Run, is_run, unique_names
 from ..text.lines import read_lines
-from .generated import check_free_log, is_generated
+from .generated import check_free, is_generated
 from .metrics import METRICS, Metric, default_bleu
-from .results import RESULT, UNNAMED, Result, read_result
 from .texts import Sides, TextFiles, Texts, load_texts
 
 _PREPARED = re.compile(r"\bruns/([^/]+)/data/raw/")  # where recipes put a task's text
@@ -43,109 +43,97 @@ class System:
         texts: both sides, checked
         target_lang: two letters
         source: raw source lines, where known
-        result: of a run
+        run: None for plain text
     """
 
     label: str
     texts: Texts
     target_lang: str
     source: list[str] | None
-    result: Result | None
+    run: Run | None
 
 
-def run_folder(path: Path) -> Path:
-    """Returns FOLDER for FOLDER/score…/result.json; any other path unchanged."""
-    if path.is_dir() or path.name != RESULT.name:
-        return path
-    folder = path.resolve().parent
-    return folder.parent if folder.name.startswith(str(RESULT.parent)) else folder
+def labels(items: Sequence[Run | Path]) -> list[str]:
+    """Returns names of runs and files; folders distinguish equal ones.
 
-
-def decoding_of(path: Path) -> str:
-    """Returns the name of ``dc-nmt evaluate --as`` for a ``result.json``; "" without a name."""
-    name = path.resolve().parent.name if path.name == RESULT.name else ""
-    return name.partition("-")[2] if name.startswith(f"{RESULT.parent}-") else ""
-
-
-def is_result(path: Path) -> bool:
-    """Returns True for a run's folder or a JSON file, False for plain text."""
-    return path.is_dir() or path.suffix == ".json"
-
-
-def labels(paths: Sequence[Path]) -> list[str]:
-    """Returns names of folders and files, with as many parent folders as make them different.
-
-    Several results of one run are distinguished by the evaluation's name.
+    Several translations of one run are distinguished by their names.
     """
-    of = [run_folder(path).resolve() for path in paths]
-    names = {folder: folder.name for folder in of}
-    depth = 2
-    while len(set(names.values())) < len(names) and depth < 20:
-        counts = Counter(names.values())
-        names = {
-            folder: "/".join(folder.parts[-depth:]) if counts[name] > 1 else name
-            for folder, name in names.items()
-        }
-        depth += 1
-    found = [names[folder] for folder in of]
+    names = unique_names(items)
+    ways = [item.decoding.way if isinstance(item, Run) else "" for item in items]
     return [
-        ", ".join(filter(None, (name, decoding_of(path)))) if found.count(name) > 1 else name
-        for name, path in zip(found, paths, strict=True)
+        ", ".join(filter(None, (name, way))) if names.count(name) > 1 else name
+        for name, way in zip(names, ways, strict=True)
     ]
-
-
-def named_labels(paths: Sequence[Path], results: Sequence[Result | None]) -> list[str]:
-    """Returns the names of ``dc-nmt score --name`` if all differ, else the folders."""
-    names = [
-        result.name if result and result.name != UNNAMED else folder
-        for result, folder in zip(results, labels(paths), strict=True)
-    ]
-    return names if len(set(names)) == len(names) else labels(paths)
 
 
 def load_systems(
-    paths: Sequence[Path], given: PlainTextOptions, names: Sequence[str] | None = None
+    systems: Sequence[Run | Path], given: PlainTextOptions, names: Sequence[str] | None = None
 ) -> list[System]:
     """Reads every system.
 
     Args:
-        paths: run folders, ``result.json`` files or plain text
+        systems: runs, their folders, or plain text
         given: for plain text; values of runs take precedence
-        names: labels, default :func:`named_labels`
+        names: labels, default :func:`labels`
 
     Raises:
         UserError: something is missing or contradicts, or the test sets differ.
     """
-    results = [read_result(path) if is_result(path) else None for path in paths]
-    found = names or named_labels(paths, results)
+    items = [Run.read(s) if isinstance(s, Path) and is_run(s) else s for s in systems]
+    found = names or labels(items)
     if len(set(found)) < len(found):
         twice = next(name for name, count in Counter(found).items() if count > 1)
         raise UserError(f"{twice}: given twice; every system needs a name of its own")
-    run = next((path for path, result in zip(paths, results, strict=True) if result), None)
-    known = next((result for result in results if result), None)
-    of_run = _files_of_run(run, known) if run and known else None
-    systems = []
-    for label, path, result in zip(found, paths, results, strict=True):
-        files = _files_of_run(path, result) if result else _files_of_text(path, given, of_run)
-        source = given.source or (result.source if result else None)
-        source = source or (known.source if known else None)
-        if result:
-            _check_free(path)
+    known = next((item for item in items if isinstance(item, Run)), None)
+    of_run = files_of(known) if known else None
+    loaded = []
+    for label, item in zip(found, items, strict=True):
+        run = item if isinstance(item, Run) else None
+        path = item.path if isinstance(item, Run) else item
+        files = files_of(run) if run else _files_of_text(path, given, of_run)
+        of_source = run if run and run.decoding.source else known
+        source = given.source
+        if source is None and of_source:
+            source = of_source.text(of_source.decoding.source)
+        if run:
+            check_free(path, {k.replace("-", "_"): v for k, v in run.decoding.search.items()})
             _check_test_set(path, files.reference, files.tokenized_reference, source)
         lines = read_lines(source) if source else None
-        systems.append(System(label, load_texts(files), files.target_lang, lines, result))
-        if systems[-1].texts.raw.more:
+        loaded.append(System(label, load_texts(files), files.target_lang, lines, run))
+        if loaded[-1].texts.raw.more:
             raise UserError(
                 f"{path}: was scored against {1 + len(files.more_references)} references, and "
                 "systems are compared on one; score it again with one --reference"
             )
-        if lines is not None and len(lines) != len(systems[-1].texts.raw.hypotheses):
+        if lines is not None and len(lines) != len(loaded[-1].texts.raw.hypotheses):
             raise UserError(
                 f"{source}: {len(lines)} source lines for "
-                f"{len(systems[-1].texts.raw.hypotheses)} hypotheses of {label}"
+                f"{len(loaded[-1].texts.raw.hypotheses)} hypotheses of {label}"
             )
-    _same_test(systems)
-    return systems
+    _same_test(loaded)
+    return loaded
+
+
+def files_of(run: Run) -> TextFiles:
+    """Returns the files that a run was scored with, where they are now.
+
+    Raises:
+        UserError: it was scored from standard input, or another text has the place of one
+    """
+    decoding = run.decoding
+    if decoding.hypotheses is None:
+        raise UserError(f"{run.path}: has no hypotheses: score it with --detokenized FILE")
+    references = [run.text(file) for file in decoding.references]
+    return TextFiles(
+        run.located(decoding.hypotheses) or "",
+        decoding.kind,
+        run.record.data.target,
+        tokenizer=decoding.tokenizer,
+        reference=references[0] if references else None,
+        more_references=[path for path in references[1:] if path],
+        tokenized_reference=run.text(decoding.tokenized_reference),
+        truecased=decoding.truecased,
+    )
 
 
 def sides_of(systems: Sequence[System], metric: Metric) -> dict[str, Sides]:
@@ -172,31 +160,11 @@ def default_metric(baseline: System) -> Metric:
 
     Tokenised plain text without a tokenizer has multi-bleu alone.
     """
-    paper = baseline.result.paper_metric if baseline.result else None
+    paper = baseline.run.decoding.paper_metric if baseline.run else None
     fallback = default_bleu(baseline.target_lang, baseline.texts.raw.references)
     if "tokenised" in baseline.texts.raw.origin and baseline.texts.tokenized:
         fallback = "zh-words" if baseline.target_lang == "zh" else "multi-bleu"
     return METRICS[paper or fallback]
-
-
-def _files_of_run(path: Path, result: Result) -> TextFiles:
-    origin = path / RESULT if path.is_dir() else path
-    files = result.text_files(origin)
-    if files is None:
-        raise UserError(f"{path}: has no hypotheses: score it with --detokenized FILE")
-    return files
-
-
-def _check_free(path: Path) -> None:
-    """
-    Raises:
-        UserError: the run's log says that its output is no free translation
-    """
-    result = path / RESULT if path.is_dir() else path
-    decoding = decoding_of(result)
-    log = run_folder(result) / f"generate{f'-{decoding}' if decoding else ''}.log"
-    if log.is_file():
-        check_free_log(log)
 
 
 def _check_test_set(run: Path, *files: str | None) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from ..errors import UserError, check_choices
 from ..text.lines import read_lines
@@ -23,8 +21,6 @@ from .text_checks import (
     hypothesis_warnings,
     unlike_warnings,
 )
-
-KINDS = ("generated", "raw", "tokenized")
 
 
 @dataclass(frozen=True)
@@ -51,33 +47,6 @@ class TextFiles:
     tokenized_reference: str | None = None
     truecased: bool = False
     more_references: Sequence[str] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Any, origin: object) -> TextFiles:
-        """Raises UserError where `values` is not what :meth:`to_json` made."""
-        try:
-            files = cls(**values)
-            texts = [*values.values(), *files.more_references]
-            if not all(isinstance(value, (str, bool, list, type(None))) for value in texts):
-                raise TypeError
-        except TypeError:
-            raise UserError(f"{origin}: 'texts' is not what dc-nmt score writes") from None
-        if files.kind not in KINDS or files.tokenizer not in TOKENIZERS:
-            raise UserError(f"{origin}: 'texts' has an unknown kind or tokenizer")
-        return files
-
-    def beside(self, origin: Path) -> TextFiles:
-        """Returns a copy with paths that are valid from another working folder."""
-        return replace(
-            self,
-            hypotheses=locate(self.hypotheses, origin) or self.hypotheses,
-            reference=locate(self.reference, origin),
-            tokenized_reference=locate(self.tokenized_reference, origin),
-            more_references=[locate(path, origin) or path for path in self.more_references],
-        )
 
 
 @dataclass(frozen=True)
@@ -117,18 +86,6 @@ class Texts:
         if not metric.prepared_by:
             return sides
         return replace(sides, origin=f"{sides.origin}; both: {metric.prepared_by}")
-
-
-def locate(path: str | None, origin: Path) -> str | None:
-    """Returns `path` below the nearest folder above `origin` that has it, else `path`.
-
-    Results keep paths as given, mostly relative to the root of the checkout with the result. That
-    need not be the current checkout.
-    """
-    if path is None or Path(path).is_absolute():
-        return path
-    found = (folder / path for folder in origin.resolve().parents if (folder / path).is_file())
-    return str(next(found, path))
 
 
 def load_texts(files: TextFiles) -> Texts:

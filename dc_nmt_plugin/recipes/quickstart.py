@@ -11,10 +11,11 @@ from ..models.presets.family import Family
 from ..pipeline import Command, Step
 from ..stamps import digest
 from ..text.corpus.codes import LANGUAGES
+from .experiment import Experiment
 from .preparation import Preparation
 from .schema import Segmentation
 from .settings import translation_family
-from .training import Experiment, TrainingStep, training_step
+from .training import TrainingStep, training_step
 
 SEGMENTATION = Segmentation(operations=2000)
 AVERAGE = 3

@@ -10,12 +10,13 @@ from ..errors import UsageError
 from ..flags import flag_value, replaced, whole_number
 from ..stamps import digest
 from .cleaning import POSITIONS, check_positions, longest_pieces
+from .experiment import Experiment
 from .launch import Batch, find_machines, share_out
 from .options import RunOptions, TrainOptions
 from .recipe import Recipe, load
 from .schema import Segmentation
 from .settings import RunSettings, for_sample, settings_of, with_updates
-from .training import Experiment, TrainingStep, training_step
+from .training import TrainingStep, training_step
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,8 @@ def _run(
     like = re.sub(r"[^\w.-]+", "_", like)
     name = "-".join(filter(None, (settings.arch, settings.size, like, f"s{options.seed}")))
     score = _score_flags(recipe, settings, work, options.subset)
-    subset = "" if options.subset == "test" else options.subset
-    way = ".".join(filter(None, (subset, options.decoding)))
+    other = options.average is not None and (options.decoding or options.subset != "test")
+    sample = f"sample{options.sample}" if options.sample else ""
     return Experiment(
         settings.arch,
         settings.task,
@@ -132,11 +133,12 @@ def _run(
         decode=settings.decode,
         score=score,
         score_stamp=f"-{digest(score)}",
-        decoding=f"-{way}" if way else "",
+        decoding=options.decoding,
         split=options.subset,
         subset=recipe.subset(options.subset),
         # the run's default mean stays unchanged
-        averaged=f"average-{options.average}" if way and options.average is not None else "average",
+        averaged=f"average-{options.average}" if other else "average",
+        recipe="-".join(filter(None, (recipe.name, sample))),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +11,8 @@ from pathlib import Path
 from ..analysis.sentence import byte_pairs, codes_of
 from ..analysis.subject import Place
 from ..errors import UserError
-from ..evaluation.results import RESULT, read_result
-from ..flags import flag_value, read_command
+from ..flags import words_of
+from ..runs.records import record_of
 from ..text.lines import with_plain_ends
 from ..text.pieces import remove_bpe
 from ..text.preparation import TextSettings, load_truecaser, tokenise
@@ -114,14 +113,15 @@ def _settings_of(data: Path, needed: bool) -> TextSettings | None:
 
 def _scored_as(place: Place) -> str:
     """Returns the tokenizer that the run's score undid."""
-    texts = read_result(place.folder).texts if (place.folder / RESULT).is_file() else None
-    if texts is None or texts.truecased:
+    record = record_of(place.folder)
+    scored = record and record.decoding()
+    if not scored or not scored.scores or scored.truecased:
         raise UserError(
             f"{place.folder}: neither a recipe nor a score records how its text was "
-            f"{'truecased' if texts else 'tokenised'}: prepare the lines yourself, as far as BPE, "
-            "and give --tokenizer none, or another one that does it"
+            f"{'truecased' if scored and scored.truecased else 'tokenised'}: prepare the "
+            "lines yourself, as far as BPE, and give --tokenizer none, or another one that does it"
         )
-    return texts.tokenizer
+    return scored.tokenizer
 
 
 def recipe_of(data: Path) -> Recipe | None:
@@ -151,14 +151,9 @@ def decoding_of(place: Place) -> list[str]:
     Raises:
         UserError: the recipe is not found from here
     """
-    log = place.folder / "generate.log"
-    if log.is_file():
-        with open(log, encoding="utf-8", errors="replace") as lines:
-            first = lines.readline()
-        # the command as Experiment has it: what comes after this flag is the recipe's
-        if first.startswith("$ fairseq-generate") and " --results-path " in first:
-            words = shlex.split(first)
-            return words[words.index("--results-path") + 2 :]
-    arch = flag_value(read_command(place.folder), "--arch")
+    record = record_of(place.folder)
+    if record and (found := record.decoding()):
+        return words_of(found.search)
+    arch = record.architecture if record else None
     recipe = recipe_of(place.data) if arch else None
     return list(settings_of(recipe, arch).decode) if recipe and arch else []

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ..errors import UserError
 from ..evaluation.chance import Difference, holm
 from ..evaluation.metrics import METRICS
 from ..evaluation.published import describe
-from ..evaluation.results import Result, read_result
-from ..evaluation.run import Run
 from ..evaluation.significance import compare_systems
 from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
-from ..flags import whole_number
 from ..papers.matching import differences
 from ..papers.schema import SCORES, Entry, Item
+from ..runs.finding import Run
+from ..runs.records import read_record
 from .plan import baseline, entries_of, is_masked, of_runs
 from .system import decoding
 
-TOKENS = re.compile(r"Translated .* sentences .* ([\d.]+) tokens/s")
 SPEEDS = ("train-steps", "decode-sentences", "decode-tokens")
 _WHOLE = 0.99  # least share of updates in the log of a finished run: not every update is logged
 
@@ -95,11 +91,11 @@ def cells(
     for entry in entries_of(item, rows):
         if not of_runs(entry) or entry.of:
             continue
-        paths = _paths(entry, seeds, sample)
+        runs = _runs(entry, seeds, sample)
         base = baseline(entry)
-        others = _paths(base, seeds, sample) if base else {}
-        both = [seed for seed in paths if seed in others]
-        ours = _numbers([paths[seed] for seed in both], entry.measure)
+        others = _runs(base, seeds, sample) if base else {}
+        both = [seed for seed in runs if seed in others]
+        ours = _numbers([runs[seed] for seed in both], entry.measure)
         theirs = _numbers([others[seed] for seed in both], entry.measure)
         small = sample is not None  # it differs in all settings, and the table says so
         found.append(
@@ -110,12 +106,12 @@ def cells(
                 None if entry.value is None else str(entry.value),
                 None if entry.difference is None else f"{entry.difference:+}",
                 None if entry.p is None else str(entry.p),
-                tuple(_numbers(list(paths.values()), entry.measure)),
+                tuple(_numbers(list(runs.values()), entry.measure)),
                 statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
-                _tested(others, paths, both, entry.measure) if test else None,
+                _tested(others, runs, both, entry.measure) if test else None,
                 None,
                 entry.row if is_masked(entry) else entry.against,
-                () if small else _other_settings(entry, paths.values()),
+                () if small else _other_settings(entry, runs.values()),
                 () if small or not base else _other_settings(base, others.values()),
             )
         )
@@ -144,70 +140,71 @@ def _family(cell: Cell) -> tuple[str, str, str]:
     return cell.column, cell.measure, cell.against
 
 
-def _paths(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, Path]:
-    """Returns the result of each seed that was trained to its end and scored, ordered by seed."""
+def _runs(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, Run]:
+    """Returns the run of each seed that was trained to its end and scored, ordered by seed."""
     way = decoding(entry)
-    runs = {seed: way.run(seed, None, sample) for seed in seeds}
-    return {
-        seed: run.result
-        for seed, run in runs.items()
-        if run.result.is_file() and run.is_trained() and _is_of_the_end(Run.read(run.result))
-    }
+    found = {}
+    for seed in seeds:
+        planned = way.run(seed, None, sample)
+        if not (planned.record.is_file() and planned.is_trained()):
+            continue
+        record = read_record(planned.folder)
+        decoded = record.decoding(planned.way)
+        if decoded and decoded.scores:
+            run = Run(planned.record, record, decoded)
+            if _is_of_the_end(run):
+                found[seed] = run
+    return found
 
 
 def _is_of_the_end(run: Run) -> bool:
     """Returns True if a trained run was already trained when it was scored."""
-    updates, whole = run.result.updates, whole_number(run.command, "--max-update")
-    return updates is None or whole is None or updates >= _WHOLE * whole
+    updates, whole = run.updates, run.record.settings.get("max-update")
+    return updates is None or not isinstance(whole, (int, float)) or updates >= _WHOLE * whole
 
 
-def _other_settings(entry: Entry, paths: Iterable[Path]) -> tuple[str, ...]:
+def _other_settings(entry: Entry, runs: Iterable[Run]) -> tuple[str, ...]:
     """Returns the settings in which runs differ from a published entry."""
     found: dict[str, None] = {}
-    for path in paths:
-        run = Run.read(path)
+    for run in runs:
         described = describe(run)
         if described is None:
-            found[f"{run.folder.name}: without its command.txt the settings are unknown"] = None
+            found[f"{run.record.name}: its settings are unknown"] = None
             continue
         why = differences(replace(described, of=entry.of), entry.measure, entry)
         found.update((str(difference), None) for difference in why)
     return tuple(found)
 
 
-def _numbers(paths: Sequence[Path], measure: str) -> list[float]:
-    numbers = [_number(read_result(path), path, measure) for path in paths]
+def _numbers(runs: Sequence[Run], measure: str) -> list[float]:
+    numbers = [_number(run, measure) for run in runs]
     return [number for number in numbers if number is not None]
 
 
-def _number(result: Result, path: Path, measure: str) -> float | None:
+def _number(run: Run, measure: str) -> float | None:
+    training = run.record.training
     if measure in SCORES:
-        score = result.score(measure)
-        return score.score if score else None
+        score = run.decoding.score(measure)
+        return score.value if score else None
     if measure == "params":
-        return result.parameters / 1e6 if result.parameters else None
+        return training.parameters / 1e6 if training.parameters else None
     if measure == "train-steps":
-        return (
-            result.updates / result.train_seconds
-            if result.updates and result.train_seconds
-            else None
-        )
+        if not run.updates or not training.seconds:
+            return None
+        return run.updates / training.seconds
     if measure == "decode-sentences":
-        return result.decode_sentences_per_second
-    log = path.parents[1] / f"{path.parent.name.replace('score', 'generate', 1)}.log"
-    text = log.read_text("utf-8", errors="replace") if log.is_file() else ""
-    match = TOKENS.search(text)
-    return float(match[1]) if match else None
+        return run.decoding.sentences_per_second
+    return run.decoding.tokens_per_second
 
 
 def _tested(
-    base: Mapping[int, Path], ours: Mapping[int, Path], seeds: Sequence[int], measure: str
+    base: Mapping[int, Run], ours: Mapping[int, Run], seeds: Sequence[int], measure: str
 ) -> Difference | None:
     if measure not in SCORES or not seeds or base == ours:
         return None
     metric = METRICS[measure]
-    paths = {f"{name} {s}": of[s] for name, of in (("base", base), ("ours", ours)) for s in seeds}
-    systems = load_systems(list(paths.values()), PlainTextOptions(), list(paths))
+    runs = {f"{name} {s}": of[s] for name, of in (("base", base), ("ours", ours)) for s in seeds}
+    systems = load_systems(list(runs.values()), PlainTextOptions(), list(runs))
     sides = sides_of(systems, metric)
     texts = {
         name: {str(seed): sides[f"{name} {seed}"].hypotheses for seed in seeds}

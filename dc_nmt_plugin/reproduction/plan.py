@@ -13,9 +13,9 @@ from ..evaluation.metrics import METRICS
 from ..flags import flag_value
 from ..papers.register import find_item, read_document
 from ..papers.schema import MEASURES, SCORES, Entry, Item
+from ..recipes.experiment import Experiment
 from ..recipes.recipe import load
 from ..recipes.settings import settings_of
-from ..recipes.training import Experiment
 from .state import COMMANDS, state_of
 from .system import Decoding, Training, decoding, has_recipe, layers_of
 

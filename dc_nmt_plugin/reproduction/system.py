@@ -13,12 +13,12 @@ from ..papers.described_run import DescribedRun, flags_of
 from ..papers.effective_settings import model_settings, needed_flags
 from ..papers.matching import Difference, differences
 from ..papers.schema import Entry
+from ..recipes.experiment import Experiment
 from ..recipes.launch import MachineOptions
 from ..recipes.options import RunOptions, TrainOptions
 from ..recipes.recipe import load, tasks
 from ..recipes.run_plan import plan_run, plan_training
 from ..recipes.settings import settings_of
-from ..recipes.training import Experiment
 
 ON_CPU = MachineOptions(launcher="fairseq", gpus=0)
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from commands import run
 from helpers import few
+from records import write_run
 from reference import attention_spans, dependency
 from reference.dual_context import divergence
 from systems import train
@@ -19,6 +20,7 @@ from dc_nmt_plugin.analysis.loop import forced_batch, samples
 from dc_nmt_plugin.analysis.registry import ANALYSES
 from dc_nmt_plugin.analysis.sites import attentions
 from dc_nmt_plugin.analysis.subject import Subject, find
+from dc_nmt_plugin.runs.schema import Data
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
 OPTIONS = ["--cpu", "--num-workers", "0", "--max-len-b", "12", "--beam", "2"]
@@ -39,9 +41,8 @@ def models(corpus, tmp_path_factory):
             else:
                 result = train(corpus, save, arch, *WIDER, *flags)
             result.good()
-            (folder / "command.txt").write_text(
-                f"fairseq-train /gone/{corpus.name} --arch {arch}\n"
-            )
+            data = Data("xx", "yy", f"../../{corpus.name}")
+            write_run(folder, arch, data=data, written_in="/gone")
             (folder / "train.log").write_text(result.output)
         return folder
 

@@ -8,6 +8,7 @@ import shlex
 
 import pytest
 from helpers import THOROUGH
+from records import write_run
 
 from dc_nmt_plugin.bench import MODES, STOCK
 from dc_nmt_plugin.bench.comparison import STEPS
@@ -107,12 +108,11 @@ def test_batches_of_a_folder_of_fairseq_preprocess(corpus, capsys):
 
 def test_the_model_of_a_run_has_the_run_s_size(tmp_path, capsys):
     run = tmp_path / "my runs" / "dc-s1"
-    run.mkdir(parents=True)
     size = "--encoder-layers 2 --decoder-layers 1 --encoder-embed-dim 8 --decoder-embed-dim 8 "
     size += "--encoder-ffn-embed-dim 16 --decoder-ffn-embed-dim 16 --encoder-attention-heads 2 "
     size += "--decoder-attention-heads 2"
-    command = f"fairseq-train data --arch transformer_dc --lr 1e-3 {size} --max-tokens 9\n"
-    (run / "command.txt").write_text(command)
+    flags = f"--lr 1e-3 {size} --max-tokens 9"
+    write_run(run, "transformer_dc", flags)
     words = ["--mode", "train", "--max-tokens", "40", "--length", "6", "--vocabulary", "50"]
     assert main([str(run), *words, "--count", "--json"]) == 0
     stock, ours = json.loads(capsys.readouterr().out)
@@ -120,10 +120,10 @@ def test_the_model_of_a_run_has_the_run_s_size(tmp_path, capsys):
     counted = [{**row, "name": ""} for row in json.loads(capsys.readouterr().out)]
     assert counted == [{**row, "name": ""} for row in (stock, ours)]
     assert ours["name"] == shlex.quote(str(run))
-    (run / "command.txt").write_text(command.replace("_dc", ""))
+    write_run(run, "transformer", flags)
     with pytest.raises(UserError, match="dc-s1: is of fairseq's own transformer"):
         main([str(run), *words])
-    with pytest.raises(UserError, match=r"is no run's folder: there is no command\.txt"):
+    with pytest.raises(UserError, match=r"is no run's folder: there is no run\.json"):
         main([str(tmp_path), *words])
 
 

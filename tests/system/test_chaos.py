@@ -85,7 +85,7 @@ WRITING = {
     "generate": "generate bin --path run/average/checkpoint.pt --cpu --results-path out"
     f" {LANGUAGES} --task transformer_dc --beam 2 --max-len-b 12 --num-workers 0",
     "score": "dc-nmt score run/generate/generate-test.txt --reference corpus/test.de"
-    " --tokenizer split --target-lang de --out out/result.json --detokenized out/test.de",
+    " --tokenizer split --target-lang de --out out/run.json --detokenized out/test.de",
     "analyze": "dc-nmt analyze curves run --plot out/curves.svg",
     "corpus": f"dc-nmt corpus {LANGUAGES} --pairs 300 --out out",
 }

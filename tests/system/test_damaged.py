@@ -18,8 +18,7 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.page import check_folder
 from dc_nmt_plugin.commands import average, export
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.results import read_result
-from dc_nmt_plugin.flags import read_command
+from dc_nmt_plugin.runs.records import read_record
 from dc_nmt_plugin.stamps import read_stamp
 
 ARCH = "transformer_standard"
@@ -97,18 +96,18 @@ def test_parameters_that_are_no_numbers(last, tmp_path):
 
 
 def test_a_score_that_is_no_number(tmp_path):
-    (tmp_path / "result.json").write_text(json.dumps({"bleu": float("nan")}))
-    with pytest.raises(UserError, match=r"result\.json: .*NaN is no number"):
-        read_result(tmp_path / "result.json")
+    (tmp_path / "run.json").write_text(json.dumps({"bleu": float("nan")}))
+    with pytest.raises(UserError, match=r"run\.json: .*NaN is no number"):
+        read_record(tmp_path)
 
 
 def test_files_of_a_run_that_are_no_text(tmp_path):
-    for name in ("training.stamp", "command.txt"):
+    for name in ("training.stamp", "run.json"):
         (tmp_path / name).write_bytes(b"\xff\xfe")
     with pytest.raises(UserError, match=r"training\.stamp: is damaged"):
         read_stamp(tmp_path / "training.stamp")
-    with pytest.raises(UserError, match=r"command\.txt: is damaged"):
-        read_command(tmp_path)
+    with pytest.raises(UserError, match=r"run\.json: not JSON"):
+        read_record(tmp_path)
 
 
 def test_a_page_of_somebody_else_stays(last, tmp_path, capsys):

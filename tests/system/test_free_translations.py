@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from commands import run
 from helpers import few
+from records import change
 from systems import generation
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.generated import check_free_flags
+from dc_nmt_plugin.flags import typed_flags
+from dc_nmt_plugin.runs.records import read_record
 
 ARCH = "transformer_standard"
 FORCED = {
@@ -64,16 +68,18 @@ def test_it_has_no_score(flag, generated, here, capsys):
     for words in (["out", "--generate-log", "log"], ["both"]):
         assert score(*words, "--reference", "test") == 1
         assert f"fairseq-generate with {flag} gives no free translation" in capsys.readouterr().err
-    # as an old evaluation left it
+    # as an evaluation of before checked nothing
     folder = here / "run-s1"
-    (folder / "score").mkdir(parents=True)
-    (folder / "generate.log").write_text(log)
+    folder.mkdir()
     plain = [line.split("\t")[2] for line in out.splitlines() if line.startswith("H-")]
     (here / "hyp").write_text("".join(f"{line or 'x'}\n" for line in plain[:50]))
-    result = folder / "score/result.json"
+    result = folder / "run.json"
     words = ["hyp", "--reference", "test", "--out", str(result)]
     assert score(*words) == 0
     capsys.readouterr()
+    forced = typed_flags(map(str, FORCED[flag]))
+    (scored,) = read_record(folder).decodings
+    change(folder, decodings=(replace(scored, search=forced),))
     for command in (
         f"compare {result} hyp",
         f"results {folder}",

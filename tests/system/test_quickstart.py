@@ -31,7 +31,7 @@ def test_all_is_done_once_and_the_second_call_repeats_nothing(quickstart):
     assert first.started()[:3] == ["dc-nmt corpus", "dc-nmt check-text", "dc-nmt split-text"]
     for arch in (PLAIN, DUAL):
         assert first.started(arch) == MODEL
-    results = [f"quickstart_out/en-de/{arch}/score/result.json" for arch in (PLAIN, DUAL)]
+    results = [f"quickstart_out/en-de/{arch}" for arch in (PLAIN, DUAL)]
     assert f"TABLE {' '.join(results)}" in first.output
     assert any(f"--task {DUAL}" in call for call in first.calls)
     second = quickstart.quickstart().good()

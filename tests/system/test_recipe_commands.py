@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
+from records import change
 from stand_ins import stand_ins  # noqa: F401
 
 from dc_nmt_plugin.errors import UserError
@@ -12,6 +14,7 @@ from dc_nmt_plugin.evaluation import side_by_side
 from dc_nmt_plugin.pipeline import Pipeline
 from dc_nmt_plugin.recipes import launch, text_plan
 from dc_nmt_plugin.recipes.recipe import load
+from dc_nmt_plugin.runs.records import read_record
 
 TASK = ("iwslt15_en_vi", "transformer_dc")
 DATA = "runs/iwslt15_en_vi/data"
@@ -86,8 +89,10 @@ def test_a_run_is_decoded_in_several_ways_side_by_side(recipes):
     assert f"{RUN}/generate-aux1/generate-test.txt" in score
     assert f"--generate-log {RUN}/generate-aux1.log" in score
     assert f"--detokenized {RUN}/hypotheses-aux1.vi" in score
-    for folder in ("score", "score-aux1"):
-        assert (recipes.folder / RUN / folder / "result.json").is_file()
+    assert score.endswith(f"--as aux1 --out {RUN}/run.json")
+    main, auxiliary = read_record(recipes.folder / RUN).decodings
+    assert (main.way, auxiliary.way) == ("", "aux1")
+    assert auxiliary.search == {**main.search, "decode-with": "aux:1"}
     assert recipes.run("evaluate", *TASK).good().output.count("done before") == 3
 
 
@@ -187,15 +192,16 @@ def test_another_paper_s_settings_have_their_own_text(recipes):
 def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(recipes):
     recipes.run("prepare", TASK[0]).good()
     recipes.run("train", *TASK).good()
-    stamp = recipes.folder / DATA / "bin/.stamp"
-    before = stamp.read_text()
-    stamp.write_text("9-9\n")
+    index = next((recipes.folder / DATA / "bin").glob("train.*.idx"))
+    before = index.read_bytes()
+    index.write_bytes(before + b"newer")
     refused = recipes.run("evaluate", *TASK).refused()
     assert f"{RUN} was trained when {DATA}/bin had other text" in refused
-    stamp.write_text(before)
+    index.write_bytes(before)
     recipes.run("evaluate", *TASK).good()
-    (recipes.folder / RUN / "data.stamp").unlink()  # an old run
-    stamp.write_text("9-9\n")
+    unknown = replace(read_record(recipes.folder / RUN).data, text=None)  # a converted run
+    change(recipes.folder / RUN, data=unknown)
+    index.write_bytes(before + b"newer")
     recipes.run("evaluate", *TASK).good()
 
 
@@ -240,7 +246,7 @@ def test_a_task_in_one_call(recipes, monkeypatch):
         "--encoder-ffn-embed-dim 1024 --decoder-ffn-embed-dim 1024 --dropout 0.2 --fp16 "
         f"--cpu --distributed-world-size 1 --save-dir {run}/checkpoints"
     )
-    assert f"TABLE {run}/score/result.json" in done.output
+    assert f"TABLE {run}\n" in done.output
     archs = ["transformer_dc", "transformer_standard", "transformer_dc"]  # one twice
     two = recipes.run("run", TASK[0], *archs, "--gpus", 0).good()
     assert len(two.output.split("TABLE ")[1].split()) == 2

@@ -21,13 +21,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.archives import extract
 from dc_nmt_plugin.recipes.formats import read_pairs
 
-RESULT = {
-    "name": "x", "source_lang": "en", "target_lang": "de", "sentences": 3, "bleu": 1.0,
-    "bleu_lc": 1.0, "chrf": 1.0, "bleu_signature": "", "bleu_lc_signature": "",
-    "chrf_signature": "", "parameters": 1, "updates": 1, "train_tokens_per_second": 1.0,
-    "train_seconds": 1.0, "decode_sentences_per_second": 1.0, "hypotheses": "good",
-    "reference": "reference", "source": None,
-}  # fmt: skip
+RECORD = {"schema": 1, "name": "x", "system": "x", "data": {"source": "en", "target": "de"}}
 TEXT = ["Der Hund läuft.", "Die Katze schläft heute.", "Ein Mann liest."]
 
 
@@ -86,11 +80,11 @@ FILES = {
     "no-json": "{",
     "deep": "[" * 100_000,
     "list": "[]",
-    "wrong-types": json.dumps({**RESULT, "bleu": "high"}),
-    "wrong-text": json.dumps({**RESULT, "hypotheses": 3}),
-    "wrong-scores": json.dumps({**RESULT, "scores": 5}),
-    "wrong-score": json.dumps({**RESULT, "scores": [{"metric": "zh", "score": "x"}]}),
-    "wrong-texts": json.dumps({**RESULT, "texts": {"hypotheses": 1, "kind": "raw"}}),
+    "wrong-types": json.dumps({**RECORD, "seed": "high"}),
+    "wrong-text": json.dumps({**RECORD, "decodings": [{"hypotheses": 3}]}),
+    "wrong-scores": json.dumps({**RECORD, "decodings": [{"scores": 5}]}),
+    "wrong-score": json.dumps({**RECORD, "decodings": [{"scores": [{"metric": "zh"}]}]}),
+    "newer": json.dumps({**RECORD, "schema": 99}),
     "pickle.pt": pickle.dumps(Malicious()),
     "text.pt": b"no checkpoint\n",
     "empty.pt": b"",
@@ -131,7 +125,7 @@ CASES = {
     f"{SCORE} folder": ["folder", "no run"],
     f"{SCORE} good --metrics bleuu": ["--metrics", "bleuu"],
     f"{SCORE} good --out folder": ["folder", "it is a folder"],
-    f"{SCORE} good --out good/result.json": ["good/result.json"],
+    f"{SCORE} good --out good/run.json": ["good/run.json"],
     f"{SCORE} good --detokenized folder": ["folder", "it is a folder"],
     f"{SCORE} good --train-log reference": ["reference", "fairseq-train"],
     "score --target-lang de --reference blank good": ["blank", "line 2"],
@@ -151,12 +145,12 @@ CASES = {
     "compare no-json.json good": ["no-json.json", "not JSON"],
     "compare deep.json good": ["deep.json", "not JSON"],
     "compare list.json good": ["list.json", "missing"],
-    "compare wrong-types.json good": ["wrong-types.json", "'bleu'", "number"],
-    "compare wrong-text.json good": ["wrong-text.json", "'hypotheses'"],
-    "compare wrong-scores.json good": ["wrong-scores.json", "'scores'"],
-    "compare wrong-score.json good": ["wrong-score.json", "'scores'"],
-    "compare wrong-texts.json good": ["wrong-texts.json", "'texts'"],
-    "results wrong-types.json": ["wrong-types.json", "'bleu'"],
+    "compare wrong-types.json good": ["wrong-types.json", "'seed'", "number"],
+    "compare wrong-text.json good": ["wrong-text.json", "'decodings[0].hypotheses'"],
+    "compare wrong-scores.json good": ["wrong-scores.json", "'decodings[0].scores'"],
+    "compare wrong-score.json good": ["wrong-score.json", "'decodings[0].scores[0].value'"],
+    "compare newer.json good": ["newer.json", "schema 99", "update dc_nmt_plugin"],
+    "results wrong-types.json --examples 1": ["wrong-types.json", "'seed'"],
     "results nowhere": ["nowhere"],
     # checkpoints: nothing is run, nothing is written
     **{

@@ -12,7 +12,8 @@ import pytest
 from stand_ins import executable
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.flags import given_flags, read_command
+from dc_nmt_plugin.flags import typed_flags
+from dc_nmt_plugin.runs.records import read_record
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "examples/multi30k_en_de/table.sh"
@@ -109,8 +110,8 @@ def test_the_table_s_trainings_are_those_that_are_not_kept(tmp_path):
     assert refused.returncode == 1 and "'transformer_cd-s1' is no run" in refused.stderr
 
 
-def flags_of(words):
-    return {flag: value for flag, value in given_flags(words).items() if flag not in PLACES}
+def without_places(settings):
+    return {flag: value for flag, value in settings.items() if f"--{flag}" not in PLACES}
 
 
 def kept_runs():
@@ -123,8 +124,8 @@ def test_kept_runs_are_what_the_table_s_trainings_are_now(checkout, capsys, monk
     for run, command in zip(kept_runs(), planned, strict=True):
         cli.main([*shlex.split(command)[1:], "--dry-run"])
         (now,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("fairseq-train")]
-        kept = read_command((ROOT / TABLE).parent / "runs" / run)
-        assert flags_of(shlex.split(now)) == flags_of(kept), run
+        kept = read_record((ROOT / TABLE).parent / "runs" / run).settings
+        assert without_places(typed_flags(shlex.split(now))) == without_places(kept), run
 
 
 def test_the_slurm_file_calls_train_with_the_job_s_machines(checkout):

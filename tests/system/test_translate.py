@@ -191,11 +191,17 @@ def test_a_run_s_text_is_that_of_its_training(here, translate, tmp_path, monkeyp
     recipe = yaml.safe_load(path.read_text("utf-8"))
     recipe["text"] = {"casing": "lower"}
     path.write_text(yaml.safe_dump(recipe), "utf-8")
-    (tmp_path / "other/mine/data/bin/.stamp").write_text("1-1\n")
+    with open(tmp_path / "other/mine/data/bin/dict.en.txt", "a") as dictionary:
+        dictionary.write("newer 1\n")
     monkeypatch.chdir(tmp_path / "other")
     assert translate(tmp_path / "one" / RUN, here / "test.en") == expected
     assert cli.main(["translate", RUN, str(here / "test.en")]) == 1
     assert b"was trained when" in capfdbinary.readouterr().err
+
+
+def change_record(run, **values):
+    path = run / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **values}), "utf-8")
 
 
 # what is done to a copy of the run → what the sentence has
@@ -210,7 +216,7 @@ BROKEN = {
         ["has no checkpoint (average/checkpoint.pt"],
     ),
     "no text prepared": (
-        lambda run: shutil.rmtree(run.parent / "data/bin"),
+        lambda run: [shutil.rmtree(run.parent / "data/bin"), change_record(run, written_in=None)],
         ["where is its data?", "--data"],
     ),
     "no BPE codes": (
@@ -232,7 +238,7 @@ BROKEN = {
     "nothing says how it was tokenised": (
         lambda run: [
             (run.parent / "data/raw/manifest.json").unlink(),
-            shutil.rmtree(run / "score"),
+            change_record(run, decodings=[]),
         ],
         ["neither a recipe nor a score records how its text was tokenised", "--tokenizer"],
     ),

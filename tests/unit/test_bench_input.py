@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from records import write_run
 
 from dc_nmt_plugin.bench import LEAST_TYPES, STOCK
 from dc_nmt_plugin.bench.subjects import stock_settings, subject, with_positions
@@ -36,8 +37,7 @@ def test_bad_input_is_one_sentence(words, said, tmp_path, monkeypatch):
 def test_a_run_whose_folder_has_a_space_is_a_baseline(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run = tmp_path / "my run"
-    run.mkdir()
-    (run / "command.txt").write_text("fairseq-train data --arch transformer_standard_micro\n")
+    write_run(run, "transformer_standard_micro")
     types = ["--vocabulary", str(LEAST_TYPES)]
     for against in ("my run", "'my run' --source-features m-10"):
         assert main([ARCH, "my run", "--against", against, *types, *SMALL]) == 0

@@ -156,13 +156,13 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
     monkeypatch.chdir(folder)
     for name in ("base", "good"):
         flags = f"{name} --reference ref.en --source src.de --source-lang de \
-                 --target-lang en --name same --out runs/{name}/score/result.json --paper chrf"
+                 --target-lang en --out runs/{name}/run.json --paper chrf"
         score_command.main(flags.split())
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     capsys.readouterr()
-    found, _ = compare(folder, "runs/base runs/good/score/result.json", capsys)
+    found, _ = compare(folder, "runs/base runs/good/run.json", capsys)
     assert [c["name"] for c in found["comparisons"]] == ["base", "good"]
     assert found["metric"] == "chrf" and found["buckets"]
     # plain text beside a run takes its reference
@@ -252,9 +252,9 @@ def test_what_does_not_go_together_is_refused_before_the_work(
         ("base short --reference ref.en --target-lang en", "1 hypotheses for 60 references"),
         ("base good --reference ref.en --source short --target-lang en", "1 source lines for 60"),
         ("base absent.en --reference ref.en --target-lang en", "absent.en: cannot be read"),
-        ("base runs --reference ref.en --target-lang en", "no score/result.json in it"),
+        ("base runs --reference ref.en --target-lang en", r"no run\.json in it"),
         ("base bad.json --reference ref.en --target-lang en", "bad.json: not JSON"),
-        ("base old.json --reference ref.en --target-lang en", "old.json: not a result"),
+        ("base old.json --reference ref.en --target-lang en", "old.json: is no record of a run"),
     ],
 )
 def test_bad_input(folder, flags, message, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from records import write_run
 
 from dc_nmt_plugin import cli
 
@@ -15,7 +16,7 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     bleu = {"a-s1": (10.0, 20.0), "a-s2": (14.0, None), "b-s1": (None, 30.0)}
     for name, values in bleu.items():
-        (tmp_path / name).mkdir()
+        write_run(tmp_path / name)
         lines = [
             f"1 | INFO | valid | {json.dumps({'valid_num_updates': at, 'valid_bleu': value})}\n"
             for at, value in zip((5, 10), values, strict=True)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dc_nmt_plugin.commands import paper
-from dc_nmt_plugin.evaluation.results import Result
-from dc_nmt_plugin.evaluation.scores import MetricScore
-from dc_nmt_plugin.flags import replaced
+from dc_nmt_plugin.flags import replaced, typed_flags
 from dc_nmt_plugin.papers.register import find_item
 from dc_nmt_plugin.recipes.options import TrainOptions
 from dc_nmt_plugin.recipes.run_plan import plan_training
 from dc_nmt_plugin.reproduction.comparison import Cell, cells
 from dc_nmt_plugin.reproduction.plan import baseline
 from dc_nmt_plugin.reproduction.system import ON_CPU, decoding
+from dc_nmt_plugin.runs.records import write_record
+from dc_nmt_plugin.runs.schema import SCHEMA, Data, Decoding, Record, Score, TextFile
 
 TABLE = "thesis, Table 4.6b"
 OTHER = "to published: nothing for runs of other settings: "
@@ -31,30 +29,31 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def finished(row, score, name=TABLE, updates=None, logged=None, beam=6, seed=1, **files):
+def finished(
+    row, score, name=TABLE, updates=None, logged=None, beam=6, seed=1, settings=True, **files
+):
     """What recipes leave of the run of a row; `files` has other contents, None for none."""
     way = decoding(next(entry for entry in find_item(name).entries if entry.row == row))
     run = way.run(seed, None, None)
     train = TrainOptions(flags=way.training.flags, machines=ON_CPU)
     words = plan_training(way.training.options(seed, None, None), train).training.command
     words = replaced(words, "--max-update", str(updates)) if updates else words
-    decode = dict(zip(run.decode[::2], run.decode[1::2], strict=True))
-    scores = tuple(MetricScore(name, score, "", "") for name in ("sacrebleu", "mteval-v13a"))
-    nothing = dict.fromkeys(field.name for field in fields(Result))
-    result = Result(**{**nothing, "name": row, "target_lang": "vi", "updates": logged})
-    result = replace(result, sentences=1, scores=scores)
+    scores = tuple(Score(name, score, "", "") for name in ("sacrebleu", "mteval-v13a"))
+    search = {**typed_flags(run.decode), "beam": beam}
+    way = Decoding(search=search, scores=scores, updates=logged, kind="raw")
     if "test_vi" in files:
-        result = replace(result, hypotheses=str(run.folder / "test.vi"), reference=REFERENCE)
+        way = replace(way, hypotheses="test.vi", references=(TextFile(REFERENCE),))
+    name = run.folder.name
+    record = Record(
+        SCHEMA, name, name, Data("en", "vi"), run.recipe, run.arch, seed,
+        typed_flags(words[words.index("--user-dir") :]) if settings else {}, decodings=(way,),
+    )  # fmt: skip
+    write_record(run.record, record)
     texts = {
-        "command.txt": shlex.join(words),
         "settings.stamp": "1-2\n",
         "training.stamp": "1-2\n",
-        "generate.log": f"{{'beam': {beam}, 'lenpen': {decode['--lenpen']}, "
-        f"'length_penalty': '{decode['--length-penalty']}', 'gen_subset': 'test'}}\n",
-        "score/result.json": json.dumps(result.to_json()),
         **{name.replace("_", "."): text for name, text in files.items()},
     }
-    (run.folder / "score").mkdir(parents=True)
     for name, text in texts.items():
         if text is not None:
             (run.folder / name).write_text(text)
@@ -76,9 +75,9 @@ def test_a_run_of_the_published_settings_has_its_gap(capsys, monkeypatch):
 OTHERS = {
     "updates": ({"updates": 5000}, UPDATES),
     "beam": ({"beam": 1}, "decoding.beam: 1, published with 6"),
-    "no command": (
-        {"command_txt": None},
-        "transformer_ms_aux_iwslt-s1: without its command.txt the settings are unknown",
+    "no settings": (
+        {"settings": False},
+        "transformer_ms_aux_iwslt-s1: its settings are unknown",
     ),
 }
 

@@ -6,11 +6,13 @@ import json
 import shlex
 
 import pytest
-from first_results import OLD, REFERENCE
+from records import REFERENCE, write_run, write_scored
 
 from dc_nmt_plugin.commands import compare as compare_command
 from dc_nmt_plugin.commands import results as results_command
-from dc_nmt_plugin.evaluation.logs import read_search
+from dc_nmt_plugin.evaluation.generated import read_generated
+from dc_nmt_plugin.runs.records import read_record
+from dc_nmt_plugin.runs.schema import Score, TextFile
 
 ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"
 WMT = f"{ADAM} --lr-scheduler cosine --max-tokens 4960 --max-update 160000"
@@ -28,27 +30,20 @@ def runs(tmp_path, monkeypatch):
     def make(task, model, training, search, paper="mteval-v13a", ways=("",), lines=REFERENCE):
         folder = tmp_path / "runs" / task
         run = folder / shlex.quote(model).strip("'").replace(" ", "")
-        run.mkdir(parents=True)
+        write_run(run, model.split()[0], f"{' '.join(model.split()[1:])} {training}")
         (folder / "ref.de").write_text("\n".join(REFERENCE) + "\n")
-        (run / "command.txt").write_text(f"fairseq-train data --arch {model} {training}\n")
+        scores = [
+            Score(metric, 26.25, "s", "raw", metric == paper)
+            for metric in ("mteval-v13a", "multi-bleu")
+        ]
         for way in ways:
             name, _, more = way.partition(":")
-            end = f"-{name}" if name else ""
-            (run / f"score{end}").mkdir()
-            (run / f"hypotheses{end}.de").write_text("\n".join(lines) + "\n")
-            files = {"hypotheses": f"{run}/hypotheses{end}.de", "reference": f"{folder}/ref.de"}
-            scores = [
-                {"metric": metric, "score": 26.25, "signature": "s", "text": "raw",
-                 "paper": metric == paper}
-                for metric in ("mteval-v13a", "multi-bleu")
-            ]  # fmt: skip
-            texts = {**files, "kind": "raw", "target_lang": "de", "tokenizer": "moses"}
-            result = {**OLD, **files, "arch": model.split()[0], "scores": scores, "texts": texts}
-            (run / f"score{end}" / "result.json").write_text(json.dumps(result))
-            extra = dict([more.split("=")]) if more else {}
-            settings = {"_name": None, **search, "decode_with": "main", "no_aux_fusion": False}
-            text = str({**settings, "gen_subset": "test", "mask_source_layers": None, **extra})
-            (run / f"generate{end}.log").write_text(f"2024 | INFO | generate | {text}\n")
+            plain = f"hypotheses{name}.de"
+            (run / plain).write_text("\n".join(lines) + "\n")
+            settings = {**search, **dict([more.split("=")])} if more else search
+            flags = " ".join(f"--{k.replace('_', '-')} {value}" for k, value in settings.items())
+            write_scored(run, plain, "../ref.de", flags, name=name, tokenizer="moses",
+                         scores=tuple(scores))  # fmt: skip
         return run
 
     return make
@@ -147,12 +142,15 @@ def two_runs(runs, tmp_path):
     found = []
     for model in ("transformer_standard", "transformer_dc"):
         run = runs("wmt14_en_de", model, WMT, BEAM_4)
-        path = run / "score" / "result.json"
-        result = json.loads(path.read_text())
-        path.write_text(json.dumps({**result, "source": str(tmp_path / "source.en")}))
         (run / "generate").mkdir()
         lines = "".join(f"S-{n}\ta@@ b {'c ' * 10}\nH-{n}\t-1\tx\n" for n in (2, 0, 1))
         (run / "generate" / "generate-test.txt").write_text(lines)
+        way = read_record(run).decodings[0]
+        source = TextFile(str(tmp_path / "source.en"))
+        search = {"beam": 4, "lenpen": 0.6, "length-penalty": "wu"}
+        assert way.search == search
+        write_scored(run, "generate/generate-test.txt", "../ref.de", source=source,
+                     kind="generated", scores=way.scores)  # fmt: skip
         found.append(run)
     return found
 
@@ -191,13 +189,16 @@ def test_another_search_has_no_number(runs, capsys):
     assert rows(capsys, run)[0]["published_score"] is None
 
 
-def test_a_log_tells_the_search(tmp_path):
+def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):
     log = tmp_path / "generate.log"
     log.write_text(
-        "x | INFO | {'generation': {'beam': 4, 'lenpen': 0.6}, 'task': {'length_penalty': 'wu', "
-        "'mask_source_layers': '1,2', 'no_aux_fusion': False, 'decode_with': 'aux:2'}}\n"
+        "x | INFO | {'generation': {'beam': 4, 'lenpen': 0.6, 'max_len_a': 0.0, 'min_len': 1}, "
+        "'task': {'length_penalty': 'wu', 'mask_source_layers': '1,2', 'no_aux_fusion': False, "
+        "'decode_with': 'aux:2'}, 'dataset': {'gen_subset': 'valid'}}\n"
     )
-    assert read_search(log) == {
-        "beam": "4", "lenpen": "0.6", "length_penalty": "wu", "mask_source_layers": "1,2",
-        "no_aux_fusion": "False", "decode_with": "aux:2",
+    (tmp_path / "out").write_text("H-0\t-0.1\ta\n")
+    found = read_generated(tmp_path / "out", log)
+    assert found.subset == "valid" and found.search == {
+        "beam": 4, "lenpen": 0.6, "max-len-a": 0.0, "min-len": 1, "length-penalty": "wu",
+        "mask-source-layers": "1,2", "decode-with": "aux:2",
     }  # fmt: skip

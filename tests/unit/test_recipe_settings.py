@@ -359,12 +359,12 @@ def test_an_evaluation_is_that_of_its_training():
     words = ["--seed", 3, "--average", 2, "--out", "x", "--sample", 90]
     same = RunOptions(*task, seed=3, average=2, out=Path("x"), sample=90)
     assert plan_run(same) == training(*task, *words).training.run
-    assert plan_run(RunOptions(*task, decoding="aux1")).result.parent.name == "score-aux1"
+    assert plan_run(RunOptions(*task, decoding="aux1")).score_log.name == "score-aux1.log"
     own = [step.folder.name for step in plan_run(same).evaluation()]
-    assert own == ["average", "generate", "score"]
+    assert own == ["average", "generate", "run.json"]
     way = plan_run(RunOptions(*task, average=2, decoding="x"))  # leaves the run's own mean alone
     assert [step.folder.name for step in way.evaluation()] == [
-        "average-2", "generate-x", "score-x",
+        "average-2", "generate-x", "run.json",
     ]  # fmt: skip
     translate = list(way.evaluation())[1].commands(way.folder)[0].words
     assert str(way.folder / "average-2/checkpoint.pt") in translate

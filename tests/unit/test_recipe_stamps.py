@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from records import write_run
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes.experiment import Experiment
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.schema import Segmentation
-from dc_nmt_plugin.recipes.training import Experiment, training_step
+from dc_nmt_plugin.recipes.training import training_step
 from dc_nmt_plugin.stamps import digest, file_digest
 
 TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
@@ -51,14 +53,19 @@ def test_an_evaluation(tmp_path):
         "arch", "task", "criterion", "en", "de", Path("raw"), Path("bin"), tmp_path, 5, decode,
         score, f"-{digest(score)}",
     )  # fmt: skip
+    write_run(tmp_path)
     (tmp_path / "settings.stamp").write_text("9-9\n")
     (tmp_path / "training.stamp").write_text("9-9\n")
     translated = digest(["9-9", "5", *decode])
     expected = [digest(["9-9", "5"]), translated, f"{translated}-{digest(score)}"]
     assert [step.stamp() for step in run.evaluation()] == expected
-    assert [step.folder.name for step in run.evaluation()] == ["average", "generate", "score"]
-    other = replace(run, decode=(*decode, "--lenpen", "2"), decoding="-x")
-    assert [step.folder.name for step in other.evaluation()] == ["average", "generate-x", "score-x"]
+    assert [step.folder.name for step in run.evaluation()] == ["average", "generate", "run.json"]
+    other = replace(run, decode=(*decode, "--lenpen", "2"), decoding="x")
+    assert [step.folder.name for step in other.evaluation()] == [
+        "average",
+        "generate-x",
+        "run.json",
+    ]
     (tmp_path / "training.stamp").unlink()
     (tmp_path / "checkpoints").mkdir()
     for name in ("b.pt", "a.pt"):
@@ -93,7 +100,7 @@ def test_the_mean_counts_no_update_twice(tmp_path, capsys):
     )
     for name in ("settings.stamp", "training.stamp"):
         (tmp_path / name).write_text("9-9\n")
-    (tmp_path / "command.txt").write_text("fairseq-train bin --max-update 40\n")
+    write_run(tmp_path, flags="--max-update 40")
     (tmp_path / "checkpoints").mkdir()
     updates = ["checkpoint_1_20.pt", "checkpoint_2_30.pt"]
     for name in [*updates, "checkpoint_last.pt"]:

@@ -132,8 +132,12 @@ def scored(tmp_path, capsys):
 
 def test_score_then_results_side_by_side(scored, capsys):
     assert (scored / "dc.de").read_text() == "A bc!\n\nCC & D\n"  # detokenised, unescaped
-    result = json.loads((scored / "dc.json").read_text())
-    assert (result["sentences"], result["parameters"], result["updates"]) == (3, 1_234_567, 25)
+    record = json.loads((scored / "dc.json").read_text())
+    training, (result,) = record["training"], record["decodings"]
+    found = (result["sentences"], training["parameters"], training["updates"], result["updates"])
+    assert found == (3, 1_234_567, 25, 25)
+    assert (result["sentences_per_second"], result["tokens_per_second"]) == (2.0, 671.33)
+    assert result["hypotheses"] == "gen.txt" and result["references"][0]["path"] == "ref.de"
     results = [str(scored / "plain.json"), str(scored / "dc.json")]
     assert main([*results, "--examples", "1"]) == 0
     printed = capsys.readouterr().out
@@ -155,7 +159,7 @@ def test_results_refuses_what_is_no_result(scored):
     (scored / "broken.json").write_text("{")
     (scored / "other.json").write_text('{"bleu": 3}')
     elsewhere = json.loads((scored / "dc.json").read_text())
-    elsewhere["texts"]["reference"] = str(scored / "other.de")
+    elsewhere["decodings"][0]["references"] = [{"path": "other.de"}]
     (scored / "other.de").write_text("A bc!\nsomething else\nCC & D\n")
     (scored / "elsewhere.json").write_text(json.dumps(elsewhere))
     for name, message in (
@@ -166,22 +170,28 @@ def test_results_refuses_what_is_no_result(scored):
             main([str(scored / "plain.json"), str(scored / f"{name}.json"), *EXAMPLES])
 
 
-def test_results_without_the_later_fields_are_read(scored, capsys):
-    """Recipes wrote such results before metrics had names."""
-    later = ("arch", "decode_with", "scores", "texts")
-    for name in ("plain", "dc"):
-        values = json.loads((scored / f"{name}.json").read_text())
-        old = {key: value for key, value in values.items() if key not in later}
-        (scored / f"{name}.json").write_text(json.dumps(old))
-    assert main([str(scored / "plain.json"), str(scored / "dc.json"), *EXAMPLES]) == 0
-    assert "against plain" in capsys.readouterr().out
+def test_a_second_score_keeps_what_the_record_has(scored, capsys):
+    run = scored / "run.json"
+    words = f"{scored}/gen.txt --reference {scored}/ref.de --target-lang de"
+    words += f" --tokenizer moses --out {run}"
+    assert score_command.main([*words.split(), "--train-log", str(scored / "train.log")]) == 0
+    assert score_command.main([*words.split(), "--as", "other", "--subset", "valid"]) == 0
+    record = json.loads(run.read_text())
+    assert record["name"] == scored.name and record["training"]["updates"] == 25
+    found = [(each["subset"], each["name"]) for each in record["decodings"]]
+    assert found == [("test", ""), ("valid", "other")]
+    assert score_command.main([*words.split(), "--metrics", "chrf"]) == 0
+    first = json.loads(run.read_text())["decodings"][0]
+    assert [score["metric"] for score in first["scores"]] == ["chrf"]
 
 
 def test_two_runs_of_one_name_are_told_apart(scored, capsys):
     for run in ("seed1", "seed2"):
-        (scored / run / "score").mkdir(parents=True)
-        (scored / run / "score" / "result.json").write_text((scored / "dc.json").read_text())
-    assert main([str(scored / "seed1"), str(scored / "seed2/score/result.json"), *EXAMPLES]) == 0
+        (scored / run).mkdir()
+        (scored / run / "run.json").write_text((scored / "dc.json").read_text())
+        for name in ("gen.txt", "ref.de", "src.en"):
+            (scored / run / name).write_bytes((scored / name).read_bytes())
+    assert main([str(scored / "seed1"), str(scored / "seed2/run.json"), *EXAMPLES]) == 0
     printed = capsys.readouterr().out
     assert "against seed1" in printed and "\nseed2 " in printed
 

@@ -5,50 +5,55 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from first_results import OLD as SHORT
-from first_results import REFERENCE as LINES
+from records import REFERENCE as LINES
+from records import change, write_run, write_scored
 
 from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.commands.results import BEGIN, END, readme_block
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation import runs
-from dc_nmt_plugin.evaluation.logs import read_decoder, read_training_log
+from dc_nmt_plugin.evaluation.logs import read_training_log
 from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.evaluation.published import Published
-from dc_nmt_plugin.evaluation.results import read_result
-from dc_nmt_plugin.evaluation.run import Run
 from dc_nmt_plugin.evaluation.run_table import RunTable
 from dc_nmt_plugin.evaluation.systems import PlainTextOptions, System, load_systems, sides_of
 from dc_nmt_plugin.evaluation.texts import Sides, Texts
+from dc_nmt_plugin.runs.finding import Run
+from dc_nmt_plugin.runs.records import read_record
+from dc_nmt_plugin.runs.schema import Data, Decoding, Score, TextFile
 from dc_nmt_plugin.text.lines import read_lines
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REFERENCE = 4 * LINES  # fewer than ten sentences are not tested
-OLD = {**SHORT, "sentences": len(REFERENCE)}
 OTHER = 4 * ["Ein Haus steht am Bach.", "Die Katze schläft.", "Wir gehen nach Hause."]
 
 
-def finished(task, name, lines=REFERENCE, arch="transformer_dc", score="score", **values):
-    """A run as the first recipes left it: result.json without the later fields."""
-    run = task / name
-    (run / score).mkdir(parents=True)
+def finished(
+    task, name, lines=REFERENCE, arch="transformer_dc", flags="--dropout 0.1", decoding=(), **values
+):
+    """A trained and scored run."""
+    run = write_run(task / name, arch, flags, **values)
     (task / "ref.de").write_text("\n".join(REFERENCE) + "\n")
-    (run / f"{score}.de").write_text("\n".join(lines) + "\n")
-    (run / "command.txt").write_text(f"fairseq-train data --arch {arch} --dropout 0.1\n")
-    files = {"hypotheses": str(run / f"{score}.de"), "reference": str(task / "ref.de")}
-    (run / score / "result.json").write_text(json.dumps({**OLD, **files, **values}))
-    return run
+    return decoded(run, lines, **dict(decoding))
+
+
+def decoded(run, lines=REFERENCE, **values):
+    """Adds a translation to a run."""
+    plain = f"hypotheses{values.get('name', '')}{values.get('subset', '')}.de"
+    (run / plain).write_text("\n".join(lines) + "\n")
+    return write_scored(run, plain, "../ref.de", **values)
 
 
 @pytest.fixture
 def task(tmp_path, monkeypatch):
     """Two runs, the plain Transformer after the other in alphabetical order."""
     folder = tmp_path / "runs" / "multi30k_en_de"
-    finished(folder, "a-dc", OTHER, parameters=1_500_000, train_tokens_per_second=800.0)
+    finished(folder, "a-dc", OTHER, parameters=1_500_000, tokens_per_second=800.0)
     finished(folder, "b-plain", arch="transformer_standard")
     monkeypatch.chdir(tmp_path)
     return folder
@@ -82,8 +87,8 @@ def test_the_table_of_runs(task, capsys):
 
 
 def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
-    finished(task, "plain-s1", arch="transformer_standard", train_tokens_per_second=900.0)
-    finished(task, "plain-s2", OTHER, arch="transformer_standard", train_tokens_per_second=700.0)
+    finished(task, "plain-s1", arch="transformer_standard", tokens_per_second=900.0)
+    finished(task, "plain-s2", OTHER, arch="transformer_standard", tokens_per_second=700.0)
     finished(task, "dc-s1", OTHER)
     runs = [task / name for name in ("dc-s1", "plain-s2", "plain-s1")]
     plain, dual = rows(capsys, *runs, "--over-seeds", "--out", tmp_path / "kept.json")
@@ -110,28 +115,31 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
 
 
 def test_a_row_of_seeds_is_of_one_system(task, capsys):
-    for seed in (1, 2):
-        finished(task, f"plain-s{seed}", arch="transformer_standard")
-    other = finished(task, "plain-s3", arch="transformer_standard")
-    command = "fairseq-train data --arch transformer_standard --dropout {} --seed {}"
-    command += " --max-tokens 500 --update-freq 2\n"
+    tokens = "--max-tokens 500 --update-freq 2"
+
+    def run(seed, rate, flags=tokens, **values):
+        flags = f"--dropout {rate} --seed {seed} {flags}"
+        return finished(task, f"plain-s{seed}", arch="transformer_standard", flags=flags, **values)
+
     for seed, rate in ((1, 0.1), (2, 0.1), (3, 0.3)):
-        (task / f"plain-s{seed}" / "command.txt").write_text(command.format(rate, seed))
+        run(seed, rate)
     with pytest.raises(UserError, match=r"plain would .* --dropout is 0.1 in plain-s1 and 0.3 in"):
         results(task, "--over-seeds")
-    same = command.replace("500 --update-freq 2", "1000 --fp16").format(0.1, 3)
-    (other / "command.txt").write_text(same)
+    run(3, 0.1, "--max-tokens 1000 --fp16")
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
-    result = other / "score" / "result.json"
-    result.write_text(json.dumps({**json.loads(result.read_text()), "updates": 99}))
+    run(3, 0.1, updates=99)
     with pytest.raises(UserError, match="updates is 2000 in plain-s1 and 99 in plain-s3"):
         results(task, "--over-seeds")
     for seed in (1, 2, 3):  # each ends where it learns no more
-        text = f"{command.format(0.1, seed).strip()} --patience 5\n"
-        (task / f"plain-s{seed}" / "command.txt").write_text(text)
+        run(seed, 0.1, f"{tokens} --patience 5", updates=99 * seed)
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
-    (other / "command.txt").write_text(text.replace("--update-freq 2", "--update-freq 4"))
+    run(3, 0.1, "--max-tokens 500 --update-freq 4 --patience 5")
     with pytest.raises(UserError, match="tokens an update is 1,000 in plain-s1 and 2,000 in"):
+        results(task, "--over-seeds")
+    for seed, text in ((1, "a" * 64), (2, "a" * 64), (3, "b" * 64)):
+        folder = run(seed, 0.1)
+        change(folder, data=replace(read_record(folder).data, text=text))
+    with pytest.raises(UserError, match="digest of the training text is aaa"):
         results(task, "--over-seeds")
 
 
@@ -144,11 +152,16 @@ def test_runs_of_one_seed_in_two_folders_are_two_systems(task, capsys):
     assert seeds == {"b-plain": 1, "a-dc": 1, "multi30k_en_de/x": 3, "old/x": 2}
     shutil.rmtree(old / "x-s1")  # now further seeds of one system
     assert {r["label"]: r["seeds"] for r in rows(capsys, task, old, "--over-seeds")}["x"] == 4
+    shutil.copytree(task / "x-s1", task / "copy")  # it is the same run in a renamed folder
+    with pytest.raises(UserError, match=r"--over-seeds: two of copy, .* have the same seed; leave"):
+        results(task, old, "--over-seeds")
 
 
 def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
     for seed, chrf in ((1, 40.0), (2, 44.0)):
-        finished(task, f"plain-s{seed}", arch="transformer_standard", chrf=chrf)
+        scores = (Score("mteval-v13a", 1.0, "b", ""), Score("chrf", chrf, "c", ""))
+        name, way = f"plain-s{seed}", {"scores": scores}
+        finished(task, name, arch="transformer_standard", decoding=way)
     gap = Published(None, 50.0, "Table 1", "chrf", -10.0)  # of the first seed
     monkeypatch.setattr(runs, "published", lambda run, metric: gap)
     found = {row["label"]: row for row in rows(capsys, task, "--over-seeds")}
@@ -158,12 +171,8 @@ def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
 
 def test_text_beside_a_run_of_another_folder(task, tmp_path, monkeypatch):
     """What a run was scored with is found from the run, for the plain text too."""
-    finished(task, "c", texts={
-        "hypotheses": "hypotheses.de", "kind": "raw", "target_lang": "de", "tokenizer": "moses",
-        "reference": "runs/multi30k_en_de/ref.de",
-    })  # fmt: skip
-    for path in (task / "c" / "score" / "hypotheses.de", tmp_path / "mine.de"):
-        path.write_text("\n".join(OTHER) + "\n")
+    finished(task, "c", OTHER)
+    (tmp_path / "mine.de").write_text("\n".join(OTHER) + "\n")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     both = load_systems([task / "c", tmp_path / "mine.de"], PlainTextOptions())
@@ -186,15 +195,14 @@ def test_tokenised_text_is_compared_with_one_reference():
 
 
 def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
-    """Of results.json with text files, as recipes write it, and of one by name alone."""
-    generated = task / "c-dc-s1"
-    finished(task, generated.name, texts={
-        "hypotheses": "score/generate.txt", "kind": "generated", "target_lang": "de",
-        "tokenizer": "moses", "reference": str(task / "ref.de"),
-    })  # fmt: skip
+    """Of the output of fairseq-generate, and of plain text."""
+    flags = "--adam-betas '(0.9, 1)' --seed 1"
+    way = {"kind": "generated", "tokenizer": "moses", "search": "--beam 5"}
+    generated = finished(task, "c-dc-s1", flags=flags, decoding=way)
+    change(generated, checkpoints=("checkpoints/checkpoint_last.pt",))
     pieces = 4 * ["Ein Ha@@ us steht am Bach .", "Die Katze schl&quot; .", "Wir gehen nach Hause ."]
     lines = "".join(f"H-{n}\t-0.1\t{text}\n" for n, text in enumerate(pieces))
-    (generated / "score" / "generate.txt").write_text(lines)
+    (generated / "hypotheses.de").write_text(lines)
     logged = [
         "| secret=/home/me",
         '| train_inner | {"ppl": "9.5", "num_updates": "30"}',
@@ -203,9 +211,6 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
         '| train_inner | {"ppl": "8", "num_updates": "50"}',
     ]
     (generated / "train.log").write_text("".join(f"2026 | INFO {line}\n" for line in logged))
-    command = "fairseq-train data --user-dir /home/me --arch transformer_dc --adam-betas '(0.9, 1)'"
-    (generated / "command.txt").write_text(command)
-    (generated / "generate.log").write_text("{'beam': 5, 'gen_subset': 'test', 'path': '/home'}\n")
     home = Path("examples/multi30k_en_de/runs")
     of_all = (task, "--metric", "multi-bleu", "--baseline", "c-dc-s1", "--json")
     with pytest.raises(UserError, match="multi-bleu scores tokenised text"):
@@ -226,11 +231,13 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     assert {row["run"] for row in again} == {str(home / n) for n in ("a-dc", "b-plain", "c-dc-s1")}
     kept = home / generated.name
     assert without_place(rows(capsys, kept, "--metric", "multi-bleu")) == without_place(tokenized)
-    run = Run.read(kept / "score" / "result.json")
-    assert run.task == "multi30k_en_de" and run.command[-1] == "(0.9, 1)"
+    record = read_record(kept)
+    assert record.task == "multi30k_en_de" and record.settings["adam-betas"] == "(0.9, 1)"
+    assert record.decodings[0].search == {"beam": 5} and record.written_in is None
     curves = read_curves(kept / "train.log")
     assert curves == {"train:ppl": [(40, 8.5)], "valid:ppl": [(40, 7.5)]}
-    assert "/home" not in "".join(f.read_text() for f in kept.rglob("*") if f.is_file())
+    written = "".join(f.read_text() for f in kept.rglob("*") if f.is_file())
+    assert "/home" not in written and str(task) not in written and "_last.pt" not in written
 
 
 def test_kept_runs_say_where_the_references_come_from(task):
@@ -238,8 +245,7 @@ def test_kept_runs_say_where_the_references_come_from(task):
     raw.parent.mkdir(parents=True)
     (task / "ref.de").rename(raw)
     for run in ("a-dc", "b-plain"):
-        path = task / run / "score" / "result.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), "reference": str(raw)}))
+        decoded(task / run, references=(TextFile("../data/raw/test.de"),))
     results(task, "--keep", "examples/multi30k_en_de/runs")
     raw.unlink()
     with pytest.raises(UserError, match=r"test.de: what .* 'dc-nmt prepare multi30k_en_de'"):
@@ -262,31 +268,30 @@ def test_no_kept_run_replaces_another(task, tmp_path):
     assert not home.exists()
     results(other, "--keep", home)
     results(other, "--keep", home)
-    with open(other / "command.txt", "a") as command:
-        command.write("--lr 1")
+    change(other, settings={"arch": "transformer_dc", "lr": 1})
     with pytest.raises(UserError, match="kept/a-dc is a training run with another command"):
         results(other, "--keep", home)
 
 
 def test_a_kept_run_knows_its_task_and_no_place_of_the_machine(task, tmp_path):
     text = task / "data" / "raw" / "test.de"
-    run = finished(task, "c", reference=str(text))
+    run = finished(task, "c", data=Data("en", "de", "../data/bin"))
     text.parent.mkdir(parents=True)
     shutil.copy(task / "ref.de", text)
-    (run / "command.txt").write_text(f"fairseq-train {task}/data/bin --arch transformer_dc\n")
+    decoded(run, references=(TextFile("../data/raw/test.de"),))
     results(run, "--keep", tmp_path / "kept")
-    kept = Run.read(tmp_path / "kept" / "c" / "score" / "result.json")
-    assert kept.task == "multi30k_en_de"
-    assert kept.command[1] == "runs/multi30k_en_de/data/bin"
+    kept = Run.read(tmp_path / "kept" / "c")
+    assert kept.record.task == "multi30k_en_de"
+    assert kept.record.data.folder == "runs/multi30k_en_de/data/bin"
     assert str(tmp_path) not in kept.path.read_text()
 
 
-def test_a_result_in_a_folder_of_another_name_is_kept_where_it_is_found(task, tmp_path, capsys):
+def test_a_record_of_another_name_is_kept_where_it_is_found(task, tmp_path, capsys):
     run = finished(task, "c")
-    (run / "score").rename(run / "mine")  # dc-nmt score --json c/mine/result.json
-    results(run / "mine" / "result.json", "--keep", tmp_path / "kept")
+    (run / "run.json").rename(run / "mine.json")  # dc-nmt score --json c/mine.json
+    results(run / "mine.json", "--keep", tmp_path / "kept")
     capsys.readouterr()
-    assert [row["label"] for row in rows(capsys, tmp_path / "kept")] == ["mine"]
+    assert [row["label"] for row in rows(capsys, tmp_path / "kept")] == ["c"]
 
 
 def test_a_run_that_the_table_beside_it_lacks_is_shown(task, capsys):
@@ -303,12 +308,15 @@ def test_speeds_of_a_benchmark_instead_of_the_runs_own(task, tmp_path, capsys):
     finished(task, "dc-s1", OTHER)
     finished(task, "stock-s1", OTHER, arch="transformer")
     finished(task, "mlmha-s1", OTHER, arch="transformer_mlmha")
-    measured = {"stock": 100, "control": 101, "runs/multi30k_en_de/dc-s2": 150, "b-plain": 200}
+    measured = {
+        ("stock", None): 100, ("control", None): 101, ("runs/x/renamed", "dc"): 150,
+        ("runs/multi30k_en_de/b-plain", "b-plain"): 200,
+    }  # fmt: skip
     report = {"machine": "a machine", "threads": 1, "clock": "CPU time", "rounds": 15}
     report["results"] = [
-        {"mode": mode, "name": name, "speed": speed * factor}
+        {"mode": mode, "name": name, "system": system, "speed": speed * factor}
         for mode, factor in (("train", 10), ("decode", 1))
-        for name, speed in measured.items()
+        for (name, system), speed in measured.items()
     ]
     file = tmp_path / "bench.json"
     file.write_text(json.dumps(report))
@@ -358,17 +366,13 @@ def test_runs_of_another_checkout_have_their_own_text(task, tmp_path, monkeypatc
     there = theirs / "runs" / task.name
     for folder, lines in ((task, REFERENCE), (there, OTHER)):
         finished(folder, "x", lines)
-        result = folder / "x" / "score" / "result.json"
-        values = json.loads(result.read_text())
-        values["hypotheses"] = f"runs/{task.name}/x/score.de"
-        result.write_text(json.dumps(values))
+        decoded(folder / "x", lines, references=(TextFile(f"runs/{task.name}/ref.de"),))
     ours, other = rows(capsys, task / "x", there / "x")
     assert ours["score"] == 100 and other["score"] < 100
 
 
 def test_of_one_subset_and_as_latex(task, capsys):
-    (task / "b-plain" / "generate-x.log").write_text("INFO: {'dataset': {'gen_subset': 'valid'}}\n")
-    finished(task, "b-plain", OTHER, score="score-x", arch="transformer_standard")
+    decoded(task / "b-plain", OTHER, name="x", subset="valid")
     (only,) = rows(capsys, task, "--subset", "valid")
     assert only["label"].startswith("b-plain") and only["score"] < 100
     with pytest.raises(UserError, match="--subset test2: no run has it; there is test, valid"):
@@ -381,8 +385,7 @@ def test_of_one_subset_and_as_latex(task, capsys):
 def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     (alone,) = rows(capsys, task / "a-dc")
     assert alone["label"] == "a-dc" and alone["against"] is None and alone["score"] < 100
-    (task / "c-running").mkdir()
-    (task / "c-running" / "command.txt").write_text("fairseq-train data\n")
+    write_run(task / "c-running")
     results(task)
     assert "not finished, left out: " in capsys.readouterr().err
     again = finished(task.parent / "again", "a-dc")
@@ -391,15 +394,8 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
 
 
 def test_one_run_decoded_in_two_ways(task, capsys):
-    aux = {"texts": None, "decode_with": "aux:2"}
     run = finished(task, "d-aux", arch="transformer_ms_aux")
-    (run / "generate.log").write_text("INFO: {'task': {'decode_with': 'main'}}\n")
-    (run / "score-aux2").mkdir()
-    files = {"hypotheses": str(task / "a-dc/score.de"), "reference": str(task / "ref.de")}
-    texts = {**files, "kind": "raw", "target_lang": "de"}
-    (run / "score-aux2" / "result.json").write_text(
-        json.dumps({**OLD, **files, **aux, "arch": "transformer_ms_aux", "texts": texts})
-    )
+    decoded(run, OTHER, name="aux2", search="--decode-with aux:2")
     results(run, "--examples", 1)
     assert "d-aux, aux2" in capsys.readouterr().out
     main, auxiliary = rows(capsys, run)
@@ -407,18 +403,16 @@ def test_one_run_decoded_in_two_ways(task, capsys):
 
 
 @pytest.mark.parametrize(
-    ("line", "decoder"),
+    ("search", "decoder"),
     [
-        ("{'_name': 'x', 'decode_with': 'main', 'no_aux_fusion': False}", None),
-        ("{'decode_with': 'aux:3', 'no_aux_fusion': False}", "aux:3"),
-        ("{'decode_with': 'main', 'no_aux_fusion': True}", "without fusion"),
-        ("{'decode_with_beam': 1}", None),
-        ("", None),
+        ({"decode-with": "main", "beam": 5}, None),
+        ({"decode-with": "aux:3"}, "aux:3"),
+        ({"no-aux-fusion": True}, "without fusion"),
+        ({}, None),
     ],
 )
-def test_the_decoder_is_in_the_log(tmp_path, line, decoder):
-    (tmp_path / "log").write_text(line)
-    assert read_decoder(tmp_path / "log") == decoder
+def test_the_decoder_of_a_translation(search, decoder):
+    assert Decoding(search=search).decoder == decoder
 
 
 @pytest.mark.parametrize("form", ["arch='transformer_dc', x", "'arch': 'transformer_dc'"])
@@ -448,7 +442,7 @@ def test_numbers_are_stored_without_text_and_made_into_a_readme(task, tmp_path, 
     # the stored numbers alone make the same table, and writing it again changes nothing
     for folder in task.iterdir():
         if folder.is_dir():
-            (folder / "score" / "result.json").unlink()
+            (folder / "run.json").unlink()
     results(home, "--markdown", "--update-readme")
     assert capsys.readouterr().out.strip() == printed
     assert (home / "README.md").read_text() == readme
@@ -487,20 +481,21 @@ def test_the_readmes_show_the_stored_numbers():
 
 
 def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
-    kept_runs = {path.parents[1] for path in EXAMPLES.glob("*/runs/**/score")}
+    kept_runs = {path.parents[1] for path in EXAMPLES.glob("*/runs/**/run.json")}
     assert kept_runs
     for home in kept_runs:
         table = RunTable.read((home.parent if home.name == "runs" else home) / "results.json")
         in_table = 0
         for row in table.rows:
-            runs = list(home.glob(f"{row.label}-s*"))
+            below = {path.parent: read_record(path) for path in home.glob("*/run.json")}
+            runs = [folder for folder, record in below.items() if record.system == row.label]
             in_table += len(runs)
             assert len(runs) == row.seeds
-            scores = [read_result(run).score(table.metric).score for run in runs]
+            scores = [Run.read(run).decoding.score(table.metric).value for run in runs]
             assert row.score == pytest.approx(statistics.fmean(scores), abs=1e-4), row.label
-            lines = {len(read_lines(run / "score" / "hypotheses.de")) for run in runs}
+            lines = {len(read_lines(run / "hypotheses.de")) for run in runs}
             assert lines == {table.sentences}
-        assert in_table == len(list(home.glob("*/score")))
+        assert in_table == len(list(home.glob("*/run.json")))
 
 
 @pytest.mark.parametrize(
@@ -509,9 +504,10 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
         ("absent", "absent: no such run or folder of runs"),
         ("empty", "empty: no finished run in it"),
         ("runs/multi30k_en_de/a-dc/broken.json", "broken.json: not JSON"),
+        ("runs/multi30k_en_de/a-dc:x", "a-dc has no scored translation 'x'; there is none"),
         ("runs/multi30k_en_de --baseline dc", "--baseline: 'dc' is not one of a-dc, b-plain"),
         ("runs/multi30k_en_de --name dc=x", "--name: 'dc' is not one of a-dc, b-plain"),
-        ("runs/multi30k_en_de --name a-dc", "--name: 'a-dc' is not FOLDER=LABEL"),
+        ("runs/multi30k_en_de --name a-dc", "--name: 'a-dc' is not RUN=LABEL"),
         ("runs/multi30k_en_de --metric bleu", "--metric: 'bleu' is not one of"),
         ("runs/multi30k_en_de --update-readme", "--update-readme: no table"),
         ("runs/multi30k_en_de --out s.json --update-readme", "README.md: needs the line"),
@@ -529,24 +525,6 @@ def test_bad_input(task, flags, message):
     (task.parent / "other" / "ref.de").write_text(4 * "Ganz anders.\nJa.\nNein.\n")
     with pytest.raises(UserError, match=message):
         results(*flags.split())
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{}", "'name' is missing"),
-        (json.dumps({**OLD, "scores": [{"metric": "x"}]}), "'scores' is not what"),
-        (json.dumps({**OLD, "texts": {"kind": "raw"}}), "'texts' is not what"),
-        (
-            json.dumps({**OLD, "texts": {"hypotheses": "h", "kind": "x", "target_lang": "de"}}),
-            "unknown kind",
-        ),
-    ],
-)
-def test_invalid_results_are_named(tmp_path, text, message):
-    (tmp_path / "result.json").write_text(text)
-    with pytest.raises(UserError, match=message):
-        read_result(tmp_path / "result.json")
 
 
 def test_tables_stored_with_a_one_sided_p_are_refused(task, tmp_path):

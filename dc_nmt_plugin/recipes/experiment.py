@@ -1,0 +1,234 @@
+"""Steps that evaluate one model: averaging, translation, scoring."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..checkpoints.names import UPDATE, numbered
+from ..errors import UserError
+from ..flags import typed_flags
+from ..pipeline import Command, Step
+from ..runs.places import is_its_text, path_from
+from ..runs.records import read_record, update_record, with_decoding
+from ..runs.schema import RECORD, Decoding, Record
+from ..stamps import digest, read_stamp
+
+PLUGIN = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One model in its own folder.
+
+    Attributes:
+        arch, task, criterion: fairseq's
+        source, target: languages
+        raw: folder of the untokenised text
+        binarised: folder that fairseq reads
+        folder: of the run
+        average: number of averaged last checkpoints; 0: only the best one
+        averaged: folder of their mean, in the run's folder
+        decode: flags of fairseq-generate
+        score: flags of dc-nmt score
+        score_stamp: of the inputs of a score other than the translation
+        split: translated set: ``test``, ``valid`` or a further test set
+        subset: fairseq's name of the set
+        decoding: name of this decoding, such as ``aux1``, if the run is decoded in several ways
+        recipe: the task; None without one
+    """
+
+    arch: str
+    task: str
+    criterion: str
+    source: str
+    target: str
+    raw: Path
+    binarised: Path
+    folder: Path
+    average: int
+    decode: tuple[str, ...]
+    score: tuple[str, ...]
+    score_stamp: str
+    decoding: str = ""
+    split: str = "test"
+    subset: str = "test"
+    averaged: str = "average"
+    recipe: str | None = None
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def record(self) -> Path:
+        """Returns the place of the record."""
+        return self.folder / RECORD
+
+    @property
+    def way(self) -> str:
+        """Returns the translated set and the decoding; "" for the recipe's of the test set."""
+        return Decoding(self.decoding, self.split).way
+
+    @property
+    def suffix(self) -> str:
+        """Returns the end of the names of this decoding's files."""
+        return f"-{self.way}" if self.way else ""
+
+    @property
+    def score_log(self) -> Path:
+        """Returns the log of dc-nmt score."""
+        return self.folder / f"score{self.suffix}.log"
+
+    def is_trained(self) -> bool:
+        """Returns True if the training in this folder is finished."""
+        stamp = read_stamp(self.folder / "training.stamp")
+        return stamp is not None and stamp == read_stamp(self.folder / "settings.stamp")
+
+    def evaluation(self) -> Iterator[Step]:
+        """Yields the steps that average, translate and score."""
+        translated = self.folder / f"generate{self.suffix}"
+
+        def stamp() -> str:
+            return digest([self._trained_stamp(), self.average, *self.decode])
+
+        yield Step(
+            f"{self.arch}: average the last {self.average} checkpoints",
+            self.folder / self.averaged,
+            lambda: digest([self._trained_stamp(), self.average]),
+            self._average,
+        )
+        what = "the test set" if self.split == "test" else self.split
+        yield Translation(
+            f"{self.arch}: translate {what}", translated, stamp, self._translate, run=self
+        )
+        yield Scoring(
+            f"{self.arch}: score",
+            self.record,
+            lambda: f"{stamp()}{self.score_stamp}",
+            self._score,
+            run=self,
+        )
+
+    def _trained_stamp(self) -> str:
+        """Returns the stamp of the training; before its end, that of the existing checkpoints."""
+        stamp = read_stamp(self.folder / "settings.stamp")
+        if stamp is None:
+            raise UserError(
+                f"{self.folder}/settings.stamp is missing: dc-nmt train did not make this folder"
+            )
+        if not is_its_text(read_record(self.folder), self.binarised):
+            raise UserError(
+                f"{self.folder} was trained when {self.binarised} had other text: train anew with "
+                "another --name, or prepare that text again"
+            )
+        if self.is_trained():
+            return stamp
+        return f"{stamp}-{digest(sorted(self.checkpoints.glob('*')))}"
+
+    def _average(self, to: Path) -> list[Command]:
+        which = [str(self.checkpoints), "--last", str(self.average), "--kind", "update"]
+        if self.average == 0:
+            which = [str(self.checkpoints / "checkpoint_best.pt")]
+        elif self.is_trained():
+            named = numbered(self.checkpoints, UPDATE)
+            if len(named) < self.average:
+                paths = [path for _, path in named]
+                end = read_record(self.folder).settings.get("max-update")
+                if not named or named[-1][0] != end:
+                    paths.append(self.checkpoints / "checkpoint_last.pt")
+                print(
+                    f"{self.checkpoints}: {len(named)} of {self.average} update checkpoints (the "
+                    "training keeps no more than its own --average): the mean is of "
+                    f"{', '.join(path.name for path in paths)}",
+                    file=sys.stderr,
+                )
+                which = list(map(str, paths))
+        return [Command(["dc-nmt", "average", *which, "--out", str(to / "checkpoint.pt")])]
+
+    def _translate(self, to: Path) -> list[Command]:
+        words = ["fairseq-generate", str(self.binarised), "--user-dir", str(PLUGIN)]
+        words += ["--task", self.task, "--source-lang", self.source, "--target-lang", self.target]
+        words += ["--path", str(self.folder / self.averaged / "checkpoint.pt")]
+        words += ["--gen-subset", self.subset]
+        return [Command([*words, "--results-path", str(to), *self.decode])]
+
+    def _score(self, _: Path) -> list[Command]:
+        translated = f"{self.folder}/generate{self.suffix}"
+        words = ["dc-nmt", "score", f"{translated}/generate-{self.subset}.txt"]
+        words += ["--generate-log", f"{translated}.log"]
+        words += ["--source", str(self.raw / f"{self.split}.{self.source}")]
+        words += ["--reference", str(self.raw / f"{self.split}.{self.target}")]
+        words += ["--source-lang", self.source, "--target-lang", self.target, *self.score]
+        words += ["--train-log", str(self.folder / "train.log")]
+        words += ["--detokenized", f"{self.folder}/hypotheses{self.suffix}.{self.target}"]
+        words += ["--as", self.decoding] if self.decoding else []
+        words += ["--subset", self.split] if self.split != "test" else []
+        return [Command([*words, "--out", str(self.record)])]
+
+    def decoded(self, record: Record) -> Record:
+        """Returns the record with this decoding, not scored yet."""
+        checkpoint = path_from(self.folder, self.folder / self.averaged / "checkpoint.pt")
+        search = typed_flags(self.decode)
+        found = Decoding(
+            self.decoding, self.split, search, checkpoint=checkpoint, averaged=self.average
+        )
+        return with_decoding(record, found)
+
+
+@dataclass(frozen=True)
+class Translation(Step):
+    """Translation step: also enters the translation into the record of the run.
+
+    Attributes:
+        run: the translating run
+    """
+
+    run: Experiment = field(kw_only=True)
+
+    def is_done(self) -> bool:
+        return super().is_done() and bool(read_record(self.run.folder).decoding(self.run.way))
+
+    def make(self) -> None:
+        """Translates; the record gets the settings, and loses the scores of a translation before.
+
+        Raises:
+            UserError: fairseq-generate failed
+        """
+        if not super().is_done():
+            super().make()
+        update_record(self.run.record, self.run.decoded)
+
+
+@dataclass(frozen=True)
+class Scoring(Step):
+    """Scoring step: fills the record of the run in place.
+
+    Attributes:
+        run: the scored run
+    """
+
+    run: Experiment = field(kw_only=True)
+
+    def is_done(self) -> bool:
+        found = read_record(self.run.folder).decoding(self.run.way)
+        return found is not None and found.stamp == self.stamp()
+
+    def make(self) -> None:
+        """Scores the translation of the run.
+
+        Raises:
+            UserError: dc-nmt score failed
+        """
+        stamp = self.stamp()
+        self.run.score_log.write_text("")
+        for command in self.commands(self.folder):
+            command.run(self.run.score_log)
+        update_record(self.run.record, lambda record: self._stamped(record, stamp))
+
+    def _stamped(self, record: Record, stamp: str) -> Record:
+        found = record.decoding(self.run.way)
+        assert found is not None, "the translation entered it"
+        return with_decoding(record, replace(found, stamp=stamp))

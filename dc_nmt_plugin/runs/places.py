@@ -1,0 +1,125 @@
+"""Paths and digests of a record's files, which survive moving and renaming its folder."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import UserError
+from .schema import Data, Record, TextFile
+
+
+def path_from(folder: Path, path: str | os.PathLike[str]) -> str:
+    """Returns a path for a record in `folder`: relative when it is in it or beside it."""
+    full, start = os.path.abspath(path), os.path.abspath(folder)
+    if os.path.commonpath([full, os.path.dirname(start)]) == os.path.dirname(start) != "/":
+        return Path(os.path.relpath(full, start)).as_posix()
+    return full
+
+
+def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
+    """Returns an existing text file for a record in `folder`, with its digest."""
+    return TextFile(path_from(folder, path), sha256_of(Path(path)))
+
+
+def sha256_of(*paths: Path) -> str:
+    """Returns the digest of the contents of files, one after the other."""
+    found = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                found.update(block)
+    return found.hexdigest()
+
+
+def located(origin: Path, record: Record, path: str | None) -> str | None:
+    """Returns where a path of a record is now; the first place for a missing file.
+
+    Args:
+        origin: path of the record
+    """
+    if path is None:
+        return None
+    places = list(_places(origin, record, path))
+    return str(next((place for place in places if place.exists()), places[0]))
+
+
+def located_text(origin: Path, record: Record, file: TextFile | None) -> str | None:
+    """Returns where a text file of a record is now; the first place for a missing file.
+
+    Raises:
+        UserError: there is only another text by that name
+    """
+    if file is None:
+        return None
+    there = [place for place in _places(origin, record, file.path) if place.is_file()]
+    if not there or file.sha256 is None:
+        return located(origin, record, file.path)
+    same = next((place for place in there if sha256_of(place) == file.sha256), None)
+    if same is None:
+        raise UserError(
+            f"{there[0]}: is another text than {origin} was scored with: put that text back, or "
+            "score the translation again"
+        )
+    return str(same)
+
+
+def _places(origin: Path, record: Record, path: str) -> Iterator[Path]:
+    """Yields the places of a path: from the folder, from those above it, from the old folder."""
+    folder = origin.resolve().parent
+    yield Path(os.path.normpath(folder / path))
+    if not path.startswith(".."):  # kept runs name text from the root of a checkout
+        yield from (above / path for above in folder.parents)
+        yield Path(path)
+    if record.written_in:
+        yield Path(os.path.normpath(Path(record.written_in) / path))
+
+
+def described(folder: Path, data: Path, source: str | None, target: str) -> Data:
+    """Returns the text of a run in `folder`, with the digests of what fairseq-preprocess made.
+
+    Args:
+        data: its output
+        source, target: languages
+    """
+    text = training_text(data)
+    return Data(
+        source,
+        target,
+        path_from(folder, data),
+        dictionaries_of(data),
+        sha256_of(*text) if text else None,
+    )
+
+
+def training_text(data: Path) -> list[Path]:
+    """Returns the files of the training text in a folder of fairseq-preprocess."""
+    return sorted(path for path in data.glob("train*") if path.suffix in (".bin", ".idx"))
+
+
+def dictionaries_of(data: Path) -> dict[str, str]:
+    """Returns language → digest of the dictionaries in a folder of fairseq-preprocess."""
+    return {path.name.split(".")[1]: sha256_of(path) for path in sorted(data.glob("dict.*.txt"))}
+
+
+def is_its_text(record: Record, data: Path) -> bool:
+    """Returns True if `data` is the text of a run; unknown text may be.
+
+    Args:
+        data: folder made by fairseq-preprocess
+    """
+    known, files = record.data, training_text(data)
+    states = tuple((path, path.stat().st_mtime_ns) for path in files)
+    if known.text and states and _digest(states) != known.text:
+        return False
+    theirs = dictionaries_of(data)
+    return all(theirs.get(name, digest) == digest for name, digest in known.dictionaries.items())
+
+
+@functools.cache  # each step of an evaluation asks
+def _digest(files: tuple[tuple[Path, int], ...]) -> str:
+    """Returns the digest of files, given with the times of their last changes."""
+    return sha256_of(*(path for path, _ in files))
