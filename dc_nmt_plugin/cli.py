@@ -99,7 +99,6 @@ MORE = Group(
         "split-text": "split text reversibly at punctuation and digits",
         "params": "compare parameter counts with the published ones",
         "time-to-bleu": "measure updates and time until a validation BLEU is reached",
-        "sample-recipes": "run every recipe with a little generated text",
     },
 )
 FIRST_SCREEN = [name for group in GROUPS for name in group.commands]

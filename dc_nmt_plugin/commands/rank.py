@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not any(map(is_run, args.runs)):
             raise UserError(
                 f"{args.runs[0]}: plain text has no reference: name a run's folder or a "
-                "record among them, such as dc-nmt score --json writes of plain text"
+                "record among them, such as dc-nmt score --out writes of plain text"
             )
         systems = load_systems(args.runs, PlainTextOptions())
         texts = {system.label: system.texts.raw.hypotheses for system in systems}

@@ -23,7 +23,6 @@ SHIMS = {
     "scripts/train.sh": ["train"],
     "scripts/evaluate.sh": ["evaluate"],
     "scripts/quickstart.sh": ["quickstart"],
-    "scripts/sample_recipes.sh": ["sample-recipes"],
     **{
         f"examples/{path.stem}/run.sh": ["run", path.stem]
         for path in (ROOT / "dc_nmt_plugin/recipes/tasks").glob("*.yaml")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import generated_files as made
 import pytest
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes import generated_files as made
 from dc_nmt_plugin.recipes.archives import extract
 from dc_nmt_plugin.recipes.formats import read_pairs
 

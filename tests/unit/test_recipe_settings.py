@@ -11,10 +11,10 @@ import pytest
 from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
+from sample_recipes import SAMPLES
 
 from dc_nmt_plugin.commands import prepare, train
 from dc_nmt_plugin.commands.recipe_options import values_of
-from dc_nmt_plugin.commands.sample_recipes import SAMPLES
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value

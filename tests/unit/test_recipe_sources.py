@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
+from generated_files import pack
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.archives import opened
-from dc_nmt_plugin.recipes.generated_files import pack
 from dc_nmt_plugin.recipes.recipe import Recipe, tasks
 from dc_nmt_plugin.recipes.sources import Sources
 

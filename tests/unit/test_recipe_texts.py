@@ -10,18 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import generated_files
 import pytest
+from generated_files import unchecked_recipes, write_files
 from helpers import few
 from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.machine import GIB
 from dc_nmt_plugin.pipeline import stoppable
-from dc_nmt_plugin.recipes import generated_files
 from dc_nmt_plugin.recipes import text as text_module
 from dc_nmt_plugin.recipes.cleaning import check_positions, clean_pieces, longest_pieces
 from dc_nmt_plugin.recipes.corpora import Corpora
-from dc_nmt_plugin.recipes.generated_files import unchecked_recipes, write_files
 from dc_nmt_plugin.recipes.options import TextOptions
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources

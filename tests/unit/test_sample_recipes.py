@@ -1,12 +1,12 @@
-"""``dc-nmt sample-recipes``: what it leaves behind."""
+"""scripts/sample_recipes.sh: what it leaves behind."""
 
 from __future__ import annotations
 
 import os
 
 import pytest
+import sample_recipes
 
-from dc_nmt_plugin.commands import sample_recipes
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.pipeline import Command
 from dc_nmt_plugin.recipes import recipe

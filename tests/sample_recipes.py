@@ -1,16 +1,24 @@
-"""``dc-nmt sample-recipes``: every recipe small, without a network."""
+"""Runs every recipe small, without a network; scripts/sample_recipes.sh calls it."""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import UsageError
-from ..files import replacing
-from ..pipeline import Command, Pipeline, stoppable
-from .parser import Parser, number
+from generated_files import unchecked_recipes, write_files
+
+from dc_nmt_plugin.commands.parser import Parser, number
+from dc_nmt_plugin.errors import UsageError, UserError
+from dc_nmt_plugin.files import replacing
+from dc_nmt_plugin.pipeline import Command, Pipeline, stoppable
+from dc_nmt_plugin.recipes.options import RunOptions
+from dc_nmt_plugin.recipes.recipe import load
+from dc_nmt_plugin.recipes.run_plan import plan_run
+from dc_nmt_plugin.runs.finding import Run
+from dc_nmt_plugin.table import format_table
 
 # every recipe, with architectures of every kind
 SAMPLES = (
@@ -27,7 +35,7 @@ HEADER = ("task", "architecture", "prepare", "train", "evaluate", "the paper's l
 def parser() -> Parser:
     """Returns the options of the command."""
     parser = Parser(
-        prog="dc-nmt sample-recipes",
+        prog="scripts/sample_recipes.sh",
         description=(
             "Prepares, trains and evaluates every recipe with a little text, generated in the "
             "original file formats. Then prints a table of the seconds and scores. It needs no "
@@ -48,7 +56,7 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """``dc-nmt sample-recipes``."""
+    """Runs the samples and prints their table."""
     args = parser().parse_args(argv)
     samples = []
     for text in args.samples or SAMPLES:
@@ -56,8 +64,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not (task and colon and arch):
             raise UsageError(f"{text!r} is not TASK:ARCH")
         samples.append((task, arch))
-    from ..table import format_table
-
     pipeline, rows = Pipeline(), []
     with stoppable():
         for task, arch in samples:
@@ -72,12 +78,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _sample(task: str, arch: str, pairs: int, out: Path) -> list[str]:
     """Returns the seconds of the three commands, and the paper's line."""
-    from ..recipes.generated_files import unchecked_recipes, write_files
-    from ..recipes.options import RunOptions
-    from ..recipes.recipe import load
-    from ..recipes.run_plan import plan_run
-    from ..runs.finding import Run
-
     files = out / "files"
     write_files(load(task), files, 3 * pairs, max(20, 3 * pairs // 15), 8000)
     own = os.environ.get("DC_NMT_RECIPES")
@@ -99,3 +99,10 @@ def _sample(task: str, arch: str, pairs: int, out: Path) -> list[str]:
     found = Run.read(plan_run(RunOptions(task, arch, out=out, sample=pairs)).folder).decoding
     score = found.score(found.paper_metric) if found.paper_metric else None
     return [*cells, f"{score.metric} {score.value:.2f}" if score else "none"]
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except UserError as error:
+        sys.exit(f"error: {error}")

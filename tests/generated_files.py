@@ -17,10 +17,10 @@ from xml.sax.saxutils import escape
 
 import yaml
 
-from ..text.corpus.generate import make_corpus
-from ..text.tokenizers import tokenize
-from .recipe import Recipe, recipes_folder
-from .schema import Part
+from dc_nmt_plugin.recipes.recipe import Recipe, recipes_folder
+from dc_nmt_plugin.recipes.schema import Part
+from dc_nmt_plugin.text.corpus.generate import make_corpus
+from dc_nmt_plugin.text.tokenizers import tokenize
 
 Pairs = Sequence[tuple[str, str]]
 XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n'
