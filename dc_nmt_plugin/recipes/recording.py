@@ -16,7 +16,7 @@ from ..errors import UserError
 from ..evaluation.logs import measured
 from ..flags import typed_flags
 from ..machine import processor
-from ..papers.run import tokens_of
+from ..papers.described_run import tokens_of
 from ..runs.places import described
 from ..runs.records import read_record, record_of, update_record, write_record
 from ..runs.schema import RECORD, SCHEMA, Record, Training

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..flags import flag_value, typed_flags
-from ..papers.run import tokens_of
+from ..papers.described_run import tokens_of
 from .places import described, path_from, sha256_of
 from .records import is_of_before, no_number, write_record
 from .schema import (

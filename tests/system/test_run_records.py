@@ -24,8 +24,8 @@ def run(home):  # noqa: F811
         patch.chdir(home)
         patch.setattr(pipeline, "start", chaos.start)
         assert cli.main(["evaluate", "mine", ARCH, "--as", "beam1", "--", "--beam", "1"]) == 0
-        words = ["--hypothesis", f"{RUN}/hypotheses.fr", "--reference", "test.fr"]
-        words += ["--target-lang", "fr", "--as", "by.hand", "--json", f"{RUN}/run.json"]
+        words = [f"{RUN}/hypotheses.fr", "--reference", "test.fr"]
+        words += ["--target-lang", "fr", "--as", "by.hand", "--out", f"{RUN}/run.json"]
         assert cli.main(["score", *words]) == 0
     return home / RUN
 

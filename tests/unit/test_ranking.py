@@ -130,8 +130,8 @@ def test_plain_text_takes_the_reference_of_a_run(tmp_path, monkeypatch, capsys):
     assert cli.main(["rank", "sheets", "a.txt", "b.txt", *words]) == 1
     said = capsys.readouterr().err
     assert "a.txt: plain text has no reference" in said and "--" not in said.split("such as")[0]
-    plain = ["--hypothesis", "a.txt", "--reference", "ref.de", "--target-lang", "de"]
-    assert cli.main(["score", *plain, "--json", "a.json"]) == 0
+    plain = ["a.txt", "--reference", "ref.de", "--target-lang", "de"]
+    assert cli.main(["score", *plain, "--out", "a.json"]) == 0
     capsys.readouterr()
     assert cli.main(["rank", "sheets", "a.json", "b.txt", *words]) == 0
     assert capsys.readouterr().out.startswith("sheets/sheet-1.csv\n")
