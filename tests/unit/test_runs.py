@@ -173,7 +173,7 @@ def before(tmp_path, monkeypatch):
         "results task",
         "results task/dc-s3",
         "compare task/dc-s3 x",
-        "rank sheets task/dc-s3 x --to y",
+        "rank sheets task/dc-s3 x --out y",
         "analyze curves task/dc-s3",
         "bench task/dc-s3 --count",
     ],
