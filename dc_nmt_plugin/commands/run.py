@@ -89,8 +89,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         planned[experiment.folder] = (run, experiment)
     runs = [run for run, _ in planned.values()]
     for run, experiment in planned.values():
-        if not (experiment.binarised / ".stamp").is_file():
-            plan_training(run, training)  # refuses invalid runs before all work
+        if flags or not (experiment.binarised / ".stamp").is_file():
+            plan = plan_training(run, training)  # refuses invalid runs before all work
+            if flags:
+                plan.training.check_flags()
     first = not training.machines.node_rank or args.dry_run  # only the first machine evaluates
     pipeline = Pipeline(args.dry_run)
     with stoppable():

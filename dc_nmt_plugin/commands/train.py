@@ -66,6 +66,8 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
 
     plan = plan_training(run, options)
     training = plan.training
+    if options.flags:
+        training.check_flags()
     binarised = training.run.binarised
     if not pipeline.dry_run and not (binarised / ".stamp").is_file():
         raise UserError(

@@ -84,8 +84,6 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     training = training_step(
         run, settings.updates, settings.save_every, identity, flags, machines.command()
     )
-    if train.flags:
-        training.check_flags()
     return TrainPlan(recipe, settings, training, batch.describe(settings.tokens), machines.rank)
 
 
