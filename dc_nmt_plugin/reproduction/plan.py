@@ -17,7 +17,7 @@ from ..recipes.experiment import Experiment
 from ..recipes.recipe import load
 from ..recipes.settings import settings_of
 from .state import COMMANDS, state_of
-from .system import Decoding, Training, decoding, has_recipe, layers_of
+from .system import NeededDecoding, NeededTraining, decoding, has_recipe, layers_of
 
 # a figure without numbers of its own → the table that has them
 DRAWN_FROM = {"thesis, Figure 3.7": "thesis, Table 3.4"}
@@ -128,7 +128,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
     ways = list(dict.fromkeys(_ways(entries)))
     found = _Plan()
     texts = _texts(found, ways, options)
-    evaluations: dict[tuple[Decoding, int], int] = {}
+    evaluations: dict[tuple[NeededDecoding, int], int] = {}
     for seed in options.seeds:
         for way in ways:
             trained = _training(found, way.training, seed, texts, options)
@@ -141,7 +141,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
     return found.jobs
 
 
-def _ways(entries: Iterable[Entry]) -> Iterable[Decoding]:
+def _ways(entries: Iterable[Entry]) -> Iterable[NeededDecoding]:
     """Yields the entries' translations, and those of their baselines."""
     for entry in entries:
         base = baseline(entry)
@@ -183,7 +183,7 @@ def _changed(entry: Entry, **values: object) -> Entry:
     return Entry(**{**vars(entry), **values})
 
 
-def _texts(found: _Plan, ways: Iterable[Decoding], options: Options) -> dict[str, int]:
+def _texts(found: _Plan, ways: Iterable[NeededDecoding], options: Options) -> dict[str, int]:
     """Returns a preparation for each text, with all segmentations that are needed."""
     wanted: dict[str, tuple[str, dict[str, None]]] = {}
     for way in ways:
@@ -199,7 +199,7 @@ def _texts(found: _Plan, ways: Iterable[Decoding], options: Options) -> dict[str
 
 
 def _training(
-    found: _Plan, training: Training, seed: int, texts: dict[str, int], options: Options
+    found: _Plan, training: NeededTraining, seed: int, texts: dict[str, int], options: Options
 ) -> int:
     recipe = load(training.task)
     settings = settings_of(recipe, training.arch, like=training.like)
@@ -213,7 +213,7 @@ def _training(
     return found.add(job)
 
 
-def _run_words(training: Training, seed: int, options: Options) -> list[str]:
+def _run_words(training: NeededTraining, seed: int, options: Options) -> list[str]:
     run = training.options(seed, None, options.sample)
     words = [training.task, training.arch, "--seed", str(seed)]
     words += ["--like", run.like] if run.like else []
@@ -229,13 +229,13 @@ def _analyses(
     found: _Plan,
     item: Item,
     entries: Iterable[Entry],
-    evaluations: dict[tuple[Decoding, int], int],
+    evaluations: dict[tuple[NeededDecoding, int], int],
     options: Options,
     to: Path,
 ) -> None:
     """Adds the analyses of an item, each with the first seed's runs together."""
     ids = {id(entry) for entry in entries}
-    kinds: dict[str, dict[Decoding, str]] = {}  # translations, and measures of them
+    kinds: dict[str, dict[NeededDecoding, str]] = {}  # translations, and measures of them
     for part in item.parts:
         command = COMMANDS.get(part.by, "")
         own = [entry for entry in part.entries if id(entry) in ids]

@@ -24,7 +24,7 @@ ON_CPU = MachineOptions(launcher="fairseq", gpus=0)
 
 
 @dataclass(frozen=True)
-class Training:
+class NeededTraining:
     """A training run that entries need.
 
     Attributes:
@@ -57,7 +57,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Decoding:
+class NeededDecoding:
     """One way to translate with a trained model.
 
     Attributes:
@@ -66,7 +66,7 @@ class Decoding:
         flags: of fairseq-generate, on top of the recipe's
     """
 
-    training: Training
+    training: NeededTraining
     subset: str = "test"
     flags: tuple[str, ...] = ()
 
@@ -83,7 +83,7 @@ class Decoding:
         return plan_run(options)
 
 
-def training_of(entry: Entry) -> Training:
+def training_of(entry: Entry) -> NeededTraining:
     """Returns the training run that gives an entry's number.
 
     Raises:
@@ -97,7 +97,7 @@ def training_of(entry: Entry) -> Training:
 @cache  # most entries share one with others
 def _training(
     text: str, direction: str, arch: str, own_flags: tuple[tuple[str, Any], ...], wanted: str | None
-) -> Training:
+) -> NeededTraining:
     task = _recipe_name(text, direction)
     recipe = load(task)
     own = settings_of(recipe, arch)
@@ -109,16 +109,16 @@ def _training(
         for name, value in needed_flags(arch, dict(own_flags)).items()
         if given.get(name) != value
     }
-    return Training(task, settings.arch, like, tuple(as_flags(flags)))
+    return NeededTraining(task, settings.arch, like, tuple(as_flags(flags)))
 
 
-def decoding(entry: Entry) -> Decoding:
+def decoding(entry: Entry) -> NeededDecoding:
     """Returns the decoding that gives an entry's score."""
     flags: list[str] = [] if entry.part == "main" else ["--decode-with", entry.part]
     masked = entry.decoding.get("mask_source_layers")
     flags += ["--mask-source-layers", str(masked)] if masked else []
     flags += ["--no-aux-fusion"] if entry.decoding.get("no_aux_fusion") else []
-    return Decoding(training_of(entry), entry.subset or "test", tuple(flags))
+    return NeededDecoding(training_of(entry), entry.subset or "test", tuple(flags))
 
 
 @cache
@@ -146,7 +146,7 @@ def disagreements(entry: Entry) -> list[Difference]:
 
 
 @cache
-def _described(way: Decoding, task: str, direction: str) -> DescribedRun:
+def _described(way: NeededDecoding, task: str, direction: str) -> DescribedRun:
     """Returns the settings of a run, from its commands."""
     options = way.training.options(1, None, None, subset=way.subset, decoding=way.name)
     plan = plan_training(options, TrainOptions(flags=way.training.flags, machines=ON_CPU))
@@ -156,7 +156,7 @@ def _described(way: Decoding, task: str, direction: str) -> DescribedRun:
     )
 
 
-def layers_of(training: Training) -> tuple[int, int]:
+def layers_of(training: NeededTraining) -> tuple[int, int]:
     """Returns the numbers of encoder and decoder layers."""
     settings = model_settings(training.arch, flags_of(training.arch, training.flags))
     return settings.get("encoder_layers", 1), settings.get("decoder_layers", 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-import sacrebleu
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
@@ -104,8 +103,7 @@ def test_what_mecab_would_be_is_named(code, tmp_path, capsys, monkeypatch):
         def __init__(self, **options):
             raise RuntimeError("\nJapanese tokenization requires extra dependencies\n")
 
-    module = f"dc_nmt_plugin.evaluation.metrics.{sacrebleu.BLEU.__name__}"
-    monkeypatch.setattr(module, lambda **options: Missing(**options))
+    monkeypatch.setattr("sacrebleu.metrics.BLEU", lambda **options: Missing(**options))
     path = write(tmp_path / "text", "a b c d")
     words = [path, "--reference", path, "--target-lang", code]
     assert cli.main(["score", *words, "--metrics", "sacrebleu"]) == 1
