@@ -47,14 +47,14 @@ def task_names(prefix: str, **_: Any) -> list[str]:
 
 
 def architecture_names(**_: Any) -> list[str]:
-    """Returns every translation architecture without size; loads fairseq, which takes seconds."""
+    """Returns every translation architecture without size."""
     from ..recipes.settings import unsized_architectures
 
     return unsized_architectures()
 
 
 def sized_names(**_: Any) -> list[str]:
-    """Returns every value of ``--arch``; loads fairseq, which takes seconds."""
+    """Returns every value of ``--arch``."""
     from ..models.presets import architectures
 
     return list(architectures())

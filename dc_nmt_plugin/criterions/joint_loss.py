@@ -21,19 +21,7 @@ from ..modules.core.chunked_loss import SmoothedLoss, label_smoothed_loss
 from ..modules.core.packing import pack, real_rows
 from ..modules.core.recording import Records, recording
 from ..modules.diagnostics import NEEDED, Batch, diagnose
-
-NAMES = {
-    "transformer_dc": "TransformerDCCriterion",
-    "transformer_ctxaware": "TransformerContextAwareCriterion",
-    "transformer_cross_agg": "TransformerCrossAggregationCriterion",
-    "transformer_mlmha": "TransformerMultiLayerCriterion",
-    "transformer_ms_aux": "TransformerMultiLevelSupervisionCriterion",
-    "gru_selfattn_residual": "SelfAttentiveResidualCriterion",
-}
-"""Further names of the criterion, the architectures' as published → its class under that name.
-
-A checkpoint holds the class's name, and fairseq resumes a run only with the same class.
-"""
+from ..names import PUBLISHED
 
 
 @dataclass
@@ -229,5 +217,5 @@ def _has_auxiliary(model: Any) -> bool:
     return len(getattr(model.decoder, "auxiliary", ())) > 0
 
 
-for _name, _class in NAMES.items():
+for _name, _class in PUBLISHED.items():
     register_criterion(_name, dataclass=JointLossConfig)(type(_class, (JointLossCriterion,), {}))

@@ -40,7 +40,7 @@ def describe(run: Run) -> DescribedRun | None:
     task = task_named(record.task or "")
     if task is None or not record.settings or record.architecture is None:
         return None
-    from ..models.presets import architectures  # need fairseq
+    from ..models.presets import architectures
     from ..papers.described_run import DescribedRun
 
     if record.architecture not in architectures():  # stock fairseq's: no paper has its numbers

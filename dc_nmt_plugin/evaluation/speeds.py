@@ -56,7 +56,7 @@ class Speeds:
 
     def speed(self, mode: str, runs: Sequence[Run]) -> float | None:
         """Returns the speed of the first measured run in a row; None if none was measured."""
-        from ..models.presets.family import STOCK  # imports torch, which --help does not
+        from ..models.presets.family import STOCK
 
         systems = [
             _STOCK_ROW if r.record.architecture == STOCK.name else r.record.system for r in runs

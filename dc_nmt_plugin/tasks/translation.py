@@ -10,6 +10,7 @@ from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
 from ..errors import ConfigError, choice_problem
 from ..gate.run_checks import check_training_run, refuse_in_training
+from ..names import PUBLISHED
 from .beam_search import BeamSearchGenerator
 from .decoder_bleu import bleu_statistics, log_bleu
 from .decoding import (
@@ -24,15 +25,6 @@ from .fused_adam import step_fused
 from .length_penalty import WuLengthPenalty
 
 LENGTH_PENALTIES = ("fairseq", "wu")
-NAMES = (
-    "transformer_dc",
-    "transformer_ctxaware",
-    "transformer_cross_agg",
-    "transformer_mlmha",
-    "transformer_ms_aux",
-    "gru_selfattn_residual",
-)
-"""Further names of the task: those of the published architectures."""
 
 
 @dataclass
@@ -185,7 +177,7 @@ class JointTranslationTask(FairseqTranslationTask):
         return generator
 
 
-for _name in NAMES:  # fairseq wants a class for each name
+for _name in PUBLISHED:  # fairseq wants a class for each name
     register_task(_name, dataclass=TranslationConfig)(
         type(f"JointTranslationTask_{_name}", (JointTranslationTask,), {})
     )

@@ -6,12 +6,13 @@ from fairseq.criterions import CRITERION_REGISTRY
 from helpers import build, perturb, sample, sentences, task
 from recurrent import build as build_recurrent
 
-from dc_nmt_plugin.criterions.joint_loss import NAMES, JointLossCriterion
+from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.models.transformer.axes import SELF_ATTENTION_KINDS
 from dc_nmt_plugin.modules import diagnostics
 from dc_nmt_plugin.modules.core import attention
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.diagnostics.divergence import attention_divergence
+from dc_nmt_plugin.names import PUBLISHED
 
 EVERYTHING = {
     "encoder_self_attention": "dual_context",
@@ -48,7 +49,7 @@ def test_every_part_of_a_model_is_logged():
     assert {"main_loss", "aux1_loss", "aux2_loss", "n_correct", "aux2_n_correct"} <= set(log)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_every_published_name_is_the_same_criterion(name):
     model = perturb(build("transformer_ms_aux", **EVERYTHING))
     theirs, ours = logged(model, CRITERION_REGISTRY[name](task(), False, 0.1)), logged(model)
@@ -57,7 +58,7 @@ def test_every_published_name_is_the_same_criterion(name):
 
 
 def test_class_names_stay_because_a_resumption_compares_them():
-    found = {name: CRITERION_REGISTRY[name].__name__ for name in NAMES}
+    found = {name: CRITERION_REGISTRY[name].__name__ for name in PUBLISHED}
     assert found == {
         "transformer_dc": "TransformerDCCriterion",
         "transformer_ctxaware": "TransformerContextAwareCriterion",

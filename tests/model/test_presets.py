@@ -13,8 +13,9 @@ from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.count import breakdown, count
 from dc_nmt_plugin.models.count import build as build_on_meta
 from dc_nmt_plugin.models.options import read_config
-from dc_nmt_plugin.models.presets import SIZES, architectures
+from dc_nmt_plugin.models.presets import FAMILIES, SIZES, architectures
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
+from dc_nmt_plugin.names import PUBLISHED
 from dc_nmt_plugin.papers.parameter_counts import preset_row, published_items, published_rows
 
 ITEMS = dict(published_items())
@@ -153,3 +154,9 @@ def test_sharing_needs_a_joint_dictionary():
     args = argparse.Namespace(share_all_embeddings=True)
     with pytest.raises(ConfigError, match="--joined-dictionary"):
         TransformerModel.build_model(args, other)
+
+
+def test_published_names_are_those_of_the_families():
+    """Criterions and tasks are registered under them."""
+    own = {family.task for family in FAMILIES if family.task == family.name}
+    assert own == set(PUBLISHED)

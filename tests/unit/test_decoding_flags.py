@@ -8,8 +8,9 @@ from fairseq.tasks.translation import TranslationTask
 from helpers import build
 
 from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.names import PUBLISHED
 from dc_nmt_plugin.tasks.decoding import decoders
-from dc_nmt_plugin.tasks.translation import NAMES, JointTranslationTask, TranslationConfig
+from dc_nmt_plugin.tasks.translation import JointTranslationTask, TranslationConfig
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_fusion_can_be_switched_off_again_and_again(generator_for):
     assert model.decoder.fuse
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_every_published_name_is_the_same_task(generator_for, name):
     assert issubclass(TASK_REGISTRY[name], JointTranslationTask)
     model = build("transformer_ms_aux_aif", source_features="m-10")

@@ -21,7 +21,7 @@ class Family:
         variants: suffix → settings on top of a size; "" is the default variant
         sizes: suffix → settings of a size; "" is the published one
         model: registered model name
-        criterion, task: registered names
+        criterion, task: registered names; "" for the architecture's own
     """
 
     name: str
@@ -30,8 +30,12 @@ class Family:
     variants: dict[str, dict[str, Any]]
     sizes: dict[str, dict[str, Any]]
     model: str
-    criterion: str
-    task: str
+    criterion: str = ""
+    task: str = ""
+
+    def __post_init__(self) -> None:
+        for kind in ("criterion", "task"):
+            object.__setattr__(self, kind, getattr(self, kind) or self.name)
 
 
 # stock fairseq's, which the same recipes can train as a baseline; flags give its size

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..recurrent.config import GRU, LANGUAGE_MODEL
 from .family import Family
 
-_CRITERION = "gru_selfattn_residual"
-
 FAMILIES = (
     Family(
         name="gru_selfattn_residual",
@@ -27,8 +25,6 @@ FAMILIES = (
             "tiny": {"embed_dim": 128, "hidden_dim": 256},
         },
         model=GRU,
-        criterion=_CRITERION,
-        task="gru_selfattn_residual",
     ),
     Family(
         name="lstm_lm_selfattn_residual",
@@ -44,7 +40,7 @@ FAMILIES = (
         },
         sizes={"": {}},
         model=LANGUAGE_MODEL,
-        criterion=_CRITERION,
+        criterion="gru_selfattn_residual",
         task="language_modeling",
     ),
 )

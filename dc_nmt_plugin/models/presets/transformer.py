@@ -67,8 +67,6 @@ FAMILIES = (
         },
         sizes=SIZES,
         model=MODEL_NAME,
-        criterion="transformer_dc",
-        task="transformer_dc",
     ),
     Family(
         name="transformer_ctxaware",
@@ -87,8 +85,6 @@ FAMILIES = (
         },
         sizes=SIZES,
         model=MODEL_NAME,
-        criterion="transformer_ctxaware",
-        task="transformer_ctxaware",
     ),
     Family(
         name="transformer_cross_agg",
@@ -114,8 +110,6 @@ FAMILIES = (
         },
         sizes=SIZES,
         model=MODEL_NAME,
-        criterion="transformer_cross_agg",
-        task="transformer_cross_agg",
     ),
     Family(
         name="transformer_mlmha",
@@ -131,8 +125,6 @@ FAMILIES = (
         },
         sizes=SIZES,
         model=MODEL_NAME,
-        criterion="transformer_mlmha",
-        task="transformer_mlmha",
     ),
     Family(
         name="transformer_ms_aux",
@@ -150,7 +142,5 @@ FAMILIES = (
         },
         sizes=SIZES,
         model=MODEL_NAME,
-        criterion="transformer_ms_aux",
-        task="transformer_ms_aux",
     ),
 )
