@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
 
-from ..errors import UserError
+from ..side_by_side import answer, fork
 
 Function = Callable[[Any], Any]
 LOOK_AFTER = 1.0  # seconds after which a process that waits looks whether its parent lives
@@ -37,24 +36,12 @@ def apart(make: Callable[[], Function], device: str) -> Iterator[Function]:
     if device == "cuda":
         yield make()
         return
-    context = multiprocessing.get_context("fork")
-    parent_end, child_end = context.Pipe()
-    process = context.Process(target=_serve, args=(make, child_end), daemon=True)
-    process.start()
-    child_end.close()
+    connection, process = fork(_serve, make, daemon=True)
 
     def call(argument: Any) -> Any:
-        try:
-            parent_end.send(argument)
-            result, error = parent_end.recv()
-        except (EOFError, ConnectionError):
-            process.join()
-            raise UserError(
-                f"A measured process ended with {process.exitcode}; is there enough memory?"
-            ) from None
-        if error is not None:
-            raise error
-        return result
+        with suppress(ConnectionError):  # of a process that has ended, which answer() tells
+            connection.send(argument)
+        return answer(connection, process)
 
     try:
         yield call
