@@ -95,7 +95,7 @@ def parser() -> Parser:
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="write the record of the run here; a record that is there keeps all its other facts",
+        help="write the record of the run here; a run.json that is there keeps its other facts",
     )  # fmt: skip
     parser.add_argument(
         "--as", dest="decoding", default="", metavar="NAME",

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import write_lines
 from ..runs.finding import Run
-from ..runs.records import read_record, with_decoding, write_record
+from ..runs.records import record_of, with_decoding, write_record
 from ..runs.schema import RECORD, Decoding, Record, TextFile
 from ..text.lines import read_log
 from .logs import parse_statistics
@@ -64,10 +64,9 @@ def _keep(run: Run, folder: Path, tasks: Collection[str]) -> Path:
     log = run.located(run.record.training.log)
     if log and Path(log).is_file():
         write_lines(folder / LOG, list(_learning_curve(Path(log))))
-    there = (folder / RECORD).is_file()
     kept = _without_places(run, folder, tasks)
-    if there:
-        kept = replace(kept, decodings=read_record(folder).decodings)
+    if there := record_of(folder):
+        kept = replace(kept, decodings=there.decodings)
     decoding = _decoding_without_places(run, folder, tasks)
     kind = "raw" if files.kind == "raw" else "tokenized"
     decoding = replace(decoding, hypotheses=translation.name, kind=kind)
@@ -120,7 +119,8 @@ def _portable(run: Run, path: str, folder: Path, tasks: Collection[str]) -> str:
 def _check(run: Run, folder: Path, to: Path) -> None:
     if folder.resolve() == run.folder or (folder / REAL).exists():
         raise UserError(f"--keep {to}: {folder} is a run itself; name another folder")
-    if (folder / RECORD).is_file() and read_record(folder).settings != run.record.settings:
+    there = record_of(folder)
+    if there and there.settings != run.record.settings:
         raise UserError(
             f"--keep {to}: {folder} is a training run with another command; name another folder, "
             "or remove that one"

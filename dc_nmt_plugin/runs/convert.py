@@ -10,13 +10,14 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
 from ..flags import flag_value, typed_flags
 from ..papers.described_run import tokens_of
-from .places import described, path_from, sha256_of
+from .places import described, path_from, text_file
 from .records import is_of_before, no_number, write_record
 from .schema import (
     RECORD,
@@ -223,10 +224,7 @@ def _place(folder: Path, result: Path, given: str | None) -> str | None:
 
 def _text(folder: Path, result: Path, given: str | None) -> TextFile | None:
     path = _place(folder, result, given)
-    if path is None:
-        return None
-    there = folder / path
-    return TextFile(path, sha256_of(there) if there.is_file() else None)
+    return None if path is None else replace(text_file(folder, folder / path), path=path)
 
 
 def _remove(folder: Path, results: Sequence[Path], kept: bool) -> None:

@@ -111,7 +111,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
         if not path.is_dir():
             if not is_run(path):
                 raise UserError(f"{path}: no such run or folder of runs")
-            found.append(Run.read(path))
+            found += Run.all_of(path) if path.is_file() else [Run.read(path)]
             continue
         if (path / RECORD).is_file() or is_of_before(path):
             runs = Run.all_of(path)

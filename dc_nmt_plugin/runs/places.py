@@ -21,8 +21,9 @@ def path_from(folder: Path, path: str | os.PathLike[str]) -> str:
 
 
 def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
-    """Returns an existing text file for a record in `folder`, with its digest."""
-    return TextFile(path_from(folder, path), sha256_of(Path(path)))
+    """Returns a text file for a record in `folder`, with its digest; a pipe has none."""
+    place = Path(path)
+    return TextFile(path_from(folder, path), sha256_of(place) if place.is_file() else None)
 
 
 def sha256_of(*paths: Path) -> str:
@@ -70,7 +71,8 @@ def located_text(origin: Path, record: Record, file: TextFile | None) -> str | N
 def _places(origin: Path, record: Record, path: str) -> Iterator[Path]:
     """Yields the places of a path: from the folder, from those above it, from the old folder."""
     folder = origin.resolve().parent
-    yield Path(os.path.normpath(folder / path))
+    yield Path(os.path.normpath(Path(os.path.abspath(origin)).parent / path))
+    yield Path(os.path.normpath(folder / path))  # another one where the folder is a link
     if not path.startswith(".."):  # kept runs name text from the root of a checkout
         yield from (above / path for above in folder.parents)
         yield Path(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from dataclasses import fields
@@ -15,7 +16,7 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.runs import schema
 from dc_nmt_plugin.runs.finding import Run
-from dc_nmt_plugin.runs.places import sha256_of
+from dc_nmt_plugin.runs.places import sha256_of, text_file
 from dc_nmt_plugin.runs.records import read_record, record_path, write_record
 
 ROOT = Path(__file__).parents[2]
@@ -109,6 +110,19 @@ def test_another_text_in_the_place_of_the_run_s_is_not_taken(run, tmp_path):
     change(moved, written_in=None)
     with pytest.raises(UserError, match=r"ref\.de: is another text than .* was scored with"):
         Run.read(moved).text(reference)
+
+
+def test_the_text_beside_a_link_to_a_run_is_its_text(run, tmp_path):
+    change(run, written_in=None)
+    away = run.rename(tmp_path / "disk")
+    run.symlink_to(away)
+    (reference,) = Run.read(run).decoding.references
+    assert Run.read(run).text(reference) == str(run.parent / "data/ref.de")
+
+
+def test_a_reference_from_a_pipe_has_no_digest(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert text_file(tmp_path, tmp_path / "pipe") == schema.TextFile("pipe")
 
 
 def test_a_translation_is_named_behind_a_colon(run):
