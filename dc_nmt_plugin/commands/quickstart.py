@@ -80,10 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _train(pipeline, plan.models)
     if not pipeline.dry_run:
         from ..evaluation.side_by_side import EXAMPLES, format_side_by_side
-        from ..runs.finding import Run
 
         pipeline.say(f"done; everything is in {plan.work}\n")
-        print(format_side_by_side([Run.read(run.folder) for run, _ in plan.models], EXAMPLES))
+        print(format_side_by_side([run.folder for run, _ in plan.models], EXAMPLES))
         print(f"\n{MEANING}")
     return 0
 

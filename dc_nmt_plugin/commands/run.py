@@ -107,11 +107,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             evaluate(pipeline, run)
     if first and not args.dry_run:
         from ..evaluation.side_by_side import EXAMPLES, format_side_by_side
-        from ..runs.finding import Run
 
         print()
-        trained = [Run.read(experiment.folder) for _, experiment in planned.values()]
-        print(format_side_by_side(trained, EXAMPLES))
+        print(format_side_by_side(list(planned), EXAMPLES))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ..runs.finding import Run
 from ..table import format_table, number_cell
@@ -14,16 +15,17 @@ from .systems import PlainTextOptions, labels, load_systems
 EXAMPLES = 3  # sentences shown after a training run
 
 
-def format_side_by_side(runs: Sequence[Run], examples: int) -> str:
+def format_side_by_side(given: Sequence[Run | Path], examples: int) -> str:
     """Returns a table of models, and with text also tests of the differences and sentences.
 
     Args:
-        runs: with their translations
+        given: runs with their translations, or their folders
         examples: sentences shown
 
     Raises:
         UserError: a record is unusable, or they are of different tests
     """
+    runs = [Run.read(each) if isinstance(each, Path) else each for each in given]
     names = labels(runs)
     blocks = [format_results(dict(zip(names, runs, strict=True)))]
     if all(run.decoding.hypotheses for run in runs):

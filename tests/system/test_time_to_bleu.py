@@ -83,7 +83,8 @@ def test_every_validation_has_its_time_and_score(side_by_side):
 
 
 def test_a_model_stops_where_it_has_reached_the_score(corpus, tmp_path, capsys):
-    flags = training(corpus, tmp_path, "--max-update", 60, "--lr", 0.02)[1:]
+    flags = training(corpus, tmp_path, "--max-update", 60)[1:]
+    flags[flags.index("--lr") + 1] = 0.02
     command = ["time-to-bleu", ARCH, "--data", corpus, "--bleu", 0.5, "--every", 20, "--json"]
     assert main([str(word) for word in [*command, *flags]]) == 0
     output = capsys.readouterr().out

@@ -246,10 +246,10 @@ BROKEN = {
     "not UTF-8": (lambda run: [RUN, "bad.en"], ["bad.en, line 2: byte 0xff is not valid UTF-8"]),
     "input that is not UTF-8": (lambda run: [RUN], ["standard input, line 2: byte 0xff"]),
     "too long": (lambda run: [RUN, "long.en"], ["line 2: has 3,301 pieces", "1,024 positions"]),
-    "two files": (lambda run: [RUN, "a", "b"], ["FILE: 'b' is one too many"]),
+    "two files": (lambda run: [RUN, "a", "b"], ["b: is one argument too many"]),
     "a flag of its own": (lambda run: [RUN, "-", "--path", "x"], ["--path: this command sets it"]),
     "a flag that would do nothing": (lambda run: [RUN, "--nbest", "3"], ["--nbest: ", "has not"]),
-    "no flag": (lambda run: [RUN, "--bem", "3"], ["--bem: ", "Did you mean --beam?"]),
+    "no flag": (lambda run: [RUN, "--bem", "3"], ["--bem: ", "Did you mean '--beam'?"]),
     "a value of another kind": (lambda run: [RUN, "--beam", "x"], ["--beam: invalid int", "'x'"]),
     "a file behind the flags": (
         lambda run: [RUN, "--cpu", "test.en"],
@@ -269,7 +269,7 @@ def test_refused_in_one_sentence(what, here, tmp_path, monkeypatch, capsys):
     change, pieces = BROKEN[what]
     words = change(copy / RUN)
     words = words if words and isinstance(words[0], str) else [RUN, "test.en"]
-    assert cli.main(["translate", *words]) == 1
+    assert cli.main(["translate", *words]) in (1, 2)
     output, errors = capsys.readouterr()
     assert output == "" and errors.count("\n") == 1, errors
     for piece in pieces:
