@@ -103,7 +103,7 @@ def parser() -> Parser:
     )  # fmt: skip
     parser.add_argument(
         "--subset", metavar="SET",
-        help="translated set; default: what the output of fairseq-generate names, or test",
+        help="translated set; default: the set that the output of fairseq-generate names, or test",
     )  # fmt: skip
     form = parser.add_mutually_exclusive_group()
     add_json(form)
