@@ -17,7 +17,6 @@ from ..evaluation.generated import Generated, is_generated, is_same_search, read
 from ..evaluation.logs import measured, read_training_log
 from ..evaluation.metrics import GROUPS, METRICS, check_names, find_metrics, in_groups
 from ..evaluation.scores import score_metrics
-from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
 from ..evaluation.texts import TextFiles, load_texts
 from ..files import write_lines
 from ..runs.finding import is_run
@@ -29,6 +28,7 @@ from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import TOKENIZERS
 from .parser import Parser, RawWithDefaults, add_json
+from .score_systems import score_systems
 
 
 def parser() -> Parser:
@@ -135,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.error("--comet-download goes with --comet-model")
     check_names("--metrics", args.metrics or "")
     if len(args.systems) > 1 or is_run(args.systems[0]):
-        return _score_systems(options, args)
+        return score_systems(options, args)
     if args.target_lang is None:
         options.error("--target-lang: is missing; name the language of the hypotheses")
     with _standard_input(args) as file:
@@ -176,54 +176,6 @@ def _standard_input(args: argparse.Namespace) -> Iterator[Path]:
         path.write_bytes(sys.stdin.buffer.read())
         args.piped = True
         yield path
-
-
-def _score_systems(options: Parser, args: argparse.Namespace) -> int:
-    """Prints a row for each of several systems, or for a run."""
-    of_one = ("out", "detokenized", "generate_log", "train_log", "comet_model", "paper")
-    given = [name for name in of_one if getattr(args, name)]
-    given += ["reference"] if len(args.reference) > 1 else []
-    if given:
-        flag = given[0].replace("_", "-")
-        options.error(f"--{flag}: goes with one file, not with runs or several systems")
-    plain = PlainTextOptions(
-        str(args.reference[0]) if args.reference else None,
-        str(args.tokenized_reference) if args.tokenized_reference else None,
-        str(args.source) if args.source else None,
-        args.target_lang,
-        None if args.tokenizer == "none" else args.tokenizer,
-        args.tokenized,
-        args.truecased,
-    )
-    systems = load_systems(args.systems, plain)
-    lang, references = systems[0].target_lang, systems[0].texts.raw.references
-    names = in_groups(
-        args.metrics or "default", lang, tokenized=False, comet=False, references=references
-    )
-    metrics = find_metrics("--metrics", ",".join(names))
-    found = {}
-    for metric in metrics:
-        for label, side in sides_of(systems, metric).items():
-            found[label, metric.name] = metric.score(side.hypotheses, side.references, lang)
-    for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
-        print(f"warning: {warning}", file=sys.stderr)
-    if args.json:
-        facts = [
-            {"system": label, "metric": metric, "score": score, "signature": signature}
-            for (label, metric), (score, signature) in found.items()
-        ]
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
-        return 0
-    header = ("system", *(metric.name for metric in metrics))
-    rows = [
-        (system.label, *(f"{found[system.label, m.name][0]:.2f}" for m in metrics))
-        for system in systems
-    ]
-    print((latex_table if args.latex else format_table)(header, rows))
-    for metric in metrics:
-        _, signature = found[systems[0].label, metric.name]
-        print(f"{'% ' if args.latex else ''}{metric.name}: {signature}")
-    return 0
 
 
 def format_scores(record: Record, decoding: Decoding, latex: bool = False) -> str:

@@ -1,0 +1,63 @@
+"""``dc-nmt score SYSTEM…``: a row for each of several systems, or for a run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from ..evaluation.metrics import find_metrics, in_groups
+from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
+from ..table import format_table, latex_table
+from .parser import Parser
+
+
+def score_systems(options: Parser, args: argparse.Namespace) -> int:
+    """Prints a row for each of several systems, or for a run."""
+    of_one = (
+        *("out", "detokenized", "generate_log", "train_log", "comet_model", "paper"),
+        *("name", "decoding", "subset"),
+    )
+    given = [name for name in of_one if getattr(args, name)]
+    given += ["reference"] if len(args.reference) > 1 else []
+    if given:
+        flag = given[0].replace("_", "-").replace("decoding", "as")
+        options.error(f"--{flag}: goes with one file, not with runs or several systems")
+    plain = PlainTextOptions(
+        str(args.reference[0]) if args.reference else None,
+        str(args.tokenized_reference) if args.tokenized_reference else None,
+        str(args.source) if args.source else None,
+        args.target_lang,
+        None if args.tokenizer == "none" else args.tokenizer,
+        args.tokenized,
+        args.truecased,
+    )
+    systems = load_systems(args.systems, plain)
+    lang, references = systems[0].target_lang, systems[0].texts.raw.references
+    names = in_groups(
+        args.metrics or "default", lang, tokenized=False, comet=False, references=references
+    )
+    metrics = find_metrics("--metrics", ",".join(names))
+    found = {}
+    for metric in metrics:
+        for label, side in sides_of(systems, metric).items():
+            found[label, metric.name] = metric.score(side.hypotheses, side.references, lang)
+    for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
+        print(f"warning: {warning}", file=sys.stderr)
+    if args.json:
+        facts = [
+            {"system": label, "metric": metric, "score": score, "signature": signature}
+            for (label, metric), (score, signature) in found.items()
+        ]
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        return 0
+    header = ("system", *(metric.name for metric in metrics))
+    rows = [
+        (system.label, *(f"{found[system.label, m.name][0]:.2f}" for m in metrics))
+        for system in systems
+    ]
+    print((latex_table if args.latex else format_table)(header, rows))
+    for metric in metrics:
+        _, signature = found[systems[0].label, metric.name]
+        print(f"{'% ' if args.latex else ''}{metric.name}: {signature}")
+    return 0
