@@ -13,7 +13,9 @@ from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UsageError, UserError
 from dc_nmt_plugin.evaluation import metrics
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_metrics
-from dc_nmt_plugin.evaluation.texts import TextFiles, load_texts
+from dc_nmt_plugin.evaluation.systems import files_of
+from dc_nmt_plugin.evaluation.texts import load_texts
+from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.text.languages import language
 from dc_nmt_plugin.text.tokenizers import MOSES, detokenize, tokenize
 
@@ -132,14 +134,14 @@ class Folder:
             (self.path / name).write_text(text, encoding="utf-8")
 
     def score(self, flags, lang="de"):
-        """(metric → line of the table, standard error, JSON)."""
+        """(metric → line of the table, standard error, translation in the record)."""
         words = [str(self.path / w) if (self.path / w).exists() else w for w in flags.split()]
         out = self.path / "out.json"
         words += ["--target-lang", lang, "--out", str(out)]
         assert score_command.main(words) == 0
         printed = self.capsys.readouterr()
         rows = {line.split()[0]: line for line in printed.out.splitlines() if line.strip()}
-        return rows, printed.err, json.loads(out.read_text())
+        return rows, printed.err, json.loads(out.read_text())["decodings"][0]
 
 
 @pytest.fixture
@@ -158,7 +160,7 @@ def folder(tmp_path, capsys):
 def test_one_text_by_four_ways_has_the_same_scores(folder):
     rows, err, result = folder.score("generated --reference ref --tokenizer moses")
     assert err == "" and list(rows)[-7:] == default_metrics("de", True)
-    scores = {s["metric"]: s["score"] for s in result["scores"]}
+    scores = {s["metric"]: s["value"] for s in result["scores"]}
     tokens = ["Das Haus .", "Ein well-knownes &quot; Haus &quot; , das gibt ."]
     tokenised = (folder.path / "tok").read_text().splitlines()
     assert scores["multi-bleu"] == pytest.approx(multi_bleu(tokens, tokenised))
@@ -173,7 +175,7 @@ def test_one_text_by_four_ways_has_the_same_scores(folder):
         "generated --reference ref --tokenized-reference tok --tokenizer moses",
     ):
         _, _, other = folder.score(flags)
-        assert {s["metric"]: s["score"] for s in other["scores"]} == scores, flags
+        assert {s["metric"]: s["value"] for s in other["scores"]} == scores, flags
 
 
 def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
@@ -184,12 +186,10 @@ def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
     assert (folder.path / "out").read_text() == "Das Haus.\nEin Haus, das gibt.\n"
     assert "hypotheses detruecased, moses undone; reference as given" in rows["mteval-v13a"]
     assert "hypotheses as translated" in rows["multi-bleu"]
-    scores, before = [{s["metric"]: s["score"] for s in r["scores"]} for r in (result, kept)]
+    scores, before = [{s["metric"]: s["value"] for s in r["scores"]} for r in (result, kept)]
     assert scores["mteval-v13a"] > before["mteval-v13a"]
     assert scores["multi-bleu"] == before["multi-bleu"]
-    assert (
-        load_texts(TextFiles.from_json(result["texts"], "result")).raw.hypotheses[0] == "Das Haus."
-    )
+    assert load_texts(files_of(Run.read(folder.path / "out.json"))).raw.hypotheses[0] == "Das Haus."
     with pytest.raises(UsageError):
         folder.score("raw --reference ref --truecased")
 
@@ -213,7 +213,7 @@ def test_metrics_are_chosen_and_one_is_the_papers(folder):
     assert [s["paper"] for s in result["scores"]] == [False, True]
     rows, _, _ = folder.score(f"{flags} --metrics chrf --paper ter")  # added where not listed
     assert list(rows)[-1] == "ter"
-    assert "bleu" not in result and result["texts"]["tokenizer"] == "moses"
+    assert result["tokenizer"] == "moses"
 
 
 def test_latex(folder, capsys):
@@ -268,7 +268,7 @@ def test_the_source_is_looked_at(folder, source, message):
     assert not (folder.path / "out.json").exists()
     path.write_text("one\ntwo\n")
     _, _, result = folder.score(f"raw --reference ref --source {path}")
-    assert result["source"] == str(path)
+    assert result["source"]["path"] == path.name
 
 
 def test_tokenized_without_plain_text_is_refused(folder):
@@ -355,4 +355,4 @@ def test_json_prints_and_out_writes(folder, capsys):
     words = f"{folder.path}/raw --reference {folder.path}/ref --target-lang de --json"
     assert score_command.main(words.split()) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed["scores"] == written["scores"]
+    assert printed["decodings"][0]["scores"] == written["scores"]
