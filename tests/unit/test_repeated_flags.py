@@ -96,7 +96,7 @@ def scored(*references, code=0, **flags):
         return None
     with open("out.json", encoding="utf-8") as file:
         result = json.load(file)
-    return {score["metric"]: score["score"] for score in result["scores"]}
+    return {score["metric"]: score["value"] for score in result["decodings"][0]["scores"]}
 
 
 def test_several_references_are_used_together(here, capsys):

@@ -64,8 +64,8 @@ def score(folder, flags, capsys):
     out = folder / "out.json"
     assert score_command.main([*words, "--target-lang", "de", "--out", str(out)]) == 0
     capsys.readouterr()
-    scores = json.loads(out.read_text())["scores"]
-    return {s["metric"]: s["score"] for s in scores}, {s["metric"]: s["text"] for s in scores}
+    scores = json.loads(out.read_text())["decodings"][0]["scores"]
+    return {s["metric"]: s["value"] for s in scores}, {s["metric"]: s["text"] for s in scores}
 
 
 def test_compound_split_is_the_same_with_and_without_aggressive_hyphens(tmp_path, capsys):
@@ -174,8 +174,8 @@ def test_gzip_and_standard_input(tmp_path, capsys, monkeypatch):
     stdin = types.SimpleNamespace(buffer=io.BytesIO((tmp_path / "hyp.gz").read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
     assert score(tmp_path, "- --reference ref", capsys)[0] == plain
-    result = json.loads((tmp_path / "out.json").read_text())
-    assert result["hypotheses"] is None and result["texts"] is None  # the text is gone
+    (decoding,) = json.loads((tmp_path / "out.json").read_text())["decodings"]
+    assert decoding["hypotheses"] is None and decoding["plain"] is None  # the text is gone
     (tmp_path / "cut.gz").write_bytes((tmp_path / "hyp.gz").read_bytes()[:40])
     with pytest.raises(UserError, match=r"cut.gz: cannot be decompressed"):
         score(tmp_path, "cut.gz --reference ref", capsys)

@@ -45,8 +45,8 @@ def test_a_perfect_translation_has_the_whole_score_and_another_does_not(
         lang = code if known else UNKNOWN
         words = [path, "--reference", reference, "--target-lang", lang]
         assert cli.main(["score", *words, "--out", str(tmp_path / "out.json")]) == 0
-        scores = json.loads((tmp_path / "out.json").read_text("utf-8"))["scores"]
-        found = {score["metric"]: score["score"] for score in scores}
+        scores = json.loads((tmp_path / "out.json").read_text("utf-8"))["decodings"][0]["scores"]
+        found = {score["metric"]: score["value"] for score in scores}
         bleu, chrf, ter = found.values()
         assert list(found) == [default_bleu(lang, [right]), "chrf", "ter-char"]
         assert (round(bleu), round(chrf), ter) == (100, 100, 0) if perfect else True
