@@ -210,7 +210,7 @@ def test_matrices():
 
 def test_curves():
     results = {"a": {"curves": {"train:loss": [(1, 3.0), (2, 2.0)], "valid:dv_encoder": [(2, 0.1)],
-                                "valid:dv_encoder_1": [(2, 0.2)]}}}  # fmt: skip
+                                "valid:dv_encoder_1": [(2, 0.2)]}, "seed": 1}}  # fmt: skip
     axes, tables = drawn("curves", results)
     assert named(axes) and [a.get_ylabel() for a in axes] == [
         *("train: loss (bits a token)", "valid: dv_encoder")
@@ -223,9 +223,9 @@ def test_curves():
 
 def test_curves_of_several_seeds():
     results = {
-        "a-s1": {"curves": {"valid:ppl": [(10, 8.0), (20, 4.0)]}},
-        "a-s2": {"curves": {"valid:ppl": [(10, 6.0), (20, 5.0), (30, 2.0)]}},
-        "b-s1": {"curves": {"valid:ppl": [(10, 9.0)]}},
+        "a-s1": {"curves": {"valid:ppl": [(10, 8.0), (20, 4.0)]}, "seed": 1},
+        "a-s2": {"curves": {"valid:ppl": [(10, 6.0), (20, 5.0), (30, 2.0)]}, "seed": 2},
+        "b-s1": {"curves": {"valid:ppl": [(10, 9.0)]}, "seed": 1},
     }
     axes, (table,) = drawn("curves", results, numbers=["valid:ppl"], at=[10, 30], over_seeds=True)
     assert line(axes[0], "a") == [7, 4.5]  # where both are
