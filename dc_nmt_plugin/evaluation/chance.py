@@ -19,8 +19,8 @@ This is the random-effects variance of studies with several readers and several 
 and Rockette 1995; Hillis 2007). Its floor is chosen so that V is never below V_sentences. The plain
 sum of V_sentences and V_seeds counts V_both twice. Simulations compared systems without a
 difference (three seeds, seven settings, 4,000 pairs each). The sum rejected 1.3% to 5.0%, and this
-form 2.4% to 5.3%. With two seeds this form rejected up to 5.6%. tests/unit/test_chance.py repeats
-the simulations of this form.
+form 2.4% to 5.3%. With two seeds this form rejected up to 5.6%. The simulations of
+this form are repeated in tests/unit/evaluation/test_chance.py.
 
 This module does not depend on texts or metrics.
 """

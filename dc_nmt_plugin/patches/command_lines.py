@@ -99,7 +99,7 @@ def _loads_a_checkpoint(args: Any) -> bool:
     reason="a program starts half a second later: fairseq tells Hydra all of its 400 settings, "
     "although Hydra knows those that have their default",
     since="fairseq 0.12.2",
-    test="tests/unit/test_start.py",
+    test="tests/unit/patches/test_start.py",
 )
 def leave_out_defaults(stock: Callable[..., list[str]]) -> Callable[..., list[str]]:
     def override_attr(sub_node: str, data_class: type, args: Namespace) -> list[str]:

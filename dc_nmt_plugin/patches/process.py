@@ -40,7 +40,7 @@ _NOISE = (
     "warnings:filters",
     reason="torch and Hydra warn at every start of fairseq's calls, which no user can change",
     since="torch 2.0, Hydra 1.1",
-    test="tests/unit/test_patches.py",
+    test="tests/unit/patches/test_patches.py",
 )
 def quiet_warnings() -> None:
     for category, message in _NOISE:
@@ -51,7 +51,7 @@ def quiet_warnings() -> None:
     "multiprocessing:set_start_method",
     reason="workers of loaders and fairseq-preprocess are no forks: each imports torch and fairseq",
     since="Python 3.14 on Linux",
-    test="tests/unit/test_start.py",
+    test="tests/unit/patches/test_start.py",
     needed=lambda: (
         sys.version_info >= (3, 14)
         and sys.platform == "linux"
@@ -87,7 +87,7 @@ def keep_logging_quiet() -> None:
     reason="cuDNN's attention makes a plan for every new shape, and batches of sentences have new "
     "shapes all the time",
     since="torch 2.5 with half precision on an H100 or later",
-    test="tests/unit/test_gpu_patches.py",
+    test="tests/unit/patches/test_gpu_patches.py",
 )
 def no_cudnn_attention() -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)

@@ -81,7 +81,7 @@ def _remove_old(trainer: Any) -> None:
     "9cd5ea5fb0cf",
     reason="a second try writes behind the first one's half into the same file",
     since="fairseq 0.12.2",
-    test="tests/unit/test_saving.py",
+    test="tests/unit/patches/test_saving.py",
 )
 def try_again_from_the_start(stock: Callable[..., None]) -> Callable[..., None]:
     def _torch_persistent_save(obj: Any, f: Any) -> None:
@@ -106,7 +106,7 @@ def try_again_from_the_start(stock: Callable[..., None]) -> Callable[..., None]:
     "7b378dbffd0b",
     reason="a checkpoint that cannot be saved (full disk) leaves its half and a traceback",
     since="fairseq 0.12.2",
-    test="tests/unit/test_saving.py",
+    test="tests/unit/patches/test_saving.py",
 )
 def explain_saving(stock: Callable[..., None]) -> Callable[..., None]:
     def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
@@ -123,7 +123,7 @@ def explain_saving(stock: Callable[..., None]) -> Callable[..., None]:
     "bc6a76577a84",
     reason="a copy that fails (full disk) has destroyed the checkpoint of that name",
     since="fairseq 0.12.2",
-    test="tests/unit/test_saving.py",
+    test="tests/unit/patches/test_saving.py",
 )
 def copy_whole_or_not(stock: Callable[..., Any]) -> Callable[..., Any]:
     def copy(src_path: str, dst_path: str, overwrite: bool = False) -> Any:

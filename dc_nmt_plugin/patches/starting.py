@@ -24,7 +24,7 @@ def _is_python_314() -> bool:
     reason="fairseq cannot be imported: it does not recognise optional types (TypeError: str | "
     "None is not callable)",
     since="Python 3.14",
-    test="tests/unit/test_start.py",
+    test="tests/unit/patches/test_start.py",
     loading=True,
     needed=_is_python_314,
 )
@@ -39,7 +39,7 @@ def optional_types(stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
     "c416bc5fa676",
     reason="fairseq-hydra-train does not start (ValueError: badly formed help string)",
     since="Python 3.14, up to Hydra 1.3.8",
-    test="tests/unit/test_start.py",
+    test="tests/unit/patches/test_start.py",
     needed=_is_python_314,
 )
 def late_help(stock: Callable[[], Any]) -> Callable[[], Any]:

@@ -25,7 +25,7 @@ SELDOM = 50  # updates
     reason="a checkpoint's meters replace those that run, and the clock of the whole training "
     "(the log's wall) then says 0 to the end",
     since="fairseq 0.12.2",
-    test="tests/unit/test_training_clock.py",
+    test="tests/unit/patches/test_training_clock.py",
 )
 def keep_the_clock_running(stock: Callable[[Any], None]) -> Callable[[Any], None]:
     def load_state_dict(state: Any) -> None:
@@ -52,7 +52,7 @@ def _apex_is_missing() -> bool:
     reason="without apex the norm of gradients is taken to the GPU whenever there is one, where a "
     "training with --cpu fails; on a GPU all norms are one operation here",
     since="fairseq 0.12.2",
-    test="tests/unit/test_gpu_patches.py",
+    test="tests/unit/patches/test_gpu_patches.py",
     needed=_apex_is_missing,
 )
 def norm_where_the_gradients_are(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +68,7 @@ def norm_where_the_gradients_are(stock: Callable[..., Any]) -> Callable[..., Any
     "fairseq.utils:multi_tensor_l2norm_available",
     reason="makes clip_grad_norm_ call multi_tensor_total_norm, the plugin's without apex",
     since="fairseq 0.12.2",
-    test="tests/unit/test_gpu_patches.py",
+    test="tests/unit/patches/test_gpu_patches.py",
     needed=_apex_is_missing,
 )
 def use_that_norm() -> None:
@@ -83,7 +83,7 @@ def use_that_norm() -> None:
     reason="--amp-init-scale and --amp-scale-window are read from each other's places; on a CPU "
     "--amp changes nothing and does not say so",
     since="fairseq 0.12.2",
-    test="tests/unit/test_gpu_patches.py",
+    test="tests/unit/patches/test_gpu_patches.py",
 )
 def heed_the_flags_of_amp(stock: Callable[..., None]) -> Callable[..., None]:
     def init(self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any) -> None:
@@ -118,7 +118,7 @@ class _UnscalesForTheStep:
     reason="--amp divides the gradients by the loss scale twice: it unscales the optimizer inside "
     "its own, then steps its own, of which torch's scaler knows nothing",
     since="fairseq 0.12.2",
-    test="tests/unit/test_gpu_patches.py",
+    test="tests/unit/patches/test_gpu_patches.py",
 )
 def unscale_once(stock: Callable[..., Any]) -> Callable[..., Any]:
     def clip_grad_norm(self: Any, max_norm: float, aggregate_norm_fn: Any = None) -> Any:

@@ -16,7 +16,7 @@ from dc_nmt_plugin.papers.register import DATA, DOCUMENTS, find_item, read_docum
 from dc_nmt_plugin.papers.schema import MEASURES, SCORES, STATES, TASKS
 from dc_nmt_plugin.recipes.recipe import load
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 REGISTER = read_register()
 ENTRIES = [entry for document in REGISTER for entry in document.entries]
 

@@ -28,7 +28,7 @@ from dc_nmt_plugin.runs.records import read_record
 from dc_nmt_plugin.runs.schema import Data, Decoding, Score, TextFile
 from dc_nmt_plugin.text.lines import read_lines
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 REFERENCE = 4 * LINES  # fewer than ten sentences are not tested
 OTHER = 4 * ["Ein Haus steht am Bach.", "Die Katze schläft.", "Wir gehen nach Hause."]
 

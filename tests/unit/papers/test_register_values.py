@@ -9,7 +9,7 @@ import pytest
 
 from dc_nmt_plugin.papers.register import find_item, read_register
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 ENTRIES = [entry for document in read_register() for entry in document.entries]
 
 

@@ -16,7 +16,7 @@ from dc_nmt_plugin import patches
 from dc_nmt_plugin.patches import patch as mechanism
 from dc_nmt_plugin.patches.patch import declared, digest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # a function or class of these packages that is another one afterwards has been replaced
 CHANGED = """
 import sys, types

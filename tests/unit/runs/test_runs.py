@@ -19,7 +19,7 @@ from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.places import sha256_of, text_file
 from dc_nmt_plugin.runs.records import read_record, record_path, write_record
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "runs.md"
 OTHER = [line.replace("Haus", "Boot") for line in REFERENCE]
 

@@ -11,7 +11,7 @@ import pytest
 from dc_nmt_plugin import machine
 from dc_nmt_plugin.environment import checks, install_fairseq, probes
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WELL = {"broken": [], "plugin_error": None, "patches": []}
 CPU_TORCH = {"version": "2.13.0+cpu", "cuda": None, "gpus": []}
 

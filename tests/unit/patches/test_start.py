@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 from dc_nmt_plugin.patches.command_lines import leave_out_defaults
 from dc_nmt_plugin_start import read_optional_types
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NEW = pytest.mark.skipif(sys.version_info < (3, 14), reason="an older Python needs no help here")
 
 

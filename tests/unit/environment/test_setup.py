@@ -18,7 +18,7 @@ from pip._vendor.packaging.specifiers import SpecifierSet
 import dc_nmt_plugin
 from dc_nmt_plugin.environment import checks, install_fairseq
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def canonical(name):
