@@ -186,12 +186,12 @@ def test_diagnostics_come_from_one_forward_pass(readout):
         with recording(net) as records:
             run(net, pad(sentences(SOURCE), left=True), pad(target, left=False))
         totals = previous_word_totals(previous_word_weights(records), torch.tensor(TARGET))
-        entropy, count = totals["previous_entropy"]
+        entropy, count = totals[("previous_entropy",)]
         assert int(count) == sum(TARGET)
         if readout == "mean":  # log t and 1 / t at position t
             positions = torch.cat([torch.arange(1.0, n + 1) for n in TARGET]).double()
             torch.testing.assert_close(entropy, positions.log().sum())
-            torch.testing.assert_close(totals["previous_last"][0], (1 / positions).sum())
+            torch.testing.assert_close(totals[("previous_last",)][0], (1 / positions).sum())
 
 
 @pytest.mark.parametrize(

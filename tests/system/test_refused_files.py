@@ -248,7 +248,7 @@ def test_the_page_of_a_comparison_escapes(folder, capsys):
     script = "<script>alert(1)</script>"
     (folder / "good").write_text(lines(f"Der {script} Hund.", *TEXT[1:]))
     command = "compare good reference --reference reference --target-lang de --html page"
-    assert cli.main([*command.split(), "--names", f"{script},b"]) == 0
+    assert cli.main([*command.split(), "--names", script, "b"]) == 0
     page = (folder / "page/index.html").read_text()
     assert "<script>alert" not in page and "&lt;script&gt;" in page
 

@@ -12,6 +12,7 @@ import sys
 import pytest
 from fairseq import options, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from helpers import few
 
 from dc_nmt_plugin import __version__, cli
 from dc_nmt_plugin.commands import renamed
@@ -155,7 +156,7 @@ QUICK = [  # listings, and refusals: they read data
 ]
 
 
-@pytest.mark.parametrize(("line", "status"), QUICK)
+@pytest.mark.parametrize(("line", "status"), few(QUICK, *QUICK[::3]))
 def test_a_listing_or_a_refusal_reads_data(line, status, tmp_path):
     """It imports nothing heavy; a generous limit of CPU time finds what no name here does."""
     code = (

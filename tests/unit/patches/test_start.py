@@ -13,6 +13,7 @@ import pytest
 from fairseq import options
 from fairseq.dataclass import utils
 from fairseq.dataclass.utils import interpret_dc_type
+from helpers import few
 from omegaconf import OmegaConf
 
 from dc_nmt_plugin.patches.command_lines import leave_out_defaults
@@ -105,7 +106,7 @@ def plain(value: object) -> object:
     return vars(value) if isinstance(value, argparse.Namespace) else (type(value), value)
 
 
-@pytest.mark.parametrize("arch", LINES)
+@pytest.mark.parametrize("arch", few(LINES, "transformer", "transformer_ms_aux_aif"))
 def test_settings_are_the_same_without_their_defaults(arch, monkeypatch):
     parser = options.get_training_parser()
     words = ["data", "--arch", arch, *LINES[arch].split()]
