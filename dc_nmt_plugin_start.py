@@ -60,7 +60,7 @@ def accept_late_help(stock: Callable[[], Any]) -> Callable[[], Any]:
     @functools.wraps(stock)
     def get_args_parser() -> Any:
         parser_class = argparse.ArgumentParser
-        add = parser_class.add_argument
+        add, own = parser_class.add_argument, vars(parser_class).get("add_argument")
 
         def add_argument(self: Any, *words: str, help: Any = None, **settings: Any) -> Any:
             action = add(self, *words, **settings)
@@ -71,7 +71,10 @@ def accept_late_help(stock: Callable[[], Any]) -> Callable[[], Any]:
         try:
             return stock()
         finally:
-            del parser_class.add_argument
+            if own is None:
+                del parser_class.add_argument
+            else:  # set by this function around itself: hydra.main has it from hydra._internal
+                parser_class.add_argument = own  # type: ignore[method-assign]
 
     return get_args_parser
 

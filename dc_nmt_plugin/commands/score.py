@@ -136,6 +136,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     check_names("--metrics", args.metrics or "")
     if len(args.systems) > 1 or is_run(args.systems[0]):
         return score_systems(options, args)
+    (path,) = args.systems
+    if str(path) != "-" and not path.exists():
+        raise UserError(f"{path}: no such run or file")
     if args.target_lang is None:
         options.error("--target-lang: is missing; name the language of the hypotheses")
     with _standard_input(args) as file:

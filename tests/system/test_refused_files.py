@@ -123,6 +123,7 @@ CASES = {
     f"{SCORE} pieces": ["pieces", "▁", "--tokenizer split"],
     f"{SCORE} marked": ["marked", "▁"],
     f"{SCORE} folder": ["folder", "no run"],
+    "score gone": ["gone", "no such run or file"],
     f"{SCORE} good --metrics bleuu": ["--metrics", "bleuu"],
     f"{SCORE} good --out folder": ["folder", "it is a folder"],
     f"{SCORE} good --out good/run.json": ["good/run.json"],

@@ -17,7 +17,7 @@ from helpers import few
 from omegaconf import OmegaConf
 
 from dc_nmt_plugin.patches.command_lines import leave_out_defaults
-from dc_nmt_plugin_start import read_optional_types
+from dc_nmt_plugin_start import accept_late_help, read_optional_types
 
 ROOT = Path(__file__).resolve().parents[3]
 NEW = pytest.mark.skipif(sys.version_info < (3, 14), reason="an older Python needs no help here")
@@ -120,3 +120,12 @@ def test_settings_are_the_same_without_their_defaults(arch, monkeypatch):
         found.append(plain(OmegaConf.to_container(settings, enum_to_str=True)))
     assert found[0] == found[1]
     assert told[1] < told[0] / 5
+
+
+def test_late_help_around_itself_leaves_argparse_as_it_was():
+    def parser():
+        found = argparse.ArgumentParser(add_help=False)
+        return found.add_argument("--x", help=LINES)
+
+    assert accept_late_help(accept_late_help(parser))().help is LINES
+    assert "add_argument" not in vars(argparse.ArgumentParser)
