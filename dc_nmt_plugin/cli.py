@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import io
 import logging
@@ -122,12 +121,11 @@ def usage(groups: Sequence[Group] = GROUPS) -> str:
 
 def version() -> str:
     """Returns the versions of this package and its requirements, without importing them."""
-    from importlib import metadata  # takes longer than the rest of a short command
+    # takes longer than the rest of a short command
+    from .environment.install_fairseq import NAMES, version_of
 
     found = [f"Python {platform.python_version()}"]
-    for name in ("torch", "fairseq-fixed", "fairseq"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found.append(f"{name} {metadata.version(name)}")
+    found += [f"{name} {each}" for name in ("torch", *NAMES) if (each := version_of(name))]
     return f"dc-nmt {__version__} ({', '.join(found)})"
 
 
