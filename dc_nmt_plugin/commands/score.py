@@ -13,21 +13,20 @@ from pathlib import Path
 
 from ..errors import UsageError, UserError
 from ..evaluation.comet import score_comet
-from ..evaluation.generated import Generated, is_generated, is_same_search, read_generated
-from ..evaluation.logs import measured, read_training_log
+from ..evaluation.generated import is_generated, read_generated
 from ..evaluation.metrics import GROUPS, METRICS, check_names, find_metrics, in_groups
 from ..evaluation.scores import score_metrics
 from ..evaluation.texts import TextFiles, load_texts
 from ..files import write_lines
 from ..runs.finding import is_run
-from ..runs.places import path_from, text_file
-from ..runs.records import read_record, with_decoding, write_record
-from ..runs.schema import RECORD, SCHEMA, Data, Decoding, Record
+from ..runs.records import with_decoding, write_record
+from ..runs.schema import Decoding, Record
 from ..table import format_table, latex_table
 from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import TOKENIZERS
 from .parser import Parser, RawWithDefaults, add_json
+from .score_record import decoding_of_score, record_of_score
 from .score_systems import score_systems
 
 
@@ -239,66 +238,7 @@ def _score(args: argparse.Namespace) -> tuple[Record, Decoding, list[str]]:
         )
     if args.detokenized:
         write_lines(args.detokenized, texts.raw.hypotheses)
-    record = _record(args)
-    decoding = _decoding(args, record, files, generated)
+    record = record_of_score(args)
+    decoding = decoding_of_score(args, record, files, generated)
     decoding = replace(decoding, sentences=len(texts.raw.hypotheses), scores=tuple(scores))
     return with_decoding(record, decoding), decoding, texts.warnings
-
-
-def _record(args: argparse.Namespace) -> Record:
-    """Returns the record that --out has, or a new one, with what --train-log says."""
-    there = args.out is not None and args.out.is_file() and args.out.name == RECORD
-    if there:
-        record = read_record(args.out)
-    else:
-        data = Data(args.source_lang, args.target_lang)
-        name = args.name or _name(args.out)
-        record = Record(schema=SCHEMA, name=name, system=name, data=data)
-    if args.name:
-        record = replace(record, name=args.name, system=args.name)
-    if args.train_log:
-        log = read_training_log(args.train_log)
-        place = path_from(args.out.parent, args.train_log) if args.out else str(args.train_log)
-        training = replace(measured(record.training, args.train_log), log=place)
-        arch = record.architecture or log.arch
-        record = replace(record, training=training, architecture=arch)
-    return record
-
-
-def _name(path: Path | None) -> str:
-    """Returns the name of a record: that of its folder, or of a file with another name."""
-    if path is None:
-        return "model"
-    return path.resolve().parent.name if path.name == RECORD else path.stem
-
-
-def _decoding(
-    args: argparse.Namespace, record: Record, files: TextFiles, generated: Generated | None
-) -> Decoding:
-    """Returns the translation with the files that were scored."""
-    found = Decoding(
-        args.decoding,
-        args.subset or (generated and generated.subset) or "test",
-        generated.search if generated else {},
-    )
-    known = record.decoding(found.way)
-    if known and generated and is_same_search(known.search, generated.search):
-        found = replace(known, stamp=None)  # dc-nmt evaluate knows all flags of its search
-    folder = args.out.parent if args.out else Path()
-    tokenized = args.tokenized_reference
-    given = args.hypothesis if files.kind == "raw" and not args.piped else None
-    plain = args.detokenized or given
-    return replace(
-        found,
-        hypotheses=None if args.piped else path_from(folder, files.hypotheses),
-        kind=files.kind,
-        tokenizer=files.tokenizer,
-        truecased=files.truecased,
-        references=tuple(text_file(folder, path) for path in args.reference),
-        tokenized_reference=text_file(folder, tokenized) if tokenized else None,
-        source=text_file(folder, args.source) if args.source else None,
-        plain=path_from(folder, plain) if plain else None,
-        updates=record.training.updates,
-        sentences_per_second=generated.sentences_per_second if generated else None,
-        tokens_per_second=generated.tokens_per_second if generated else None,
-    )
