@@ -127,17 +127,21 @@ def write_parallel(paths: Sequence[str | os.PathLike[str]], rows: Iterable[Seque
     return count
 
 
-def sha256(path: str | os.PathLike[str]) -> str:
-    """Returns the hexadecimal SHA-256 of a file."""
-    return digest("sha256", path)
+def sha256(*paths: str | os.PathLike[str]) -> str:
+    """Returns the hexadecimal SHA-256 of files, as :func:`digest`."""
+    return digest("sha256", *paths)
 
 
-def digest(kind: str, path: str | os.PathLike[str]) -> str:
-    """Returns a hexadecimal digest of a file's bytes, to find damage (not forgery)."""
+def digest(kind: str, *paths: str | os.PathLike[str]) -> str:
+    """Returns a hexadecimal digest of the bytes of files, one after the other.
+
+    It finds damage, not forgery.
+    """
     result = hashlib.new(kind, usedforsecurity=False)
-    with open(path, "rb") as stream:
-        while block := stream.read(1 << 20):
-            result.update(block)
+    for path in paths:
+        with open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                result.update(block)
     return result.hexdigest()
 
 

@@ -231,10 +231,10 @@ def _test_notes(found: Sequence[Cell]) -> list[str]:
 
 def _setting_notes(found: Sequence[Cell]) -> list[str]:
     """Returns a note for each setting in which runs differ from the published ones."""
-    ours = dict.fromkeys(text for cell in found for text in cell.other_settings)
-    theirs = dict.fromkeys(text for cell in found for text in cell.other_settings_against)
-    notes = [f"to published: nothing for runs of other settings: {text}" for text in ours]
-    alone = [text for text in theirs if text not in ours]
+    differing = dict.fromkeys(text for cell in found for text in cell.other_settings)
+    against = dict.fromkeys(text for cell in found for text in cell.other_settings_against)
+    notes = [f"to published: nothing for runs of other settings: {text}" for text in differing]
+    alone = [text for text in against if text not in differing]
     notes += [f"difference: to a run of other settings: {text}" for text in alone]
     return notes
 

@@ -8,6 +8,7 @@ import sys
 
 from ..evaluation.metrics import find_metrics, in_groups
 from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
+from ..flags import flag_name
 from ..table import format_table, latex_table
 from .parser import Parser
 
@@ -21,8 +22,8 @@ def score_systems(options: Parser, args: argparse.Namespace) -> int:
     given = [name for name in of_one if getattr(args, name)]
     given += ["reference"] if len(args.reference) > 1 else []
     if given:
-        flag = given[0].replace("_", "-").replace("decoding", "as")
-        options.error(f"--{flag}: goes with one file, not with runs or several systems")
+        flag = "--as" if given[0] == "decoding" else flag_name(given[0])
+        options.error(f"{flag}: goes with one file, not with runs or several systems")
     plain = PlainTextOptions(
         str(args.reference[0]) if args.reference else None,
         str(args.tokenized_reference) if args.tokenized_reference else None,

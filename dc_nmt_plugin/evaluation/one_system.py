@@ -46,10 +46,10 @@ def check_one_system(row: str, runs: Mapping[str, Run]) -> None:
         UserError: runs of one system were trained with other settings
     """
     settings = {label: _settings(run) for label, run in runs.items()}
-    (first, ours), *others = settings.items()
-    for label, theirs in others:
-        for name in sorted({*ours, *theirs}):
-            one, other = (values.get(name, "not given") for values in (ours, theirs))
+    (first, values), *others = settings.items()
+    for label, other_values in others:
+        for name in sorted({*values, *other_values}):
+            one, other = (each.get(name, "not given") for each in (values, other_values))
             same = one == other or (name == _TOKENS and _nearly(one, other))
             if not same and _UNKNOWN not in (one, other):
                 raise UserError(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UserError
+from ..flags import setting_name
 from ..runs.finding import Run, is_run, unique_names
 from ..text.lines import read_lines
 from .generated import check_free, is_generated
@@ -96,7 +97,7 @@ def load_systems(
         if source is None and of_source:
             source = of_source.text(of_source.decoding.source)
         if run:
-            check_free(path, {k.replace("-", "_"): v for k, v in run.decoding.search.items()})
+            check_free(path, {setting_name(k): v for k, v in run.decoding.search.items()})
             _check_test_set(path, files.reference, files.tokenized_reference, source)
         lines = read_lines(source) if source else None
         loaded.append(System(label, load_texts(files), files.target_lang, lines, run))
@@ -212,12 +213,12 @@ def _same_test(systems: Sequence[System]) -> None:
             raise UserError(
                 f"{first.label} is {first.target_lang}, {other.label} is {other.target_lang}"
             )
-        ours, theirs = first.texts.raw.references, other.texts.raw.references
-        if ours != theirs:
-            if len(ours) != len(theirs):
-                what = f"{len(ours)} and {len(theirs)} references"
+        one, two = first.texts.raw.references, other.texts.raw.references
+        if one != two:
+            if len(one) != len(two):
+                what = f"{len(one)} and {len(two)} references"
             else:
-                pairs = enumerate(zip(ours, theirs, strict=True), start=1)
+                pairs = enumerate(zip(one, two, strict=True), start=1)
                 line = next(number for number, (a, b) in pairs if a != b)
                 what = f"their references differ in line {line}"
             raise UserError(f"results on different tests: {first.label} and {other.label}: {what}")

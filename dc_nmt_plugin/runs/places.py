@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import UserError
+from ..files import sha256
 from .schema import Data, Record, TextFile
 
 
@@ -23,17 +23,7 @@ def path_from(folder: Path, path: str | os.PathLike[str]) -> str:
 def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
     """Returns a text file for a record in `folder`, with its digest; a pipe has none."""
     place = Path(path)
-    return TextFile(path_from(folder, path), sha256_of(place) if place.is_file() else None)
-
-
-def sha256_of(*paths: Path) -> str:
-    """Returns the digest of the contents of files, one after the other."""
-    found = hashlib.sha256()
-    for path in paths:
-        with open(path, "rb") as stream:
-            while block := stream.read(1 << 20):
-                found.update(block)
-    return found.hexdigest()
+    return TextFile(path_from(folder, path), sha256(place) if place.is_file() else None)
 
 
 def located(origin: Path, record: Record, path: str | None) -> str | None:
@@ -59,7 +49,7 @@ def located_text(origin: Path, record: Record, file: TextFile | None) -> str | N
     there = [place for place in _places(origin, record, file.path) if place.is_file()]
     if not there or file.sha256 is None:
         return located(origin, record, file.path)
-    same = next((place for place in there if sha256_of(place) == file.sha256), None)
+    same = next((place for place in there if sha256(place) == file.sha256), None)
     if same is None:
         raise UserError(
             f"{there[0]}: is another text than {origin} was scored with: put that text back, or "
@@ -93,7 +83,7 @@ def described(folder: Path, data: Path, source: str | None, target: str) -> Data
         target,
         path_from(folder, data),
         dictionaries_of(data),
-        sha256_of(*text) if text else None,
+        sha256(*text) if text else None,
     )
 
 
@@ -104,7 +94,7 @@ def training_text(data: Path) -> list[Path]:
 
 def dictionaries_of(data: Path) -> dict[str, str]:
     """Returns language → digest of the dictionaries in a folder of fairseq-preprocess."""
-    return {path.name.split(".")[1]: sha256_of(path) for path in sorted(data.glob("dict.*.txt"))}
+    return {path.name.split(".")[1]: sha256(path) for path in sorted(data.glob("dict.*.txt"))}
 
 
 def is_its_text(record: Record, data: Path) -> bool:
@@ -117,11 +107,11 @@ def is_its_text(record: Record, data: Path) -> bool:
     states = tuple((path, path.stat().st_mtime_ns) for path in files)
     if known.text and states and _digest(states) != known.text:
         return False
-    theirs = dictionaries_of(data)
-    return all(theirs.get(name, digest) == digest for name, digest in known.dictionaries.items())
+    found = dictionaries_of(data)
+    return all(found.get(name, digest) == digest for name, digest in known.dictionaries.items())
 
 
 @functools.cache  # each step of an evaluation asks
 def _digest(files: tuple[tuple[Path, int], ...]) -> str:
     """Returns the digest of files, given with the times of their last changes."""
-    return sha256_of(*(path for path, _ in files))
+    return sha256(*(path for path, _ in files))

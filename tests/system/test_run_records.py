@@ -11,7 +11,8 @@ from commands import ROOT
 from test_translate import ARCH, RUN, chaos, home  # noqa: F401
 
 from dc_nmt_plugin import cli, pipeline
-from dc_nmt_plugin.runs.places import dictionaries_of, sha256_of
+from dc_nmt_plugin.files import sha256
+from dc_nmt_plugin.runs.places import dictionaries_of
 from dc_nmt_plugin.runs.records import read_record
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
@@ -63,7 +64,7 @@ def test_everything_is_in_one_record(run):
     assert record.settings["encoder-embed-dim"] == 16 and record.settings["max-update"] == 2
     data = run.parent / "data/bin"
     assert record.data.dictionaries == dictionaries_of(data)
-    assert record.data.text == sha256_of(*sorted(data.glob("train.*")))
+    assert record.data.text == sha256(*sorted(data.glob("train.*")))
     assert all((run / name).is_file() for name in record.checkpoints) and record.checkpoints
     main, beam, hand = record.decodings
     assert (main.way, beam.way, hand.way) == ("", "beam1", "by.hand")

@@ -14,9 +14,10 @@ from records import REFERENCE, change, values_of, write_run, write_scored
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.runs import schema
 from dc_nmt_plugin.runs.finding import Run
-from dc_nmt_plugin.runs.places import sha256_of, text_file
+from dc_nmt_plugin.runs.places import text_file
 from dc_nmt_plugin.runs.records import read_record, record_path, write_record
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +37,7 @@ def run(tmp_path):
     reference = write_lines(tmp_path / "task/data/ref.de", REFERENCE)
     folder = write_run(tmp_path / "task" / "dc-s3")
     write_lines(folder / "out.de", REFERENCE)
-    digest = schema.TextFile("../data/ref.de", sha256_of(reference))
+    digest = schema.TextFile("../data/ref.de", sha256(reference))
     return write_scored(folder, "out.de", "", references=(digest,))
 
 
@@ -210,9 +211,7 @@ def test_a_folder_of_before_is_converted_once(before, capsys):
     assert (record.training.updates, record.training.tokens) == (20, 1000)
     main, aux = record.decodings
     assert main.search == {"beam": 4, "lenpen": 0.6} and main.tokens_per_second == 20.5
-    assert main.references == (
-        schema.TextFile("../data/ref.de", sha256_of(Path("task/data/ref.de"))),
-    )
+    assert main.references == (schema.TextFile("../data/ref.de", sha256(Path("task/data/ref.de"))),)
     assert (aux.subset, aux.name, aux.decoder) == ("valid", "aux1", "aux:1")
     left = {path.relative_to(before).as_posix() for path in before.rglob("*") if path.is_file()}
     assert left == {
