@@ -135,7 +135,7 @@ def check_gradients(net):
                 "encoder_self_attention_layers": "1",
                 "ctx_context": "deep",
             },
-            ["--ctx-context: 'deep'", "--encoder-self-attention-layers 1"],
+            ["--ctx-context: 'deep'", "layer 1 has none below it"],
         ),
     ],
     ids=lambda value: " ".join(map(str, value.values())) if isinstance(value, dict) else "",
