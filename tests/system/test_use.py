@@ -71,7 +71,7 @@ def family(architecture: str) -> tuple[str, str]:
     """The names of task and criterion that go with an architecture."""
     if architecture == RECURRENT:
         return RECURRENT, RECURRENT
-    return FAMILIES.get(architecture, ("translation_dc_nmt", ""))
+    return FAMILIES.get(architecture, FAMILIES["transformer_standard"])
 
 
 def flags_of(case: dict[str, str]) -> list[Any]:
@@ -174,9 +174,9 @@ def test_trains_to_the_end_and_translates(case, bare, texts, tmp_path):
 @pytest.mark.parametrize(
     ("architecture", "flags"),
     few(
-        itertools.product(["transformer", "transformer_dc"], map(tuple, USES["refused"])),
+        itertools.product(["transformer", "layers of several kinds"], map(tuple, USES["refused"])),
         ("transformer", ("--fp16",)),
-        ("transformer_dc", ("--bf16",)),
+        ("layers of several kinds", ("--bf16",)),
     ),
     ids=str,
 )

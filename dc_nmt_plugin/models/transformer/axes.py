@@ -185,7 +185,7 @@ ACTIVATIONS = ("relu", "gelu", "gelu_fast", "gelu_accurate", "tanh", "linear", "
 
 @dataclass(frozen=True)
 class Base:
-    """A value of ``--base``: what the settings of the base block are, where no flag says else.
+    """A value of ``--base``: settings of the base block that flags do not give.
 
     Attributes:
         norm: of :data:`NORMS`

@@ -84,7 +84,7 @@ class TransformerConfig(KindSettings):
         one_of=tuple(POSITIONS),
     )
     max_relative_position: int = size(
-        16, "relative positions: the largest distance that is told apart from larger ones"
+        16, "relative positions: the largest distance with vectors of its own"
     )
     share_decoder_input_output_embed: bool = flag(
         False, "share the decoder's input and output embeddings"

@@ -16,7 +16,7 @@ from ...modules.feed_forward import GATED, gated_width
 
 @dataclass(frozen=True)
 class BaseBlock:
-    """What the layers of a stack are made of beside their attentions (axis D).
+    """Describes the layers of a stack beside their attentions (axis D).
 
     Attributes:
         embed_dim: model width C

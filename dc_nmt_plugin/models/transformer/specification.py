@@ -1,4 +1,4 @@
-"""What each layer of a stack is, as ``--encoder-layers-of`` says it.
+"""Specifications of stacks, layer by layer, for ``--encoder-layers-of``.
 
 A specification is a list of items, from the lowest layer up:
 
@@ -27,7 +27,7 @@ _SWITCH = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class LayerKind:
-    """What the self-attention of one layer is.
+    """Describes the self-attention of one layer.
 
     Attributes:
         kind: a key of :data:`~.axes.SELF_ATTENTION_KINDS`

@@ -1,4 +1,4 @@
-"""What flows through a stack of layers beside their input, in one forward pass."""
+"""Input of a stack's layers beside their own, in one forward pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _itself(tensor: Tensor) -> Tensor:
 
 
 class Flow:
-    """What flows through the layers of one stack beside their input x, in one forward pass.
+    """Holds what flows through the layers of one stack beside their input x, in a forward pass.
 
     A mechanism takes from it what it needs, and what nobody takes is not computed. A mechanism that
     needs something new adds it here, and no layer changes.

@@ -83,7 +83,7 @@ class RelativePositions(Positions):
 
     Args:
         head_dim: width K of a head
-        clip: the largest distance k that is told apart from larger ones (the paper: 16)
+        clip: the largest distance k with vectors of its own (the paper: 16)
     """
 
     in_logits = True
