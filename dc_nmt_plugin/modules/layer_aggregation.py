@@ -107,10 +107,34 @@ class LayerAggregation(Recordable):
         self.record(contributions=torch.stack([part.norm(dim=-1) for part in parts], dim=-1))
 
 
-class _OneUnit(LayerAggregation):
-    """All features in one unit; eq. (3.1) or (3.4)."""
+def _unit(
+    embed_dim: int, num_inputs: int, ffn_dim: int | None, dropout: float
+) -> WeightedSum | AggregationUnit:
+    if ffn_dim is None:
+        return WeightedSum(embed_dim=embed_dim, num_inputs=num_inputs)
+    return AggregationUnit(
+        embed_dim=embed_dim, num_inputs=num_inputs, ffn_dim=ffn_dim, dropout=dropout
+    )
 
-    unit: WeightedSum | AggregationUnit
+
+class JointAggregation(LayerAggregation):
+    """All features in one unit.
+
+    S-Agg, "linear feature summation", with sums: H^a = Σ_i W^i f^i, eq. (3.1). C-Agg, "linear
+    feature concatenation", with FFNs: eq. (3.4). With n = 1: W^1 f^1, or LayerNorm(FFN(f^1) + f^1).
+
+    Args:
+        embed_dim: width C
+        num_layers: number n ≥ 1 of encoder layers
+        ffn_dim: width of the FFN's hidden layer (thesis: the encoder's); None: a weighted sum
+        dropout: dropout of the FFN's output (not mentioned in the thesis)
+    """
+
+    def __init__(
+        self, *, embed_dim: int, num_layers: int, ffn_dim: int | None = None, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.unit = _unit(embed_dim, num_layers, ffn_dim, dropout)
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         output: Tensor = self.unit(features)
@@ -121,10 +145,23 @@ class _OneUnit(LayerAggregation):
         return output
 
 
-class _Chain(LayerAggregation):
-    """H_1 = f^1, H_i = unit_i([f^i, H_{i-1}]), H^a = H_n; eq. (3.2) or (3.5)."""
+class IterativeAggregation(LayerAggregation):
+    """H_1 = f^1, H_i = unit_i([f^i, H_{i-1}]), H^a = H_n.
 
-    units: nn.ModuleList
+    Iter-S-Agg, "iterative feature summation", with sums: eq. (3.2). Iter-C-Agg, "iterative feature
+    concatenation", with FFNs: eq. (3.5). With n = 1: f^1, without parameters.
+
+    Args:
+        embed_dim, num_layers, ffn_dim, dropout: as in :class:`JointAggregation`
+    """
+
+    def __init__(
+        self, *, embed_dim: int, num_layers: int, ffn_dim: int | None = None, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.units = nn.ModuleList(
+            _unit(embed_dim, 2, ffn_dim, dropout) for _ in range(num_layers - 1)
+        )
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         output = features[0]
@@ -139,70 +176,3 @@ class _Chain(LayerAggregation):
         if self.wants("contributions"):
             self._record_contributions(parts)
         return output
-
-
-class LinearAggregation(_OneUnit):
-    """S-Agg, "linear feature summation": H^a = Σ_i W^i f^i. With n = 1: W^1 f^1.
-
-    Args:
-        embed_dim: width C
-        num_layers: number n ≥ 1 of encoder layers
-    """
-
-    def __init__(self, *, embed_dim: int, num_layers: int) -> None:
-        super().__init__()
-        self.unit = WeightedSum(embed_dim=embed_dim, num_inputs=num_layers)
-
-
-class IterativeLinearAggregation(_Chain):
-    """Iter-S-Agg, "iterative feature summation". With n = 1: f^1, without parameters.
-
-    Args:
-        embed_dim: width C
-        num_layers: number n ≥ 1 of encoder layers
-    """
-
-    def __init__(self, *, embed_dim: int, num_layers: int) -> None:
-        super().__init__()
-        self.units = nn.ModuleList(
-            WeightedSum(embed_dim=embed_dim, num_inputs=2) for _ in range(num_layers - 1)
-        )
-
-
-class CombineAggregation(_OneUnit):
-    """C-Agg, "linear feature concatenation". With n = 1: LayerNorm(FFN(f^1) + f^1).
-
-    Args:
-        embed_dim: width C
-        num_layers: number n ≥ 1 of encoder layers
-        ffn_dim: width of the FFN's hidden layer (thesis: the encoder's)
-        dropout: dropout of the FFN's output (not mentioned in the thesis)
-    """
-
-    def __init__(
-        self, *, embed_dim: int, num_layers: int, ffn_dim: int, dropout: float = 0.0
-    ) -> None:
-        super().__init__()
-        self.unit = AggregationUnit(
-            embed_dim=embed_dim, num_inputs=num_layers, ffn_dim=ffn_dim, dropout=dropout
-        )
-
-
-class IterativeCombineAggregation(_Chain):
-    """Iter-C-Agg, "iterative feature concatenation". With n = 1: f^1, without parameters.
-
-    Args:
-        embed_dim: width C
-        num_layers: number n ≥ 1 of encoder layers
-        ffn_dim: width of the FFNs' hidden layers (thesis: the encoder's)
-        dropout: dropout of the FFNs' outputs (not mentioned in the thesis)
-    """
-
-    def __init__(
-        self, *, embed_dim: int, num_layers: int, ffn_dim: int, dropout: float = 0.0
-    ) -> None:
-        super().__init__()
-        self.units = nn.ModuleList(
-            AggregationUnit(embed_dim=embed_dim, num_inputs=2, ffn_dim=ffn_dim, dropout=dropout)
-            for _ in range(num_layers - 1)
-        )

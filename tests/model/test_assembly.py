@@ -16,6 +16,12 @@ from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.transformer.axes import DECODER_KINDS, SELF_ATTENTION_KINDS
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.models.transformer.kinds import module_class
+from dc_nmt_plugin.modules.layer_aggregation import (
+    AggregationUnit,
+    IterativeAggregation,
+    JointAggregation,
+    WeightedSum,
+)
 
 
 def batch():
@@ -244,14 +250,15 @@ def test_a_flag_reaches_its_module(settings, place, expected):
 
 def test_what_aggregates_is_what_its_name_says():
     kinds = {
-        "s-agg": "LinearAggregation",
-        "iter-s-agg": "IterativeLinearAggregation",
-        "c-agg": "CombineAggregation",
-        "iter-c-agg": "IterativeCombineAggregation",
+        "s-agg": (JointAggregation, WeightedSum),
+        "iter-s-agg": (IterativeAggregation, WeightedSum),
+        "c-agg": (JointAggregation, AggregationUnit),
+        "iter-c-agg": (IterativeAggregation, AggregationUnit),
     }
-    for name, expected in kinds.items():
-        net = build("transformer_standard", source_features=name)
-        assert type(net.encoder.aggregation).__name__ == expected
+    for name, (kind, unit) in kinds.items():
+        found = build("transformer_standard", source_features=name).encoder.aggregation
+        units = found.units if kind is IterativeAggregation else [found.unit]
+        assert type(found) is kind and {type(each) for each in units} == {unit}
 
 
 @pytest.mark.parametrize(

@@ -234,10 +234,10 @@ def _multi_layer(*, joint_weights: bool, sum_contexts: bool) -> SourceFeatures:
 _FFN = {"ffn_dim": "encoder_ffn_embed_dim", "dropout": "dropout"}
 SOURCE_FEATURES: dict[str, SourceFeatures] = {
     "top": SourceFeatures(),
-    "s-agg": SourceFeatures("layer_aggregation.LinearAggregation"),
-    "iter-s-agg": SourceFeatures("layer_aggregation.IterativeLinearAggregation"),
-    "c-agg": SourceFeatures("layer_aggregation.CombineAggregation", _FFN),
-    "iter-c-agg": SourceFeatures("layer_aggregation.IterativeCombineAggregation", _FFN),
+    "s-agg": SourceFeatures("layer_aggregation.JointAggregation"),
+    "iter-s-agg": SourceFeatures("layer_aggregation.IterativeAggregation"),
+    "c-agg": SourceFeatures("layer_aggregation.JointAggregation", _FFN),
+    "iter-c-agg": SourceFeatures("layer_aggregation.IterativeAggregation", _FFN),
     # M-Ū0Ū1 of the thesis
     "m-00": _multi_layer(joint_weights=True, sum_contexts=False),
     "m-01": _multi_layer(joint_weights=True, sum_contexts=True),

@@ -138,7 +138,7 @@ def _layers(
 
 def _given(
     text: str, place: str, kind: str, options: type[KindOptions]
-) -> Iterator[tuple[str, bool | int | str]]:
+) -> Iterator[tuple[str, bool | int | float | str]]:
     """Yields option and value of ``kernel=3, …``."""
     types = get_type_hints(options)
     names = [each.name for each in fields(options)]
@@ -157,16 +157,17 @@ def _given(
         yield name, _typed(value, types[name], f"{place}: {name}")
 
 
-def _typed(text: str, kind: type, name: str) -> bool | int | str:
+def _typed(text: str, kind: type, name: str) -> bool | int | float | str:
     if kind is bool:
         if text.lower() not in _SWITCH:
             raise ConfigError([f"{name}: {text!r} is neither true nor false."])
         return _SWITCH[text.lower()]
-    if kind is int:
-        if not re.fullmatch(r"-?\d+", text):
-            raise ConfigError([f"{name}: {text!r} is no whole number."])
-        return int(text)
-    return text
+    try:
+        value: int | float | str = kind(text)
+    except ValueError:
+        wanted = "whole number" if kind is int else "number"
+        raise ConfigError([f"{name}: {text!r} is no {wanted}."]) from None
+    return value
 
 
 def _text(value: object) -> str:

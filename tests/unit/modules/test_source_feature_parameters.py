@@ -7,10 +7,8 @@ import torch
 
 from dc_nmt_plugin.modules.core.attention import SourceAttention
 from dc_nmt_plugin.modules.layer_aggregation import (
-    CombineAggregation,
-    IterativeCombineAggregation,
-    IterativeLinearAggregation,
-    LinearAggregation,
+    IterativeAggregation,
+    JointAggregation,
 )
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 from dc_nmt_plugin.papers.register import find_item
@@ -37,13 +35,13 @@ def added(name, n):
     with torch.device("meta"):
         match name:
             case "s-agg":
-                return count(LinearAggregation(**shape))
+                return count(JointAggregation(**shape))
             case "iter-s-agg":
-                return count(IterativeLinearAggregation(**shape))
+                return count(IterativeAggregation(**shape))
             case "c-agg":
-                return count(CombineAggregation(**combining))
+                return count(JointAggregation(**combining))
             case "iter-c-agg":
-                return count(IterativeCombineAggregation(**combining))
+                return count(IterativeAggregation(**combining))
         u0, u1 = name[2] == "1", name[3] == "1"
         several = MultiLayerAttention(
             **attention, num_layers=n, joint_weights=not u0, sum_contexts=u1
