@@ -141,9 +141,9 @@ class MultiLayerAttention(Recordable):
         # hypotheses of a sentence are further queries on the same keys
         query = self.q_proj(x).view(source.sentences, rows // source.sentences * length, -1)
         if self.joint_weights:
-            contexts = self._attend_jointly(query, projected, source, length)
+            contexts = self._attend_jointly(query, projected, source, length, decoding)
         else:
-            contexts = self._attend_separately(query, projected, source, length)
+            contexts = self._attend_separately(query, projected, source, length, decoding)
         merged = [merge_heads(context) for context in contexts]  # (S, beam·T, C), or all n·C
         if self.sum_contexts:
             of_layers = [part for context in merged for part in context.split(width, dim=-1)]
@@ -159,15 +159,15 @@ class MultiLayerAttention(Recordable):
         projected: Sequence[Tensor],
         source: Source,
         length: int,
+        decoding: bool,
     ) -> list[Tensor]:
         """Returns contexts c^i (S, H, beam·T, K), or only their sum if the values are summed."""
         queries = [split_heads(q, self.num_heads) for q in query.chunk(self.num_layers, dim=-1)]
         width = queries[0].size(-1)
-        together = projected[0].size(-1) > width
-        if together:  # keys side by side: their product with the queries is Σ_j α^j
+        if decoding:  # keys side by side: their product with the queries is Σ_j α^j
             queries = [torch.cat(queries, dim=-1)]
         keys, values = projected[: len(queries)], projected[len(queries) :]
-        if together and not (self.wants("weights") or self.wants("context_norms")):
+        if decoding and not (self.wants("weights") or self.wants("context_norms")):
             context = F.scaled_dot_product_attention(
                 queries[0],
                 keys[0],
@@ -202,9 +202,10 @@ class MultiLayerAttention(Recordable):
         projected: Sequence[Tensor],
         source: Source,
         length: int,
+        decoding: bool,
     ) -> list[Tensor]:
         """Returns contexts c^i (S, H, beam·T, K); in decoding, all in one (S, n·H, beam·T, K)."""
-        calls = len(projected) // 2
+        calls = 1 if decoding else self.num_layers
         heads = self.num_layers * self.num_heads // calls
         contexts, all_weights = [], []
         for part, key, value in zip(

@@ -206,7 +206,10 @@ def test_export_refuses_what_it_cannot_do():
     with pytest.raises(UserError, match="--aux-fusion"):
         drop_auxiliary(state, "file")
     _, state = checkpoint("transformer_dc")
-    with pytest.raises(UserError, match="--encoder-self-attention dual_context"):
+    with pytest.raises(UserError, match="this one has dual_context layers in the encoder"):
+        to_stock(drop_auxiliary(state, "file"), "file")
+    _, state = checkpoint("transformer_standard", base="modern")
+    with pytest.raises(UserError, match=r"--norm rms_norm, --activation-fn swiglu, --pos.* rotary"):
         to_stock(drop_auxiliary(state, "file"), "file")
     with pytest.raises(UserError, match="no checkpoint of a Transformer"):
         drop_auxiliary({"model": {}, "cfg": {"model": argparse.Namespace()}}, "file")

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch.nn.functional as F
 from fairseq.data import Dictionary
-from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor, nn
 
 from ...modules.conditional_gru import ConditionalGRU
@@ -16,14 +15,11 @@ from ...modules.lstm import LanguageLSTM
 from ...modules.readout import Readout
 from ...modules.residual_context import ResidualContext
 from ...modules.state_attention import StateSummary
-from ..generation import Generating
-from ..projection import in_graph
+from ..decoder import Decoder, DecoderOutput
 from .padding import LeftAligned, left_align
 
-DecoderOutput = tuple[Tensor, dict[str, Any]]
 
-
-class RecurrentDecoder(Generating, FairseqIncrementalDecoder):
+class RecurrentDecoder(Decoder):
     """Base of both decoders; subclasses turn words into features.
 
     Args:
@@ -45,37 +41,11 @@ class RecurrentDecoder(Generating, FairseqIncrementalDecoder):
         readout_dropout: float,
         max_target_positions: int,
     ) -> None:
-        super().__init__(dictionary)
+        super().__init__(dictionary, max_target_positions=max_target_positions)
         self.embed_tokens = embed_tokens
         self.output_projection = output_projection
         self.dropout = dropout
         self.readout_dropout = readout_dropout
-        self.padding_idx: int = dictionary.pad()
-        self.max_target_positions = max_target_positions
-
-    def forward(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Source | None = None,
-        incremental_state: State | None = None,
-        features_only: bool = False,
-        **unused: Any,
-    ) -> DecoderOutput:
-        """
-        Args:
-            prev_output_tokens: (R, T) target prefix, starting with the begin token y_0
-            encoder_out: what to attend to; None for a language model
-            incremental_state: the decoding session: only the last position is computed
-            features_only: leave the output projection out
-
-        Returns:
-            logits (R, T, V) or features (R, T, C), and {"attn": [(R, T, M) or None],
-            "inner_states": None}; beside features, see :func:`in_graph`
-        """
-        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
-        if not features_only:
-            return self.output_layer(features), extra
-        return features, {**extra, "output_projection": in_graph(self.output_projection)}
 
     def extract_features(
         self,
@@ -108,14 +78,6 @@ class RecurrentDecoder(Generating, FairseqIncrementalDecoder):
             what the output layer gets (R, T, C), and the attention weights (R, T, M) or None
         """
         raise NotImplementedError
-
-    def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
-        """Projects (…, C) → logits (…, V)."""
-        logits: Tensor = self.output_projection(features)
-        return logits
-
-    def max_positions(self) -> int:
-        return self.max_target_positions
 
 
 class GRUDecoder(RecurrentDecoder):

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from typing import Any
 
 from fairseq.data import Dictionary
-from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor, nn
 
 from ...errors import ConfigError
@@ -17,13 +16,9 @@ from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
 from ...modules.source_projection import project_all
-from ..generation import Generating
-from ..projection import in_graph
+from ..decoder import Decoder, DecoderOutput
 from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding
-
-DecoderOutput = tuple[Tensor, dict[str, Any]]
-
 
 AUXILIARY_IGNORED = (
     "the criterion ignores the auxiliary decoders of --aux-layers, and would train the main "
@@ -31,7 +26,7 @@ AUXILIARY_IGNORED = (
 )
 
 
-class TransformerDecoder(Generating, FairseqIncrementalDecoder):
+class TransformerDecoder(Decoder):
     """The main decoder and, for multi-level supervision (thesis ch. 4), auxiliary ones.
 
     All decoders share the embeddings and the output projection; their layers are their own.
@@ -61,12 +56,10 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
         max_target_positions: int,
         auxiliary: Mapping[int, DecoderStack] | None = None,
     ) -> None:
-        super().__init__(dictionary)
+        super().__init__(dictionary, max_target_positions=max_target_positions)
         self.embedding = embedding
         self.stack = stack
         self.output_projection = output_projection
-        self.padding_idx: int = dictionary.pad()
-        self.max_target_positions = max_target_positions
         self.auxiliary = nn.ModuleDict(
             {str(layer): decoder for layer, decoder in sorted((auxiliary or {}).items())}
         )
@@ -89,24 +82,16 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
     def forward(
         self,
         prev_output_tokens: Tensor,
-        encoder_out: Source,
-        incremental_state: State | None = None,
+        encoder_out: Any = None,
+        incremental_state: Any = None,
         features_only: bool = False,
-        with_auxiliary: bool = False,
-        **unused: Any,
+        **options: Any,
     ) -> DecoderOutput:
-        """
-        Args:
-            prev_output_tokens: (R, T) target prefix, starting with the begin token
-            encoder_out: what to attend to
-            incremental_state: the decoding session: only the last position is computed
-            features_only: leave the output projection out
-            with_auxiliary: also run the auxiliary decoders, for the joint loss
+        """Runs :meth:`Decoder.forward`.
 
         Returns:
-            logits (R, T, V) or features (R, T, C), and {"attn": [(R, T, M) or None],
-            "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}};
-            beside features, see :func:`in_graph`
+            of extra outputs "attn": [(R, T, M) or None], "inner_states": outputs of all layers,
+            "auxiliary": {layer: features (R, T, C)}
 
         Raises:
             ConfigError: a training step with a criterion that ignores auxiliary decoders; only the
@@ -114,12 +99,9 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
         """
         if self.auxiliary and self.training and not features_only:
             raise ConfigError([AUXILIARY_IGNORED])
-        features, extra = self.extract_features(
-            prev_output_tokens, encoder_out, incremental_state, with_auxiliary=with_auxiliary
+        return super().forward(
+            prev_output_tokens, encoder_out, incremental_state, features_only, **options
         )
-        if not features_only:
-            return self.output_layer(features), extra
-        return features, {**extra, "output_projection": in_graph(self.output_projection)}
 
     def extract_features(
         self,
@@ -129,7 +111,12 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
         with_auxiliary: bool = False,
         **unused: Any,
     ) -> DecoderOutput:
-        """Runs :meth:`forward` without the output projection."""
+        """Runs :meth:`forward` without the output projection.
+
+        Args:
+            prev_output_tokens, encoder_out, incremental_state: see there
+            with_auxiliary: also run the auxiliary decoders, for the joint loss
+        """
         mask = self._mask(prev_output_tokens, incremental_state)
 
         def run(stack: Any, source: Source, fused: list[Tensor] | None) -> list[Tensor]:
@@ -183,14 +170,6 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
         rows, on_left = real_rows_and_side(is_padding)
         padding = is_padding if on_left else None
         return SequenceMask.build(padding, causal=True, rows=worth_packing(rows, is_padding))
-
-    def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
-        """Projects (…, C) → logits (…, V)."""
-        logits: Tensor = self.output_projection(features)
-        return logits
-
-    def max_positions(self) -> int:
-        return self.max_target_positions
 
 
 def mean_weights(weights: Tensor) -> Tensor:
