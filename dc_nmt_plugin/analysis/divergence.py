@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..figure import finish_axes, grouped_bars, styles
 from ..modules.diagnostics.divergence import DIAGNOSTIC
+from ..modules.dual_context import LocalContext
 from .base import Analysis, Results, Table
 from .loop import DiagnosticSums
 from .subject import Subject
@@ -26,7 +28,7 @@ class ContextDivergence(Analysis):
         return DiagnosticSums(DIAGNOSTIC)
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Returns the divergence by layer, E_d of each side, eq. (13), and the kernel size f."""
+        """Returns the divergence by layer, E_d of each side, eq. (13), and their kernel sizes f."""
         layers: list[dict[str, Any]] = []
         means: dict[str, float] = {}
         for (_, side, *layer), (total, rows) in sorted(found["totals"].items()):
@@ -35,7 +37,7 @@ class ContextDivergence(Analysis):
                 layers.append(row)
             else:
                 means[side] = total / rows
-        return {"kernel_size": _kernels(subject)[0], "layers": layers, "mean": means}
+        return {"kernel_sizes": _kernels(subject), "layers": layers, "mean": means}
 
     def tables(self, results: Results) -> list[Table]:
         """Returns a row for each run and side: E_d, then each layer."""
@@ -47,7 +49,8 @@ class ContextDivergence(Analysis):
                     r["layer"]: r["divergence"] for r in found["layers"] if r["side"] == side
                 }
                 cells = [f"{by_layer[n]:.4f}" if n in by_layer else "" for n in layers]
-                rows.append([label, side, str(found["kernel_size"]), f"{mean:.4f}", *cells])
+                sizes = ", ".join(map(str, found["kernel_sizes"][side]))
+                rows.append([label, side, sizes, f"{mean:.4f}", *cells])
         header = ["run", "side", "kernel size f", "mean E_d", *[f"layer {n}" for n in layers]]
         return [
             Table("Jensen-Shannon divergence of global and local attention, nats", header, rows)
@@ -64,13 +67,14 @@ class ContextDivergence(Analysis):
             by_layer.plot([row["layer"] for row in rows], values, label=text, **style)
         finish_axes(by_layer, "layer", "divergence, nats", integers=True)
         by_layer.legend()
-        sizes = {found["kernel_size"] for found in results.values()}
+        # a run whose layers differ in size has no place on an axis of sizes
+        sizes = [_only_size(found) for found in results.values()]
         sides = sorted({side for found in results.values() for side in found["mean"]})
-        if len(sizes) == len(results) > 1:
-            ordered = sorted(results.values(), key=lambda found: int(found["kernel_size"]))
+        if None not in sizes and len(set(sizes)) == len(results) > 1:
+            ordered = sorted(results.values(), key=lambda found: int(_only_size(found) or 0))
             for side, style in zip(sides, styles(), strict=False):
                 kept = [found for found in ordered if side in found["mean"]]
-                sizes_here = [found["kernel_size"] for found in kept]
+                sizes_here = [_only_size(found) for found in kept]
                 by_size.plot(sizes_here, [f["mean"][side] for f in kept], label=side, **style)
             finish_axes(by_size, "kernel size f", "mean divergence E_d, nats", integers=True)
         else:
@@ -81,10 +85,16 @@ class ContextDivergence(Analysis):
             by_size.legend()
 
 
-def _kernels(subject: Subject) -> list[int]:
-    """Returns the kernel sizes of all dual-context layers."""
-    return [
-        int(module.local.kernel)
-        for module in subject.model.modules()
-        if hasattr(getattr(module, "local", None), "kernel")
-    ]
+def _kernels(subject: Subject) -> dict[str, list[int]]:
+    """Returns the kernel sizes of the dual-context layers of each side, ascending."""
+    found: dict[str, set[int]] = {}
+    for name, module in subject.model.named_modules():
+        if isinstance(module, LocalContext):
+            found.setdefault(name.partition(".")[0], set()).add(module.kernel)
+    return {side: sorted(sizes) for side, sizes in found.items()}
+
+
+def _only_size(found: Mapping[str, Any]) -> int | None:
+    """Returns the kernel size of all layers of a run; None if they differ."""
+    sizes = {size for of_side in found["kernel_sizes"].values() for size in of_side}
+    return sizes.pop() if len(sizes) == 1 else None

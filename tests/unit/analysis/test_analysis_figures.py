@@ -67,7 +67,16 @@ def test_one_run_is_heads_by_layers_and_several_are_lines():
 
 def divergence(size, values):
     layers = [{"side": "encoder", "layer": n, "divergence": v} for n, v in enumerate(values, 1)]
-    return {"kernel_size": size, "layers": layers, "mean": {"encoder": sum(values) / len(values)}}
+    mean = {"encoder": sum(values) / len(values)}
+    sizes = size if isinstance(size, list) else [size]
+    return {"kernel_sizes": {"encoder": sizes}, "layers": layers, "mean": mean}
+
+
+def test_layers_of_several_kernel_sizes_have_no_place_on_their_axis():
+    results = {"f23": divergence([2, 3], [0.1, 0.3]), "f2": divergence(2, [0.4, 0.6])}
+    (_, by_run), tables = drawn("divergence", results)
+    assert by_run.get_xlabel() == "run"
+    assert tables[0].rows[0][:4] == ["f23", "encoder", "2, 3", "0.2000"]
 
 
 def test_divergence_by_layer_and_by_kernel_size():
