@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-LATEX = {
+_LATEX_MARKS = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$",
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
@@ -75,11 +76,31 @@ def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Form:
+    """A form of tables.
+
+    Attributes:
+        write: header and rows → table
+        comment: start of the lines around it
+    """
+
+    write: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+    comment: str = ""
+
+    def lines(self, notes: Iterable[str]) -> str:
+        """Returns lines around a table."""
+        return "\n".join(f"{self.comment}{note}" for note in notes)
+
+
+TEXT, MARKDOWN, LATEX = Form(format_table), Form(markdown_table), Form(latex_table, "% ")
+
+
 def latex_text(text: str) -> str:
     """Escapes LaTeX's special characters, and sets minus signs of numbers in maths."""
     if re.fullmatch(r"[+-][\d.,]+", text):
         return f"${text}$"
-    return "".join(LATEX.get(character, character) for character in text)
+    return "".join(_LATEX_MARKS.get(character, character) for character in text)
 
 
 def _is_number(cell: str) -> bool:

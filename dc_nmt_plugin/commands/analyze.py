@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from ..errors import UsageError, UserError, check_choices
 from ..figure import new_figure, save
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser, add_json, add_plot
+from .parser import Parser, add_json, add_plot, print_json
 
 if TYPE_CHECKING:
     from ..analysis.base import Analysis, Report, Results
@@ -59,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         report.draw(figure, results)
     if args.json:
         facts = {"analysis": what, **facts, "runs": results}
-        print(json.dumps({**facts, **({"timing": timings} if timings else {})}, indent=2))
+        print_json({**facts, **({"timing": timings} if timings else {})})
     else:
         print(f"{kind.title} ({kind.source}){about}")
         for table in tables:

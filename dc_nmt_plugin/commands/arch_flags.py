@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..flags import as_flags
 from .completion import completed, sized_names
-from .parser import Parser, add_json
+from .parser import Parser, add_json, print_json, print_report
 from .user_dir import user_dir
 
 if TYPE_CHECKING:
@@ -42,11 +41,11 @@ def main(argv: Sequence[str]) -> int:
     from ..recipes.architecture import describe
 
     if args.arch is None:
-        print(json.dumps(sorted(architectures())) if args.json else _overview())
+        print_report(sorted(architectures()), args.json, lambda _: _overview())
         return 0
     found = describe(args.arch, user_dir())
     if args.json:
-        print(json.dumps({"arch": found.name, **asdict(found)}, indent=2))
+        print_json({"arch": found.name, **asdict(found)})
     elif args.names:
         print(_names(found))
     else:

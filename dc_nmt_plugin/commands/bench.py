@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from ..table import format_table
 from .bench_inside import look_inside
 from .bench_scaling import add_scaling, check_scaling, show_scaling
 from .completion import completed, sized_names
-from .parser import Parser, add_json, number
+from .parser import Parser, add_json, number, print_report
 
 BASELINES = (STOCK, PYTORCH)
 
@@ -78,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
         "rounds": args.rounds,
         "results": results,
     }
-    print(json.dumps(report, indent=2) if args.json else _as_text(report))
+    print_report(report, args.json, _as_text)
     return 0
 
 

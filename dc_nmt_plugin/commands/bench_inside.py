@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ..table import format_table
+from .parser import print_report
 
 
 def look_inside(args: argparse.Namespace, task: Any, setting: Any, sample: Any) -> None:
@@ -22,7 +22,7 @@ def look_inside(args: argparse.Namespace, task: Any, setting: Any, sample: Any) 
             make = partial(_looker, look, mode, name, args.arch[0], task, setting)
             with apart(make, args.device) as found:  # memory set up as for timing
                 rows.append({"mode": mode, "name": name, **found(sample)})
-    print(json.dumps(rows, indent=2) if args.json else _as_text(rows))
+    print_report(rows, args.json, _as_text)
 
 
 def _looker(

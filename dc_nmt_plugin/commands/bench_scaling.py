@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from itertools import pairwise
@@ -12,7 +11,7 @@ from typing import Any
 
 from ..bench import GROWING
 from ..table import format_table
-from .parser import add_plot, number
+from .parser import add_plot, number, print_report
 
 # key of a row, key of its exponent, title, unit, units in one measured unit
 QUANTITIES = (
@@ -95,7 +94,7 @@ def show_scaling(args: argparse.Namespace, setting: Any) -> None:
         "baseline": args.against,
         "results": rows,
     }
-    print(json.dumps(report, indent=2) if args.json else _as_text(report))
+    print_report(report, args.json, _as_text)
     if args.plot:
         for path in _draw(report, args.plot):
             print(f"written: {path}", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -40,10 +39,10 @@ from ..evaluation.systems import PlainTextOptions, System, default_metric, load_
 from ..evaluation.text_checks import UNSPACED
 from ..figure import new_figure, save
 from ..runs.finding import Run, is_run
-from ..table import format_table, latex_table
+from ..table import Form
 from ..text.languages import language
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser, add_json, add_plot
+from .parser import Parser, add_forms, add_plot, form_of, print_json
 
 
 @dataclass(frozen=True)
@@ -107,9 +106,7 @@ def parser() -> argparse.ArgumentParser:
         "--t-test", action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
     )  # fmt: skip
-    form = parser.add_mutually_exclusive_group()
-    add_json(form)
-    form.add_argument("--latex", action="store_true", help="print LaTeX")
+    add_forms(parser, "latex")
     return parser
 
 
@@ -136,7 +133,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
         print(f"warning: {warning}", file=sys.stderr)
     report = compare(systems, chosen or default_metric(systems[0]), edges, args)
-    print(json.dumps(asdict(report), indent=2) if args.json else format_report(report, args.latex))
+    if args.json:
+        print_json(asdict(report))
+    else:
+        print(format_report(report, form_of(args)))
     if args.html:
         print(f"written: {args.html / 'index.html'}", file=sys.stderr)
     return 0
@@ -254,14 +254,13 @@ def _progress(step: str) -> None:
     print(f"dc-nmt compare: {step}", file=sys.stderr, flush=True)
 
 
-def format_report(report: ComparisonReport, latex: bool) -> str:
+def format_report(report: ComparisonReport, form: Form) -> str:
     """Returns the tables of scores, lengths and compare-mt's test, each with its title."""
-    table = latex_table if latex else format_table
-    comment = "% " if latex else ""
+    table, comment = form.write, form.comment
     header = comparison_header(report.comparisons, report.metric)
     parts = [
         table(header, comparison_rows(report.comparisons)),
-        "\n".join(f"{comment}{n}" for n in (report.signature, report.text, *report.notes)),
+        form.lines((report.signature, report.text, *report.notes)),
     ]
     if report.buckets:
         parts.append(table(*bucket_table(report.buckets, report.length_unit or "")))

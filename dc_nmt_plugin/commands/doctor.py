@@ -6,7 +6,6 @@ processes, so the report also appears when one of them is missing, broken or cra
 
 from __future__ import annotations
 
-import json
 import shutil
 import textwrap
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..environment.checks import Check, report
-from .parser import Parser, add_json
+from .parser import Parser, add_json, print_json
 
 PATCHES = (
     "Patches of fairseq, torch, numpy and Python, each with what goes wrong without it. They are "
@@ -49,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     broken = [check for check in checks if check.required and not check.ok]
     if arguments.json:
         rows = [asdict(check) for check in checks]
-        print(json.dumps({"ok": not broken, "checks": rows, "patches": found.patches}, indent=2))
+        print_json({"ok": not broken, "checks": rows, "patches": found.patches})
         return int(bool(broken))
     width = max(len(check.name) for check in checks)
     for check in checks:

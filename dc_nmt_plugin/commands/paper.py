@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from ..figure import FORMATS
 from ..table import number_cell
-from .paper_register import list_items, show_item, table_form
-from .parser import Parser, figure, number
+from .paper_register import list_items, show_item
+from .parser import Parser, add_forms, figure, form_of, number, print_json
 from .recipe_options import add_text
 
 if TYPE_CHECKING:
@@ -59,9 +58,7 @@ def parser() -> Parser:
     for command in (run, table, plot):
         _add_choice(command)
     for command in (show, run, table):
-        form = command.add_mutually_exclusive_group()
-        for name in ("json", "markdown", "latex"):
-            form.add_argument(f"--{name}", action="store_true")
+        add_forms(command, "markdown", "latex")
     plot.add_argument(
         "--out", type=figure, metavar="FILE",
         help=f"{', '.join(FORMATS)}; a name without ending becomes .png and .svg",
@@ -147,7 +144,7 @@ def _print_jobs(jobs: Iterable[tuple[Job, str]], args: argparse.Namespace) -> in
     """Prints jobs, each with its number on the cluster, if it has one."""
     if args.json:
         facts = [{"job": place or None, "command": str(job)} for job, place in jobs]
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print_json(facts)
     else:
         print("\n".join(f"{place}: {job}" if place else str(job) for job, place in jobs))
     return 0
@@ -172,12 +169,12 @@ def _table(args: argparse.Namespace) -> int:
     found = cells(item, args.rows, args.seeds, args.sample)
     if args.json:
         facts = [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in found]
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print_json(facts)
     else:
-        form, comment = table_form(args)
-        print(f"{comment}{item.document}, {item.name}: {item.title}\n")
-        print(form(*_cells(found, args.sample is None)))
-        print("".join(f"\n{comment}{note}" for note in _notes(found, args)))
+        form = form_of(args)
+        print(f"{form.comment}{item.document}, {item.name}: {item.title}\n")
+        print(f"{form.write(*_cells(found, args.sample is None))}\n")
+        print(form.lines(_notes(found, args)))
     if args.command == "run" and item.name.startswith("Figure"):
         with _progress(args):
             for path in _draw(item, found, args, FOLDER / _slug(item) / "figure"):

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..table import format_table, latex_table, markdown_table
+from ..table import format_table
+from .parser import form_of, print_json
 
 if TYPE_CHECKING:
     from ..papers.schema import Entry, Item
-
-Form = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
-
-
-def table_form(args: argparse.Namespace) -> tuple[Form, str]:
-    """Returns the writer for ``--markdown``, ``--latex`` or text, and the start of other lines."""
-    if args.latex:
-        return latex_table, "% "
-    return (markdown_table if args.markdown else format_table), ""
 
 
 def list_items(args: argparse.Namespace) -> int:
@@ -40,7 +30,7 @@ def list_items(args: argparse.Namespace) -> int:
             for part in item.parts
             for made in [state_of(part)]
         ]  # fmt: skip
-        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
         return 0
     for document in documents:
         print(f"{document.name}: {document.title}\n")
@@ -60,20 +50,21 @@ def show_item(args: argparse.Namespace) -> int:
 
     item = find_item(args.item)
     if args.json:
-        print(json.dumps(_as_json(item), indent=2, ensure_ascii=False))
+        print_json(_as_json(item))
         return 0
     by_cell = {(entry.row, entry.column): entry for entry in item.entries}
     columns = item.columns or ("",)
     header = ["", *(name or "value" for name in columns)]
     rows = [[row, *(_printed(by_cell.get((row, c))) for c in columns)] for row in item.rows]
-    form, comment = table_form(args)
-    print(f"{comment}{item.document}, {item.name} ({item.place}): {item.title}")
+    form = form_of(args)
+    print(f"{form.comment}{item.document}, {item.name} ({item.place}): {item.title}")
     if rows:
-        print(f"\n{form(header, rows)}")
+        print(f"\n{form.write(header, rows)}")
     notes = [item.note, *(f"{e.row}: {e.note}" for e in item.entries if e.note)]
     absent = {entry.absent for entry in item.entries if entry.absent and entry.value is None}
     notes += [f"no number where {reason}" for reason in sorted(absent)]
-    print("".join(f"\n{comment}{note}" for note in dict.fromkeys(filter(None, notes))))
+    shown = list(dict.fromkeys(filter(None, notes)))
+    print(f"\n{form.lines(shown)}" if shown else "")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError, check_architectures
 from ..table import format_table
 from .completion import completed, sized_names
-from .parser import Parser, add_json, number
+from .parser import Parser, add_json, number, print_json
 
 if TYPE_CHECKING:
     from ..papers.parameter_counts import CountRow
@@ -56,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
     if not args.arch:
         rows = [row for item in published_items() for row in published_rows(*item)] + rows
     if args.json:
-        print(json.dumps([asdict(row) for row in rows], indent=2))
+        print_json([asdict(row) for row in rows])
     else:
         print(_as_text(rows))
     return 1 if any(row.within is False for row in rows) else 0
@@ -70,7 +69,7 @@ def _print_parts(archs: Mapping[str, Mapping[str, Any]], vocabulary: int, as_jso
         entries = breakdown(arch, vocabulary, flags)
         parts[arch] = [*entries, ("total", sum(number for _, number in entries))]
     if as_json:
-        print(json.dumps(parts, indent=2))
+        print_json(parts)
         return 0
     for arch, entries in parts.items():
         table = [[name, f"{number:,}"] for name, number in entries]

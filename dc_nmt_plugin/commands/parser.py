@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import UsageError, choice_problem, did_you_mean
 from ..figure import FORMATS
+from ..table import LATEX, MARKDOWN, TEXT, Form
 from .renamed import renamed_option
 
 
@@ -191,8 +194,43 @@ def number(least: int) -> Callable[[str], int]:
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
-    """Adds ``--json``, which means the same in every command."""
+    """Adds ``--json``, which means the same in every command; :func:`print_json` obeys it."""
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_forms(parser: argparse.ArgumentParser, *forms: str) -> argparse._MutuallyExclusiveGroup:
+    """Adds ``--json`` and other forms of a table that exclude each other, and returns them.
+
+    Args:
+        forms: ``latex``, ``markdown``; :func:`form_of` reads them
+    """
+    group = parser.add_mutually_exclusive_group()
+    add_json(group)
+    for form in forms:
+        name = {"latex": "LaTeX", "markdown": "Markdown"}[form]
+        group.add_argument(f"--{form}", action="store_true", help=f"print {name}")
+    return group
+
+
+def form_of(args: argparse.Namespace) -> Form:
+    """Returns the requested form of a table."""
+    if args.latex:
+        return LATEX
+    return MARKDOWN if getattr(args, "markdown", False) else TEXT
+
+
+def print_json(facts: Any) -> None:
+    """Prints JSON, with escapes where the output is not in UTF-8."""
+    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(json.dumps(facts, indent=2, ensure_ascii=ascii_only), flush=True)
+
+
+def print_report(facts: Any, as_json: bool, as_text: Callable[[Any], str]) -> None:
+    """Prints JSON, or the same facts as a text."""
+    if as_json:
+        print_json(facts)
+    else:
+        print(as_text(facts))
 
 
 def add_plot(parser: argparse._ActionsContainer, about: str = "draw a figure") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -15,7 +14,7 @@ from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tas
 from ..errors import UsageError, check_choices
 from ..figure import new_figure, save
 from ..table import format_table
-from .parser import Parser, add_json, add_plot, number
+from .parser import Parser, add_json, add_plot, number, print_json
 
 if TYPE_CHECKING:
     from ..analysis.probing.encoding import SentenceEncoder
@@ -54,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     )
     if args.json:
         facts = {"setting": {"name": args.setting, **asdict(setting)}, "runs": results}
-        print(json.dumps(facts, indent=2), flush=True)
+        print_json(facts)
     else:
         printed = table(results, title)
         print(f"{printed.title}\n\n{format_table(printed.header, printed.rows)}")

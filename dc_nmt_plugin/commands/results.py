@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from ..evaluation.kept import keep_all
 from ..evaluation.metrics import find_metrics
 from ..evaluation.published import why_not
 from ..evaluation.run_table import RunTable
-from ..evaluation.run_table_text import format_latex, format_markdown, format_text
+from ..evaluation.run_table_text import format_run_table
 from ..evaluation.runs import collect
 from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.speeds import Speeds
@@ -22,7 +21,8 @@ from ..files import replacing
 from ..flags import setting_name
 from ..runs.finding import Run, find_runs, is_run
 from ..runs.records import record_of
-from .parser import Parser
+from ..table import MARKDOWN
+from .parser import Parser, add_forms, form_of, print_json
 
 STORED = "results.json"
 # flags of the table alone, and flags that a stored table cannot apply
@@ -79,11 +79,7 @@ def parser() -> argparse.ArgumentParser:
         "--why", action="store_true",
         help="say for each run which published numbers are nearest, and in what they differ",
     )  # fmt: skip
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print the stored form")
-    form.add_argument("--markdown", action="store_true")
-    form.add_argument("--latex", action="store_true")
-    form.add_argument(
+    add_forms(parser, "markdown", "latex").add_argument(
         "--examples", type=int, metavar="N",
         help="the runs side by side instead: scores with their confidence, and N sentences",
     )  # fmt: skip
@@ -124,13 +120,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if readme:
         update_readme(readme, table)
     if args.json:
-        print(json.dumps(asdict(table), indent=2))
-    elif args.markdown:
-        print(format_markdown(table))
-    elif args.latex:
-        print(format_latex(table))
+        print_json(asdict(table))
     else:
-        print(format_text(table))
+        print(format_run_table(table, form_of(args)))
     return 0
 
 
@@ -266,4 +258,4 @@ def _around_marks(path: Path) -> tuple[str, str]:
 
 def readme_block(table: RunTable) -> str:
     """Returns the text of a README from mark to mark."""
-    return f"{BEGIN}\n\n{format_markdown(table)}\n\n{END}"
+    return f"{BEGIN}\n\n{format_run_table(table, MARKDOWN)}\n\n{END}"

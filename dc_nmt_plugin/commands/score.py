@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ from ..table import format_table, latex_table
 from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser, RawWithDefaults, add_json
+from .parser import Parser, RawWithDefaults, add_forms, print_json
 from .score_record import decoding_of_score, record_of_score
 from .score_systems import score_systems
 
@@ -104,9 +103,7 @@ def parser() -> Parser:
         "--subset", metavar="SET",
         help="translated set; default: the set that the output of fairseq-generate names, or test",
     )  # fmt: skip
-    form = parser.add_mutually_exclusive_group()
-    add_json(form)
-    form.add_argument("--latex", action="store_true", help="print LaTeX")
+    add_forms(parser, "latex")
     parser.set_defaults(piped=False, generated=None, hypothesis=None)
     return parser
 
@@ -150,7 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.out:
         write_record(args.out, record)
     if args.json:
-        print(json.dumps(asdict(record), indent=2, ensure_ascii=False))
+        print_json(asdict(record))
     else:
         print(format_scores(record, decoding, latex=args.latex))
     return 0

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from ..evaluation.metrics import find_metrics, in_groups
 from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
 from ..flags import flag_name
-from ..table import format_table, latex_table
-from .parser import Parser
+from .parser import Parser, form_of, print_json
 
 
 def score_systems(options: Parser, args: argparse.Namespace) -> int:
@@ -50,15 +48,14 @@ def score_systems(options: Parser, args: argparse.Namespace) -> int:
             {"system": label, "metric": metric, "score": score, "signature": signature}
             for (label, metric), (score, signature) in found.items()
         ]
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print_json(facts)
         return 0
     header = ("system", *(metric.name for metric in metrics))
     rows = [
         (system.label, *(f"{found[system.label, m.name][0]:.2f}" for m in metrics))
         for system in systems
     ]
-    print((latex_table if args.latex else format_table)(header, rows))
-    for metric in metrics:
-        _, signature = found[systems[0].label, metric.name]
-        print(f"{'% ' if args.latex else ''}{metric.name}: {signature}")
+    form = form_of(args)
+    print(form.write(header, rows))
+    print(form.lines(f"{m.name}: {found[systems[0].label, m.name][1]}" for m in metrics))
     return 0

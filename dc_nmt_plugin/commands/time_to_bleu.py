@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from ..errors import UsageError, UserError, architecture_problem
 from ..flags import flag_value, split_words
 from ..table import format_table
 from .completion import completed, sized_names
-from .parser import Parser, add_json, number
+from .parser import Parser, add_json, number, print_report
 
 if TYPE_CHECKING:
     from ..bench.learning import TimedModel
@@ -54,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
         "baseline": args.against,
         "results": [_row(subject, args.bleu, baseline) for subject in subjects],
     }
-    print(json.dumps(report, indent=2) if args.json else _as_text(report))
+    print_report(report, args.json, _as_text)
     return 0
 
 

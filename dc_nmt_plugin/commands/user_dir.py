@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 
-from .parser import Parser, add_json
+from .parser import Parser, add_json, print_report
 
 
 def user_dir() -> str:
@@ -19,5 +18,5 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(prog="dc-nmt user-dir", description=__doc__)
     add_json(parser)
     args = parser.parse_args(argv)
-    print(json.dumps({"user_dir": user_dir()}) if args.json else user_dir())
+    print_report({"user_dir": user_dir()}, args.json, lambda facts: facts["user_dir"])
     return 0

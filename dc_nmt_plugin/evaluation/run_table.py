@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ from ..runs.records import no_number
 from .chance import Difference
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """One run.
+    """One run, or hypotheses of which only the text is known.
 
     Attributes:
         label: name of the run's folder or as given, with the decoder if not the main one
@@ -42,24 +42,24 @@ class RunRow:
 
     label: str
     run: str
-    arch: str | None
-    parameters: int | None
-    published_parameters: int | None
-    updates: int | None
-    train_tokens_per_second: float | None
-    decode_sentences_per_second: float | None
+    arch: str | None = None
+    parameters: int | None = None
+    published_parameters: int | None = None
+    updates: int | None = None
+    train_tokens_per_second: float | None = None
+    decode_sentences_per_second: float | None = None
     score: float
-    scores: dict[str, float]
-    difference: float | None
-    against: Difference | None
-    corrected_p: float | None
-    published_score: float | None
-    published_place: str | None
-    published_metric: str | None
-    to_published: float | None
-    seeds: int
-    deviation: float | None
-    compared_seeds: list[str] | None
+    scores: dict[str, float] = field(default_factory=dict)
+    difference: float | None = None
+    against: Difference | None = None
+    corrected_p: float | None = None
+    published_score: float | None = None
+    published_place: str | None = None
+    published_metric: str | None = None
+    to_published: float | None = None
+    seeds: int = 1
+    deviation: float | None = None
+    compared_seeds: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class RunTable:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{path}: not written by this version's dc-nmt results --save ({error}); make it "
+                f"{path}: not written by this version's dc-nmt results --out ({error}); make it "
                 "anew from the runs"
             ) from error
         if not rows:

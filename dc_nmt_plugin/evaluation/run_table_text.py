@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..table import format_table, latex_table, markdown_table, number_cell
+from ..table import LATEX, TEXT, Form, number_cell
 from .difference_text import TEST_COLUMNS, difference_notes, score_name, test_cells
 from .run_table import RunRow, RunTable
 
@@ -16,24 +16,17 @@ HEADINGS = {
 }
 
 
-def format_text(table: RunTable) -> str:
-    """Returns the table for a terminal, signatures and baseline speeds below it."""
-    return f"{format_table(*_cells_of(table))}\n\n" + "\n".join(_notes(table))
-
-
-def format_latex(table: RunTable) -> str:
-    """Returns the table for LaTeX."""
-    notes = "\n".join(f"% {note}" for note in _notes(table))
-    return f"{notes}\n{latex_table(*_cells_of(table))}"
-
-
-def format_markdown(table: RunTable) -> str:
-    """Returns the table for a README."""
+def format_run_table(table: RunTable, form: Form) -> str:
+    """Returns the table, with signatures and the baseline's speeds around it."""
     header, rows = _cells_of(table)
+    if form is LATEX:
+        return f"{form.lines(_notes(table))}\n{form.write(header, rows)}"
+    if form is TEXT:
+        return f"{form.write(header, rows)}\n\n{form.lines(_notes(table))}"
     coded = [[f"`{row[0]}`", f"`{row[1]}`" if row[1] else "", *row[2:]] for row in rows]
     signatures = {text: f"`{text}`" for text in table.signatures.values()}
     notes = "\n".join(f"- {note}" for note in _notes(table, signatures))
-    return f"{markdown_table(header, coded)}\n\n{notes}"
+    return f"{form.write(header, coded)}\n\n{notes}"
 
 
 def _cells_of(table: RunTable) -> tuple[list[str], list[list[str]]]:

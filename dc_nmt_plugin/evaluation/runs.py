@@ -72,7 +72,7 @@ def collect(
     }
     signatures = {metric.name: signature, **others}
     rows = [
-        _file_row(names_of_files[c.name], c)
+        RunRow(label=c.name, run=_relative(names_of_files[c.name]), **_tested(c))
         if c.name in names_of_files
         else _row(
             [by_label[label] for label in runs_of[c.name]], c, metric.name, list(others), speeds
@@ -153,27 +153,6 @@ def _row(
         published_metric=paper.metric,
         to_published=_rounded(paper.difference, 4),
         seeds=len(runs),
-        **_tested(comparison),
-    )
-
-
-def _file_row(file: Path, comparison: Comparison) -> RunRow:
-    """Returns the row of hypotheses of which nothing else is known."""
-    return RunRow(
-        label=comparison.name,
-        run=_relative(file),
-        arch=None,
-        parameters=None,
-        published_parameters=None,
-        updates=None,
-        train_tokens_per_second=None,
-        decode_sentences_per_second=None,
-        scores={},
-        published_score=None,
-        published_place=None,
-        published_metric=None,
-        to_published=None,
-        seeds=1,
         **_tested(comparison),
     )
 
