@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from .errors import UserError
 
@@ -106,6 +107,31 @@ def read_small(path: Path) -> str:
             f"{path}: is damaged: byte {error.start} is not UTF-8 text. Restore the file, or "
             "remove it and give the command that made it again."
         ) from None
+
+
+def load_json(path: Path) -> Any:
+    """Returns the content of a JSON file.
+
+    Raises:
+        UserError: an unreadable file, or no JSON; Python's NaN and infinities are none
+    """
+    try:
+        return json.loads(path.read_text("utf-8"), parse_constant=_no_number)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not JSON: {error}") from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number; score the translation again")
+
+
+def write_json(path: str | os.PathLike[str], values: Any) -> None:
+    """Writes a JSON file under a temporary name first."""
+    with replacing(path) as temporary:
+        text = json.dumps(values, indent=2, ensure_ascii=False)
+        temporary.write_text(f"{text}\n", "utf-8")
 
 
 def write_lines(path: str | os.PathLike[str], lines: list[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +12,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..figure import new_figure, save
-from ..files import replacing
+from ..files import replacing, write_json
 from ..table import filled_columns
 from .base import Analysis, Report, Results, Table
 from .curves import Curves
@@ -162,9 +161,7 @@ def write_page(
                 section.results = {}
                 continue
             save(figure, folder / name)
-            with replacing(folder / f"{name}.json") as temporary:
-                facts = {"analysis": name, "runs": section.results}
-                temporary.write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+            write_json(folder / f"{name}.json", {"analysis": name, "runs": section.results})
             parts.append(text)
     without = [
         f"<li>{escape(section.report.title)}: {escape(' '.join(section.left_out))}</li>"

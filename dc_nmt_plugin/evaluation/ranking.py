@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import UserError
-from ..files import replacing
+from ..files import load_json, replacing
 
 NUMBER, ANSWER = "number", "better (A, B or =)"
 COLUMNS = (NUMBER, "source", "reference", "A", "B", ANSWER)
@@ -127,10 +127,7 @@ def _read_key(path: Path) -> dict[str, dict[str, Any]]:
     Raises:
         UserError: it is missing, or no key
     """
-    try:
-        key = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from error
+    key = load_json(path)
     needed = {"first", "second", "numbers", "first is"}
     pairs = list(key.values()) if isinstance(key, dict) else [None]
     if not all(isinstance(pair, dict) and needed <= pair.keys() for pair in pairs):

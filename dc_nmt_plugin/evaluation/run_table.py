@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ..errors import UserError
-from ..files import replacing
-from ..runs.records import no_number
+from ..files import load_json, write_json
+from ..typed_files import from_json
 from .chance import Difference
 
 
@@ -82,36 +80,13 @@ class RunTable:
 
     def save(self, path: Path) -> None:
         """Writes the table as JSON."""
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
+        write_json(path, asdict(self))
 
     @classmethod
     def read(cls, path: Path) -> RunTable:
         """Raises UserError where the file is not what :meth:`save` wrote."""
-        try:
-            values: Any = json.loads(path.read_text("utf-8"), parse_constant=no_number)
-            rows = [RunRow(**{**row, "against": _test(row["against"])}) for row in values["rows"]]
-            table = cls(
-                values["metric"],
-                dict(values["signatures"]),
-                values["sentences"],
-                rows,
-                values.get("speeds"),
-            )
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(
-                f"{path}: not written by this version's dc-nmt results --out ({error}); make it "
-                "anew from the runs"
-            ) from error
-        if not rows:
+        advice = "not written by this version's dc-nmt results --out; make it anew from the runs"
+        table = from_json(load_json(path), cls, path, advice, complete=True)
+        if not table.rows:
             raise UserError(f"{path}: has no rows")
         return table
-
-
-def _test(values: Any) -> Difference | None:
-    if values is None:
-        return None
-    low, high = values["interval"]
-    return Difference(**{**values, "interval": (low, high)})

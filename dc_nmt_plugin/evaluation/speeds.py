@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UserError
+from ..files import load_json
 from ..runs.finding import Run
-from ..runs.records import no_number
 
 # modes of dc-nmt bench
 TRAINING, DECODING = "train", "decode"
@@ -32,8 +31,8 @@ class Speeds:
     @classmethod
     def read(cls, path: Path) -> Speeds:
         """Raises UserError where the file is not what ``dc-nmt bench --json`` prints."""
+        report = load_json(path)
         try:
-            report = json.loads(path.read_text("utf-8"), parse_constant=no_number)
             of: dict[str, dict[str, float]] = {TRAINING: {}, DECODING: {}}
             for row in report["results"]:
                 of[row["mode"]][row["system"] or row["name"]] = float(row["speed"])
@@ -41,8 +40,6 @@ class Speeds:
                 f"{report['machine']}, {report['threads']} thread(s), {report['clock']}, "
                 f"{report['rounds']} interleaved rounds"
             )
-        except OSError as error:
-            raise UserError(f"--speeds {path}: cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, IndexError, TypeError) as error:
             raise UserError(
                 f"--speeds {path}: is not what dc-nmt bench RUN… --json prints: {error}"

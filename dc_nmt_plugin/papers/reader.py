@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..yaml_files import read_yaml
+from ..typed_files import read_yaml
 from .effective_settings import DECODING, TRAINING, flag_types, model_settings, typed
 from .parts import parts_of, state_of
 from .schema import MEASURES, SCORES, TASKS, Document, Entry, FixedTraining, Item, System

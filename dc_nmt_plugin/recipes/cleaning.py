@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import replacing
+from ..files import load_json, replacing, write_json
 from ..text.pieces import remove_bpe
 from ..text.preparation import fits
 from .recipe import SPLITS
@@ -51,9 +50,8 @@ def clean_pieces(
         for split in SPLITS
         for language in languages
     }
-    for name, numbers in ((LENGTHS, longest), (PAIRS, {"before": before, "after": after})):
-        with replacing(folder / name) as temporary:
-            temporary.write_text(json.dumps(numbers) + "\n", encoding="utf-8")
+    write_json(folder / LENGTHS, longest)
+    write_json(folder / PAIRS, {"before": before, "after": after})
     return before, after
 
 
@@ -69,11 +67,7 @@ def pairs_kept(folder: Path) -> tuple[int, int] | None:
 
 
 def _noted(path: Path) -> dict[str, int]:
-    try:
-        found: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        return {}
-    return found
+    return dict(load_json(path)) if path.is_file() else {}
 
 
 def check_positions(lengths: dict[str, int], limits: dict[str, int], folder: Path) -> None:

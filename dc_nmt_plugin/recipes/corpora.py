@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import UserError
-from ..files import replacing, write_parallel
+from ..files import load_json, replacing, write_json, write_parallel
 from ..text.gate import as_table, look_at, refuse
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
@@ -144,8 +143,7 @@ class Corpora:
         self.say(f"{part.name}: {what}: {pairs:,} pairs")
         # after the work, which may have fetched them
         made = {"stamp": stamp, "files": self._identities(part), "pairs": pairs}
-        with replacing(record) as temporary:
-            temporary.write_text(json.dumps(made), encoding="utf-8")
+        write_json(record, made)
 
     def _record_path(self, part: Part, what: str) -> Path:
         return self.folder / f"{part.name}.{what}.json"
@@ -153,12 +151,9 @@ class Corpora:
     def _record(self, part: Part, what: str) -> dict[str, Any]:
         """Returns the record of a finished step; empty if it is not finished."""
         try:
-            found: dict[str, Any] = json.loads(
-                self._record_path(part, what).read_text(encoding="utf-8")
-            )
-        except (OSError, ValueError):
+            return dict(load_json(self._record_path(part, what)))
+        except UserError:
             return {}
-        return found
 
     def _read(self, part: Part) -> int:
         temporary = self.folder / f".{part.name}"

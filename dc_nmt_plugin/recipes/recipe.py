@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import UsageError, UserError, check_choices, choice_problem
 from ..files import sha256
 from ..text.languages import known_as
-from ..yaml_files import read_yaml, set_values
+from ..typed_files import read_yaml, set_values
 from .schema import Part, SourceFile, Task
 
 SPLITS = ("train", "valid", "test")

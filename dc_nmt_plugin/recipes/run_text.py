@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from ..analysis.sentence import byte_pairs, codes_of
 from ..analysis.subject import Place
 from ..errors import UserError
+from ..files import load_json
 from ..flags import words_of
 from ..runs.records import record_of
 from ..text.lines import with_plain_ends
@@ -99,8 +99,8 @@ def _settings_of(data: Path, needed: bool) -> TextSettings | None:
         UserError: the recipe is needed, but not found from here
     """
     manifest = data.resolve().parent / "raw/manifest.json"
-    with contextlib.suppress(OSError, ValueError):
-        if text := json.loads(manifest.read_text("utf-8")).get("text"):
+    with contextlib.suppress(UserError):
+        if text := load_json(manifest).get("text"):
             return TextSettings(**text)
     try:
         recipe = recipe_of(data)
@@ -138,7 +138,7 @@ def recipe_of(data: Path) -> Recipe | None:
         if (folder / OWN).is_file():
             return load(str(folder))
     try:
-        return load(json.loads(manifest.read_text("utf-8"))["task"])
+        return load(load_json(manifest)["task"])
     except (ValueError, KeyError) as error:
         raise UserError(
             f"{manifest}: names a recipe that is not found from here: {error}"

@@ -13,7 +13,7 @@ from ..errors import UsageError, UserError, check_architectures, choice_problem
 from ..flags import replaced, whole_number
 from ..models.presets import FAMILIES, Architecture, architectures
 from ..models.presets.family import STOCK, Family
-from ..yaml_files import read_yaml
+from ..typed_files import read_yaml
 from .recipe import Recipe
 from .schema import Papers, SettingsEntry
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -10,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import replacing, write_parallel
+from ..files import replacing, write_json, write_parallel
 from ..machine import GIB, free_disk_gib
 from ..table import format_table
 from ..text.preparation import bare, fits, learn_truecaser
@@ -283,5 +282,4 @@ def _manifest(recipe: Recipe, sources: Sources, counts: dict[str, int], to: Path
         "files": sources.checksums(),
         "text": asdict(recipe.task.text),
     }
-    with replacing(to / "manifest.json") as temporary:
-        temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_json(to / "manifest.json", content)

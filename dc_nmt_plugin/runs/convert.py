@@ -6,7 +6,6 @@ in the names of these folders.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -15,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..files import load_json
 from ..flags import flag_value, typed_flags
 from ..papers.described_run import tokens_of
 from .places import described, path_from, text_file
-from .records import is_of_before, no_number, write_record
+from .records import is_of_before, write_record
 from .schema import (
     RECORD,
     SCHEMA,
@@ -101,10 +101,7 @@ def _command(folder: Path) -> list[str]:
 
 
 def _result(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text("utf-8"), parse_constant=no_number)
-    except ValueError as error:
-        raise UserError(f"{path}: not JSON: {error}") from error
+    values = load_json(path)
     if not isinstance(values, dict) or "target_lang" not in values:
         raise UserError(f"{path}: not a result of dc-nmt score, 'target_lang' is missing")
     return values

@@ -78,7 +78,7 @@ class Decoding:
     subset: str = "test"
     search: Flags = field(default_factory=dict)
     hypotheses: str | None = None
-    kind: str = "generated"
+    kind: str = field(default="generated", metadata={"choices": KINDS})
     tokenizer: str = "none"
     truecased: bool = False
     references: tuple[TextFile, ...] = ()

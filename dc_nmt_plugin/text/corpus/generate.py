@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -11,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from ...errors import UsageError, check_choices
-from ...files import replacing, sha256, write_lines
+from ...files import sha256, write_json, write_lines
 from .cldr import AND_OR, FAMILIES, Family, Names, Style, join, name_list, tidy
 from .codes import LANGUAGES
 
@@ -82,8 +81,7 @@ def write_corpus(corpus: Corpus, source_lang: str, target_lang: str, seed: int, 
         "versions": {name: version(name) for name in ("babel", "num2words")},
         "files": files,
     }
-    with replacing(out / "manifest.json") as temporary:
-        temporary.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    write_json(out / "manifest.json", manifest)
     return out / "manifest.json"
 
 

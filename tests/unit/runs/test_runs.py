@@ -63,15 +63,27 @@ def broken(values, place, value):
     [
         (["schema"], 2, "has schema 2, and this version reads 1: update dc_nmt_plugin"),
         (["schema"], None, "is no record of a run, 'schema' is missing"),
-        (["name"], None, "'name' is missing; the file is damaged"),
-        (["seed"], "3", "'seed' is '3', not a whole number"),
-        (["training", "updates"], True, "'training.updates' is True, not a whole number"),
-        (["settings", "lr"], [1], r"'settings.lr' is \[1\], not text, a number, or true"),
-        (["decodings", 0, "scores", 1, "value"], "x", r"'decodings\[0\].scores\[1\].value' is 'x'"),
-        (["decodings"], {}, "'decodings' is {}, not a list"),
-        (["decodings", 0, "kind"], "x", "'kind' is 'x', not one of generated, raw, tokenized"),
-        (["data"], "de", "'data' is 'de', not an object"),
-        (["colour"], "red", "'colour' is unknown; the file was changed by hand"),
+        (["name"], None, "name: is missing; the file is damaged, or was changed by hand"),
+        (["seed"], "3", "seed: '3' is no whole number"),
+        (["training", "updates"], True, "training.updates: True is no whole number"),
+        (
+            ["settings", "lr"],
+            [1],
+            r"settings.lr: \[1\] is no truth value or whole number or number or text",
+        ),
+        (
+            ["decodings", 0, "scores", 1, "value"],
+            "x",
+            r"decodings\[0\].scores\[1\].value: 'x' is no number",
+        ),
+        (["decodings"], {}, "decodings: {} is no list"),
+        (
+            ["decodings", 0, "kind"],
+            "x",
+            r"decodings\[0\].kind: 'x' is not one of generated, raw, tokenized",
+        ),
+        (["data"], "de", "data: 'de' is no object"),
+        (["colour"], "red", "colour: 'colour' is not one of schema, name"),
     ],
 )
 def test_other_versions_and_damaged_records_are_refused(run, place, value, message):

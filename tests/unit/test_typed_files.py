@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.yaml_files import read_yaml, set_values
+from dc_nmt_plugin.typed_files import read_yaml, set_values
 
 
 @dataclass(kw_only=True)
