@@ -25,7 +25,10 @@ def setting_name(flag: str) -> str:
 
 
 def as_flags(settings: Mapping[str, Any]) -> list[str]:
-    """Returns settings as words of a command line; True is a switch, False its ``--no-NAME``."""
+    """Returns settings as words of a command line; True is a switch, False its ``--no-NAME``.
+
+    Also the command line of :func:`typed_flags`.
+    """
     words = []
     for name, value in settings.items():
         flag = flag_name(name)
@@ -109,12 +112,3 @@ def _typed(text: str) -> bool | int | float | str:
     if re.fullmatch(r"-?(0|[1-9]\d*)", text):
         return int(text)
     return float(text) if math.isfinite(float(text)) else text
-
-
-def words_of(flags: Mapping[str, bool | int | float | str]) -> list[str]:
-    """Returns the command line of :func:`typed_flags`."""
-    words = []
-    for name, value in flags.items():
-        if value is not False:
-            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-    return words

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..checkpoints.loading import load_checkpoint
 from ..errors import UserError
-from ..flags import flag_value
+from ..flags import flag_name, flag_value
 from ..modules.core.recording import Recordable
 from ..runs.finding import distinguished
 from ..runs.places import is_its_text, located
@@ -258,5 +258,5 @@ def _flags(place: Place, subset: str) -> list[str]:
     flags += ["--task", "translation_dc_nmt"]
     for side in ("source_lang", "target_lang"):
         if place.task.get(side):
-            flags += [f"--{side.replace('_', '-')}", place.task[side]]
+            flags += [flag_name(side), place.task[side]]
     return flags

@@ -20,7 +20,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from ..allocator import keep_freed_memory
 from ..criterions.joint_loss import JointLossCriterion
 from ..errors import UserError, check_architectures
-from ..flags import as_flags, words_of
+from ..flags import as_flags
 from ..models.options import defaults, read_config
 from ..models.presets import Architecture, architectures
 from ..models.presets.family import STOCK as FAIRSEQ
@@ -117,7 +117,7 @@ def _model_of_run(folder: Path) -> tuple[str, dict[str, Any]]:
         raise UserError(f"{folder}: is no run's folder: there is no {RECORD} with an architecture.")
     if arch == FAIRSEQ.name:
         raise UserError(f"{folder}: is of fairseq's own transformer, the baseline 'stock'.")
-    return arch, flags_of(arch, words_of(record.settings))
+    return arch, flags_of(arch, as_flags(record.settings))
 
 
 def stock_settings(like: str) -> dict[str, Any]:

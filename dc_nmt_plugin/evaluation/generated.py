@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UserError
-from ..flags import given_flags
+from ..flags import flag_name, given_flags, setting_name
 from ..runs.schema import Flags
 from ..text.lines import read_lines, read_log
 from ..text.pieces import remove_bpe
@@ -23,10 +23,10 @@ _FREE = {
     "prefix_size": "0", "score_reference": "False", "constraints": "None", "sampling": "False",
     "diverse_beam_groups": "-1", "diversity_rate": "-1.0", "match_source_len": "False",
 }  # fmt: skip
-# settings that decide which translation is found
+# flags that decide which translation is found
 _SEARCH = (
-    *("beam", "lenpen", "length_penalty", "max_len_a", "max_len_b", "min_len"),
-    *("decode_with", "no_aux_fusion", "mask_source_layers"),
+    *("beam", "lenpen", "length-penalty", "max-len-a", "max-len-b", "min-len"),
+    *("decode-with", "no-aux-fusion", "mask-source-layers"),
 )
 TARGET = re.compile(r"T-(\d+)\t(.*)")
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
@@ -118,9 +118,11 @@ def read_generated(
         *speeds,
         settings.get("gen_subset"),
         {
-            name.replace("_", "-"): value
-            for name in _SEARCH
-            if (value := settings.get(name, "")) != "" and value is not None and value is not False
+            flag: value
+            for flag in _SEARCH
+            if (value := settings.get(setting_name(flag), "")) != ""
+            and value is not None
+            and value is not False
         },
     )
 
@@ -155,7 +157,7 @@ def check_free(origin: object, settings: Mapping[str, Any]) -> None:
         value = str(settings.get(name, free))
         if _same(value, free) or (name == "diverse_beam_groups" and value in ("0", "1")):
             continue
-        flag = f"--{name.replace('_', '-')}"
+        flag = flag_name(name)
         given = flag if value == "True" else f"{flag} {value}"
         raise UserError(
             f"{origin}: fairseq-generate with {given} gives no free translation, and a score of "
@@ -177,7 +179,7 @@ def is_same_search(known: Flags, printed: Flags) -> bool:
         known: given flags
         printed: of a :class:`Generated`, with fairseq's defaults
     """
-    names = {name.replace("_", "-") for name in _SEARCH} & known.keys()
+    names = set(_SEARCH) & known.keys()
     return bool(printed) and all(_same(str(known[n]), str(printed.get(n))) for n in names)
 
 
@@ -188,7 +190,7 @@ def check_free_flags(flags: Sequence[str]) -> None:
         UserError: as :func:`check_free` does
     """
     given = given_flags(flags)
-    names = {f"--{name.replace('_', '-')}": name for name in _FREE}
+    names = {flag_name(name): name for name in _FREE}
     check_free("--", {name: given[flag] or "True" for flag, name in names.items() if flag in given})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..flags import words_of
+from ..flags import as_flags
 from ..papers.register import read_register, task_named
 from ..papers.schema import Entry
 from ..runs.finding import Run
@@ -45,7 +45,7 @@ def describe(run: Run) -> DescribedRun | None:
 
     if record.architecture not in architectures():  # stock fairseq's: no paper has its numbers
         return None
-    train, generate = words_of(record.settings), words_of(run.decoding.search)
+    train, generate = as_flags(record.settings), as_flags(run.decoding.search)
     return DescribedRun.of_commands(*task, train, generate, subset=run.decoding.subset)
 
 

@@ -11,7 +11,7 @@ from ..analysis.sentence import byte_pairs, codes_of
 from ..analysis.subject import Place
 from ..errors import UserError
 from ..files import load_json
-from ..flags import words_of
+from ..flags import as_flags
 from ..runs.records import record_of
 from ..text.lines import with_plain_ends
 from ..text.pieces import remove_bpe
@@ -153,7 +153,7 @@ def decoding_of(place: Place) -> list[str]:
     """
     record = record_of(place.folder)
     if record and (found := record.decoding()):
-        return words_of(found.search)
+        return as_flags(found.search)
     arch = record.architecture if record else None
     recipe = recipe_of(place.data) if arch else None
     return list(settings_of(recipe, arch).decode) if recipe and arch else []

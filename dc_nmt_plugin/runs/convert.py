@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..files import load_json
-from ..flags import flag_value, typed_flags
+from ..flags import flag_name, flag_value, typed_flags
 from ..papers.described_run import tokens_of
 from .places import described, path_from, text_file
 from .records import is_of_before, write_record
@@ -182,7 +182,7 @@ def _printed(log: str) -> Flags:
         match = re.search(rf"'{name}': (?:'([^']*)'|([\w.+-]+))", log)
         value = (match[1] or match[2]) if match else None
         if value not in (None, "", "None", "False"):
-            flag = f"--{name.replace('_', '-')}"
+            flag = flag_name(name)
             words += [flag] if value == "True" else [flag, str(value)]
     return typed_flags(words)
 
