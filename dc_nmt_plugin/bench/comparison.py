@@ -37,7 +37,6 @@ def compare(
     rounds: int,
     clock: Callable[[], float],
     with_memory: bool,
-    progress: Callable[[int, int], None],
 ) -> list[dict[str, Any]]:
     """Returns one row for the baseline, its control and each architecture.
 
@@ -51,7 +50,6 @@ def compare(
         rounds: timed rounds
         clock: seconds
         with_memory: measure peak memory too
-        progress: called with the number of a round and of all rounds
     """
     like = archs[0]
     names = {against: against, CONTROL: against}
@@ -64,9 +62,7 @@ def compare(
         for label in names
         if with_memory and label != CONTROL
     }
-    times = time_of(
-        make, samples, device=setting.device, rounds=rounds, clock=clock, progress=progress
-    )
+    times = time_of(make, samples, device=setting.device, rounds=rounds, clock=clock, title=mode)
     used = [samples[i % len(samples)] for i in range(rounds)]
     results = []
     for label in names:
@@ -109,7 +105,7 @@ def time_of(
     device: str,
     rounds: int,
     clock: Callable[[], float],
-    progress: Callable[[int, int], None] = lambda *_: None,
+    title: str,
 ) -> dict[str, list[float]]:
     """Returns seconds of every subject's steps, interleaved, each in a separate process.
 
@@ -119,7 +115,7 @@ def time_of(
         device: "cpu" or "cuda"
         rounds: timed rounds
         clock: seconds
-        progress: called with the number of a round and of all rounds; default: nothing is called
+        title: of the progress bar
 
     Returns:
         label → seconds, one a round
@@ -133,7 +129,7 @@ def time_of(
             runs,
             batches=len(samples),
             rounds=rounds,
-            progress=progress,
+            title=title,
             warm_up=len(samples) if device == "cuda" else 1,
         )
 

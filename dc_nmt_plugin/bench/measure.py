@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from ..allocator import return_freed_memory
+from ..progress_bar import bar
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def interleave(
     *,
     batches: int,
     rounds: int,
-    progress: Callable[[int, int], None],
+    title: str = "",
     warm_up: int = 1,
 ) -> dict[str, list[float]]:
     """Times every subject on the same batch, one after the other, round by round.
@@ -42,7 +43,7 @@ def interleave(
         runs: name → function that runs a numbered batch and returns its seconds, see :func:`timed`
         batches: number of batches, used in turn
         rounds: timed rounds
-        progress: called with (round, rounds)
+        title: of the progress bar
         warm_up: batches that are run before the first round; all of them on a GPU, which allocates
             memory and loads programs for every new shape
 
@@ -51,13 +52,12 @@ def interleave(
     """
     names = list(runs)
     times: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(-warm_up, rounds):
+    for number in bar(range(-warm_up, rounds), desc=title, unit=" rounds"):
         turn = number % len(names)
         for name in names[turn:] + names[:turn]:
             seconds = runs[name]((number if number >= 0 else number + warm_up) % batches)
             if number >= 0:
                 times[name].append(seconds)
-        progress(max(0, number + 1), rounds)
     return times
 
 

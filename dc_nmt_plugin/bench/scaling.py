@@ -74,7 +74,6 @@ def scale(
     rounds: int,
     clock: Callable[[], float],
     with_memory: bool,
-    progress: Callable[[str, int, int], None],
 ) -> list[dict[str, Any]]:
     """Returns time and memory at every value, with interleaved subjects.
 
@@ -91,7 +90,6 @@ def scale(
         rounds: timed rounds at each value
         clock: seconds
         with_memory: measure peak memory too
-        progress: called with the mode, a number of values, and how many there are
 
     Returns:
         a row for each mode and subject: ``{"mode", "name", "values", "seconds", "memory_mib",
@@ -103,8 +101,7 @@ def scale(
     rows = []
     for mode in (mode for mode in found.modes if mode in modes):
         costs: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in names}
-        for number, value in enumerate(values):
-            progress(mode, number, len(values))
+        for value in values:
             length = value if axis == "length" else setting.length
             here = replace(setting, length=length, beam=value if axis == "beam" else setting.beam)
             task, samples = random_batches(
@@ -120,12 +117,14 @@ def scale(
                 name: partial(make_step, mode, with_flags(name, flags), like, task, here)
                 for name in names
             }
-            times = time_of(make, samples, device=setting.device, rounds=rounds, clock=clock)
+            title = f"{mode}, {axis} {value}"
+            times = time_of(
+                make, samples, device=setting.device, rounds=rounds, clock=clock, title=title
+            )
             for name, (seconds, memory) in costs.items():
                 seconds.append(min(times[name]))
                 peak = memory_of(make[name], setting.device, samples[0]) if with_memory else None
                 memory += [] if peak is None else [peak]
-        progress(mode, len(values), len(values))
         rows += [
             {
                 "mode": mode,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +63,6 @@ def main(argv: Sequence[str]) -> int:
             rounds=args.rounds,
             clock=clock,
             with_memory=not args.no_memory,
-            progress=partial(_progress, mode),
         )
     report = {
         "machine": processor(args.device),
@@ -207,12 +204,6 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:
         stock_settings(args.arch[0])  # refuses a size that fairseq lacks early
-
-
-def _progress(mode: str, number: int, rounds: int) -> None:
-    if sys.stderr.isatty():
-        end = "\n" if number == rounds else ""
-        print(f"\r{mode}: round {number} of {rounds}", end=end, file=sys.stderr, flush=True)
 
 
 def _as_text(report: dict[str, Any]) -> str:

@@ -82,7 +82,6 @@ def show_scaling(args: argparse.Namespace, setting: Any) -> None:
         rounds=args.rounds,
         clock=clock,
         with_memory=not args.no_memory,
-        progress=_progress,
     )
     report = {
         "machine": processor(args.device),
@@ -98,12 +97,6 @@ def show_scaling(args: argparse.Namespace, setting: Any) -> None:
     if args.plot:
         for path in _draw(report, args.plot):
             print(f"written: {path}", file=sys.stderr)
-
-
-def _progress(mode: str, number: int, values: int) -> None:
-    if sys.stderr.isatty():
-        end = "\n" if number == values else ""
-        print(f"\r{mode}: {number} of {values} values", end=end, file=sys.stderr, flush=True)
 
 
 def _panels(report: dict[str, Any]) -> list[tuple[str, Any, list[dict[str, Any]]]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,17 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
     line = ProgressLine(args.name, args.max_update, args.interval)
-    tail: deque[str] = deque(maxlen=20)
     # fairseq-train receives the interrupt too and ends; what it still says belongs to the log.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with open(args.log, "ab") as log:
-        for raw in sys.stdin.buffer:
-            log.write(raw)
-            log.flush()
-            text = raw.decode("utf-8", "replace")
-            tail.append(text)
-            line.feed(text)
-    line.close()
+        tail = line.follow(sys.stdin.buffer, log)
     if not line.finished:
         line.last_words(tail)
         return 1

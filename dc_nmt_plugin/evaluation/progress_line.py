@@ -5,9 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable
+from typing import IO
 
 from .logs import parse_statistics
+
+LAST_WORDS = 20  # lines of the log that are shown when a run stops early
 
 
 class ProgressLine:
@@ -27,7 +31,23 @@ class ProgressLine:
         # runs that train at the same time would overwrite each other's line
         self._terminal = sys.stdout.isatty() and multiprocessing.parent_process() is None
 
-    def feed(self, text: str) -> None:
+    def follow(self, output: Iterable[bytes], log: IO[bytes]) -> list[str]:
+        """Copies the output of ``fairseq-train`` into its log, and shows it.
+
+        Returns:
+            its last lines
+        """
+        tail: deque[str] = deque(maxlen=LAST_WORDS)
+        for raw in output:
+            log.write(raw)
+            log.flush()
+            tail.append(raw.decode("utf-8", errors="replace"))
+            self._feed(tail[-1])
+        if self._terminal and self._shown:
+            print()
+        return list(tail)
+
+    def _feed(self, text: str) -> None:
         if "done training in" in text:
             self.finished = True
         parsed = parse_statistics(text.rstrip("\n"))
@@ -48,10 +68,6 @@ class ProgressLine:
             minutes, seconds = divmod(round((self.updates - done) / rate), 60)
             line += f"  {minutes}:{seconds:02d} left"
         return line
-
-    def close(self) -> None:
-        if self._terminal and self._shown:
-            print()
 
     @staticmethod
     def last_words(lines: Iterable[str]) -> None:

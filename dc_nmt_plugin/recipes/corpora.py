@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from ..errors import UserError
 from ..files import load_json, replacing, write_json, write_parallel
+from ..progress_bar import bar
 from ..text.gate import as_table, look_at, refuse
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
 from .archives import extract
 from .formats import Pair, read_pairs
-from .progress import bar
 from .recipe import Recipe
 from .schema import Part
 from .sources import Say, Sources

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..files import digest, replacing, sha256, take_lock
+from ..progress_bar import bar
 from .archives import extract
-from .progress import bar
 from .recipe import Recipe
 from .schema import SourceFile
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,6 @@ from .experiment import PLUGIN, Experiment
 from .recording import LOG, begin_record, end_record
 
 COMMAND = "command.txt"  # in a run's folder, for people: its fairseq-train command
-LAST_WORDS = 20  # lines of the training log that are shown when a run stops early
 
 
 @dataclass(frozen=True)
@@ -85,17 +83,10 @@ class TrainingStep(Step):
     def _train(self, log: Path) -> bool:
         """Trains with the output in the log; returns True on success."""
         line = ProgressLine(self.run.arch, self.updates)
-        tail: deque[str] = deque(maxlen=LAST_WORDS)
         with open(log, "ab") as out, running(self.command, stdout=PIPE, stderr=STDOUT) as process:
             assert process.stdout is not None
-            for raw in process.stdout:
-                out.write(raw)
-                out.flush()
-                text = raw.decode("utf-8", errors="replace")
-                tail.append(text)
-                line.feed(text)
+            tail = line.follow(process.stdout, out)
             code = process.wait()
-        line.close()
         if code:
             check_space(self.run.folder, "".join(tail), code)
             line.last_words(tail)

@@ -188,14 +188,13 @@ def test_interleaving_and_ratio():
         {"a": run("a", 2.0), "b": run("b", 1.0)},
         batches=2,
         rounds=3,
-        progress=lambda number, rounds: None,
     )
     assert times == {"a": [2.0] * 3, "b": [1.0] * 3}
     assert [sample for _, sample in order] == list("xxxxyyxx")  # one warm-up round
     assert [name for name, _ in order[2:]] == ["a", "b", "b", "a", "a", "b"]
     order.clear()
     runs = {"a": run("a", 2.0)}
-    interleave(runs, batches=2, rounds=1, progress=lambda *_: None, warm_up=2)
+    interleave(runs, batches=2, rounds=1, warm_up=2)
     assert [sample for _, sample in order] == list("xyx")
     measured = ratio(times["a"], times["b"])
     assert (measured.median, measured.low, measured.high) == (2.0, 2.0, 2.0)
