@@ -75,7 +75,8 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
             f"{run.task} --bpe {plan.settings.bpe} and the same --out and --sample"
         )
     print(f"{plan.recipe.name}: {plan.recipe.task.title}", plan.settings.source, sep="\n")
-    pipeline.say(plan.batch)
+    for note in plan.notes:
+        pipeline.say(note)
     if plan.rank > 0 and not pipeline.dry_run:  # the first machine writes the records
         if training.is_done():  # as the first machine also finds
             pipeline.say(f"{training.name}: done before")

@@ -26,14 +26,14 @@ class TrainPlan:
     Attributes:
         recipe, settings: of the run
         training: the step
-        batch: a sentence about the distribution of an update's tokens
+        notes: sentences about the distribution of an update's tokens, and a shorter warm-up
         rank: number of this machine; the first (0) writes the records
     """
 
     recipe: Recipe
     settings: RunSettings
     training: TrainingStep
-    batch: str
+    notes: tuple[str, ...]
     rank: int
 
 
@@ -58,7 +58,15 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     settings, segmentation = _settings(recipe, options)
     run = _run(recipe, options, settings, segmentation)
     own = (*train.schedule, *settings.size_flags, *train.flags)
-    settings = _with_updates(settings, train.max_update, own)
+    whole, notes = settings, []
+    if train.max_update is not None:
+        warmup = flag_value(own, "--warmup-updates")
+        settings = with_updates(settings, train.max_update, warmup)
+        before, now = (flag_value(s.flags, "--warmup-updates") for s in (whole, settings))
+        if warmup is None and before != now:
+            notes.append(
+                f"--warmup-updates {now}, not the recipe's {before}: --max-update is short"
+            )
     pieces = _work(recipe, options) / f"bpe{segmentation.suffix}"
     lengths = longest_pieces(pieces)
     machines = find_machines(train.machines)
@@ -84,7 +92,8 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     training = training_step(
         run, settings.updates, settings.save_every, identity, flags, machines.command()
     )
-    return TrainPlan(recipe, settings, training, batch.describe(settings.tokens), machines.rank)
+    notes.insert(0, batch.describe(settings.tokens))
+    return TrainPlan(recipe, settings, training, tuple(notes), machines.rank)
 
 
 def _settings(recipe: Recipe, options: RunOptions) -> tuple[RunSettings, Segmentation]:
@@ -142,17 +151,6 @@ def _run(
 
 def _work(recipe: Recipe, options: RunOptions) -> Path:
     return recipe.place(recipe.folder, options.out, options.sample) / "data"
-
-
-def _with_updates(
-    settings: RunSettings, updates: int | None, flags: tuple[str, ...]
-) -> RunSettings:
-    if updates is None:
-        return settings
-    warmup = flag_value(flags, "--warmup-updates")
-    if warmup is not None:
-        settings = replace(settings, flags=replaced(settings.flags, "--warmup-updates", warmup))
-    return with_updates(settings, updates)
 
 
 def _batch(

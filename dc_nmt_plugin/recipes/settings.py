@@ -163,17 +163,29 @@ def translation_family(place: str, arch: str) -> Family:
     return family
 
 
-def with_updates(settings: RunSettings, updates: int) -> RunSettings:
+def with_updates(settings: RunSettings, updates: int, warmup: str | None) -> RunSettings:
     """Returns the settings for another number of updates, with equally many checkpoints.
+
+    A warm-up that would be as long as the training becomes as much shorter as the training.
+
+    Args:
+        updates: number of training updates
+        warmup: the user's ``--warmup-updates``; None: that of the settings
 
     Raises:
         UserError: the learning rate would only rise, or there would be too few checkpoints
     """
-    warmup = whole_number(settings.flags, "--warmup-updates") or 0
-    if warmup >= updates:
-        raise UsageError(
-            f"--max-update {updates}: --warmup-updates {warmup} must be below it; give both"
-        )
+    flags = settings.flags
+    if warmup is not None:
+        flags = replaced(flags, "--warmup-updates", warmup)
+    rising = whole_number(flags, "--warmup-updates") or 0
+    if rising >= updates:
+        shorter = max(1, rising * updates // settings.updates)
+        if warmup is not None or shorter >= updates:
+            raise UsageError(
+                f"--warmup-updates {rising}: must be below --max-update {updates}; give both"
+            )
+        flags = replaced(flags, "--warmup-updates", str(shorter))
     save = max(1, round(settings.save_every * updates / settings.updates))
     if settings.average:
         save = min(save, max(1, updates // settings.average))
@@ -181,7 +193,7 @@ def with_updates(settings: RunSettings, updates: int) -> RunSettings:
         raise UsageError(
             f"--max-update {updates}: too few for the mean of {settings.average} checkpoints"
         )
-    flags = replaced(settings.flags, "--total-num-update", str(updates))  # polynomial decay's end
+    flags = replaced(flags, "--total-num-update", str(updates))  # polynomial decay's end
     return replace(settings, updates=updates, save_every=save, flags=flags)
 
 

@@ -272,8 +272,8 @@ def test_the_value_of_a_flag_is_no_architecture(recipes):
 
 
 def test_a_task_is_refused_before_its_text_is_made(recipes):
-    refused = recipes.run("run", TASK[0], "transformer_dc", "--max-update", 50)
-    assert "--max-update 50: --warmup-updates" in refused.refused(2) and refused.calls == []
+    refused = recipes.run("run", TASK[0], "transformer_dc", "--max-update", 3)
+    assert "--max-update 3: too few for the mean" in refused.refused(2) and refused.calls == []
     assert not (recipes.folder / DATA / "raw").exists()
 
 

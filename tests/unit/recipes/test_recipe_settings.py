@@ -196,17 +196,17 @@ def test_tokens_per_update_are_kept_on_any_number_of_gpus(tokens, workers, max_t
 def test_update_freq_is_computed_and_said():
     arguments = ["wmt14_en_de", "transformer_ctxaware"]
     plain = training(*arguments)
-    assert plain.batch == (
+    assert plain.notes[0] == (
         "32,768 tokens per update = 1 x 4,096 (--max-tokens) x 8 (--update-freq)"
     )
     plan = training(*arguments, "--gpus", 4, "--max-tokens", 3000)
-    assert plan.batch.startswith("32,772 tokens per update = 4 x 2,731 (--max-tokens) x 3 ")
+    assert plan.notes[0].startswith("32,772 tokens per update = 4 x 2,731 (--max-tokens) x 3 ")
     flags = " ".join(flags_of(plan))
     assert flags.endswith("--max-tokens 2731 --seed 1 --update-freq 3 --distributed-world-size 4")
     # what only the number of GPUs decides does not make it another training
     assert plan.training.stamp() == plain.training.stamp()
     assert training(*arguments, "--seed", 2).training.stamp() != plain.training.stamp()
-    own = training(*arguments, "--update-freq", 2).batch
+    own = training(*arguments, "--update-freq", 2).notes[0]
     assert own.endswith("= 1 x 4,096 (--max-tokens) x 2 (--update-freq); not the recipe's 32,768")
     assert training(*arguments, "--gpus", 1).training.command[0] == "fairseq-train"
     on_the_cpu = flags_of(training(*arguments, "--gpus", 0))
@@ -265,6 +265,15 @@ def test_a_finished_training_is_not_joined_by_further_machines(tmp_path, monkeyp
     assert "done before" in capsys.readouterr().out
 
 
+def test_a_short_training_has_a_warm_up_as_much_shorter():
+    plan = training("wmt14_en_de", "transformer_dc", "--max-update", 100)
+    whole = training("wmt14_en_de", "transformer_dc")
+    updates = whole.settings.updates
+    assert flag_value(flags_of(whole), "--warmup-updates") == "4000" and len(whole.notes) == 1
+    assert flag_value(flags_of(plan), "--warmup-updates") == str(4000 * 100 // updates)
+    assert plan.notes[1].startswith(f"--warmup-updates {4000 * 100 // updates}, not the recipe's")
+
+
 def test_another_number_of_updates_ends_linear_decay_there():
     words = ["iwslt14_de_en", "transformer_dc", "--like", "thesis-iwslt, linear decay"]
     flags = flags_of(training(*words, "--max-update", 10000))
@@ -300,7 +309,7 @@ def test_torchrun_and_slurm(monkeypatch):
         "torchrun --nnodes=2 --nproc-per-node=4 --node-rank=1 --master-addr=node1 "
         "--master-port=2345 -m fairseq_cli.train"
     )
-    assert first.rank == 1 and first.batch.startswith("4,960 tokens per update = 8 x 620")
+    assert first.rank == 1 and first.notes[0].startswith("4,960 tokens per update = 8 x 620")
     assert flags_of(first)[-2:] == ["--distributed-world-size", "8"]
     alone = Machines("torchrun", 2, 1, 0, "")
     assert alone.command()[:4] == ["torchrun", "--nnodes=1", "--nproc-per-node=2", "--standalone"]
@@ -333,7 +342,10 @@ TORCHRUN = ["--launcher", "torchrun", "--gpus", "2"]
         (["--gpus", "many"], "--gpus: 'many' is not a whole number from 0 on"),
         (["--seed"], "--seed"),
         (["--sample", "3"], "--sample: '3' is not a whole number from 20 on"),
-        (["--max-update", "100"], "--max-update 100: --warmup-updates 4000"),
+        (
+            ["--max-update", "100", "--warmup-updates", "100"],
+            "--warmup-updates 100: must be below --max-update 100",
+        ),
         (["--max-update", "3", "--warmup-updates", "1"], "--max-update 3: too few for the mean"),
     ],
 )
