@@ -1,15 +1,16 @@
-"""Flags in a command line of fairseq."""
+"""Flags in command lines of fairseq, and lists as their values."""
 
 from __future__ import annotations
 
+import argparse
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from .errors import UserError
+from .errors import UsageError
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -70,7 +71,7 @@ def whole_number(command: Sequence[str], flag: str) -> int | None:
     """
     text = flag_value(command, flag)
     if text is not None and not re.fullmatch(r"[+-]?\d+", text):
-        raise UserError(f"{flag}: {text!r} is no whole number")
+        raise UsageError(f"{flag}: {text!r} is no whole number")
     return None if text is None else int(text)
 
 
@@ -80,6 +81,43 @@ def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
         return tuple(flags)
     place = list(flags).index(name)
     return (*flags[: place + 1], value, *flags[place + 2 :])
+
+
+def listed(text: str) -> list[str]:
+    """Returns the items of a list with commas, each once."""
+    return list(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
+
+
+class _Listed(argparse.Action):
+    """Joins the lists of several words."""
+
+    def __call__(self, _: Any, args: argparse.Namespace, values: Any, flag: Any = None) -> None:
+        setattr(args, self.dest, [item for part in values for item in part])
+
+
+def add_list(
+    parser: argparse.ArgumentParser, flag: str, item: Callable[[str], Any], name: str, about: str
+) -> argparse.Action:
+    """Adds a flag whose value is a list with commas; several words are taken too.
+
+    Args:
+        parser: of the flag
+        flag: such as ``--values``
+        item: parses an item
+        name: of an item in the help
+        about: for the help
+    """
+
+    def read(text: str) -> list[Any]:
+        try:
+            return [item(part) for part in listed(text)]
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers") from None
+
+    metavar = f"{name},…"
+    return parser.add_argument(
+        flag, type=read, nargs="+", action=_Listed, metavar=metavar, help=about
+    )
 
 
 def split_words(flag: str, text: str) -> list[str]:
@@ -95,7 +133,7 @@ def split_words(flag: str, text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise UserError(f"{flag}: {text!r}: {error}") from error
+        raise UsageError(f"{flag}: {text!r}: {error}") from error
 
 
 def typed_flags(words: Sequence[str]) -> dict[str, bool | int | float | str]:

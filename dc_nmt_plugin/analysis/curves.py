@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
 from ..evaluation.seeds import by_row, system_of
 from ..figure import finish_axes, styles
+from ..flags import add_list
 from ..runs.records import record_of
 from ..text.lines import read_log
 from .base import Report, Results, Table
@@ -41,20 +42,15 @@ class Curves(Report):
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
         """Adds --numbers, --at and --over-seeds."""
-        parser.add_argument(
-            "--numbers",
-            nargs="+",
-            metavar="NAME",
-            help="numbers to draw, such as valid:bleu or valid:dv_encoder; all: everything "
-            f"(default: those of {' '.join(DEFAULT)} that were logged, and means of diagnostics)",
-        )
-        parser.add_argument(
-            "--at",
-            nargs="+",
-            type=int,
-            metavar="UPDATES",
-            help="print the values after these updates instead of the last values",
-        )
+        add_list(
+            parser, "--numbers", str, "NAME",
+            "numbers to draw, such as valid:bleu or valid:dv_encoder; all: everything "
+            f"(default: those of {','.join(DEFAULT)} that were logged, and means of diagnostics)",
+        )  # fmt: skip
+        add_list(
+            parser, "--at", int, "UPDATES",
+            "print the values after these updates instead of the last values",
+        )  # fmt: skip
         parser.add_argument(
             "--over-seeds",
             action="store_true",
@@ -107,7 +103,9 @@ class Curves(Report):
         if wanted:
             unknown = next((name for name in wanted if name not in there), None)
             if unknown is not None:
-                raise UserError(f"--numbers: no run has {unknown!r}; there are {', '.join(there)}.")
+                raise UsageError(
+                    f"--numbers: no run has {unknown!r}; there are {', '.join(there)}."
+                )
             return list(wanted)
         diagnostics = [
             name
@@ -155,7 +153,7 @@ class Curves(Report):
         for at in self.args.at:
             if at not in logged:
                 nearest = min(logged, key=lambda updates: abs(updates - at))
-                raise UserError(
+                raise UsageError(
                     f"--at {at}: no run logged {' or '.join(names)} there; the nearest is {nearest}"
                     f" (from {min(logged)} to {max(logged)})."
                 )
@@ -206,7 +204,7 @@ class Curves(Report):
 
         names = self.chosen(results)
         if self.args.numbers and len(names) > MOST:
-            raise UserError(
+            raise UsageError(
                 f"--numbers: a figure has room for {MOST} of them, not for {len(names)}"
             )
         names = names[:MOST]

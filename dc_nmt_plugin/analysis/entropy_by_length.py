@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..modules.choices import HEAD_WEIGHTS
 from ..modules.core.flow import Flow
 from ..modules.core.recording import recording
@@ -46,7 +46,7 @@ def entropies(subject: Subject, lengths: Sequence[int]) -> list[dict[str, Any]]:
         if isinstance(module, CrossAggregationSelfAttention) and module.vertical
     ]
     if not layers:
-        raise UserError(f"--lengths: {subject.label} has no head weights of vertical routing.")
+        raise UsageError(f"--lengths: {subject.label} has no head weights of vertical routing.")
     source = subject.task.dataset(subject.subset).src
     sentences = [source[number] for number in subject.translation.numbers]
     end = subject.task.source_dictionary.eos()
@@ -136,6 +136,8 @@ def joined_sentences(
     words = torch.cat([sentence[:-1] for sentence in sentences])[: rows * (length - 1)]
     rows = len(words) // (length - 1)
     if rows == 0:
-        raise UserError(f"--lengths: {length} is more than the {len(words) + 1} tokens of the data")
+        raise UsageError(
+            f"--lengths: {length} is more than the {len(words) + 1} tokens of the data"
+        )
     body = words[: rows * (length - 1)].view(rows, length - 1)
     return torch.cat([body, body.new_full((rows, 1), eos)], dim=1)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..evaluation.buckets import (
     FIGURE_SIZE,
     NO_GROUP_SCORE,
@@ -53,7 +52,7 @@ class LengthGains(Analysis):
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
         """Translates and scores every group."""
         if not self.args.edges and self.args.groups < 1:
-            raise UserError(f"--groups: {self.args.groups} is not at least 1.")
+            raise UsageError(f"--groups: {self.args.groups} is not at least 1.")
         lengths = [self._length(subject, number) for number in subject.translation.numbers]
         edges = (
             parse_edges("--edges", self.args.edges)
@@ -61,7 +60,7 @@ class LengthGains(Analysis):
             else quantile_edges(lengths, self.args.groups)
         )
         score = SubsetScore(subject.translation, self.args.reference or [], self.args.tokenizer)
-        hypotheses = subject.translation.translate(partial(subject.progress, "translation"))
+        hypotheses = subject.translation.translate(f"{subject.label}: translation")
         bleu, signature = score(hypotheses)
         systems = {subject.label: score.lines(hypotheses)}
         references, *more = score.references(hypotheses)

@@ -14,6 +14,7 @@ from torch import Tensor
 from ..modules import diagnostics
 from ..modules.core.recording import Records, recording
 from ..modules.diagnostics.records import Diagnostic, Totals, pool
+from ..progress_bar import bar
 from .subject import Subject
 
 TEXTS = ("reference", "beam", "greedy")
@@ -83,14 +84,13 @@ def force(subject: Subject, collectors: Sequence[Collector], text: str = "refere
         collectors: take in each batch
         text: one of :data:`TEXTS`
     """
-    done = 0
     names = needed(collectors)
-    for sample in samples(subject, text):
+    total = len(subject.translation.batches)
+    title = f"{subject.label}: forced decoding"
+    for sample in bar(samples(subject, text), desc=title, total=total, unit=" batches"):
         batch = forced_batch(subject, sample, names)
         for collector in collectors:
             collector.add(batch)
-        done += len(batch.numbers)
-        subject.progress("forced decoding", done, len(subject.translation.numbers))
 
 
 def needed(collectors: Sequence[Collector]) -> set[str]:

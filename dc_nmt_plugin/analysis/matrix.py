@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..figure import HEAT
+from ..flags import add_list
 from .base import Analysis, Results, Table
 from .loop import ForcedBatch, forced_batch, with_target
 from .sentence import encoded_sentence
@@ -46,15 +47,11 @@ class Matrix(Analysis):
             metavar="N",
             help="number of the sentence in the subset, from 1 (default: 1)",
         )
-        parser.add_argument(
-            "--of",
-            nargs="+",
-            metavar="NAME",
-            help=(
-                "attentions, such as encoder.3.self or 'decoder.*.source' (default: the last "
-                "layer of every kind; the table lists all names)"
-            ),
-        )
+        add_list(
+            parser, "--of", str, "NAME",
+            "attentions, such as encoder.3.self or 'decoder.*.source' (default: the last "
+            "layer of every kind; the table lists all names)",
+        )  # fmt: skip
         parser.add_argument(
             "--heads",
             default="mean",
@@ -98,7 +95,7 @@ class Matrix(Analysis):
     def _batch(self, subject: Subject) -> ForcedBatch:
         if self.args.sentence is not None:
             if self.args.index is not None:
-                raise UserError("--index: is of the subset; leave it out with --sentence.")
+                raise UsageError("--index: is of the subset; leave it out with --sentence.")
             sample = encoded_sentence(subject, self.args.sentence, self.args.target)
         else:
             sample = self._from_subset(subject)
@@ -112,7 +109,7 @@ class Matrix(Analysis):
         index = 1 if self.args.index is None else self.args.index
         check_index(index, subject)
         if self.args.target is not None:
-            raise UserError("--target: goes with --sentence.")
+            raise UsageError("--target: goes with --sentence.")
         dataset = subject.task.dataset(subject.subset)
         sample: dict[str, Any] = subject.translation.to_device(
             dataset.collater([dataset[index - 1]])
@@ -128,7 +125,7 @@ class Matrix(Analysis):
             return list(last.values())
         chosen = [name for pattern in self.args.of for name in sites if fnmatch(name, pattern)]
         if not chosen:
-            raise UserError(
+            raise UsageError(
                 f"--of: {subject.label} has no attention {' or '.join(self.args.of)}; it has "
                 f"{', '.join(sites)}."
             )
@@ -142,7 +139,7 @@ class Matrix(Analysis):
             return [(f"head {number + 1}", weights[number]) for number in range(heads)]
         if self.args.heads.isdecimal() and 1 <= int(self.args.heads) <= heads:
             return [(f"head {self.args.heads}", weights[int(self.args.heads) - 1])]
-        raise UserError(
+        raise UsageError(
             f"--heads: {self.args.heads!r} is not mean, all or a head from 1 to {heads} "
             f"({subject.label})."
         )
@@ -168,7 +165,7 @@ class Matrix(Analysis):
             (label, matrix) for label, found in results.items() for matrix in found["matrices"]
         ]
         if len(panels) > MOST:
-            raise UserError(f"--plot: {len(panels)} matrices; choose at most {MOST} with --of.")
+            raise UsageError(f"--plot: {len(panels)} matrices; choose at most {MOST} with --of.")
         columns = min(len(panels), 3)
         rows = -(-len(panels) // columns)
         figure.set_size_inches(4.2 * columns, 3.8 * rows)

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..figure import new_figure, save
 from ..files import replacing, write_json
 from ..table import filled_columns
@@ -124,7 +124,7 @@ def check_folder(folder: Path) -> None:
     """
     page = folder / "index.html"
     if page.exists() and TITLE not in page.read_text("utf-8", errors="replace"):
-        raise UserError(
+        raise UsageError(
             f"--html {folder}: has an index.html that is no page of dc-nmt analyze all; choose "
             "another folder."
         )

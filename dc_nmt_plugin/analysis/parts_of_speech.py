@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..figure import finish_axes, grouped_bars
 from ..modules.diagnostics.gates import GATES
 from ..modules.diagnostics.records import layer_records, pool
@@ -152,7 +152,7 @@ class WordGates:
         ]
         found = {gate: [each[gate] for each in here if gate in each] for gate in GATES}
         if self.layer is not None and not any(found.values()):
-            raise UserError(f"--layer {self.layer}: has no gates in the {self.side}.")
+            raise UsageError(f"--layer {self.layer}: has no gates in the {self.side}.")
         for gate, layers in found.items():
             if layers:
                 mean = torch.stack(layers).double().mean(dim=0).squeeze(-1)  # (B, T)

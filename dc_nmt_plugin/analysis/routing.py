@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..figure import finish_axes, grouped_bars, styles
+from ..flags import add_list
 from ..modules.diagnostics.gates import token_total
 from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
 from ..modules.diagnostics.records import layer_records, pool
@@ -42,16 +43,11 @@ class Routing(Analysis):
                 "weights below this value count as zero (default: 0.0005, zero in three decimals)"
             ),
         )
-        parser.add_argument(
-            "--lengths",
-            nargs="+",
-            type=int,
-            metavar="N",
-            help=(
-                "add the entropy of Λ for sentences of N tokens (such as 10 30 100), joined and "
-                "truncated; also in untrained modules of the model's size"
-            ),
-        )
+        add_list(
+            parser, "--lengths", int, "N",
+            "add the entropy of Λ for sentences of N tokens (such as 10,30,100), joined and "
+            "truncated; also in untrained modules of the model's size",
+        )  # fmt: skip
 
     def missing(self, subject: Subject) -> str | None:
         """Requires cross aggregation with routing."""
@@ -68,7 +64,7 @@ class Routing(Analysis):
             UserError: a length of --lengths without room for a word
         """
         if min(self.args.lengths or [2]) < 2:
-            raise UserError(f"--lengths: {min(self.args.lengths)} is not at least 2.")
+            raise UsageError(f"--lengths: {min(self.args.lengths)} is not at least 2.")
         return RoutingSums(self.args.zero)
 
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:

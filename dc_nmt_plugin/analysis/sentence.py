@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..errors import UserError
+from ..errors import UsageError
 from .loop import with_target
 from .subject import Subject
 
@@ -31,7 +31,7 @@ def encoded_sentence(subject: Subject, text: str, target: str | None = None) -> 
         if line is None:
             continue
         if not line.strip():
-            raise UserError(f"--{'sentence' if side == 'src' else 'target'}: is empty.")
+            raise UsageError(f"--{'sentence' if side == 'src' else 'target'}: is empty.")
         pieces = segment(line, subject.place.data, languages[side])
         rows[side] = dictionaries[side].encode_line(pieces, add_if_not_exist=False).long()
     source = rows["src"]

@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..evaluation.chance import Difference
 from ..evaluation.difference_text import TEST_COLUMNS, difference_notes, test_cells
 from ..evaluation.significance import paired_bootstrap
@@ -50,7 +49,7 @@ class SourceLayers(Analysis):
         """
         given = getattr(subject.task.cfg, "mask_source_layers", None)
         if given and not self.args.no_masking:
-            raise UserError(
+            raise UsageError(
                 f"--mask-source-layers {given}: this analysis masks every layer by itself; for "
                 "the shares alone add --no-masking."
             )
@@ -174,11 +173,11 @@ def masked_translations(subject: Subject) -> Iterator[tuple[int | None, dict[int
     """Yields translations of the whole model (None), then with each source layer masked."""
     count = len(subject.source_layers) + 1
     step = f"nothing masked (1 of {count})"
-    yield None, subject.translation.translate(partial(subject.progress, step))
+    yield None, subject.translation.translate(f"{subject.label}: {step}")
     for place, layer in enumerate(subject.source_layers, start=2):
         step = f"layer {layer} masked ({place} of {count})"
         with masked(subject.translation, [layer]):
-            found = subject.translation.translate(partial(subject.progress, step))
+            found = subject.translation.translate(f"{subject.label}: {step}")
         yield layer, found
 
 

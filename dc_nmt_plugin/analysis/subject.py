@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..checkpoints.loading import load_checkpoint
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..flags import flag_name, flag_value
 from ..modules.core.recording import Recordable
 from ..runs.finding import distinguished
@@ -57,7 +57,6 @@ class Subject:
         subset: such as ``test``
         sentences: number of sentences, drawn at random; None for all
         flags: further flags of ``fairseq-generate``
-        progress: called during a pass with its name, the sentences done and all there are
 
     Attributes:
         label: name in tables and figures
@@ -76,17 +75,15 @@ class Subject:
         subset: str,
         sentences: int | None,
         flags: Sequence[str] = (),
-        progress: Callable[[str, int, int], None] = lambda step, done, total: None,
     ) -> None:
         for flag in _REFUSED:
             if flag_value(flags, flag) is not None or flag in flags:
-                raise UserError(f"{flag}: this command sets it by itself.")
+                raise UsageError(f"{flag}: this command sets it by itself.")
         if place.task.get("_name") == "language_modeling":
             raise UserError(f"{place.label}: is a language model; only translation models here.")
         self.place = place
         self.label = place.label
         self.subset = subset
-        self.progress = progress
         self.translation = SubsetTranslation([*_flags(place, subset), *flags], sentences)
         if len(self.translation.models) != 1:
             raise UserError(f"{place.checkpoint}: is an ensemble; give one model at a time.")
@@ -118,7 +115,7 @@ class Subject:
             UserError: the subset has no target side
         """
         if self.task.dataset(self.subset).tgt is None:
-            raise UserError(f"--subset {self.subset}: has no target side in {self.place.data}.")
+            raise UsageError(f"--subset {self.subset}: has no target side in {self.place.data}.")
 
     def source_pieces(self, number: int) -> list[str]:
         """Returns the pieces of a source sentence of the subset, without the end token."""
@@ -146,7 +143,7 @@ def find(runs: Sequence[Path], data: Path | None, names: Sequence[str] | None) -
         UserError: no checkpoint or data there, another number of names, a name given twice
     """
     if data is not None and not _is_data(data):
-        raise UserError(f"--data {data}: has no dictionaries; fairseq-preprocess makes them.")
+        raise UsageError(f"--data {data}: has no dictionaries; fairseq-preprocess makes them.")
     checkpoints = [_checkpoint(path) for path in runs]
     places = []
     for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
@@ -181,7 +178,7 @@ def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
         UserError: another number of names, or one name twice
     """
     if names and len(names) != len(runs):
-        raise UserError(f"--names: {len(names)} names for {len(runs)} runs.")
+        raise UsageError(f"--names: {len(names)} names for {len(runs)} runs.")
     found = list(names) if names else _names(runs)
     twice = next((name for name in found if found.count(name) > 1), None)
     if twice is not None:
@@ -205,7 +202,7 @@ def check_index(index: int, subject: Subject) -> None:
     """
     size = subject.translation.size
     if not 1 <= index <= size:
-        raise UserError(f"--index {index}: is not from 1 to {subject.subset}'s {size} sentences.")
+        raise UsageError(f"--index {index}: is not from 1 to {subject.subset}'s {size} sentences.")
 
 
 def _task_settings(checkpoint: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sacrebleu.metrics import BLEU
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..evaluation.metrics import METRICS, Metric
 from ..text.languages import language
 from ..text.lines import read_lines
@@ -46,7 +46,7 @@ class SubsetScore:
         self, translation: SubsetTranslation, references: Sequence[Path], tokenizer: str | None
     ) -> None:
         if tokenizer and not references:
-            raise UserError(
+            raise UsageError(
                 "--tokenizer: detokenised text needs a raw --reference to compare with."
             )
         self.lang = str(translation.task.cfg.target_lang)
@@ -55,7 +55,7 @@ class SubsetScore:
             try:
                 self.lang = language(self.lang)
             except argparse.ArgumentTypeError as error:
-                raise UserError(f"--reference: the data's target language {error}") from error
+                raise UsageError(f"--reference: the data's target language {error}") from error
             self._tokenizer = tokenizer or "none"
             self._references = [_read(path, translation) for path in references]
             self.metric = METRICS["sacrebleu"]

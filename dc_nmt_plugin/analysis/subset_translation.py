@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..errors import UserError
+from ..errors import UsageError
+from ..progress_bar import bar
 from .translator import Translator, refuse_unused
 
 
@@ -23,7 +24,7 @@ class SubsetTranslation(Translator):
 
     Attributes:
         task: change its settings between passes: each pass builds its generator anew
-        subset: name of the subset (``--gen-subset``)
+        subset: name of the subset
         numbers: of the sentences used, from 0, rising
         batches: fairseq's batches of them, shortest first, on the models' device
 
@@ -39,7 +40,7 @@ class SubsetTranslation(Translator):
         try:
             self.task.load_dataset(self.subset)
         except FileNotFoundError as error:
-            raise UserError(f"--gen-subset {self.subset}: {error}.") from error
+            raise UsageError(f"--subset {self.subset}: {error}.") from error
         self.numbers = self._short_enough(draw(self.size, sentences))
         self.batches = list(self.batches_of(self.task.dataset(self.subset), self.numbers))
 
@@ -58,9 +59,9 @@ class SubsetTranslation(Translator):
                 self._cfg.dataset.skip_invalid_size_inputs_valid_test,
             )
         except Exception as error:  # fairseq's own message has the flag
-            raise UserError(f"--gen-subset {self.subset}: {error}") from error
+            raise UsageError(f"--subset {self.subset}: {error}") from error
         if not len(kept):
-            raise UserError(f"--gen-subset {self.subset}: every sentence is too long.")
+            raise UsageError(f"--subset {self.subset}: every sentence is too long.")
         return sorted(int(number) for number in kept)
 
     @property
@@ -72,20 +73,18 @@ class SubsetTranslation(Translator):
         """Returns the best hypothesis of each row: token numbers with the end token."""
         return [best["tokens"] for best in self.best(generator, batch)]
 
-    def translate(self, progress: Callable[[int, int], None] | None = None) -> dict[int, str]:
+    def translate(self, title: str = "translation") -> dict[int, str]:
         """Returns sentence number (from 0) → its best hypothesis, without BPE.
 
         Args:
-            progress: called after every batch with the sentences done and all there are
+            title: of the progress bar
         """
         generator = self.generator()
         found: dict[int, str] = {}
-        for batch in self.batches:
+        for batch in bar(self.batches, desc=title, unit=" batches"):
             hypotheses = self.decode(generator, batch)
             for number, tokens in zip(batch["id"].tolist(), hypotheses, strict=True):
                 found[number] = self.target_text(tokens)
-            if progress is not None:
-                progress(len(found), len(self.numbers))
         return found
 
     def targets(self) -> dict[int, str]:
@@ -96,9 +95,8 @@ class SubsetTranslation(Translator):
         """
         targets = self.task.dataset(self.subset).tgt
         if targets is None:
-            raise UserError(
-                f"--gen-subset {self.subset}: has no target side to score against; give "
-                "--reference."
+            raise UsageError(
+                f"--subset {self.subset}: has no target side to score against; give --reference."
             )
         # escaped, so that an unknown word of the reference is never matched
         return {
@@ -113,9 +111,11 @@ def draw(size: int, sentences: int | None) -> list[int]:
         UserError: the number is below 1 or above `size`
     """
     if size == 0:
-        raise UserError("--subset: has no sentence.")
+        raise UsageError("--subset: has no sentence.")
     if sentences is None:
         return list(range(size))
     if not 1 <= sentences <= size:
-        raise UserError(f"--sentences {sentences}: is not from 1 to the subset's {size} sentences.")
+        raise UsageError(
+            f"--sentences {sentences}: is not from 1 to the subset's {size} sentences."
+        )
     return sorted(random.Random(1).sample(range(size), sentences))

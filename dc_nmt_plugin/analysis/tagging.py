@@ -6,7 +6,7 @@ import argparse
 import warnings
 from collections.abc import Callable, Sequence
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..text.languages import language
 
 # S. Petrov, D. Das, R. McDonald, "A Universal Part-of-Speech Tagset", LREC 2012, with the names of
@@ -64,7 +64,7 @@ def tagger(lang: str) -> Callable[[Sequence[str]], list[str]]:
         return _hanta(*_HANTA[code])
     if code == "zh":
         return _jieba()
-    raise UserError(
+    raise UsageError(
         f"--tags: there is no tagger for {lang!r} here (en, de and zh have one); give a file with "
         "one line a sentence and one tag a word."
     )

@@ -13,7 +13,7 @@ from fairseq import checkpoint_utils, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from .. import registration as registration
-from ..errors import UserError
+from ..errors import UsageError
 from ..gate.data import check_data
 from ..gate.fairseq_flags import GENERATE, parse_flags
 
@@ -32,7 +32,7 @@ def refuse_unused(flags: Sequence[str]) -> None:
     """
     for flag in _UNUSED:
         if any(given == flag or given.startswith(flag + "=") for given in flags):
-            raise UserError(f"{flag}: fairseq-generate has it, this command has not.")
+            raise UsageError(f"{flag}: fairseq-generate has it, this command has not.")
 
 
 class Translator:
@@ -40,7 +40,7 @@ class Translator:
 
     Args:
         flags: the command line, without the program's name; has ``--remove-bpe`` by default
-        reads_subset: True if the caller reads ``--gen-subset``, which is then checked first
+        reads_subset: True if the caller reads the subset, which is then checked first
 
     Attributes:
         task: change its settings between generators
@@ -52,10 +52,10 @@ class Translator:
 
     def __init__(self, flags: Sequence[str], reads_subset: bool = False) -> None:
         args = parse_flags(GENERATE, ["--remove-bpe=subword_nmt", *flags])
-        check_data(vars(args), {args.gen_subset: "--gen-subset"} if reads_subset else {})
+        check_data(vars(args), {args.gen_subset: "--subset"} if reads_subset else {})
         self._cfg = cfg = convert_namespace_to_omegaconf(args)
         if cfg.common_eval.path is None:
-            raise UserError("--path: name the checkpoint to translate with.")
+            raise UsageError("--path: name the checkpoint to translate with.")
         utils.import_user_module(cfg.common)
         self.task: Any = tasks.setup_task(cfg.task)
         self.models = self._load()

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError
 
 CONTINUED = "@@"  # subword-nmt: at the end of every piece but a word's last
 MARK = "▁"  # SentencePiece: at the front of a word's first piece
@@ -61,4 +61,6 @@ def check_lines(flag: str, path: object, lines: Sequence[str], sentences: int, s
         UserError: a file about the sentences of a subset has another number of lines
     """
     if len(lines) != sentences:
-        raise UserError(f"{flag} {path}: {len(lines)} lines for {sentences} sentences of {subset}.")
+        raise UsageError(
+            f"{flag} {path}: {len(lines)} lines for {sentences} sentences of {subset}."
+        )

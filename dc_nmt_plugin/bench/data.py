@@ -10,7 +10,7 @@ from fairseq import utils
 from fairseq.data import LanguagePairDataset
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..models.count import dummy_dictionary
 
 Sample = dict[str, Any]
@@ -81,7 +81,7 @@ def corpus_batches(
         task = TranslationTask.setup_task(config)
         task.load_dataset(subset)
     except Exception as error:
-        raise UserError(f"--data {folder}: {error}") from error
+        raise UsageError(f"--data {folder}: {error}") from error
     dataset = task.dataset(subset)
     plan = dataset.batch_by_size(dataset.ordered_indices(), max_tokens=max_tokens)
     number = min(batches, len(plan))

@@ -23,7 +23,7 @@ from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 from sacrebleu.metrics import BLEU
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..flags import as_flags
 from ..gate.data import check_data
 from ..models.presets import architectures
@@ -229,7 +229,7 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
     check_data(vars(args), dict.fromkeys(args.valid_subset.split(","), "--valid-subset"))
     cfg = convert_namespace_to_omegaconf(args)
     if cfg.optimization.max_update < 1:
-        raise UserError("--max-update: is missing; add it to the flags of fairseq-train.")
+        raise UsageError("--max-update: is missing; add it to the flags of fairseq-train.")
     np.random.seed(cfg.common.seed)
     utils.set_torch_seed(cfg.common.seed)
     task = tasks.setup_task(cfg.task)
@@ -240,7 +240,7 @@ def _start(name: str, like: str, data: str, flags: Sequence[str]) -> tuple[Any, 
     try:
         task.load_dataset(cfg.dataset.valid_subset)
     except Exception as error:
-        raise UserError(f"--data {data}: {error}") from error
+        raise UsageError(f"--data {data}: {error}") from error
     trainer = Trainer(cfg, task, model, criterion)
     return trainer, task, cfg.dataset.valid_subset
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..models.recurrent.model import GRUModel
 from ..modules.conditional_gru import ConditionalGRU, mean_annotation
 from ..modules.core.source import Source
@@ -93,7 +93,7 @@ def with_pytorch_cells(model: nn.Module, name: str) -> nn.Module:
         UserError: not a GRU model, or one that attends to its earlier states
     """
     if not isinstance(model, GRUModel) or model.decoder.cell.memory is not None:
-        raise UserError(
+        raise UsageError(
             f"--against pytorch: {name} is no recurrent translation model, or its recurrence "
             "reads a memory; take gru_selfattn_residual or its variants baseline, mean, scope."
         )

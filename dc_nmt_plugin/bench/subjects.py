@@ -19,7 +19,7 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from ..allocator import keep_freed_memory
 from ..criterions.joint_loss import JointLossCriterion
-from ..errors import UserError, check_architectures
+from ..errors import UsageError, UserError, check_architectures
 from ..flags import as_flags
 from ..models.options import defaults, read_config
 from ..models.presets import Architecture, architectures
@@ -128,7 +128,7 @@ def stock_settings(like: str) -> dict[str, Any]:
     """
     architecture = subject(like)
     if architecture.config is not TransformerConfig:
-        raise UserError(
+        raise UsageError(
             f"--against stock: {like} is no Transformer, so fairseq's transformer has no same "
             "size; name an architecture to compare with, or, for a recurrent one, 'pytorch'."
         )

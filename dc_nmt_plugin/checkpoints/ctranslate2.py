@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from fairseq.data.data_utils import infer_language_pair
 
-from ..errors import UserError, check_choices
+from ..errors import UsageError, UserError, check_choices
 
 INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
 QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
@@ -43,12 +43,12 @@ def to_ctranslate2(
     if None in languages:  # read from file names
         languages = list(infer_language_pair(str(data)))
     if None in languages:
-        raise UserError(f"--data {data}: has no text made by fairseq-preprocess")
+        raise UsageError(f"--data {data}: has no text made by fairseq-preprocess")
     for language in languages:
         if not (data / f"dict.{language}.txt").is_file():
-            raise UserError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
+            raise UsageError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
     if output.exists() and not (output / "model.bin").is_file() and any(output.iterdir()):
-        raise UserError(f"--out {output}: exists and is no model of CTranslate2")
+        raise UsageError(f"--out {output}: exists and is no model of CTranslate2")
     # the converter reads fairseq's older form, in which all settings are one Namespace
     settings = argparse.Namespace(**{**task, **stock["cfg"]["model"], "task": "translation"})
     with tempfile.TemporaryDirectory() as folder:

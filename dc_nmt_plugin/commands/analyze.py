@@ -85,8 +85,7 @@ def _measure(
     results: Results = {}
     sentences = 0
     for place in find(args.runs, args.data, args.names):
-        progress = partial(_progress, place.label)
-        subject = Subject(place, args.subset, args.sentences, flags, progress)
+        subject = Subject(place, args.subset, args.sentences, flags)
         sentences = len(subject.translation.numbers)
         results[place.label] = measure(analysis, subject)
         if args.timing:
@@ -264,10 +263,3 @@ def _command(
 def _step(label: str, step: str) -> None:
     if sys.stderr.isatty():
         print(f"{label}: {step}", file=sys.stderr, flush=True)
-
-
-def _progress(label: str, step: str, done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        end = "\n" if done == total else ""
-        text = f"\r{label}: {step}, {done}/{total} sentences"
-        print(text, end=end, file=sys.stderr, flush=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK
-from ..errors import UsageError, check_architectures
-from ..flags import split_words
+from ..errors import UsageError, check_architectures, check_choices
+from ..flags import add_list, split_words
 from ..machine import processor
 from ..table import format_table
 from .bench_inside import look_inside
@@ -104,9 +104,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
             " GRU cells); an architecture; or a run (default: stock)"
         ),
     )
-    parser.add_argument(
-        "--mode", nargs="+", choices=list(MODES), default=list(MODES), help="what to measure"
-    )
+    modes = add_list(parser, "--mode", str, "MODE", f"some of {', '.join(MODES)} (default: all)")
+    modes.default = list(MODES)
     parser.add_argument(
         "--rounds",
         type=number(1),
@@ -190,6 +189,7 @@ def _check(args: argparse.Namespace) -> None:
 
     args.rounds = args.rounds if args.rounds is not None else 3 if args.scaling else 15
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    check_choices("--mode", args.mode, MODES)
     first = shlex.split(args.against)[0]
     if first not in architectures() and not Path(first).is_dir():
         check_architectures([args.against], [*BASELINES, *architectures()], "--against")

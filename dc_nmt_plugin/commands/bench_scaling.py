@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..bench import GROWING
+from ..flags import add_list
 from ..table import format_table
 from .parser import add_plot, number, print_report
 
@@ -34,9 +35,7 @@ def add_scaling(parser: argparse.ArgumentParser, instead: Any) -> None:
         help="time and memory while this grows, and the power with which they do: "
         + ", ".join(GROWING),
     )
-    parser.add_argument(
-        "--values", type=number(1), nargs="+", metavar="N", help="rising values for --scaling"
-    )
+    add_list(parser, "--values", number(1), "N", "rising values for --scaling")
     add_plot(parser, "draw the result of --scaling")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..flags import add_list
 from ..pipeline import Pipeline, stoppable
 from .completion import architecture_names, completed, task_names
 from .parser import Parser
@@ -34,10 +35,8 @@ def parser() -> Parser:
         help=("prepare the text for these architectures; default: for all papers of the task"),
     )  # fmt: skip
     completed(archs, architecture_names)
-    parser.add_argument(
-        "--bpe", nargs="+", default=(), metavar="NAME",
-        help="further segmentations to prepare, by their names in the recipe",
-    )  # fmt: skip
+    about = "further segmentations to prepare, by their names in the recipe"
+    add_list(parser, "--bpe", str, "NAME", about).default = ()
     add_common(parser)
     add_text(parser)
     return parser

@@ -13,6 +13,7 @@ from ..analysis.probing.classifier_settings import SETTINGS, Setting
 from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tasks_from_text
 from ..errors import UsageError, check_choices
 from ..figure import new_figure, save
+from ..flags import add_list, listed
 from ..table import format_table
 from .parser import Parser, add_json, add_plot, number, print_json
 
@@ -29,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     from ..analysis.probing.report import draw, table
     from ..analysis.subject import Subject, find
 
-    only = [name.strip() for name in args.only.split(",") if name.strip()] if args.only else []
+    only = listed(args.only or "")
     check_choices("--only", only, TASKS)
     if args.tasks:
         tasks = read_tasks(args.tasks, only, args.limit)
@@ -144,12 +145,8 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     parser.add_argument("--epochs", type=number(1), help="maximum number of epochs (default: 100)")
     parser.add_argument("--patience", type=number(1), help="epochs without a gain (default: 5)")
-    parser.add_argument(
-        "--hidden", nargs="+", type=number(1), help="hidden sizes to try (default: 50 100 200)"
-    )
-    parser.add_argument(
-        "--dropout", nargs="+", type=float, help="dropout probabilities to try (default: 0 0.1 0.2)"
-    )
+    add_list(parser, "--hidden", number(1), "N", "hidden sizes to try (default: 50,100,200)")
+    add_list(parser, "--dropout", float, "P", "dropout probabilities to try (default: 0,0.1,0.2)")
     parser.add_argument(
         "--limit", type=number(1), metavar="N", help="at most N training sentences for each task"
     )

@@ -203,7 +203,7 @@ def _of_subset(args: argparse.Namespace) -> list[Run]:
     found = [run for run in finished if run.decoding.subset == args.subset]
     if not found:
         there = sorted({run.decoding.subset for run in finished})
-        raise UserError(f"--subset {args.subset}: no run has it; there is {', '.join(there)}")
+        raise UsageError(f"--subset {args.subset}: no run has it; there is {', '.join(there)}")
     return found
 
 
@@ -228,7 +228,7 @@ def _readme(args: argparse.Namespace, stored: Path | None) -> Path | None:
         return None
     folder = stored or args.out
     if folder is None:
-        raise UserError(
+        raise UsageError(
             "--update-readme: no table; give examples/TASK with a results.json, or --out"
         )
     path: Path = folder.parent / "README.md"

@@ -205,7 +205,7 @@ def _score(args: argparse.Namespace) -> tuple[Record, Decoding, list[str]]:
     texts = load_texts(files)
     source = read_lines(args.source) if args.source else []
     if args.source and len(source) != len(texts.raw.hypotheses):
-        raise UserError(
+        raise UsageError(
             f"--source {args.source}: {len(source)} lines for {len(texts.raw.hypotheses)} "
             "hypotheses"
         )

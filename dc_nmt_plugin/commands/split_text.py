@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..files import write_lines
 from ..text.lines import read_lines
 from ..text.reversible import MARK, split_line
@@ -61,4 +61,4 @@ def _check_names(files: Sequence[Path], out: Path) -> None:
             )
         seen[name] = path
         if (out / name).resolve() == path.resolve():
-            raise UserError(f"--out {out}: {path} would be written over; choose another folder")
+            raise UsageError(f"--out {out}: {path} would be written over; choose another folder")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..figure import finish_axes, styles
 from .metrics import Metric
 from .significance import LEAST_SENTENCES
@@ -52,7 +52,7 @@ def parse_edges(flag: str, text: str) -> tuple[int, ...]:
     except ValueError:
         edges = ()
     if not edges or edges[0] < 1 or list(edges) != sorted(set(edges)):
-        raise UserError(f"{flag}: '{text}' is not a rising list of lengths such as 10,20,30")
+        raise UsageError(f"{flag}: '{text}' is not a rising list of lengths such as 10,20,30")
     return edges
 
 

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..runs.schema import Score
 
 INSTALL = (
@@ -38,7 +38,7 @@ def score_comet(
         UserError: COMET is not installed, or there is no such model here
     """
     if len(source) != len(hypotheses):
-        raise UserError(f"--source: {len(source)} lines for {len(hypotheses)} hypotheses")
+        raise UsageError(f"--source: {len(source)} lines for {len(hypotheses)} hypotheses")
     try:
         import comet
     except ImportError as error:
@@ -72,7 +72,7 @@ def find_model(model: str, download: bool) -> Path:
         if path.is_file():
             return path
     if given.exists():
-        raise UserError(f"--comet-model {model}: has no {CHECKPOINT} in it")
+        raise UsageError(f"--comet-model {model}: has no {CHECKPOINT} in it")
     from huggingface_hub import snapshot_download
 
     try:

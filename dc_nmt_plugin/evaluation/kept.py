@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..files import write_lines
 from ..runs.finding import Run
 from ..runs.records import record_of, with_decoding, write_record
@@ -48,7 +48,7 @@ def keep_all(runs: Sequence[Run], to: Path, tasks: Collection[str]) -> list[Path
     for run in runs:
         other = places.setdefault(run.record.name, run.place)
         if other != run.place:
-            raise UserError(f"--keep {to}: {other} and {run.place} would get the same name")
+            raise UsageError(f"--keep {to}: {other} and {run.place} would get the same name")
         _check(run, to / run.record.name, to)
     return [_keep(run, to / run.record.name, tasks) for run in runs]
 
@@ -118,10 +118,10 @@ def _portable(run: Run, path: str, folder: Path, tasks: Collection[str]) -> str:
 
 def _check(run: Run, folder: Path, to: Path) -> None:
     if folder.resolve() == run.folder or (folder / REAL).exists():
-        raise UserError(f"--keep {to}: {folder} is a run itself; name another folder")
+        raise UsageError(f"--keep {to}: {folder} is a run itself; name another folder")
     there = record_of(folder)
     if there and there.settings != run.record.settings:
-        raise UserError(
+        raise UsageError(
             f"--keep {to}: {folder} is a training run with another command; name another folder, "
             "or remove that one"
         )

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
+from ..flags import listed
 from ..text.scripts import is_spaceless, spaceless_codes
 
 # tokenizer.perl -a has split hyphens to "@-@" already, which is one word, not a compound
@@ -225,8 +226,7 @@ def check_names(flag: str, names: str) -> None:
         UserError: one of the names, separated by commas, is neither a metric nor a group
     """
     valid = [*METRICS, "comet", *GROUPS]
-    found = [name.strip() for name in names.split(",") if name.strip()]
-    check_choices(flag, found, valid)
+    check_choices(flag, listed(names), valid)
 
 
 def in_groups(
@@ -250,8 +250,7 @@ def in_groups(
         ],
         "all": [*default, *(["comet"] if comet else [])],
     }
-    found = [name.strip() for name in names.split(",") if name.strip()]
-    return list(dict.fromkeys(each for name in found for each in groups.get(name, [name])))
+    return list(dict.fromkeys(each for name in listed(names) for each in groups.get(name, [name])))
 
 
 def find_metrics(flag: str, names: str) -> list[Metric]:
@@ -260,7 +259,7 @@ def find_metrics(flag: str, names: str) -> list[Metric]:
     Raises:
         UserError: a name is unknown.
     """
-    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    found = listed(names)
     check_choices(flag, found, METRICS)
     if not found:
         raise UsageError(f"{flag}: '{names}' names no metric; choose among {', '.join(METRICS)}")

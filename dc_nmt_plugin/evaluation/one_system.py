@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..runs.finding import Run
 
 # flags that do not change the settings of a run: seed, folders, and settings of the machine; the
@@ -52,7 +52,7 @@ def check_one_system(row: str, runs: Mapping[str, Run]) -> None:
             one, other = (each.get(name, "not given") for each in (values, other_values))
             same = one == other or (name == _TOKENS and _nearly(one, other))
             if not same and _UNKNOWN not in (one, other):
-                raise UserError(
+                raise UsageError(
                     f"--over-seeds: {row} would be a mean of different settings: {name} is {one} "
                     f"in {first} and {other} in {label}; leave one out, or --name RUN=LABEL"
                 )

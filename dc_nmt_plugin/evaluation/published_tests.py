@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import UserError
+from ..errors import UsageError
 from .comparemt import RESAMPLES, SEED, HalfSizeTest, settings
 from .metrics import Metric
 
@@ -16,9 +16,9 @@ def check_t_test(metric: Metric, sentences: int) -> None:
         UserError: fewer than two sentences, or a metric that is no BLEU
     """
     if not metric.is_bleu:
-        raise UserError(f"--t-test: is of sentence BLEU, not of {metric.name}")
+        raise UsageError(f"--t-test: is of sentence BLEU, not of {metric.name}")
     if sentences < 2:
-        raise UserError(f"--t-test: {sentences} sentence is too few")
+        raise UsageError(f"--t-test: {sentences} sentence is too few")
 
 
 @dataclass(frozen=True)

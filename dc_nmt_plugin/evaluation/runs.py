@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, check_choices
+from ..errors import UsageError, UserError, check_choices
 from ..runs.finding import Run, distinguished
 from .chance import Difference
 from .metrics import Metric
@@ -80,7 +80,7 @@ def collect(
         for c in compared
     ]
     if speeds and not any(_speeds_of(row) for row in rows):
-        raise UserError(
+        raise UsageError(
             f"--speeds: has {', '.join(speeds.names)}, none of {', '.join(runs_of)}; "
             "dc-nmt bench RUN… --json measures runs"
         )
@@ -111,7 +111,7 @@ def _compare(
         of = {label: "" if seeds[label] is None else str(seeds[label]) for label in runs}
         pooled[name] = {of[label]: texts[label] for label in runs}
         if len(pooled[name]) < len(runs):
-            raise UserError(
+            raise UsageError(
                 f"--over-seeds: two of {', '.join(runs)} have the same seed; leave one out"
             )
     pooled |= {s.label: {"": texts[s.label]} for s in systems if not s.run}

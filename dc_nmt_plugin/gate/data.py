@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 
 MAGIC = b"MMIDIDX\x00\x00"
 DTYPES = {1: "u1", 2: "i1", 3: "i2", 4: "i4", 5: "i8", 6: "f4", 7: "f8", 8: "u2", 9: "u4", 10: "u8"}
@@ -127,7 +127,7 @@ def _kind(task: Any) -> str | None:
 def _languages(folder: str, flags: Mapping[str, Any]) -> tuple[str, str]:
     source, target = flags.get("source_lang"), flags.get("target_lang")
     if source and source == target:
-        raise UserError(f"--target-lang: {target!r} is the source language too.")
+        raise UsageError(f"--target-lang: {target!r} is the source language too.")
     if source and target:
         return source, target
     for name in sorted(os.listdir(folder)):
@@ -165,13 +165,13 @@ def _check_subset(
     if not there and not any(os.path.isfile(f"{path}.bin") for path in prefixes.values()):
         if os.path.exists(next(iter(prefixes.values()), os.path.join(folder, subset))):
             return  # another format, such as raw text
-        raise UserError(f"{flag} {subset}: {folder} has no such subset{_others(folder, pair)}.")
+        raise UsageError(f"{flag} {subset}: {folder} has no such subset{_others(folder, pair)}.")
     counts = {lang: _check_file(path, dictionaries[lang]) for lang, path in prefixes.items()}
     if len(set(counts.values())) > 1:
         counted = " and ".join(f"{count:,} of {lang}" for lang, count in counts.items())
         raise UserError(f"{folder}: {subset} has {counted}: the sides are of two corpora.")
     if not all(counts.values()):
-        raise UserError(f"{flag} {subset}: {folder} has no sentence in it.")
+        raise UsageError(f"{flag} {subset}: {folder} has no sentence in it.")
 
 
 def _others(folder: str, pair: tuple[str, str] | None) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ftfy import fix_encoding
 from ftfy.badness import is_bad
 
-from ..errors import UserError
+from ..errors import UsageError
 from ..files import write_lines, write_parallel
 from ..text.gate import check_lines
 from ..text.kinds import KINDS
@@ -89,10 +89,10 @@ def _places(scans: Sequence[Scan], folder: Path) -> tuple[list[Path], list[Path]
     paths = [Path(each.name) for each in scans]
     targets = [folder / fixed_name(path) for path in paths]
     if len(set(targets)) < len(targets):
-        raise UserError(f"--fix: {paths[0]} and {paths[1]} would both become {targets[0]}")
+        raise UsageError(f"--fix: {paths[0]} and {paths[1]} would both become {targets[0]}")
     for path, target in zip(paths, targets, strict=True):
         if target.resolve() == path.resolve():
-            raise UserError(f"--fix {folder}: {path} would be written over; name another folder")
+            raise UsageError(f"--fix {folder}: {path} would be written over; name another folder")
     return paths, targets
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from ..errors import UsageError, UserError, check_choices
+from ..errors import UsageError, check_choices
 
 LAUNCHERS = ("fairseq", "torchrun", "srun")
 DEFAULT_PORT = 29500
@@ -121,11 +121,11 @@ def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> B
     batch = Batch(workers, round(tokens / (workers * update_freq)), update_freq)
     if batch.max_tokens < max(1, longest):
         if max_tokens < longest:
-            raise UserError(
+            raise UsageError(
                 f"--max-tokens {max_tokens}: the longest sentence has {longest} tokens and has to "
                 "fit into a batch"
             )
-        raise UserError(
+        raise UsageError(
             f"--gpus: {workers} processes would each get {batch.max_tokens} of an update's "
             f"{tokens:,} tokens, and the longest sentence has {longest}: use fewer"
         )

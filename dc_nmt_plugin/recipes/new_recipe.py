@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..files import replacing
 from ..machine import usable_cpus
 from ..text.gate import as_table, check_lines, look_at, refuse, refused
@@ -98,7 +98,7 @@ def make_recipe(options: NewOptions, say: Callable[[str], None] = print) -> NewR
     for split, groups in files.items():
         for paths in groups:
             if None in given and languages_of(f"--{split}", paths, given) != pair:
-                raise UserError(
+                raise UsageError(
                     f"--{split}: {paths[0]} and {paths[1]} are not {' and '.join(pair)}, in this "
                     "order, as --train is"
                 )
@@ -130,7 +130,7 @@ def _look_at(
     for split, groups in files.items():
         for path in (path for group in groups for path in group):
             if not path.is_file():
-                raise UserError(f"--{split}: {path} is not a file")
+                raise UsageError(f"--{split}: {path} is not a file")
     every = [group for groups in files.values() for group in groups]
     scans, findings = look_at(every)
     table = as_table(findings) if findings else ""
@@ -155,11 +155,11 @@ def _look_at(
 def _check_folder(folder: Path) -> None:
     name = folder.resolve().name
     if not re.fullmatch(r"[\w.+-]+", name):
-        raise UserError(f"FOLDER: {name!r} has something else than letters, digits, _ . + and -")
+        raise UsageError(f"FOLDER: {name!r} has something else than letters, digits, _ . + and -")
     if name in tasks():
-        raise UserError(f"FOLDER: {name!r} is a published task's name; take another")
+        raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"FOLDER: {folder} exists already; take another name, or remove it")
+        raise UsageError(f"FOLDER: {folder} exists already; take another name, or remove it")
 
 
 def _write(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..files import sha256, write_parallel
 from ..text.gate import check_lines, look_at
 from ..text.languages import language
@@ -204,11 +204,11 @@ def languages_of(
         suffix = path.name.removesuffix(".gz").rpartition(".")[2]
         named = re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", suffix) and suffix not in KINDS
         if code is None and not named:
-            raise UserError(f"{flag}: {path} does not end in a language such as .de: give {side}")
+            raise UsageError(f"{flag}: {path} does not end in a language such as .de: give {side}")
         try:
             found.append(language(code or suffix))
         except argparse.ArgumentTypeError as error:
-            raise UserError(f"{side}: {error}") from error
+            raise UsageError(f"{side}: {error}") from error
     if found[0] == found[1]:
-        raise UserError(f"{flag}: {paths[0]} and {paths[1]} are both {found[0]}")
+        raise UsageError(f"{flag}: {paths[0]} and {paths[1]} are both {found[0]}")
     return found[0], found[1]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..files import digest, replacing, sha256, take_lock
 from ..progress_bar import bar
 from .archives import extract
@@ -37,7 +37,7 @@ class Sources:
 
     def __init__(self, recipe: Recipe, raw: Path | None, downloads: Path, say: Say = print) -> None:
         if raw is not None and not raw.is_dir():
-            raise UserError(f"--raw: {raw} is not a folder")
+            raise UsageError(f"--raw: {raw} is not a folder")
         self.recipe, self.raw, self.downloads, self.say = recipe, raw, downloads, say
         self.folders = [folder for folder in (raw, *recipe.nearby(), downloads) if folder]
         self._found: dict[str, Path] = {}
@@ -77,7 +77,7 @@ class Sources:
         candidates = (path for place in places for path in self.raw.glob(str(place)))
         found = [path for path in candidates if path.is_file()]
         if len(names := sorted({path.name for path in found})) > 1:
-            raise UserError(
+            raise UsageError(
                 f"--raw: {' and '.join(names)} in {self.raw} are of several corpora, and each fits "
                 f"{member!r}: give their archives as they are, or unpack one and give the others"
             )

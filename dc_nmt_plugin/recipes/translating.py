@@ -12,7 +12,7 @@ from fairseq.data.data_utils import infer_language_pair
 
 from ..analysis.subject import find
 from ..analysis.translator import Translator, refuse_unused
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..flags import flag_value
 from ..text.signs import is_visible
 from .run_text import decoding_of, text_of
@@ -68,7 +68,7 @@ class RunTranslator:
         refuse_unused(flags)
         for flag in _REFUSED:
             if flag_value(flags, flag) is not None or flag in flags:
-                raise UserError(f"{flag}: this command sets it by itself.")
+                raise UsageError(f"{flag}: this command sets it by itself.")
         (place,) = find([run], data, None)
         if place.task.get("_name") == "language_modeling":
             raise UserError(f"{run}: is a language model; it translates nothing.")

@@ -124,7 +124,7 @@ def test_bad_input_is_named(command, checkpoint, trained, tmp_path):
         (["--tokenizer", "moses"], ["--tokenizer", "--reference"]),
         (["--mask-source-layers", "1"], ["--mask-source-layers"]),
         (["--plot", "table.txt"], ["--plot", ".svg"]),
-        (["--subset", "nothing"], ["--gen-subset nothing"]),
+        (["--subset", "nothing"], ["--subset nothing"]),
         (["--scoring", "sacrebleu"], ["--scoring"]),
         (["--task", "translation"], ["--task"]),
         (["--decode-with", "aux:1"], ["--decode-with"]),

@@ -7,7 +7,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,10 @@ MOST_WORDS = 25
 IN_CODE = r"mend(s|ed|ing)?|homes?|cuts?|house|trainings|theirs|ours|told|(of|from) then|of before"
 # A docstring says what a function does or returns, and asks no question.
 QUESTION = r"(Whether|What|Which|How|Those|Such|Why|Where|In which)\b"
+# rooms of dc-nmt alone, which tells wrong command lines (UsageError) from failures
+ROOMS = ("commands", "recipes", "evaluation", "analysis", "reproduction", "bench")
+# flags whose values are right, where a program fails, or the text of a file is wrong
+FAILURES = ("--comet-model", "--on ", "--speeds", "--trees", "--tags", "--train: ")
 MODULES = {
     path: path.read_text("utf-8")
     for path in (ROOT / "dc_nmt_plugin").rglob("*.py")
@@ -108,10 +112,10 @@ def text_of(node: ast.expr) -> str:
     return ""
 
 
-def refusals(source: str) -> Iterator[str]:
-    """Yields the messages that a module raises as a UserError."""
+def refusals(source: str, kinds: Sequence[str] = ("UserError", "UsageError")) -> Iterator[str]:
+    """Yields the messages that a module raises as such errors."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "UserError" and node.args:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in kinds and node.args:
             yield text_of(node.args[0])
 
 
@@ -141,6 +145,18 @@ def test_a_message_has_the_fields_words_and_a_colon_after_its_flag() -> None:
     found = [(path.name, text) for path, code in MODULES.items() for text in wrong_messages(code)]
     assert sum(1 for code in MODULES.values() for _ in refusals(code)) > 300
     assert not found
+
+
+def test_a_message_that_begins_with_a_flag_is_of_a_wrong_command_line() -> None:
+    """It is a UsageError, so one kind of error has one exit status."""
+    wrong = [
+        (path.name, text)
+        for path, code in MODULES.items()
+        if path.relative_to(ROOT / "dc_nmt_plugin").parts[0] in ROOMS
+        for text in refusals(code, ("UserError",))
+        if re.match("--[a-z]", text) and not text.startswith(FAILURES)
+    ]
+    assert not wrong
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import UserError
+from ...errors import UsageError, UserError
 from ...files import replacing, sha256
 from ..sentence import segment
 from ..subject import STOCK_RECORDS_NOTHING, Subject
@@ -49,7 +49,7 @@ class SentenceEncoder:
         layers = 1 if stack is None else len(stack.layers)
         self.layer = layers if layer is None else layer
         if not 1 <= self.layer <= layers:
-            raise UserError(f"--layer {layer}: is not from 1 to {layers} ({subject.label}).")
+            raise UsageError(f"--layer {layer}: is not from 1 to {layers} ({subject.label}).")
         first = next(subject.model.parameters())
         self.device, self._half = first.device, first.dtype != torch.float32
         self._models: dict[str, Any] = {"trained": subject.model, "bag": subject.model}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import UserError
+from ...errors import UsageError, UserError
 from ...text.lines import read_lines
 
 GROUPS = {
@@ -115,7 +115,7 @@ def tasks_from_text(
     """
     wrong = next((name for name in only if name not in FROM_TEXT), None)
     if wrong is not None:
-        raise UserError(
+        raise UsageError(
             f"--only: {wrong} needs annotated sentences; --from-text makes {', '.join(FROM_TEXT)}."
         )
     sentences = list(dict.fromkeys(" ".join(line.split()) for line in read_lines(path)))
@@ -126,7 +126,7 @@ def tasks_from_text(
     for name in only or FROM_TEXT:
         pairs = made[name](sentences, random.Random(seed))
         if len({label for label, _ in pairs}) < 2 or len(pairs) < 24:
-            raise UserError(f"--from-text {path}: is too small for {name}.")
+            raise UsageError(f"--from-text {path}: is too small for {name}.")
         rows = [
             ["te" if i % 12 == 10 else "va" if i % 12 == 11 else "tr", label, line]
             for i, (label, line) in enumerate(pairs)

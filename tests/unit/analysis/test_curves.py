@@ -37,7 +37,7 @@ def runs(tmp_path, monkeypatch):
 def test_nothing_is_written_where_an_option_is_wrong(runs, tmp_path, capsys, words, said, form):
     code = cli.main(["analyze", "curves", *runs, *words, *form, "--plot", "figure"])
     printed = capsys.readouterr()
-    assert code == 1 and not printed.out and said in printed.err
+    assert code == 2 and not printed.out and said in printed.err
     assert not list(tmp_path.glob("figure*"))
 
 

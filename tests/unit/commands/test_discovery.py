@@ -145,7 +145,7 @@ QUICK = [  # listings, and refusals: they read data
     ("arch-flags", 0),
     ("arch-flags transformer_dc_tiny", 0),
     ("arch-flags transformer_dcc", 2),
-    ("new folder --train missing.de missing.en", 1),
+    ("new folder --train missing.de missing.en", 2),
     ("prepare wmt14_en_ed", 2),
     ("train wmt14_en_ed transformer_dc", 2),
     ("train wmt14_en_de transformer_dcc", 2),

@@ -175,7 +175,7 @@ def test_what_is_fixed(here, capsys):
         assert done in out
     assert called(capsys, "new", "mine", "--train", "fixed/a.de", "fixed/a.en")[0] == 0
     code, _, err = called(capsys, "check-text", "--fix", ".", "a.de", "a.en")
-    assert code == 1 and "would be written over" in err and (here / "a.en").read_bytes() == before
+    assert code == 2 and "would be written over" in err and (here / "a.en").read_bytes() == before
 
 
 def test_a_wrong_encoding_is_repaired_before_line_ends(here, capsys):
