@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..errors import UserError
+from ..table import number_cell
 from .loop import Collector, force
 from .names import ABOUT
 from .subject import Subject
@@ -31,6 +32,28 @@ class Table:
     header: Sequence[str]
     rows: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def layer_table(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[tuple[list[str], Mapping[int, float]]],
+    form: str,
+) -> Table:
+    """Returns a table with a column for each layer.
+
+    Args:
+        title: of the table
+        header: names of the columns before the layers
+        rows: first cells, and layer → value
+        form: of the values, as for :func:`format`
+    """
+    layers = sorted({layer for _, values in rows for layer in values})
+    cells = [
+        [*first, *(number_cell(values.get(layer), form) for layer in layers)]
+        for first, values in rows
+    ]
+    return Table(title, [*header, *(f"layer {layer}" for layer in layers)], cells)
 
 
 class Report:

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..figure import finish_axes, grouped_bars, styles
 from ..modules.diagnostics.divergence import kl
 from ..tasks.decoding import choose_fusion
-from .base import Analysis, Results, Table
+from .base import Analysis, Results, Table, layer_table
 from .loop import forced_batch, samples
 from .sites import ATTENTIONS, attentions
 from .subject import Subject, check_index
@@ -133,21 +133,17 @@ class Dependency(Analysis):
 
     def tables(self, results: Results) -> list[Table]:
         """Returns tables by model and layer, and by word of one sentence."""
-        layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
-        table = Table(
-            "mean dependency on fusion, nats (greedy translations)",
-            ["run", "output D_Y", *[f"layer {layer}" for layer in layers]],
-        )
+        rows = []
         words = Table("dependency of each piece of one translation, nats", ["run", "sentence", ""])
         for label, found in results.items():
             means = {row["layer"]: row["mean"] for row in found["layers"]}
-            cells = [f"{means[layer]:.4f}" if layer in means else "" for layer in layers]
-            table.rows.append([label, f"{found['output']:.4f}", *cells])
+            rows.append(([label, f"{found['output']:.4f}"], means))
             shown = found["sentence"]
             pairs = zip(shown["pieces"], shown["dependency"], strict=True)
             text = "  ".join(f"{piece} {value:.3f}" for piece, value in pairs)
             words.rows.append([label, str(shown["index"]), text])
-        return [table, words]
+        title = "mean dependency on fusion, nats (greedy translations)"
+        return [layer_table(title, ["run", "output D_Y"], rows, ".4f"), words]
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws Figs 4.7a, 4.7b and 4.8."""

@@ -8,7 +8,7 @@ from typing import Any
 from ..figure import finish_axes, grouped_bars, styles
 from ..modules.diagnostics.divergence import DIAGNOSTIC
 from ..modules.dual_context import LocalContext
-from .base import Analysis, Results, Table
+from .base import Analysis, Results, Table, layer_table
 from .loop import DiagnosticSums
 from .subject import Subject
 
@@ -41,20 +41,16 @@ class ContextDivergence(Analysis):
 
     def tables(self, results: Results) -> list[Table]:
         """Returns a row for each run and side: E_d, then each layer."""
-        layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
         rows = []
         for label, found in results.items():
             for side, mean in found["mean"].items():
                 by_layer = {
                     r["layer"]: r["divergence"] for r in found["layers"] if r["side"] == side
                 }
-                cells = [f"{by_layer[n]:.4f}" if n in by_layer else "" for n in layers]
                 sizes = ", ".join(map(str, found["kernel_sizes"][side]))
-                rows.append([label, side, sizes, f"{mean:.4f}", *cells])
-        header = ["run", "side", "kernel size f", "mean E_d", *[f"layer {n}" for n in layers]]
-        return [
-            Table("Jensen-Shannon divergence of global and local attention, nats", header, rows)
-        ]
+                rows.append(([label, side, sizes, f"{mean:.4f}"], by_layer))
+        title = "Jensen-Shannon divergence of global and local attention, nats"
+        return [layer_table(title, ["run", "side", "kernel size f", "mean E_d"], rows, ".4f")]
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws Fig. 4: a, by layer; b, the mean over layers by kernel size (or by run)."""

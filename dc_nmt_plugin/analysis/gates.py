@@ -6,7 +6,7 @@ from typing import Any
 
 from ..figure import finish_axes, styles
 from ..modules.diagnostics.gates import DIAGNOSTIC
-from .base import Analysis, Results, Table
+from .base import Analysis, Results, Table, layer_table
 from .loop import DiagnosticSums
 from .subject import Subject
 
@@ -51,17 +51,14 @@ class Gates(Analysis):
 
     def tables(self, results: Results) -> list[Table]:
         """Returns a row for each run, side and gate."""
-        layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
         rows = []
         for label, found in results.items():
             for side, gates in found["means"].items():
                 for gate, mean in gates.items():
-                    values = _by_layer(found, side, gate)
-                    cells = [f"{values[n]:.3f}" if n in values else "" for n in layers]
-                    name = [label, side, found["contexts"][side], SYMBOLS[gate]]
-                    rows.append([*name, f"{mean:.3f}", *cells])
-        header = ["run", "side", "context", "gate", "mean", *[f"layer {n}" for n in layers]]
-        return [Table("mean gates, 0 (no context) to 1", header, rows)]
+                    name = [label, side, found["contexts"][side], SYMBOLS[gate], f"{mean:.3f}"]
+                    rows.append((name, _by_layer(found, side, gate)))
+        header = ["run", "side", "context", "gate", "mean"]
+        return [layer_table("mean gates, 0 (no context) to 1", header, rows, ".3f")]
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws λ_Q and λ_K by layer, a panel for each run and side, as Figs 2 and 3."""

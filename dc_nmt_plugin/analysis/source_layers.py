@@ -15,7 +15,7 @@ from ..evaluation.significance import paired_bootstrap
 from ..figure import finish_axes, grouped_bars
 from ..modules.diagnostics.records import pool
 from ..modules.diagnostics.source_shares import DIAGNOSTIC, source_shares
-from .base import Analysis, Results, Table
+from .base import Analysis, Results, Table, layer_table
 from .loop import ForcedBatch
 from .subject import Subject
 from .subset_score import SubsetScore, add_reference_options
@@ -82,14 +82,13 @@ class SourceLayers(Analysis):
 
     def tables(self, results: Results) -> list[Table]:
         """Returns tables: shares by decoder layer; differences of BLEU (Table 3.5), with tests."""
-        numbers = sorted({int(n) for found in results.values() for n in found["shares"]["all"]})
-        header = ["run", "", *[f"layer {n}" for n in numbers]]
-        shares = Table("share of each encoder layer in what the decoder reads, %", header)
-        for label, found in results.items():
-            for name, values in found["shares"].items():
-                cells = [f"{100 * values[str(n)]:.1f}" if str(n) in values else "" for n in numbers]
-                shares.rows.append([label, name, *cells])
-        tables = [shares]
+        rows = [
+            ([label, name], {int(n): 100 * share for n, share in values.items()})
+            for label, found in results.items()
+            for name, values in found["shares"].items()
+        ]
+        title = "share of each encoder layer in what the decoder reads, %"
+        tables = [layer_table(title, ["run", ""], rows, ".1f")]
         masked_runs = {label: found for label, found in results.items() if "masked" in found}
         if masked_runs:
             text = next(iter(masked_runs.values()))["text"]
