@@ -28,18 +28,17 @@ KINDS = {
 
 ELEMENTWISE = "elementwise"  # and all else
 OUTSIDE = "Python"
+REPEATS = 3
 
 
-def time_by_kind(
-    step: Callable[[Any], None], sample: Any, device: str, *, repeats: int = 3
-) -> dict[str, float]:
-    """Returns the seconds of the fastest of `repeats` calls of `step`, by kind of operation.
+def time_by_kind(step: Callable[[Any], None], sample: Any, device: str) -> dict[str, float]:
+    """Returns the seconds of the fastest of several calls of `step`, by kind of operation.
 
     On the CPU, each operation's own time; the remainder is Python and dispatch. On a GPU, the time
     of the kernels.
     """
     step(sample)
-    return min((_profiled(step, sample, device) for _ in range(repeats)), key=_total)
+    return min((_profiled(step, sample, device) for _ in range(REPEATS)), key=_total)
 
 
 def _total(seconds: dict[str, float]) -> float:
@@ -118,10 +117,10 @@ class Floor:
     onednn: float | None
 
 
-def floor(step: Callable[[Any], None], sample: Any, device: str, *, repeats: int = 3) -> Floor:
+def floor(step: Callable[[Any], None], sample: Any, device: str) -> Floor:
     """Returns a lower bound for any implementation of a step's products.
 
-    Each size is multiplied alone, in a loop, the fastest of `repeats` times. Products inside fused
+    Each size is multiplied alone, in a loop, the fastest of several times. Products inside fused
     attention are not among them.
     """
     with _Products() as products:
@@ -132,11 +131,11 @@ def floor(step: Callable[[Any], None], sample: Any, device: str, *, repeats: int
         left = torch.randn(left_shape, device=device, dtype=dtype)
         right = torch.randn(right_shape, device=device, dtype=dtype)
         multiply = torch.mm if left.dim() == 2 else torch.bmm
-        fastest = _fastest(partial(multiply, left, right), device, repeats)
+        fastest = _fastest(partial(multiply, left, right), device)
         total += times * fastest
         if with_onednn:
             if left.dim() == 2 and dtype == torch.float32:
-                fastest = _fastest(_linear(left, right), device, repeats)
+                fastest = _fastest(_linear(left, right), device)
             onednn += times * fastest
     return Floor(total, onednn if with_onednn else None)
 
@@ -148,8 +147,8 @@ def _linear(left: Tensor, right: Tensor) -> Callable[[], Any]:
     return partial(to_mkldnn(linear), left.to_mkldnn())
 
 
-def _fastest(multiply: Callable[[], Any], device: str, repeats: int) -> float:
-    return min(_seconds(multiply, device) for _ in range(repeats + 1))
+def _fastest(multiply: Callable[[], Any], device: str) -> float:
+    return min(_seconds(multiply, device) for _ in range(REPEATS + 1))
 
 
 @torch.no_grad()

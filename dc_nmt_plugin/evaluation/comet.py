@@ -17,13 +17,15 @@ INSTALL = (
 CHECKPOINT = Path("checkpoints", "model.ckpt")  # in a model's folder, beside hparams.yaml
 
 
+BATCH = 16  # sentences
+
+
 def score_comet(
     hypotheses: Sequence[str],
     references: Sequence[str],
     source: Sequence[str],
     model: str,
     download: bool = False,
-    batch_size: int = 16,
 ) -> Score:
     """Returns COMET of the whole test set, times 100.
 
@@ -32,7 +34,6 @@ def score_comet(
         model: a checkpoint, its folder, or a name on Hugging Face's hub such as
             ``Unbabel/wmt22-comet-da``
         download: fetch a model that is not here; otherwise no network is used
-        batch_size: sentences
 
     Raises:
         UserError: COMET is not installed, or there is no such model here
@@ -55,7 +56,7 @@ def score_comet(
         for src, mt, ref in zip(source, hypotheses, references, strict=True)
     ]
     gpus = int(torch.cuda.is_available())
-    found: Any = scorer.predict(data, batch_size=batch_size, gpus=gpus, progress_bar=False)
+    found: Any = scorer.predict(data, batch_size=BATCH, gpus=gpus, progress_bar=False)
     signature = f"model:{model}|version:{version('unbabel-comet')}"
     text = "hypotheses, references and source detokenised, cased"
     return Score("comet", 100 * float(found.system_score), signature, text)

@@ -220,13 +220,13 @@ GROUPS = {
 }
 
 
-def check_names(flag: str, names: str) -> None:
+def check_names(names: str) -> None:
     """
     Raises:
         UserError: one of the names, separated by commas, is neither a metric nor a group
     """
     valid = [*METRICS, "comet", *GROUPS]
-    check_choices(flag, listed(names), valid)
+    check_choices("--metrics", listed(names), valid)
 
 
 def in_groups(

@@ -87,7 +87,6 @@ def sampled_tests(
     pairs: int,
     lowercase: bool,
     resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> list[HalfSizeTest]:
     """Runs compare-mt's test with samples of a given size (thesis, 3.4: 1,000 pairs, 1,000 times).
 
@@ -103,7 +102,7 @@ def sampled_tests(
     outputs = [[line.split() for line in lines] for lines in systems.values()]
     reference = [line.split() for line in references]
     directions = [(0, other) for other in range(1, len(names))]
-    with settings(reporters, names, seed):
+    with settings(reporters, names, SEED):
         scorer = scorers.create_scorer_from_profile("bleu", case_insensitive=lowercase)
         wins, _ = sign_utils.eval_with_paired_bootstrap(
             reference, outputs, None, scorer, compare_directions=directions,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -72,12 +72,11 @@ class NewRecipe:
     problems: str = ""
 
 
-def make_recipe(options: NewOptions, say: Callable[[str], None] = print) -> NewRecipe:
+def make_recipe(options: NewOptions) -> NewRecipe:
     """Reads the text, chooses settings, and writes ``folder``; leaves nothing after a failure.
 
     Args:
         options: files, languages, architectures
-        say: called with the table of problems when the text is refused
 
     Raises:
         UserError: unusable text, an unknown architecture, or an existing folder
@@ -92,7 +91,7 @@ def make_recipe(options: NewOptions, say: Callable[[str], None] = print) -> NewR
         for split, paths in (("valid", options.valid), ("test", options.test))
         if paths is not None
     }
-    scans, problems = _look_at(files, options.tokenized, say)
+    scans, problems = _look_at(files, options.tokenized)
     given = options.source_lang, options.target_lang
     pair = languages_of("--train", options.train[0], given)
     for split, groups in files.items():
@@ -119,9 +118,7 @@ def make_recipe(options: NewOptions, say: Callable[[str], None] = print) -> NewR
         raise
 
 
-def _look_at(
-    files: dict[str, Files], tokenized: bool, say: Callable[[str], None]
-) -> tuple[dict[str, list[list[Scan]]], str]:
+def _look_at(files: dict[str, Files], tokenized: bool) -> tuple[dict[str, list[list[Scan]]], str]:
     """Returns the scans of each set's files, and the table of their problems.
 
     Raises:
@@ -142,7 +139,7 @@ def _look_at(
         kinds = ("tokenized", *(TRAIN if split == "train" else REFERENCE))
         own = [finding for finding in findings if finding.file in names]
         if refused(own, kinds, allowed):
-            say(table)
+            print(table)
         try:
             for group in seen:
                 check_lines(group)

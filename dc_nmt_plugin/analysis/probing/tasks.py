@@ -97,9 +97,7 @@ def _read(path: Path, name: str, limit: int | None) -> ProbingTask:
     return _task(name, rows, str(path), limit)
 
 
-def tasks_from_text(
-    path: Path, only: Sequence[str], limit: int | None = None, seed: int = 1
-) -> list[ProbingTask]:
+def tasks_from_text(path: Path, only: Sequence[str], limit: int | None) -> list[ProbingTask]:
     """Makes the three tasks without annotation from a tokenised text, one sentence on each line.
 
     Ten twelfths are for training, one for validation and one for the test, as in SentEval.
@@ -108,7 +106,6 @@ def tasks_from_text(
         path: the text
         only: names of tasks; empty for all three
         limit: greatest number of training sentences
-        seed: of the choices
 
     Raises:
         UserError: the text is too small, or a task needs annotation
@@ -120,11 +117,11 @@ def tasks_from_text(
         )
     sentences = list(dict.fromkeys(" ".join(line.split()) for line in read_lines(path)))
     sentences = [line for line in sentences if len(line.split()) > 2]
-    random.Random(seed).shuffle(sentences)
+    random.Random(1).shuffle(sentences)
     made = {"SentLen": _lengths, "WC": _word_contents, "BShift": _shifts}
     tasks = []
     for name in only or FROM_TEXT:
-        pairs = made[name](sentences, random.Random(seed))
+        pairs = made[name](sentences, random.Random(1))
         if len({label for label, _ in pairs}) < 2 or len(pairs) < 24:
             raise UsageError(f"--from-text {path}: is too small for {name}.")
         rows = [
