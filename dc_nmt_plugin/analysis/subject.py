@@ -12,7 +12,7 @@ from ..checkpoints.loading import load_checkpoint
 from ..errors import UsageError, UserError
 from ..flags import flag_name, flag_value
 from ..modules.core.recording import Recordable
-from ..runs.finding import distinguished
+from ..runs.finding import chosen_names, distinguished
 from ..runs.places import is_its_text, located
 from ..runs.records import record_of
 from ..runs.schema import RECORD
@@ -177,22 +177,12 @@ def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
     Raises:
         UserError: another number of names, or one name twice
     """
-    if names and len(names) != len(runs):
-        raise UsageError(f"--names: {len(names)} names for {len(runs)} runs.")
-    found = list(names) if names else _names(runs)
-    twice = next((name for name in found if found.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"{twice}: given twice; every run needs a name of its own (--names).")
-    return found
-
-
-def _names(runs: Sequence[Path]) -> list[str]:
     places = [_run_of(run.resolve()) if run.is_file() else run.resolve() for run in runs]
     records = [record_of(place) if place.is_dir() else None for place in places]
-    names = [r.name if r else place.name for r, place in zip(records, places, strict=True)]
-    found = distinguished(names, places)
+    own = [r.name if r else place.name for r, place in zip(records, places, strict=True)]
+    own = distinguished(own, places)
     # several checkpoints of one folder
-    return found if len(set(found)) == len(found) else list(map(str, runs))
+    return chosen_names(names, own if len(set(own)) == len(own) else list(map(str, runs)))
 
 
 def check_index(index: int, subject: Subject) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from ..allocator import return_freed_memory
+from ..machine import processor
 from ..progress_bar import bar
 
 
@@ -92,22 +93,23 @@ def ratio(baseline: Sequence[float], subject: Sequence[float]) -> Ratio:
     return Ratio(median, low, high)
 
 
-def make_clock(device: str, threads: int) -> tuple[Callable[[], float], str]:
-    """Returns the clock to use, and its name.
+def make_clock(device: str, threads: int) -> tuple[Callable[[], float], dict[str, Any]]:
+    """Returns the clock to use, and the conditions of a measurement: machine, threads, clock.
 
     One CPU thread is timed by CPU time, which other programs change little. Several threads and
     GPUs are timed by the wall clock.
     """
+
+    def synchronised() -> float:
+        torch.cuda.synchronize()
+        return time.perf_counter()
+
+    clock, name = time.perf_counter, "wall clock"
     if device == "cuda":
-
-        def synchronised() -> float:
-            torch.cuda.synchronize()
-            return time.perf_counter()
-
-        return synchronised, "wall clock"
-    if threads == 1:
-        return time.process_time, "CPU time"
-    return time.perf_counter, "wall clock"
+        clock = synchronised
+    elif threads == 1:
+        clock, name = time.process_time, "CPU time"
+    return clock, {"machine": processor(device), "threads": threads, "clock": name}
 
 
 def peak_memory(run: Callable[[], None], device: str) -> float | None:

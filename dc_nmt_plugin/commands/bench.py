@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK
+from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK, conditions_text
 from ..errors import UsageError, check_architectures, check_choices
 from ..flags import add_list, split_words
-from ..machine import processor
 from ..table import format_table
 from .bench_inside import look_inside
 from .bench_scaling import add_scaling, check_scaling, show_scaling
@@ -50,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     if args.count or args.profile:
         look_inside(args, task, setting, samples[len(samples) // 2])  # --data: by length
         return 0
-    clock, clock_name = make_clock(args.device, args.threads)
+    clock, conditions = make_clock(args.device, args.threads)
     results = []
     for mode in args.mode:
         results += compare(
@@ -65,9 +64,7 @@ def main(argv: Sequence[str]) -> int:
             with_memory=not args.no_memory,
         )
     report = {
-        "machine": processor(args.device),
-        "threads": args.threads,
-        "clock": clock_name,
+        **conditions,
         "precision": args.precision,
         "data": args.data or f"random, vocabulary {args.vocabulary}, length about {args.length}",
         "baseline": args.against,
@@ -208,9 +205,8 @@ def _check(args: argparse.Namespace) -> None:
 
 def _as_text(report: dict[str, Any]) -> str:
     head = (
-        f"{report['machine']}; {report['threads']} thread(s), {report['clock']}, "
-        f"{report['precision']}; {report['data']}; {report['rounds']} interleaved rounds; "
-        f"ratio = speed / speed of {report['baseline']}"
+        f"{conditions_text(report)}, {report['precision']}; {report['data']}; "
+        f"{report['rounds']} interleaved rounds; ratio = speed / speed of {report['baseline']}"
     )
     blocks = [head]
     for mode, unit in (("train", "tokens/s"), ("decode", "sentences/s")):

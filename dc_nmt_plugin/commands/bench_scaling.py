@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ..bench import GROWING
+from ..bench import GROWING, conditions_text
 from ..flags import add_list
 from ..table import format_table
 from .parser import add_plot, number, print_report
@@ -66,9 +66,8 @@ def show_scaling(args: argparse.Namespace, setting: Any) -> None:
     """Measures, prints the tables or JSON, and draws."""
     from ..bench.measure import make_clock
     from ..bench.scaling import AXES, scale
-    from ..machine import processor
 
-    clock, clock_name = make_clock(args.device, args.threads)
+    clock, conditions = make_clock(args.device, args.threads)
     rows = scale(
         args.scaling,
         args.values,
@@ -83,9 +82,7 @@ def show_scaling(args: argparse.Namespace, setting: Any) -> None:
         with_memory=not args.no_memory,
     )
     report = {
-        "machine": processor(args.device),
-        "threads": args.threads,
-        "clock": clock_name,
+        **conditions,
         "precision": args.precision,
         "grows": args.scaling,
         "label": AXES[args.scaling].label,
@@ -112,9 +109,9 @@ def _panels(report: dict[str, Any]) -> list[tuple[str, Any, list[dict[str, Any]]
 def _as_text(report: dict[str, Any]) -> str:
     values = report["results"][0]["values"]
     blocks = [
-        f"{report['machine']}; {report['threads']} thread(s), {report['clock']}, "
-        f"{report['precision']}; random text; {report['label']}: from {values[0]:,} to "
-        f"{values[-1]:,}; the exponent is that of the upper values"
+        f"{conditions_text(report)}, {report['precision']}; random text; "
+        f"{report['label']}: from {values[0]:,} to {values[-1]:,}; "
+        "the exponent is that of the upper values"
     ]
     for mode, (key, power, title, unit, factor), rows in _panels(report):
         header = [f"{mode}, {title} ({unit})", *(f"{value:,}" for value in values), "exponent"]

@@ -35,14 +35,13 @@ from ..evaluation.generated import read_pieces
 from ..evaluation.metrics import Metric, find_metrics
 from ..evaluation.published_tests import TTest, check_t_test, sampled_tests, t_tests
 from ..evaluation.significance import Comparison, paired_bootstrap
-from ..evaluation.systems import PlainTextOptions, System, default_metric, load_systems, sides_of
+from ..evaluation.systems import System, default_metric, load_systems, sides_of
 from ..evaluation.text_checks import UNSPACED
 from ..figure import new_figure, save
 from ..runs.finding import Run, is_run
 from ..table import Form
-from ..text.languages import language
-from ..text.tokenizers import TOKENIZERS
 from .parser import Parser, add_forms, add_plot, form_of, print_json
+from .plain_text import add_plain_text, plain_text_of
 
 
 @dataclass(frozen=True)
@@ -80,21 +79,11 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--metric", help="default: the paper's of the first run, or 13a (zh: zh)")
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
-    parser.add_argument("--tokenized-reference", metavar="FILE")
-    parser.add_argument("--source", metavar="FILE", help="raw text; a run knows its own")
+    add_plain_text(parser)
     parser.add_argument(
         "--subwords", action="store_true",
         help="lengths in subword tokens, as the first run's model read its source (the thesis's)",
     )  # fmt: skip
-    parser.add_argument(
-        "--source-lang", type=language, metavar="LANG", help="zh and ja count characters"
-    )
-    parser.add_argument("--target-lang", type=language, metavar="LANG")
-    parser.add_argument("--tokenizer", choices=TOKENIZERS)
-    parser.add_argument("--tokenized", action="store_true", help="plain text files are tokenised")
-    parser.add_argument(
-        "--truecased", action="store_true", help="as for dc-nmt score, of --tokenized text"
-    )
     parser.add_argument("--buckets", metavar="LIST", help="lengths at which a new bucket begins")
     add_plot(parser, "draw the scores by length")
     parser.add_argument("--html", type=Path, metavar="FOLDER", help="compare-mt's report and test")
@@ -120,13 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise UsageError(f"{args.systems[0]}: one system alone; give a baseline and another")
     edges = parse_edges("--buckets", args.buckets) if args.buckets else EDGES
     chosen = find_metrics("--metric", args.metric)[0] if args.metric else None
-    if args.names and len(args.names) != len(args.systems):
-        raise UsageError(f"--names: {len(args.names)} labels for {len(args.systems)} systems")
-    given = PlainTextOptions(
-        args.reference, args.tokenized_reference, args.source, args.target_lang,
-        args.tokenizer, args.tokenized, args.truecased,
-    )  # fmt: skip
-    systems = load_systems(args.systems, given, args.names)
+    systems = load_systems(args.systems, plain_text_of(args, args.reference), args.names)
     if args.subwords:
         pieces = _pieces(args)
         systems = [replace(system, source=pieces) for system in systems]

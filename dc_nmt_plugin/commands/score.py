@@ -21,10 +21,9 @@ from ..runs.finding import is_run
 from ..runs.records import with_decoding, write_record
 from ..runs.schema import Decoding, Record
 from ..table import format_table, latex_table
-from ..text.languages import language
 from ..text.lines import read_lines
-from ..text.tokenizers import TOKENIZERS
 from .parser import Parser, RawWithDefaults, add_forms, print_json
+from .plain_text import add_plain_text
 from .score_record import decoding_of_score, record_of_score
 from .score_systems import score_systems
 
@@ -44,36 +43,13 @@ def parser() -> Parser:
         "Several systems get a row each",
     )  # fmt: skip
     parser.add_argument(
-        "--tokenized", action="store_true", help="the plain text is tokenised, without BPE"
-    )
-    parser.add_argument(
         "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
     )
     parser.add_argument(
         "--reference", type=Path, action="append", default=[],
         help="raw text, one a line; give it again for each further reference",
     )  # fmt: skip
-    parser.add_argument(
-        "--tokenized-reference",
-        type=Path,
-        metavar="FILE",
-        help="tokenised like the training text, without BPE; default: --reference by --tokenizer",
-    )
-    parser.add_argument("--source", type=Path, help="raw text, for dc-nmt results and compare")
-    parser.add_argument("--source-lang", type=language, metavar="LANG")
-    parser.add_argument("--target-lang", type=language, metavar="LANG", help="a run knows its own")
-    parser.add_argument(
-        "--tokenizer",
-        choices=TOKENIZERS,
-        default="none",
-        help="tokeniser of the text before BPE; moses-a splits hyphens to ' @-@ ', "
-        "moses-no-escape leaves ' and & as they are",
-    )
-    parser.add_argument(
-        "--truecased",
-        action="store_true",
-        help="the tokenised text of both sides is: capitalise sentences in the detokenised text",
-    )
+    add_plain_text(parser)
     parser.add_argument("--metrics", metavar="LIST", help="metrics and groups, separated by commas")
     parser.add_argument(
         "--comet-model", metavar="MODEL",
@@ -129,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.error("--comet-model needs --source")
     if args.comet_download and not args.comet_model:
         options.error("--comet-download goes with --comet-model")
-    check_names("--metrics", args.metrics or "")
+    check_names(args.metrics or "")
     if len(args.systems) > 1 or is_run(args.systems[0]):
         return score_systems(options, args)
     (path,) = args.systems
@@ -195,10 +171,10 @@ def _score(args: argparse.Namespace) -> tuple[Record, Decoding, list[str]]:
         hypotheses=str(args.generated or args.hypothesis),
         kind="generated" if args.generated else "tokenized" if args.tokenized else "raw",
         target_lang=args.target_lang,
-        tokenizer=args.tokenizer,
+        tokenizer=args.tokenizer or "none",
         reference=str(args.reference[0]) if args.reference else None,
         more_references=list(map(str, args.reference[1:])),
-        tokenized_reference=str(args.tokenized_reference) if args.tokenized_reference else None,
+        tokenized_reference=args.tokenized_reference,
         truecased=args.truecased,
     )
     generated = read_generated(args.generated, args.generate_log) if args.generated else None

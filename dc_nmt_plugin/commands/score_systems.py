@@ -6,9 +6,10 @@ import argparse
 import sys
 
 from ..evaluation.metrics import find_metrics, in_groups
-from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
+from ..evaluation.systems import load_systems, sides_of
 from ..flags import flag_name
 from .parser import Parser, form_of, print_json
+from .plain_text import plain_text_of
 
 
 def score_systems(options: Parser, args: argparse.Namespace) -> int:
@@ -22,16 +23,8 @@ def score_systems(options: Parser, args: argparse.Namespace) -> int:
     if given:
         flag = "--as" if given[0] == "decoding" else flag_name(given[0])
         options.error(f"{flag}: goes with one file, not with runs or several systems")
-    plain = PlainTextOptions(
-        str(args.reference[0]) if args.reference else None,
-        str(args.tokenized_reference) if args.tokenized_reference else None,
-        str(args.source) if args.source else None,
-        args.target_lang,
-        None if args.tokenizer == "none" else args.tokenizer,
-        args.tokenized,
-        args.truecased,
-    )
-    systems = load_systems(args.systems, plain)
+    reference = str(args.reference[0]) if args.reference else None
+    systems = load_systems(args.systems, plain_text_of(args, reference))
     lang, references = systems[0].target_lang, systems[0].texts.raw.references
     names = in_groups(
         args.metrics or "default", lang, tokenized=False, comet=False, references=references

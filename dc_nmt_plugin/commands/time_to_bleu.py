@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..bench import STOCK
+from ..bench import STOCK, conditions_text
 from ..errors import UsageError, UserError, architecture_problem
 from ..flags import flag_value, split_words
 from ..table import format_table
@@ -26,11 +26,10 @@ def main(argv: Sequence[str]) -> int:
 
     from ..bench.learning import train_until
     from ..bench.measure import make_clock
-    from ..machine import processor
 
     torch.set_num_threads(args.threads)
     device = "cuda" if torch.cuda.is_available() and "--cpu" not in flags else "cpu"
-    clock, clock_name = make_clock(device, args.threads)
+    clock, conditions = make_clock(device, args.threads)
     names = [args.against, *(name for name in args.arch if name != args.against)]
     subjects = train_until(
         names,
@@ -45,9 +44,7 @@ def main(argv: Sequence[str]) -> int:
     )
     baseline = subjects[0].reached(args.bleu)
     report = {
-        "machine": processor(device),
-        "threads": args.threads,
-        "clock": clock_name,
+        **conditions,
         "bleu": args.bleu,
         "flags": list(flags),
         "baseline": args.against,
@@ -151,9 +148,8 @@ def _row(subject: TimedModel, bleu: float, baseline: Any) -> dict[str, Any]:
 
 def _as_text(report: dict[str, Any]) -> str:
     head = (
-        f"{report['machine']}; {report['threads']} thread(s), {report['clock']} of the updates "
-        f"alone; until BLEU {report['bleu']:g} on the validation set; ratio = time / time of "
-        f"{report['baseline']}"
+        f"{conditions_text(report)} of the updates alone; until BLEU {report['bleu']:g} on the "
+        f"validation set; ratio = time / time of {report['baseline']}"
     )
     rows = [
         [

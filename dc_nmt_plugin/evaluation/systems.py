@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UserError
 from ..flags import setting_name
-from ..runs.finding import Run, is_run, unique_names
+from ..runs.finding import Run, chosen_names, distinguished, is_run
 from ..text.lines import read_lines
 from .generated import check_free, is_generated
 from .metrics import METRICS, Metric, default_bleu
@@ -59,7 +58,10 @@ def labels(items: Sequence[Run | Path]) -> list[str]:
 
     Several translations of one run are distinguished by their names.
     """
-    names = unique_names(items)
+    names = distinguished(
+        [item.record.name if isinstance(item, Run) else item.name for item in items],
+        [item.place if isinstance(item, Run) else item.resolve() for item in items],
+    )
     ways = [item.decoding.way if isinstance(item, Run) else "" for item in items]
     return [
         ", ".join(filter(None, (name, way))) if names.count(name) > 1 else name
@@ -81,10 +83,7 @@ def load_systems(
         UserError: something is missing or contradicts, or the test sets differ.
     """
     items = [Run.read(s) if isinstance(s, Path) and is_run(s) else s for s in systems]
-    found = names or labels(items)
-    if len(set(found)) < len(found):
-        twice = next(name for name, count in Counter(found).items() if count > 1)
-        raise UserError(f"{twice}: given twice; every system needs a name of its own")
+    found = chosen_names(names, labels(items))
     known = next((item for item in items if isinstance(item, Run)), None)
     of_run = files_of(known) if known else None
     loaded = []

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from .places import located, located_text
 from .records import is_of_before, read_record, record_path
 from .schema import RECORD, Decoding, Record, TextFile
@@ -131,11 +131,19 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
     return found, unfinished
 
 
-def unique_names(runs: Sequence[Run | Path]) -> list[str]:
-    """Returns the names of runs and files; folders distinguish those of one name."""
-    names = [run.record.name if isinstance(run, Run) else run.name for run in runs]
-    places = [run.place if isinstance(run, Run) else run.resolve() for run in runs]
-    return distinguished(names, places)
+def chosen_names(given: Sequence[str] | None, own: Sequence[str]) -> list[str]:
+    """Returns the names of ``--names``, or the systems' own names without that flag.
+
+    Raises:
+        UsageError: another number of names, or one name twice
+    """
+    if given and len(given) != len(own):
+        raise UsageError(f"--names: {len(given)} names for {len(own)} systems")
+    found = list(given or own)
+    twice = next((name for name, count in Counter(found).items() if count > 1), None)
+    if twice is not None:
+        raise UsageError(f"{twice}: given twice; every system needs a name of its own (--names)")
+    return found
 
 
 def distinguished(names: Sequence[str], places: Sequence[Path]) -> list[str]:

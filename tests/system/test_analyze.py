@@ -310,7 +310,7 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
         (["attention", dc, "--sentences", 0], ["--sentences 0"]),
         (["attention", dc, "--sentences", 51], ["--sentences 51", "50"]),
         (["attention", dc, dc], ["given twice"]),
-        (["attention", dc, "--names", "a", "b"], ["2 names for 1 runs"]),
+        (["attention", dc, "--names", "a", "b"], ["2 names for 1 systems"]),
         (["attention", dc, "--path", "x"], ["--path: this command sets it"]),
         (["attention", dc, "--plot", "x.gif"], ["--plot", ".svg"]),
         (["lengths", dc, "--timing"], ["--timing", "lengths"]),

@@ -80,11 +80,11 @@ def test_what_cannot_be_measured_is_said(corpus, trained, capsys):
         str(trained(arch) / "checkpoint_last.pt")
         for arch in ("transformer_cross_agg", "transformer_dc")
     )
-    for path, lengths, text in (
-        (other, ["10"], "has no cross aggregation that routes"),
-        (routing, ["30", "1"], "--lengths: 1 is not at least 2"),
-        (routing, ["100000"], "--lengths: 100000 is more than the"),
+    for path, lengths, status, text in (
+        (other, ["10"], 1, "has no cross aggregation that routes"),
+        (routing, ["30", "1"], 2, "--lengths: 1 is not at least 2"),
+        (routing, ["100000"], 2, "--lengths: 100000 is more than the"),
     ):
         words = ["analyze", "routing", path, "--data", str(corpus), "--cpu", "--lengths", *lengths]
-        assert main(words) == 1
+        assert main(words) == status
         assert text in capsys.readouterr().err

@@ -245,7 +245,7 @@ def test_what_does_not_go_together_is_refused_before_the_work(
         (f"{TEXT} --buckets ten", "--buckets: 'ten'"),
         (f"{TEXT} --metric bleu", "--metric: 'bleu' is not one of"),
         (f"{TEXT} --metric multi-bleu", "multi-bleu scores tokenised text"),
-        (f"{TEXT} --names one", "--names: 1 labels for 2 systems"),
+        (f"{TEXT} --names one", "--names: 1 names for 2 systems"),
         (f"{TEXT} --names one one", "one: given twice"),
         (f"{TEXT} --metric chrf --html r.html", "compare-mt's report is of BLEU"),
         ("base good --reference ref.en --target-lang en --plot f.png", "--source: is missing"),
