@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NoReturn, TextIO
 
 from .errors import UserError
 
@@ -127,16 +127,25 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number; score the translation again")
 
 
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """Opens a file for UTF-8 text, with line feeds as line ends, as :func:`replacing`."""
+    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as out:
+        yield out
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    with writing(path) as out:
+        out.write(text)
+
+
 def write_json(path: str | os.PathLike[str], values: Any) -> None:
-    """Writes a JSON file under a temporary name first."""
-    with replacing(path) as temporary:
-        text = json.dumps(values, indent=2, ensure_ascii=False)
-        temporary.write_text(f"{text}\n", "utf-8")
+    write_text(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_lines(path: str | os.PathLike[str], lines: list[str]) -> None:
     """Writes UTF-8 lines, each ended by one line feed, under a temporary name first."""
-    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as out:
+    with writing(path) as out:
         out.writelines(line + "\n" for line in lines)
 
 
@@ -144,8 +153,7 @@ def write_parallel(paths: Sequence[str | os.PathLike[str]], rows: Iterable[Seque
     """Writes one line of each row to each file like :func:`write_lines`; returns the row count."""
     count = 0
     with ExitStack() as stack:
-        names = [stack.enter_context(replacing(path)) for path in paths]
-        outs = [stack.enter_context(open(n, "w", encoding="utf-8", newline="\n")) for n in names]
+        outs = [stack.enter_context(writing(path)) for path in paths]
         for row in rows:
             count += 1
             for out, text in zip(outs, row, strict=True):

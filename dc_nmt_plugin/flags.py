@@ -88,7 +88,7 @@ def listed(text: str) -> list[str]:
     return list(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
 
 
-class _Listed(argparse.Action):
+class Listed(argparse.Action):
     """Joins the lists of several words."""
 
     def __call__(self, _: Any, args: argparse.Namespace, values: Any, flag: Any = None) -> None:
@@ -116,7 +116,7 @@ def add_list(
 
     metavar = f"{name},…"
     return parser.add_argument(
-        flag, type=read, nargs="+", action=_Listed, metavar=metavar, help=about
+        flag, type=read, nargs="+", action=Listed, metavar=metavar, help=about
     )
 
 

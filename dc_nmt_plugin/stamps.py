@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from .files import read_small, replacing, sha256
+from .files import read_small, sha256, write_text
 
 
 def read_stamp(path: Path) -> str | None:
@@ -19,8 +19,8 @@ def read_stamp(path: Path) -> str | None:
 
 
 def write_stamp(path: Path, stamp: str) -> None:
-    with replacing(path) as temporary:  # an incomplete stamp would look like that of other settings
-        temporary.write_text(f"{stamp}\n", "utf-8")
+    # an incomplete stamp would look like that of other settings
+    write_text(path, f"{stamp}\n")
 
 
 def digest(words: Iterable[object]) -> str:

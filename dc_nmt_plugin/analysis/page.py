@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError
 from ..figure import new_figure, save
-from ..files import replacing, write_json
+from ..files import write_json, write_text
 from ..table import filled_columns
 from .base import Analysis, Report, Results, Table
 from .curves import Curves
@@ -172,14 +172,13 @@ def write_page(
     if without:
         body += f"\n<h2>What does not apply</h2>\n<ul>{''.join(without)}</ul>"
     page = folder / "index.html"
-    with replacing(page) as temporary:
-        temporary.write_text(
-            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            f'<meta name="viewport" content="width=device-width">'
-            f"{TITLE}<style>{STYLE}</style></head>\n"
-            f"<body><h1>Inside the models</h1><p>{escape(about)}</p>\n{body}\n</body></html>\n",
-            "utf-8",
-        )
+    write_text(
+        page,
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width">'
+        f"{TITLE}<style>{STYLE}</style></head>\n"
+        f"<body><h1>Inside the models</h1><p>{escape(about)}</p>\n{body}\n</body></html>\n",
+    )
     return page
 
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from ..errors import UsageError, choice_problem, did_you_mean
 from ..figure import FORMATS
+from ..flags import Listed
 from ..table import LATEX, MARKDOWN, TEXT, Form
 from .renamed import renamed_option
 
@@ -28,6 +29,11 @@ class WithDefaults(argparse.HelpFormatter):
             return text
         shown = " ".join(map(str, default)) if isinstance(default, list) else str(default)
         return f"{text} (default: {shown.replace('%', '%%')})"
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        if isinstance(action, Listed):  # with commas; several words are not shown
+            return str(action.metavar)
+        return super()._format_args(action, default_metavar)
 
 
 class RawWithDefaults(WithDefaults, argparse.RawDescriptionHelpFormatter):

@@ -17,7 +17,7 @@ from ..evaluation.run_table_text import format_run_table
 from ..evaluation.runs import collect
 from ..evaluation.side_by_side import format_side_by_side
 from ..evaluation.speeds import Speeds
-from ..files import replacing
+from ..files import write_text
 from ..flags import setting_name
 from ..runs.finding import Run, find_runs, is_run
 from ..runs.records import record_of
@@ -243,8 +243,7 @@ def update_readme(path: Path, table: RunTable) -> None:
         UserError: the file or the marks are missing.
     """
     before, after = _around_marks(path)
-    with replacing(path) as temporary:
-        temporary.write_text(f"{before}{readme_block(table)}{after}", "utf-8")
+    write_text(path, f"{before}{readme_block(table)}{after}")
 
 
 def _around_marks(path: Path) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from ..errors import check_architectures
 from ..flags import flag_name, flag_value
 from ..models.presets import Architecture, architectures
 from .recipe import load
-from .settings import RunSettings, settings_of
+from .settings import RunSettings, settings_of, variants_of
 
 # the task whose settings are shown as each family's published settings
 TASK = "wmt14_en_de"
@@ -116,13 +116,9 @@ def _published(architecture: Architecture) -> RunSettings | None:
 
 def _without_size(architecture: Architecture) -> str:
     family = architecture.family
-    names = ["_".join(filter(None, (family.name, variant))) for variant in family.variants]
-    return max((n for n in names if architecture.name == n or _sized(architecture, n)), key=len)
-
-
-def _sized(architecture: Architecture, variant: str) -> bool:
-    sizes = [size for size in architecture.family.sizes if size]
-    return architecture.name in {f"{variant}_{size}" for size in sizes}
+    endings = ["", *(f"_{size}" for size in family.sizes if size)]
+    names = (n for n in variants_of(family) if architecture.name in {f"{n}{e}" for e in endings})
+    return max(names, key=len)
 
 
 def _values(architecture: Architecture) -> dict[str, Any]:

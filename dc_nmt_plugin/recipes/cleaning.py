@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import load_json, replacing, write_json
+from ..files import load_json, write_json, write_parallel
 from ..text.pieces import remove_bpe
 from ..text.preparation import fits
 from .recipe import SPLITS
@@ -30,19 +31,20 @@ def clean_pieces(
     Returns:
         training pairs before and after
     """
-    before = after = 0
+    before = 0
     paths = [folder / f"train.{language}" for language in languages]
-    with ExitStack() as stack:
-        sides = [stack.enter_context(open(p, encoding="utf-8", newline="\n")) for p in paths]
-        names = [stack.enter_context(replacing(path)) for path in paths]
-        outs = [stack.enter_context(open(p, "w", encoding="utf-8", newline="\n")) for p in names]
+
+    def kept(sides: Iterable[Iterable[str]]) -> Iterator[list[str]]:
+        nonlocal before
         for pair in zip(*sides, strict=True):
             before += 1
             first, second = (remove_bpe(side) if max_words else side for side in pair)
             if fits(pair[0], pair[1], max_tokens, ratio) and fits(first, second, max_words, 0):
-                after += 1
-                for out, line in zip(outs, pair, strict=True):
-                    out.write(line)
+                yield [line.removesuffix("\n") for line in pair]
+
+    with ExitStack() as stack:
+        sides = [stack.enter_context(open(p, encoding="utf-8", newline="\n")) for p in paths]
+        after = write_parallel(paths, kept(sides))
     if not after:
         raise UserError(f"{folder}: no training pair has at most {max_tokens} pieces")
     longest = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import UserError
-from ..files import load_json, replacing, write_json, write_parallel
+from ..files import load_json, write_json, write_parallel, writing
 from ..progress_bar import bar
 from ..text.gate import as_table, look_at, refuse
 from ..text.preparation import CHUNK, tokenise
@@ -223,8 +223,7 @@ class Corpora:
             source = self._path(part, "", language)
             with (
                 open(source, encoding="utf-8", newline="\n") as lines,
-                replacing(self._path(part, ".tok", language)) as temporary,
-                open(temporary, "w", encoding="utf-8", newline="\n") as out,
+                writing(self._path(part, ".tok", language)) as out,
             ):
                 texts = (line.removesuffix("\n") for line in lines)
                 done = tokenise(

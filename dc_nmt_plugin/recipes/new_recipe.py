@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import UsageError, UserError
-from ..files import replacing
+from ..files import write_text
 from ..machine import usable_cpus
 from ..text.gate import as_table, check_lines, look_at, refuse, refused
 from ..text.scan import Scan
@@ -194,6 +194,5 @@ def _write(
     chosen_why = (*why, *chosen.why)
     content = recipe_content(folder, options.archs, pair, files, pairs, chosen, train)
     path = folder / OWN
-    with replacing(path) as temporary:
-        temporary.write_text(as_text(content, chosen_why), encoding="utf-8")
+    write_text(path, as_text(content, chosen_why))
     return NewRecipe(Recipe(path), {split: pairs[split] for split in SPLITS}, origins, chosen_why)

@@ -219,7 +219,7 @@ def for_sample(settings: RunSettings) -> RunSettings:
 def unsized_architectures() -> list[str]:
     """Returns every translation architecture without its size, as commands take them."""
     families = [family for family in FAMILIES if family.task != "language_modeling"]
-    return [name for family in families for name in _without_size(family)]
+    return [name for family in families for name in variants_of(family)]
 
 
 @cache
@@ -228,7 +228,8 @@ def _known() -> dict[str, Architecture]:
     return {**architectures(), STOCK.name: stock}
 
 
-def _without_size(family: Family) -> list[str]:
+def variants_of(family: Family) -> list[str]:
+    """Returns the names of a family's variants, without a size."""
     return ["_".join(filter(None, (family.name, variant))) for variant in family.variants]
 
 
@@ -248,7 +249,7 @@ def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) ->
             "change the recipe, or give --encoder-embed-dim and the others behind it with --name"
         )
     wanted = (entry.size or "") if size is None else size.replace("base", "")
-    sized = f"{arch}_{wanted}" if wanted and arch in _without_size(family) else arch
+    sized = f"{arch}_{wanted}" if wanted and arch in variants_of(family) else arch
     if sized not in _known():
         names = [f"{arch}_{size}" if size else arch for size in family.sizes]
         near = ", ".join([*own, *(name for name in names if name in _known())])
@@ -262,9 +263,7 @@ def _merged(
     """Returns the name of the paper's entry, and the merged settings of an architecture."""
     entries = recipe.task.settings
     wanted = [ALL, recipe.direction, family.name]
-    wanted += [
-        name for name in _without_size(family) if arch == name or arch.startswith(f"{name}_")
-    ]
+    wanted += [name for name in variants_of(family) if arch == name or arch.startswith(f"{name}_")]
     values: dict[str, Any] = {}
     paper = ""
     for name in dict.fromkeys([*wanted, arch]):

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ..errors import UsageError, UserError
-from ..files import digest, replacing, sha256, take_lock
+from ..files import digest, sha256, take_lock, write_text
 from ..progress_bar import bar
 from .archives import extract
 from .recipe import Recipe
@@ -159,8 +159,7 @@ class Sources:
             kind, expected = "sha256", record.read_text(encoding="utf-8").split()[0]
             origin = f"that of the first time, in {record} (remove that if this is the right file)"
         else:
-            with replacing(record) as temporary:
-                temporary.write_text(f"{sha256(path)}  {file.name}\n", encoding="utf-8")
+            write_text(record, f"{sha256(path)}  {file.name}\n")
             self.say(
                 f"  {file.name}: nobody published a checksum of it; its own is kept in {record}, "
                 "and compared from now on"

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import replacing, write_json, write_parallel
+from ..files import write_json, write_parallel, writing
 from ..machine import GIB, free_disk_gib
 from ..table import format_table
 from ..text.preparation import bare, fits, learn_truecaser
@@ -245,8 +245,7 @@ def _truecase(recipe: Recipe, to: Path, say: Say) -> None:
             path = to / f"tokenised/{split}.{language}"
             with (
                 open(path, encoding="utf-8", newline="\n") as lines,
-                replacing(path) as temporary,
-                open(temporary, "w", encoding="utf-8", newline="\n") as out,
+                writing(path) as out,
             ):
                 out.writelines(truecase(line.removesuffix("\n")) + "\n" for line in lines)
 

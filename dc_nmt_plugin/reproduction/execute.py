@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError
-from ..files import replacing
+from ..files import writing
 from ..flags import setting_name
 from ..recipes import launch
 from .plan import Job
@@ -37,8 +37,7 @@ def run_here(jobs: Sequence[Job]) -> None:
         else:
             job.output.parent.mkdir(parents=True, exist_ok=True)
             with (
-                replacing(job.output) as temporary,
-                open(temporary, "w", encoding="utf-8") as out,
+                writing(job.output) as out,
                 contextlib.redirect_stdout(out),
             ):
                 code = main(list(job.words[1:]))
