@@ -69,7 +69,7 @@ def main(argv: Sequence[str]) -> int:
     if figure is not None:
         sys.stdout.flush()  # after the table: writing may fail
         for path in save(figure, args.plot):
-            print(f"{path}: written", file=sys.stderr)
+            print(f"written: {path}", file=sys.stderr)
     return 0
 
 

@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
         figure = new_figure((2.5 + 0.8 * len(tasks) * (1 + 0.4 * len(results)), 4.2))
         draw(figure, results)
         for path in save(figure, args.plot):
-            print(f"{path}: written", file=sys.stderr)
+            print(f"written: {path}", file=sys.stderr)
     return 0
 
 
