@@ -112,7 +112,7 @@ def test_files_of_a_run_that_are_no_text(tmp_path):
 
 def test_a_page_of_somebody_else_stays(last, tmp_path, capsys):
     (tmp_path / "index.html").write_text("my page")
-    assert cli.main(["analyze", "all", str(last), "--html", str(tmp_path)]) == 1
+    assert cli.main(["analyze", "all", str(last), "--html", str(tmp_path)]) == 2
     assert "choose another folder" in capsys.readouterr().err
     assert (tmp_path / "index.html").read_text() == "my page"
     (tmp_path / "index.html").write_text("<title>Inside the models</title>")

@@ -146,12 +146,12 @@ CASES = {
     "compare no-json.json good": ["no-json.json", "not JSON"],
     "compare deep.json good": ["deep.json", "not JSON"],
     "compare list.json good": ["list.json", "missing"],
-    "compare wrong-types.json good": ["wrong-types.json", "'seed'", "number"],
-    "compare wrong-text.json good": ["wrong-text.json", "'decodings[0].hypotheses'"],
-    "compare wrong-scores.json good": ["wrong-scores.json", "'decodings[0].scores'"],
-    "compare wrong-score.json good": ["wrong-score.json", "'decodings[0].scores[0].value'"],
+    "compare wrong-types.json good": ["wrong-types.json", "seed: ", "number"],
+    "compare wrong-text.json good": ["wrong-text.json", "decodings[0].hypotheses: "],
+    "compare wrong-scores.json good": ["wrong-scores.json", "decodings[0].scores: "],
+    "compare wrong-score.json good": ["wrong-score.json", "decodings[0].scores[0].value: "],
     "compare newer.json good": ["newer.json", "schema 99", "update dc_nmt_plugin"],
-    "results wrong-types.json --examples 1": ["wrong-types.json", "'seed'"],
+    "results wrong-types.json --examples 1": ["wrong-types.json", "seed: "],
     "results nowhere": ["nowhere"],
     # checkpoints: nothing is run, nothing is written
     **{

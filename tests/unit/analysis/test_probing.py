@@ -79,7 +79,7 @@ def test_tasks_of_ones_own_text(tmp_path):
     path = tmp_path / "text"
     lines = sentences()
     path.write_text("\n".join([*lines, lines[0], "too short"]) + "\n")
-    tasks = {task.name: task for task in tasks_from_text(path, [])}
+    tasks = {task.name: task for task in tasks_from_text(path, [], None)}
     assert tuple(tasks) == FROM_TEXT
     length = tasks["SentLen"]
     assert sorted(length.sentences) == sorted(lines)  # each once, none of two words
@@ -110,9 +110,9 @@ def test_too_little_text_and_annotated_tasks_are_refused(tmp_path):
     path = tmp_path / "text"
     path.write_text("a b c\n" * 30)
     with pytest.raises(UserError, match="too small for SentLen"):
-        tasks_from_text(path, [])
+        tasks_from_text(path, [], None)
     with pytest.raises(UserError, match="Tense needs annotated sentences"):
-        tasks_from_text(path, ["Tense"])
+        tasks_from_text(path, ["Tense"], None)
 
 
 def data(classes=3, per_split=90, noise=0.3):
