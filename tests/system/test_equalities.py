@@ -26,8 +26,14 @@ RECURRENT += ["--criterion", "joint_label_smoothed_cross_entropy"]
 RECURRENT += ["--embed-dim", 8, "--hidden-dim", 8, "--dropout", 0.1]
 
 
+SEVERAL_KINDS = ["--base", "modern", "--decoder-layers-of", "dual_context(kernel=3)"]
+SEVERAL_KINDS += ["--encoder-layers-of", "dual_context(kernel=3) context_aware(context=deep)"]
+
+
 def commands(corpus, save, arch, *changes):
     """The command line of a tiny training of a Transformer, or of the recurrent model."""
+    if arch == "layers of several kinds":
+        return training(corpus, save, *family("transformer_ms_aux_aif"), *SEVERAL_KINDS, *changes)
     if arch != "recurrent":
         return training(corpus, save, *family(arch), *changes)
     return [
@@ -37,7 +43,7 @@ def commands(corpus, save, arch, *changes):
 
 
 HALVED = few(["transformer_dc", "transformer_ms_aux_aif", "recurrent"], "transformer_ms_aux_aif")
-RESUMED = few([*FAMILIES, "recurrent"], "transformer_ms_aux_aif")
+RESUMED = few([*FAMILIES, "recurrent", "layers of several kinds"], "layers of several kinds")
 
 
 @pytest.mark.parametrize("arch", RESUMED)
