@@ -17,7 +17,7 @@ from ..modules.core.flow import Flow
 from ..modules.core.recording import recording
 from ..modules.cross_aggregation import CrossAggregationSelfAttention
 from ..modules.diagnostics.head_weights import entropy_total
-from ..modules.diagnostics.records import layer_records
+from ..modules.diagnostics.records import self_attentions
 from .subject import Subject
 
 ROWS = 50  # joined sentences of each length
@@ -87,7 +87,7 @@ def _of_layers(
         lengths = torch.full((len(tokens),), length)
         with recording(subject.model, ("head_weights",)) as records:
             subject.model.encoder(*subject.translation.to_device([tokens, lengths]))
-        for _, layer, tensors in layer_records(records, "self_attn"):
+        for _, layer, tensors in self_attentions(records):
             if "head_weights" in tensors:
                 total, count = entropy_total(tensors["head_weights"])
                 found.setdefault(layer, {})[str(length)] = total / count

@@ -124,7 +124,7 @@ def forced_batch(
         read_layers=subject.source_layers,
         numbers=sample["id"].tolist(),
         # the next forward pass uses new dicts, so these tensors stay
-        records={name: dict(tensors) for name, tensors in records.items() if tensors},
+        records={name: tensors for name, tensors in records.items() if tensors},
         logits=output if with_logits else None,
     )
 

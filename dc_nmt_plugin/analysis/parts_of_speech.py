@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import UsageError, UserError
 from ..figure import finish_axes, grouped_bars
 from ..modules.diagnostics.gates import GATES
-from ..modules.diagnostics.records import layer_records, pool
+from ..modules.diagnostics.records import pool, self_attentions
 from ..text.lines import read_lines
 from .base import Analysis, Results, Table
 from .gates import SYMBOLS, contexts
@@ -147,7 +147,7 @@ class WordGates:
         """Adds one batch."""
         here = [
             tensors
-            for side, layer, tensors in layer_records(batch.records, "self_attn")
+            for side, layer, tensors in self_attentions(batch.records)
             if side == self.side and self.layer in (None, layer)
         ]
         found = {gate: [each[gate] for each in here if gate in each] for gate in GATES}

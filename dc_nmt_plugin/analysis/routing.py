@@ -14,7 +14,7 @@ from ..figure import finish_axes, grouped_bars, styles
 from ..flags import add_list
 from ..modules.diagnostics.gates import token_total
 from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
-from ..modules.diagnostics.records import layer_records, pool
+from ..modules.diagnostics.records import pool, self_attentions
 from .base import Analysis, Results, Table
 from .entropy_by_length import entropies
 from .loop import ForcedBatch
@@ -164,7 +164,7 @@ class RoutingSums:
     def add(self, batch: ForcedBatch) -> None:
         """Adds one batch."""
         padding = batch.padding("encoder")
-        for side, layer, tensors in layer_records(batch.records, "self_attn"):
+        for side, layer, tensors in self_attentions(batch.records):
             if side != "encoder" or "added_norm" not in tensors:
                 continue
             for part in PARTS:

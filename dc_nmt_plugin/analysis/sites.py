@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,10 +9,6 @@ from torch import Tensor
 
 from ..modules.core.recording import Records
 
-_LAYER = re.compile(
-    r"(?P<side>encoder|decoder)\.(?:stack|auxiliary\.(?P<auxiliary>\d+))\.layers\.(?P<layer>\d+)\."
-    r"(?P<kind>self_attn|encoder_attn)$"
-)
 _PARTS = {"weights": "", "global_weights": "global", "local_weights": "local"}
 
 ATTENTIONS = (*_PARTS, "previous_words")
@@ -50,22 +45,17 @@ def attentions(records: Records, source_layers: Sequence[int]) -> Iterator[tuple
         records: of one forward pass
         source_layers: numbers of the encoder layers that the main decoder reads
     """
-    for name, tensors in records.items():
+    for tensors in records.values():
         if "previous_words" in tensors:
             yield Site("decoder", 0, "words"), tensors["previous_words"][:, None]
-        found = _LAYER.search(name)
         for key, part in _PARTS.items():
             if key not in tensors:
                 continue
             weights = tensors[key]
-            if found is None:
+            if tensors.place is None:
                 yield Site("decoder", 0, "source", part), weights
-                continue
-            side = f"aux{found['auxiliary']}" if found["auxiliary"] else found["side"]
-            reads = "self" if found["kind"] == "self_attn" else "source"
-            layer = int(found["layer"]) + 1
-            if weights.dim() == 4:
-                yield Site(side, layer, reads, part), weights
+            elif weights.dim() == 4:
+                yield Site(*tensors.place, part), weights
             else:  # one softmax a source layer: (R, n, H, T, M)
                 for number, own in zip(source_layers, weights.unbind(dim=1), strict=True):
-                    yield Site(side, layer, reads, f"f{number}"), own
+                    yield Site(*tensors.place, f"f{number}"), own

@@ -3,7 +3,7 @@
 # fairseq reads the fields' types at run time: no postponed annotations here.
 import math
 import re
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from ..modules.core.chunked_loss import SmoothedLoss, label_smoothed_loss
 from ..modules.core.packing import pack, real_rows
-from ..modules.core.recording import Records, recording
-from ..modules.diagnostics import NEEDED, Batch, diagnose
+from ..modules.core.recording import reducing
+from ..modules.diagnostics import NEEDED, Batch, Totals, diagnose
 from ..names import PUBLISHED
 
 
@@ -80,7 +80,8 @@ class JointLossCriterion(FairseqCriterion):
         diagnosing = self.with_diagnostics and not model.training
         gamma = float(getattr(model, "aux_weight", 0.0))
         joint = reduce and gamma > 0 and _has_auxiliary(model)
-        with recording(model, NEEDED) if diagnosing else nullcontext() as records:
+        found: Totals = {}
+        with self._diagnosing(model, sample, found) if diagnosing else nullcontext():
             features, extra = model(**sample["net_input"], features_only=True, with_auxiliary=joint)
         target = model.get_targets(sample, [features])
         logging_output: dict[str, Any] = {
@@ -101,8 +102,9 @@ class JointLossCriterion(FairseqCriterion):
         else:
             loss, nll = self._unreduced_loss(model, features, target)
         logging_output.update(loss=loss.data, nll_loss=nll.data)
-        if records is not None:
-            logging_output.update(self._diagnostics(model, sample, records))
+        for parts, (total, count) in found.items():
+            name = "_".join(map(str, parts))
+            logging_output[f"_{name}_sum"], logging_output[f"_{name}_count"] = total, count
         return loss, logging_output["sample_size"], logging_output
 
     def _counts_correct(self, model: Any) -> bool:
@@ -151,8 +153,10 @@ class JointLossCriterion(FairseqCriterion):
         )
         return loss, nll
 
-    def _diagnostics(self, model: Any, sample: dict[str, Any], records: Records) -> dict[str, Any]:
-        """Returns sum and count of every diagnostic of a validation batch, for `reduce_metrics`."""
+    def _diagnosing(
+        self, model: Any, sample: dict[str, Any], found: Totals
+    ) -> AbstractContextManager[None]:
+        """Adds every diagnostic of a validation batch to `found`, as the modules run."""
         batch = Batch(
             source=sample["net_input"]["src_tokens"],
             prefix=sample["net_input"].get("prev_output_tokens"),
@@ -160,10 +164,7 @@ class JointLossCriterion(FairseqCriterion):
             padding_idx=self.padding_idx,
             read_layers=getattr(getattr(model, "encoder", None), "read_layers", ()),
         )
-        log: dict[str, Any] = {}
-        for name, (total, count) in diagnose(records, batch).items():
-            log[f"_{name}_sum"], log[f"_{name}_count"] = total, count
-        return log
+        return reducing(model, NEEDED, lambda recorded: diagnose(recorded, batch, found))
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:

@@ -14,6 +14,7 @@ from torch import nn
 from ...errors import ConfigError
 from ...modules.auxiliary_fusion import AuxiliaryFusion
 from ...modules.core.initial_weights import scale_with_depth
+from ...modules.core.recording import give_places
 from ...modules.source_layers import top_layers
 from ..options import add_flags, read_config
 from .config import MODEL_NAME, TransformerConfig, idle_settings
@@ -133,6 +134,7 @@ def build_encoder(
         EncoderLayer(build_self_attention(cfg, "encoder", layer), _base_block(cfg, "encoder"))
         for layer in range(1, cfg.encoder_layers + 1)
     ]
+    give_places(layers, "encoder")
     read_layers = top_layers(cfg.encoder_layers, cfg.num_source_layers)
     return TransformerEncoder(
         dictionary,
@@ -168,21 +170,22 @@ def _freeze_untrained(cfg: TransformerConfig, of_auxiliary: Iterable[nn.Module])
 def build_decoder(
     cfg: TransformerConfig, dictionary: Dictionary, tokens: nn.Embedding
 ) -> TransformerDecoder:
-    auxiliary = {layer: _decoder_stack(cfg, main=False) for layer in cfg.auxiliary_layers}
+    auxiliary = {layer: _decoder_stack(cfg, f"aux{layer}") for layer in cfg.auxiliary_layers}
     _freeze_untrained(cfg, auxiliary.values())
     return TransformerDecoder(
         dictionary,
         _embedding(cfg, "decoder", tokens, cfg.max_target_positions),
-        _decoder_stack(cfg, main=True),
+        _decoder_stack(cfg, "decoder"),
         _output_projection(cfg, tokens),
         max_target_positions=cfg.max_target_positions,
         auxiliary=auxiliary,
     )
 
 
-def _decoder_stack(cfg: TransformerConfig, *, main: bool) -> DecoderStack:
+def _decoder_stack(cfg: TransformerConfig, side: str) -> DecoderStack:
     """Builds the layers of the main or an auxiliary decoder, which differ in their source
     features."""
+    main = side == "decoder"
     layers = [
         DecoderLayer(
             build_self_attention(cfg, "decoder", layer),
@@ -192,6 +195,7 @@ def _decoder_stack(cfg: TransformerConfig, *, main: bool) -> DecoderStack:
         )
         for layer in range(1, cfg.decoder_layers + 1)
     ]
+    give_places(layers, side)
     return DecoderStack(_scaled_with_depth(cfg, layers), **_stack_options(cfg, "decoder"))
 
 

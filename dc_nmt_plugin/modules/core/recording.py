@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
-Records = dict[str, dict[str, Tensor]]
+
+class Place(NamedTuple):
+    """Position of an attention in a Transformer.
+
+    Attributes:
+        side: ``encoder``, ``decoder``, or ``aux1`` for the auxiliary decoder on encoder layer 1
+        layer: from 1
+        reads: ``self`` or ``source``
+    """
+
+    side: str
+    layer: int
+    reads: str
+
+    @property
+    def auxiliary(self) -> bool:
+        """Returns whether it is in an auxiliary decoder."""
+        return self.side not in ("encoder", "decoder")
+
+
+class Recorded(dict[str, Tensor]):
+    """Tensors that one module recorded, by name.
+
+    Attributes:
+        place: of the module; None outside a Transformer's layers
+    """
+
+    def __init__(self, place: Place | None = None, **tensors: Tensor) -> None:
+        super().__init__(tensors)
+        self.place = place
+
+
+Records = dict[str, Recorded]
+"""Name of a module → what it recorded."""
 
 
 class Recordable(nn.Module):
@@ -17,7 +51,8 @@ class Recordable(nn.Module):
     Tensors that only the recording needs are computed only when :meth:`wants` is true.
     """
 
-    _records: dict[str, Tensor] | None = None
+    place: Place | None = None  # given by the builder
+    _records: Recorded | None = None
     _names: Collection[str] | None = None  # None: all
 
     def wants(self, name: str) -> bool:
@@ -30,6 +65,15 @@ class Recordable(nn.Module):
             self._records.update(
                 {name: tensor.detach() for name, tensor in tensors.items() if self.wants(name)}
             )
+
+
+def give_places(layers: Iterable[nn.Module], side: str) -> None:
+    """Gives the attentions of a stack's layers, lowest first, their places."""
+    for number, layer in enumerate(layers, start=1):
+        for name, reads in (("self_attn", "self"), ("encoder_attn", "source")):
+            attention = getattr(layer, name, None)
+            if isinstance(attention, Recordable):
+                attention.place = Place(side, number, reads)
 
 
 @contextmanager
@@ -54,13 +98,53 @@ def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterato
                 module._names = _both(names, module._names)
             else:
                 module._names = names
-            module._records = records.setdefault(name, {})
+            module._records = records.setdefault(name, Recorded(module.place))
         yield records
     finally:
         for module, (wanted_outside, names_outside) in outer.items():
-            recorded = module._records or {}
+            recorded = module._records or Recorded()
             module._records, module._names = wanted_outside, names_outside
             module.record(**recorded)
+
+
+@contextmanager
+def reducing(
+    model: nn.Module, names: Collection[str], take: Callable[[Recorded], None]
+) -> Iterator[None]:
+    """Gives `take` what each module of the main stacks recorded, when its forward pass ends.
+
+    Nothing is kept, so that no more than one module's attention weights exist at a time. Auxiliary
+    decoders record nothing.
+
+    Args:
+        model: the modules that record
+        names: of the tensors to record
+        take: reduces the tensors of one module
+    """
+    modules = [
+        module
+        for module in model.modules()
+        if isinstance(module, Recordable) and not (module.place and module.place.auxiliary)
+    ]
+    found = {module: Recorded(module.place) for module in modules}
+
+    def finish(module: nn.Module, *call: object) -> None:
+        recorded = found[module]  # type: ignore[index]
+        if recorded:
+            take(recorded)
+            recorded.clear()
+
+    handles = [module.register_forward_hook(finish) for module in modules]
+    outer = [(module, module._records, module._names) for module in modules]
+    try:
+        for module in modules:
+            module._records, module._names = found[module], names
+        yield
+    finally:
+        for module, records, names_outside in outer:
+            module._records, module._names = records, names_outside
+        for handle in handles:
+            handle.remove()
 
 
 def _both(one: Collection[str] | None, other: Collection[str] | None) -> Collection[str] | None:

@@ -4,11 +4,9 @@ There is one file for each mechanism. A model has the diagnostics of all mechani
 contains. They are selected by the recorded tensors, not by the name of the architecture.
 """
 
-from typing import Any
-
-from ..core.recording import Records
+from ..core.recording import Recorded
 from . import divergence, gates, head_weights, previous_words, source_shares
-from .records import Batch, Diagnostic, Totals
+from .records import Batch, Diagnostic, Totals, pool
 
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
     divergence.DIAGNOSTIC,
@@ -21,13 +19,11 @@ NEEDED = frozenset(name for diagnostic in DIAGNOSTICS for name in diagnostic.nee
 """The tensors to record for all of them; attention whose weights none needs stays fused."""
 
 
-def diagnose(records: Records, batch: Batch) -> dict[str, tuple[Any, Any]]:
-    """Returns every diagnostic of one batch, name → (sum, count)."""
-    return {
-        "_".join(map(str, parts)): pair
-        for diagnostic in DIAGNOSTICS
-        for parts, pair in diagnostic.totals(records, batch).items()
-    }
+def diagnose(recorded: Recorded, batch: Batch, found: Totals) -> None:
+    """Adds every diagnostic of what one module recorded to `found`."""
+    for diagnostic in DIAGNOSTICS:
+        for parts, (total, count) in diagnostic.totals({"": recorded}, batch).items():
+            pool(found, parts, total, count)
 
 
 __all__ = ["DIAGNOSTICS", "NEEDED", "Batch", "Diagnostic", "Totals", "diagnose"]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..core.recording import Records
-from .records import Batch, Diagnostic, Totals, layer_records, pool
+from .records import Batch, Diagnostic, Totals, pool, self_attentions
 
 
 def attention_divergence(
@@ -47,7 +47,7 @@ def layer_divergences(records: Records, batch: Batch) -> Totals:
     side's layers, E_d of eq. (13).
     """
     result: Totals = {}
-    for side, layer, tensors in layer_records(records, "self_attn"):
+    for side, layer, tensors in self_attentions(records):
         if "local_weights" in tensors:
             total, rows = attention_divergence(
                 tensors["global_weights"], tensors["local_weights"], batch.padding(side)

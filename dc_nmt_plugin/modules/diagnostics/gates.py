@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from ..core.recording import Records
-from .records import Batch, Diagnostic, Totals, layer_records, pool
+from .records import Batch, Diagnostic, Totals, pool, self_attentions
 
 GATES = ("lambda_q", "lambda_k")
 
@@ -31,7 +31,7 @@ def mean_gates(records: Records, batch: Batch) -> Totals:
     ``lambda_q_encoder`` and ``lambda_k_encoder`` the mean over the side's layers.
     """
     result: Totals = {}
-    for side, layer, tensors in layer_records(records, "self_attn"):
+    for side, layer, tensors in self_attentions(records):
         for gate in GATES:
             if gate in tensors:
                 total, count = token_total(tensors[gate], batch.padding(side))

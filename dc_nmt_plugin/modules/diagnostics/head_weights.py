@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..core.recording import Records
-from .records import Batch, Diagnostic, Totals, layer_records
+from .records import Batch, Diagnostic, Totals, self_attentions
 
 
 def head_weight_totals(head_weights: Tensor) -> tuple[Tensor, int]:
@@ -49,7 +49,7 @@ def routing_totals(records: Records, batch: Batch) -> Totals:
     entropy of Λ in nats, ``added_norm_l`` the mean norm of Ω over heads and real positions.
     """
     result: Totals = {}
-    for side, layer, tensors in layer_records(records, "self_attn"):
+    for side, layer, tensors in self_attentions(records):
         if "added_norm" in tensors:
             result["added_norm", layer] = added_norm_total(
                 tensors["added_norm"], batch.padding(side)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
 
-from ..core.recording import Records
+from ..core.recording import Recorded, Records
 
 Totals = dict[tuple[str | int, ...], tuple[Any, Any]]
 """parts of a name → (sum, count), to be added up over batches and workers and divided once."""
 
 Key = TypeVar("Key")
-_LAYER = re.compile(r"(encoder|decoder)\.stack\.layers\.(\d+)\.(\w+)$")
 
 
 @dataclass(frozen=True)
@@ -59,12 +57,12 @@ class Diagnostic(NamedTuple):
     totals: Callable[[Records, Batch], Totals]
 
 
-def layer_records(records: Records, sublayer: str) -> Iterator[tuple[str, int, dict[str, Tensor]]]:
-    """Yields side, layer (1-based) and tensors of every main-stack `sublayer` with records."""
-    for name, tensors in records.items():
-        found = _LAYER.search(name)
-        if found and found[3] == sublayer and tensors:
-            yield found[1], int(found[2]) + 1, tensors
+def self_attentions(records: Records) -> Iterator[tuple[str, int, Recorded]]:
+    """Yields side, layer (1-based) and tensors of every self-attention of the main stacks."""
+    for tensors in records.values():
+        place = tensors.place
+        if tensors and place and place.reads == "self" and not place.auxiliary:
+            yield place.side, place.layer, tensors
 
 
 def pool(totals: dict[Key, tuple[Any, Any]], key: Key, total: Any, count: Any) -> None:

@@ -11,6 +11,7 @@ from dc_nmt_plugin.analysis.parts_of_speech import WordGates
 from dc_nmt_plugin.analysis.tagging import TAGS, tagger, universal
 from dc_nmt_plugin.analysis.words import check_lines, piece_kind, word_spans, words_of
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.modules.core.recording import Place, Recorded
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,8 @@ def test_a_layer_may_have_gates_of_keys_alone():
     gates = object.__new__(WordGates)
     gates.side, gates.tags, gates.totals = "encoder", {0: ["NOUN"]}, {}
     gates.spans = {0: [(0, 1)]}
-    records = {"encoder.stack.layers.1.self_attn": {"lambda_k": torch.full((1, 2, 1), 0.25)}}
+    place = Place("encoder", 2, "self")
+    records = {"": Recorded(place, lambda_k=torch.full((1, 2, 1), 0.25))}
     batch = SimpleNamespace(records=records, numbers=[0], padding=lambda _: torch.zeros(1, 2) > 0)
     gates.layer = 2
     gates.add(batch)

@@ -12,7 +12,7 @@ from dc_nmt_plugin.modules.choices import CONTEXTS, GATES, MIXED
 from dc_nmt_plugin.modules.context_aware import ContextAwareSelfAttention
 from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
-from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.core.recording import Place, Recorded, recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.diagnostics.gates import mean_gates, token_total
 from dc_nmt_plugin.modules.diagnostics.records import Batch
@@ -327,10 +327,11 @@ def test_mean_gates_count_real_tokens_only_and_add_up():
     assert set(records[""]) == {"lambda_q"}
     gates = records[""]["lambda_q"]
     tokens = padding.long()
-    names = [f"model.encoder.stack.layers.{number}.self_attn" for number in (0, 2)]
-    totals = mean_gates(
-        {"encoder.stack": {}, **dict.fromkeys(names, records[""])}, Batch(tokens, None, tokens, 1)
-    )
+    of_layers = {
+        str(layer): Recorded(Place("encoder", layer, "self"), lambda_q=gates) for layer in (1, 3)
+    }
+    elsewhere = {"source": Recorded(Place("encoder", 2, "source"), lambda_q=gates)}
+    totals = mean_gates({"": Recorded(), **of_layers, **elsewhere}, Batch(tokens, None, tokens, 1))
     total, count = totals["lambda_q", "encoder", 3]
     assert count == sum(LENGTHS)
     expected = sum(float(gates[b, t]) for b in range(3) for t in range(5) if not padding[b, t])

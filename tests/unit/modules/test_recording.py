@@ -1,8 +1,8 @@
-"""Recording inside a recording: both get what they asked for."""
+"""Recording inside a recording, where both get what they asked for; and reducing at once."""
 
 import torch
 
-from dc_nmt_plugin.modules.core.recording import Recordable, recording
+from dc_nmt_plugin.modules.core.recording import Place, Recordable, recording, reducing
 
 
 class Module(Recordable):
@@ -29,3 +29,30 @@ def test_the_last_forward_pass_wins_in_either():
         with recording(module, ["gates"]) as inner:
             pass
     assert set(outer[""]) == {"weights", "gates"} and inner == {"": {}}
+
+
+def test_reducing_keeps_the_tensors_of_no_module():
+    net, seen = torch.nn.ModuleList([Module() for _ in range(3)]), []
+    net[0].place, net[2].place = Place("encoder", 1, "self"), Place("aux1", 1, "self")
+
+    def take(recorded):
+        holding = [module for module in net if module._records]
+        seen.append((recorded.place, set(recorded), len(holding)))
+
+    with reducing(net, ["weights"], take):
+        for module in net:
+            module()
+        assert not any(module._records for module in net)
+        assert not net[2].wants("weights")  # an auxiliary decoder's
+    assert seen == [(net[0].place, {"weights"}, 1), (None, {"weights"}, 1)]
+    assert not any(module.wants("weights") or module._forward_hooks for module in net)
+
+
+def test_a_recording_inside_reducing_keeps_its_tensors():
+    module, taken = Module(), []
+    with reducing(module, ["weights"], lambda recorded: taken.append(set(recorded))):
+        with recording(module, ["gates"]) as inner:
+            module()
+        assert set(inner[""]) == {"gates", "weights"}
+        module()
+    assert taken == [{"weights"}]
