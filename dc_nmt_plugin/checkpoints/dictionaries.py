@@ -82,9 +82,7 @@ def check_folder(path: str, data: Path, languages: Sequence[str]) -> None:
     """
     from fairseq.data import Dictionary
 
-    source, target = (
-        Dictionary.load(str(data / f"dict.{language}.txt")) for language in languages
-    )
+    source, target = (Dictionary.load(str(data / f"dict.{language}.txt")) for language in languages)
     task = argparse.Namespace(
         source_dictionary=source,
         target_dictionary=target,
