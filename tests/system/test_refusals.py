@@ -5,6 +5,7 @@ Every case ends before any work is done, with no traceback.
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import shutil
 import struct
@@ -186,6 +187,14 @@ def test_training(flags, corpus, tmp_path):
     command = training(corpus, tmp_path / "save", *family("transformer_dc"))
     result = run(tmp_path, "train", *command, *words(flags, tmp_path))
     assert_refused(result, TRAINING[flags])
+    assert not list(tmp_path.glob("save/*.pt"))
+
+
+def test_flags_of_kinds_that_a_plain_transformer_lacks(corpus, tmp_path):
+    flags = {"--dc-kernel-size": 5, "--xagg-iterations": 9, "--ctx-context": "deep"}
+    command = training(corpus, tmp_path / "save", *family("transformer_standard"))
+    result = run(tmp_path, "train", *command, *itertools.chain(*flags.items()))
+    assert_refused(result, [*flags, "transformer_standard"])
     assert not list(tmp_path.glob("save/*.pt"))
 
 
