@@ -1,4 +1,4 @@
-"""Draws docs/axes.svg: a Transformer and the three axes on which the papers' models differ.
+"""Draws docs/axes.svg: a Transformer and the four axes on which models differ.
 
 usage: python scripts/draw_axes.py [FILE]
 """
@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from drawing import BLUE, GREEN, INK, ORANGE, PLAIN, arrow, empty, save
+from drawing import BLUE, GREEN, INK, ORANGE, PINK, PLAIN, arrow, empty, save
 from drawing import box as any_box
 
-A, B, C = BLUE, ORANGE, GREEN
+A, B, C, D = BLUE, ORANGE, GREEN, PINK
 MIDDLE = 4.9  # where the second of the three columns begins
 LAYERS, WIDTH = 3, 2.5
 
@@ -25,7 +25,7 @@ def box(axes: Any, x: float, y: float, width: float, text: str, colour: str, fil
 def stack(axes: Any, x: float, sublayers: list[tuple[str, str]], title: str, colour: str) -> None:
     """Layers of sublayers from below, on top of embeddings."""
     height = 0.5 * len(sublayers)
-    box(axes, x, -0.62, WIDTH, "embeddings", INK, PLAIN)
+    box(axes, x, -0.62, WIDTH, "words, positions", D, "white")
     for layer in range(LAYERS):
         for number, (text, edge) in enumerate(sublayers):
             fill = PLAIN if edge == INK else "white"
@@ -39,9 +39,9 @@ def stack(axes: Any, x: float, sublayers: list[tuple[str, str]], title: str, col
 def draw(path: Path) -> None:
     """The figure."""
     figure, axes = empty((10.4, 5.4))
-    encoder = [("self-attention", A), ("feed-forward", INK)]
-    decoder = [("self-attention", A), ("attention to the source", B), ("feed-forward", INK)]
-    auxiliary = [("self-attention", A), ("attention to the source", INK), ("feed-forward", INK)]
+    encoder = [("self-attention", A), ("feed-forward", D)]
+    decoder = [("self-attention", A), ("attention to the source", B), ("feed-forward", D)]
+    auxiliary = [("self-attention", A), ("attention to the source", INK), ("feed-forward", D)]
     stack(axes, 0.0, encoder, "encoder", INK)
     stack(axes, MIDDLE, decoder, "decoder", INK)
     stack(axes, 2 * MIDDLE, auxiliary, "auxiliary decoder", C)
@@ -76,11 +76,14 @@ def draw(path: Path) -> None:
             "dashed: fusion",
         ),
     )
+    about = "norm and its place, feed-forward network, positions: of 2017, or modern"
+    axes.text(0.0, -2.55, "D  base block", fontsize=10, color=D, weight="bold", va="top")
+    axes.text(2.6, -2.57, about, fontsize=8.5, color=INK, va="top")
     for x, colour, title, *lines in texts:
         axes.text(x, -1.35, title, fontsize=10, color=colour, weight="bold", va="top")
         axes.text(x, -1.72, "\n".join(lines), fontsize=8.5, color=INK, va="top")
     axes.set_xlim(-0.2, 13.4)
-    axes.set_ylim(-2.5, 5.6)
+    axes.set_ylim(-2.9, 5.6)
     save(figure, path)
 
 

@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 # Okabe and Ito's colours, distinguishable for colour-blind readers too
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#B0518C"
 PLAIN, INK = "#F2F2F2", "#333333"
 
 Point = tuple[float, float]

@@ -84,7 +84,7 @@ class ContextDivergence(Analysis):
 def _kernels(subject: Subject) -> list[int]:
     """Returns the kernel sizes of all dual-context layers."""
     return [
-        int(module.local.kernel_size)
+        int(module.local.kernel)
         for module in subject.model.modules()
-        if hasattr(getattr(module, "local", None), "kernel_size")
+        if hasattr(getattr(module, "local", None), "kernel")
     ]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..modules.choices import HEAD_WEIGHTS
-from ..modules.core.masks import SequenceMask
+from ..modules.core.flow import Flow
 from ..modules.core.recording import recording
 from ..modules.cross_aggregation import CrossAggregationSelfAttention
 from ..modules.diagnostics.head_weights import entropy_total
@@ -116,7 +116,7 @@ def initial_entropy(
         )
         x = nn.functional.layer_norm(torch.randn(4, length, embed_dim), (embed_dim,))
         with recording(attention) as records:
-            attention(x, SequenceMask())
+            attention(x, Flow())
         entropy, sentences = entropy_total(records[""]["head_weights"])
         total, count = total + entropy, count + sentences
     return total / count

@@ -46,19 +46,15 @@ def family_problems(command: Command) -> Iterator[str]:
 
 
 def idle_problems(command: Command) -> Iterator[str]:
-    """Yields a sentence for each flag of a self-attention kind that the model lacks."""
+    """Yields a sentence for each flag of something that the model lacks."""
     from fairseq.models import ARCH_MODEL_REGISTRY
 
     model = ARCH_MODEL_REGISTRY.get(command.set("arch"))
     if not command.training or not hasattr(model, "idle_settings"):
         return
-    for name, kind in model.idle_settings(command.flags).items():
+    for name, reason in model.idle_settings(command.flags).items():
         if name in command.given:
-            yield (
-                f"{flag(name)}: is for {kind} self-attention, and this model "
-                f"({command.set('arch')}) has none; leave it out, or give --encoder-self-attention "
-                f"{kind}."
-            )
+            yield f"{flag(name)}: {reason}"
 
 
 def missing_problems(command: Command) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Allowed values of flags: declared with the field, checked in one place for every model."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
@@ -17,6 +17,7 @@ def flag(
     at_least: float | None = None,
     below: float | None = None,
     negatable: bool = False,
+    setting: str = "",
 ) -> Any:
     """Returns a field of a configuration, which is also a flag.
 
@@ -28,16 +29,18 @@ def flag(
         at_least: the smallest valid value
         below: upper bound, exclusive; with `at_least`
         negatable: an architecture may set it, and ``--no-NAME`` then switches it off
+        setting: for an option of a part of the model: the model's setting that is its default
     """
     if one_of:
         text = f"{text}; one of {', '.join(one_of)}"
     valid = {"one_of": one_of, "refused": refused or {}, "at_least": at_least, "below": below}
-    return field(default=default, metadata={"help": text, "negatable": negatable, **valid})
+    about = {"help": text, "negatable": negatable, "setting": setting}
+    return field(default=default, metadata={**about, **valid})
 
 
-def size(default: int, text: str) -> Any:
+def size(default: int, text: str, *, setting: str = "") -> Any:
     """Returns a :func:`flag` for a count of 1 or more."""
-    return flag(default, text, at_least=1)
+    return flag(default, text, at_least=1, setting=setting)
 
 
 def rate(default: float, text: str) -> Any:
@@ -54,7 +57,7 @@ class CheckedConfig:
         Raises:
             ConfigError: listing everything that is wrong
         """
-        problems = [*_wrong_values(self), *self.contradictions()]
+        problems = dict.fromkeys([*wrong_values(self), *self.contradictions()])
         if problems:
             raise ConfigError(problems)
 
@@ -66,23 +69,29 @@ class CheckedConfig:
         return []
 
 
-def _wrong_values(config: CheckedConfig) -> list[str]:
-    found = (_problem(each, getattr(config, each.name)) for each in fields(config))
+def wrong_values(config: Any, name: Callable[[str], str] = flag_name) -> list[str]:
+    """Returns a sentence for each field, made by :func:`flag`, whose value is not valid.
+
+    Args:
+        config: a dataclass
+        name: what a field is called in messages
+    """
+    found = (_problem(each, getattr(config, each.name), name(each.name)) for each in fields(config))
     return [problem for problem in found if problem]
 
 
-def _problem(option: Field[Any], value: Any) -> str | None:
+def _problem(option: Field[Any], value: Any, name: str) -> str | None:
     """Returns what is wrong with the value of a field; None if it is valid."""
     valid = option.metadata
     lowest, below = valid["at_least"], valid["below"]
     if value is None:
         return None
     if value in valid["refused"]:
-        return f"{flag_name(option.name)}: {value} {valid['refused'][value]}."
+        return f"{name}: {value} {valid['refused'][value]}."
     if valid["one_of"]:
-        return choice_problem(flag_name(option.name), value, valid["one_of"])
+        return choice_problem(name, value, valid["one_of"])
     if below is not None and not lowest <= value < below:
-        return f"{flag_name(option.name)}: {value} is not in [{lowest}, {below})."
+        return f"{name}: {value} is not in [{lowest}, {below})."
     if lowest is not None and not value >= lowest:
-        return f"{flag_name(option.name)}: {value} is not at least {lowest}."
+        return f"{name}: {value} is not at least {lowest}."
     return None

@@ -11,7 +11,7 @@ MIXED = {"queries": ("q",), "keys": ("k",), "both": ("q", "k")}
 GATES = ("learnt", "none")
 
 # cross aggregation
-DIRECTIONS = ("both", "horizontal", "vertical")
+ROUTINGS = ("both", "horizontal", "vertical")
 INITS = ("zero", "self")
 HEAD_WEIGHTS = ("mean", "sum")
 

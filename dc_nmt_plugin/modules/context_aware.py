@@ -15,11 +15,10 @@ from torch import Tensor, nn
 
 from .choices import GATES, MIXED, context_levels
 from .core.attention import split_heads
-from .core.history import LayerHistory
+from .core.flow import Flow
 from .core.initial_weights import input_projection
 from .core.self_attention import SelfAttention
 from .core.slow_linear import SlowLinear
-from .core.state import State
 
 
 class ContextAwareSelfAttention(SelfAttention):
@@ -39,6 +38,8 @@ class ContextAwareSelfAttention(SelfAttention):
         deep-global: [c^1, …, c^l]                                                        (10)
         deep: [H^1, …, H^{l-1}]; layer 1 has none and is standard self-attention           (9)
         deep-global+deep: both, in this order
+
+    With rotary positions, Q̂ and K̂ are rotated after the mixing, as Q and K are.
 
     In causal stacks a key is mixed with the context of its own position, so it never changes once
     computed and is cached after mixing.
@@ -107,19 +108,19 @@ class ContextAwareSelfAttention(SelfAttention):
             self.gate_input = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
             self.gate_context = nn.Parameter(torch.empty(mixed, embed_dim).uniform_(-bound, bound))
 
-    def project(self, x: Tensor, history: LayerHistory | None, state: State | None) -> list[Tensor]:
+    def project(self, x: Tensor, flow: Flow) -> list[Tensor]:
         """Returns Q̂, K̂ and V of x (B, T, C), each (B, H, T, K).
 
         Records ``lambda_q`` and ``lambda_k`` (B, T, 1) if they exist. The forward pass records
         ``weights``.
 
         Raises:
-            ValueError: `history` lacks the inputs of layers 1 … l, or the running means of the
+            ValueError: `flow` lacks the inputs of layers 1 … l, or the running means of the
                 decoding session
         """
         parts = dict(zip("qkv", self.in_proj(x).chunk(3, dim=-1), strict=True))  # (B, T, C) each
         if self.has_context:
-            contexts = self._project_contexts(self._check(history, state))
+            contexts = self._project_contexts(flow)
             for i, (name, context) in enumerate(zip(self.mixed, contexts, strict=True)):
                 if not self.has_gate:
                     parts[name] = parts[name] + context
@@ -129,21 +130,19 @@ class ContextAwareSelfAttention(SelfAttention):
                 self.record(**{f"lambda_{name}": gate})
         return [split_heads(part, self.num_heads) for part in parts.values()]
 
-    def _check(self, history: LayerHistory | None, state: State | None) -> LayerHistory:
-        inputs = 0 if history is None else len(history.inputs)
-        if history is None or inputs < self.layer:
+    def _check(self, flow: Flow) -> None:
+        if len(flow.inputs) < self.layer:
             raise ValueError(
                 f"context {self.context!r} of layer {self.layer} needs the inputs of layers "
-                f"1 to {self.layer}; the history has {inputs}"
+                f"1 to {self.layer}; the flow has {len(flow.inputs)}"
             )
-        if state is not None and self.global_levels and history.past is None:
+        if flow.state is not None and self.global_levels and flow.past is None:
             # the mean of the new position alone would be taken for the running mean
             raise ValueError(
-                f"context {self.context!r} decodes with running means; the history has no `past`"
+                f"context {self.context!r} decodes with running means; the flow has no `past`"
             )
-        return history
 
-    def _project_contexts(self, history: LayerHistory) -> tuple[Tensor, ...]:
+    def _project_contexts(self, flow: Flow) -> tuple[Tensor, ...]:
         """Returns C U for queries and keys, each (B, T, C), or (B, 1, C) when all positions share
         it.
 
@@ -151,8 +150,9 @@ class ContextAwareSelfAttention(SelfAttention):
         product per level (forward and backward, measured). Global contexts that all positions share
         are multiplied once per sentence, not once per position.
         """
-        means = [history.mean(level) for level in self.global_levels]
-        deep = [history.inputs[level] for level in self.deep_levels]
+        self._check(flow)
+        means = [flow.mean(level) for level in self.global_levels]
+        deep = [flow.inputs[level] for level in self.deep_levels]
         if not (deep and means) or means[0].shape == deep[0].shape:
             projected = self.context_proj(torch.cat(means + deep, dim=-1))
         else:  # [c; H] U = c U_1 + H U_2, with c (B, 1, ·) and H (B, T, ·)

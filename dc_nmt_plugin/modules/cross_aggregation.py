@@ -17,11 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as checkpointed
 
-from .choices import DIRECTIONS, HEAD_WEIGHTS, INITS
-from .core.attention import attention_logits, merge_heads
-from .core.masks import SequenceMask
+from .choices import HEAD_WEIGHTS, INITS, ROUTINGS
+from .core.attention import attention_logits
+from .core.flow import Flow
 from .core.self_attention import SelfAttention
-from .core.state import State
 from .routing import route_heads, route_positions
 
 
@@ -55,13 +54,15 @@ class CrossAggregationSelfAttention(SelfAttention):
         Ω↕: vertical, Λ_h Ω̃↕: what all heads say at this position                      (11, 12)
         Λ: softmax(W [Σ_l B_{1→l}, …, Σ_l B_{H→l}]) over the heads; `head_proj` is W       (13)
 
+    E is what the positions make it: of rotated queries and keys, or with the relative term.
+
     Votes are zero at padded keys and queries, so padding changes neither norms nor agreement. The
     routing runs in float32 under any training precision; gradients flow through the coefficients.
 
     Args:
         embed_dim: model width C
         num_heads: heads H; must divide C
-        directions: of the routing, "horizontal", "vertical" or "both"
+        routing: of the routing, "horizontal", "vertical" or "both"
         init: "zero", or "self": horizontal routing starts at the logits (Eq. 15)
         iterations: T ≥ 0; 0 is plain self-attention
         head_weights: what Λ sees of B: its "sum" over positions (the paper's Eq. 13) or "mean"
@@ -71,7 +72,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         bias: whether the input and output projections have biases
 
     Raises:
-        ValueError: unknown `directions`, `init` or `head_weights`; negative `iterations`; `init`
+        ValueError: unknown `routing`, `init` or `head_weights`; negative `iterations`; `init`
             "self" without horizontal routing
     """
 
@@ -80,7 +81,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         *,
         embed_dim: int,
         num_heads: int,
-        directions: str = "both",
+        routing: str = "both",
         init: str = "zero",
         iterations: int = 3,
         head_weights: str = "mean",
@@ -90,7 +91,7 @@ class CrossAggregationSelfAttention(SelfAttention):
     ) -> None:
         super().__init__(embed_dim=embed_dim, num_heads=num_heads, dropout=dropout, bias=bias)
         for name, value, choices in (
-            ("directions", directions, DIRECTIONS),
+            ("routing", routing, ROUTINGS),
             ("init", init, INITS),
             ("head_weights", head_weights, HEAD_WEIGHTS),
         ):
@@ -98,69 +99,73 @@ class CrossAggregationSelfAttention(SelfAttention):
                 raise ValueError(f"{name} is {value!r}; choose from {', '.join(choices)}")
         if iterations < 0:
             raise ValueError(f"iterations is {iterations}; it must be 0 or more")
-        if init == "self" and directions == "vertical":
-            raise ValueError("init 'self' starts horizontal routing; directions is 'vertical'")
+        if init == "self" and routing == "vertical":
+            raise ValueError("init 'self' starts horizontal routing; routing is 'vertical'")
         self.init = init
         self.iterations = iterations
         self.head_weights = head_weights
         self.checkpoint = checkpoint
-        self.horizontal = iterations > 0 and directions != "vertical"
-        self.vertical = iterations > 0 and directions != "horizontal"
+        self.horizontal = iterations > 0 and routing != "vertical"
+        self.vertical = iterations > 0 and routing != "horizontal"
         if self.vertical:
             self.head_proj = nn.Linear(num_heads, num_heads, bias=False)
 
-    def attend(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: SequenceMask,
-        state: State | None,
-        *,
-        record: str = "weights",
-    ) -> Tensor:
-        """See :class:`~.core.self_attention.MultiHeadSelfAttention`.
+    @property
+    def needs_logits(self) -> bool:
+        return self.iterations > 0 or super().needs_logits
 
-        Records ``weights`` (B, H, T, S) and what was routed of :class:`Aggregation`:
-        ``added_norm``, ``vertical_norm``, ``horizontal_norm``, ``head_weights``, ``vertical``,
-        ``horizontal``.
+    def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
+        """Returns Ê (B, H, T, S), -inf where attention is not allowed.
+
+        Records what was routed of :class:`Aggregation`: ``added_norm``, ``vertical_norm``,
+        ``horizontal_norm``, ``head_weights``, ``vertical``, ``horizontal``; the base records
+        ``weights`` (B, H, T, S).
 
         Raises:
             ValueError: used in a decoder (causal mask or decoding session)
         """
-        if mask.causal or state is not None:
+        if flow.mask.causal or flow.state is not None:
             raise ValueError(
                 "cross aggregation routes over whole sentences: it is for encoders, not decoders"
             )
         if self.iterations == 0:
-            return super().attend(query, key, value, mask, state, record=record)
-        done = self._aggregated(query, key, mask.padding)
-        logits = done.logits  # Ê
-        if mask.allowed is not None:
-            logits = logits.masked_fill(~mask.allowed, -math.inf)
-        weights = torch.softmax(logits, dim=-1).type_as(value)  # Eq. (9)
-        routed = {name: part for name, part in done._asdict().items() if part is not None}
-        del routed["logits"]
-        self.record(**{record: weights}, **routed)
-        weights = F.dropout(weights, self.dropout, self.training)
-        return merge_heads(weights @ value)  # (B, H, T, S) @ (B, H, S, K)
+            return super().logits(query, key, flow)
+        added = 0.0 if self.positions is None else self.positions.scores(query, key.size(-2), flow)
+        done = self._aggregated(query, key, flow.mask.padding, added)
+        self.record(
+            **{
+                name: part
+                for name, part in done._asdict().items()
+                if part is not None and name != "logits"
+            }
+        )
+        allowed = flow.mask.allowed
+        return done.logits if allowed is None else done.logits.masked_fill(~allowed, -math.inf)
 
-    def _aggregated(self, query: Tensor, key: Tensor, padding: Tensor | None) -> Aggregation:
+    def _aggregated(
+        self, query: Tensor, key: Tensor, padding: Tensor | None, added: Tensor | float
+    ) -> Aggregation:
         """Returns :meth:`aggregate`; with `checkpoint` once more in the backward pass."""
         if not (self.checkpoint and torch.is_grad_enabled()):
-            return self.aggregate(query, key, padding)
+            return self.aggregate(query, key, padding, added)
         done: Aggregation = checkpointed(
-            self.aggregate, query, key, padding, use_reentrant=False, preserve_rng_state=False
+            self.aggregate,
+            *(query, key, padding, added),
+            use_reentrant=False,
+            preserve_rng_state=False,
         )
         return done
 
-    def aggregate(self, query: Tensor, key: Tensor, padding: Tensor | None) -> Aggregation:
+    def aggregate(
+        self, query: Tensor, key: Tensor, padding: Tensor | None, added: Tensor | float = 0.0
+    ) -> Aggregation:
         """Returns the logits and what the routing adds to them, in float32 or better.
 
         Args:
             query: (B, H, T, K)
             key: (B, H, S, K), S = T
             padding: (B, T) bool, True at padding, or None
+            added: what relative positions add to q kᵀ
 
         Raises:
             ValueError: queries and keys differ in number
@@ -172,7 +177,7 @@ class CrossAggregationSelfAttention(SelfAttention):
             )
         dtype = torch.promote_types(query.dtype, torch.float32)
         with torch.autocast(query.device.type, enabled=False):
-            logits = attention_logits(query.to(dtype), key.to(dtype), None, False)
+            logits = attention_logits(query.to(dtype), key.to(dtype), None, False, added)
             return self._aggregate(logits, padding)
 
     def _aggregate(self, logits: Tensor, padding: Tensor | None) -> Aggregation:

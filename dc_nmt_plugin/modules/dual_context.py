@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .core.context_projection import ContextProjection
 from .core.dropout import dropout as drop
-from .core.history import LayerHistory
+from .core.flow import Flow
 from .core.initial_weights import input_projection
 from .core.masks import SequenceMask
 from .core.self_attention import MultiHeadSelfAttention
@@ -30,18 +30,18 @@ class LocalContext(Stateful):
 
     Args:
         embed_dim: width C
-        kernel_size: f ≥ 1
+        kernel: f ≥ 1
         dropout: dropout of the gated unit's output, before the residual
     """
 
-    def __init__(self, *, embed_dim: int, kernel_size: int = 2, dropout: float = 0.0) -> None:
+    def __init__(self, *, embed_dim: int, kernel: int = 2, dropout: float = 0.0) -> None:
         super().__init__()
-        if kernel_size < 1:
-            raise ValueError(f"kernel_size {kernel_size} is not at least 1")
-        self.kernel_size = kernel_size
+        if kernel < 1:
+            raise ValueError(f"kernel {kernel} is not at least 1")
+        self.kernel = kernel
         self.dropout = dropout
         # W^r (f·C → 2C) on the concatenated window: one product, first half linear, second gate
-        self.conv = nn.Linear(kernel_size * embed_dim, 2 * embed_dim)
+        self.conv = nn.Linear(kernel * embed_dim, 2 * embed_dim)
         self.layer_norm = nn.LayerNorm(embed_dim)
 
     def forward(self, x: Tensor, mask: SequenceMask, state: State | None = None) -> Tensor:
@@ -52,7 +52,7 @@ class LocalContext(Stateful):
 
     def _windows(self, x: Tensor, mask: SequenceMask, state: State | None) -> Tensor:
         """Returns the inputs in the window of each position, from left to right: (B, T, f·C)."""
-        width, length = self.kernel_size, x.size(1)
+        width, length = self.kernel, x.size(1)
         if width == 1:
             return x
         if state is not None:
@@ -66,7 +66,7 @@ class LocalContext(Stateful):
         slot = self.slot(state)
         past = slot.get("inputs")
         if past is None:
-            past = x.new_zeros(x.size(0), self.kernel_size - 1, x.size(2))
+            past = x.new_zeros(x.size(0), self.kernel - 1, x.size(2))
         window = torch.cat([past, x], dim=1)  # (R, f, C)
         slot["inputs"] = window[:, 1:]
         return window
@@ -78,7 +78,7 @@ class DualContextAttention(MultiHeadSelfAttention):
     Args:
         embed_dim: width C
         num_heads: heads H of each of the two attentions; must divide C
-        kernel_size: width f of the local context's convolution
+        kernel: width f of the local context's convolution
         dropout: dropout of the attention weights
         residual_dropout: dropout inside the local context unit
         bias: whether the query, key and value projections have biases
@@ -89,41 +89,34 @@ class DualContextAttention(MultiHeadSelfAttention):
         *,
         embed_dim: int,
         num_heads: int,
-        kernel_size: int = 2,
+        kernel: int = 2,
         dropout: float = 0.0,
         residual_dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
         super().__init__(num_heads=num_heads, dropout=dropout)
-        self.local = LocalContext(
-            embed_dim=embed_dim, kernel_size=kernel_size, dropout=residual_dropout
-        )
+        self.local = LocalContext(embed_dim=embed_dim, kernel=kernel, dropout=residual_dropout)
         # of r: [W^q of h_l; W^q of h_g; W^k of h_g; W^v of h_g]; of l_c: [W^k; W^v] of h_l
         self.in_proj = input_projection(nn.Linear(embed_dim, 4 * embed_dim, bias=bias), blocks=4)
         self.local_proj = input_projection(nn.Linear(embed_dim, 2 * embed_dim, bias=bias), blocks=2)
         self.out_proj = ContextProjection(embed_dim, contexts=2)  # W_z, b_z
 
-    def forward(
-        self,
-        x: Tensor,
-        mask: SequenceMask,
-        *,
-        history: LayerHistory | None = None,
-        state: State | None = None,
-    ) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """Returns ẑ of eq. (8), (B, T, C).
 
         See :class:`~.core.self_attention.MultiHeadSelfAttention` for the arguments. Records
         ``global_weights`` and ``local_weights`` (B, H, T, S).
         """
-        local = self.local(x, mask, state)  # l_c
+        local = self.local(x, flow.mask, flow.state)  # l_c
         local_query, query, key, value = self.heads(self.in_proj(x), 4)
         local_key, local_value = self.heads(self.local_proj(local), 2)
+        # the local context of a position is at this position
+        local_query, query, key, local_key = self.placed(flow, local_query, query, key, local_key)
         key, value, local_key, local_value = self.with_past(
-            state, key, value, local_key, local_value
+            flow.state, key, value, local_key, local_value
         )
         # Eq. (7)
-        h_l = self.attend(local_query, local_key, local_value, mask, state, record="local_weights")
-        h_g = self.attend(query, key, value, mask, state, record="global_weights")
+        h_l = self.attend(local_query, local_key, local_value, flow, record="local_weights")
+        h_g = self.attend(query, key, value, flow, record="global_weights")
         output: Tensor = self.out_proj(torch.cat([h_l, h_g], dim=-1))  # Eq. (8), (B, T, 2C)
         return output

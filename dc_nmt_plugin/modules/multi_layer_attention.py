@@ -13,11 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.attention import attend, merge_heads, split_heads
+from .core.attention import attend, merge_heads, softmax, split_heads
+from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
 from .core.recording import Recordable
 from .core.source import Source
-from .core.state import State
 
 
 class MultiLayerAttention(Recordable):
@@ -123,19 +123,19 @@ class MultiLayerAttention(Recordable):
         """See :class:`.source_projection.ProjectsSource`."""
         return self.arrange_source(projected, decoding=True)
 
-    def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """
         Args:
             x: (R, T, C) queries, R = sentences × beam, the hypotheses of a sentence adjacent
-            source: source representations, with n features
-            state: the decoding session, or None; with it, keys and values are kept in `source`
+            flow: the source, with n features, and the decoding session; with one, keys and values
+                are kept in the source
 
         Returns:
             (R, T, C); records ``weights``, (R, H, T, M) for joint weights and (R, n, H, T, M) for
             separate ones, and ``context_norms`` (R, T, n), the norms ‖c^i‖ before W_o
         """
         rows, length, width = x.shape
-        decoding = state is not None
+        source, decoding = flow.source, flow.state is not None
         project = partial(self.project_source, decoding=decoding)
         projected = source.cached(self, project, keep=decoding)
         # hypotheses of a sentence are further queries on the same keys
@@ -181,8 +181,7 @@ class MultiLayerAttention(Recordable):
         logits = reduce(torch.add, scores) / math.sqrt(width)  # Σ_j α^j
         if source.allowed is not None:
             logits = logits.masked_fill(~source.allowed, -math.inf)
-        precise = torch.promote_types(logits.dtype, torch.float32)
-        weights = torch.softmax(logits, dim=-1, dtype=precise).type_as(values[0])
+        weights = softmax(logits, values[0].dtype)
         if self.wants("weights"):
             self.record(weights=source.rows_of(weights, length))
         if self.wants("context_norms"):

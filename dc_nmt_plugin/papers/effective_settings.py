@@ -11,6 +11,9 @@ from ..errors import UserError, check_architectures, choice_problem
 from ..models.constraints import CheckedConfig
 from ..models.options import defaults
 from ..models.presets import architectures
+from ..models.transformer.axes import SELF_ATTENTION_KINDS, KindOptions
+from ..models.transformer.config import SIDES, TransformerConfig
+from ..models.transformer.specification import LayerKind, specification
 
 
 def betas(text: str) -> tuple[float, ...]:
@@ -113,7 +116,7 @@ def _model_settings(arch: str, given: tuple[tuple[str, Any], ...]) -> Mapping[st
     for name in _WITHOUT_EFFECT:
         values.pop(name, None)
     values["architecture"] = architectures()[arch].model
-    if "source_features" in values:
+    if isinstance(cfg, TransformerConfig):
         return _transformer(values, cfg)
     if "attention_dim" in values:
         values["attention_dim"] = values["attention_dim"] or 2 * values["hidden_dim"]
@@ -130,28 +133,24 @@ def needed_flags(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     return needed
 
 
-def _transformer(values: dict[str, Any], cfg: Any) -> dict[str, Any]:
-    kinds = set()
-    for side in ("encoder", "decoder"):
-        if cfg.xagg_iterations == 0 and values[f"{side}_self_attention"] == "cross_aggregation":
-            values[f"{side}_self_attention"] = "standard"  # routing that never happens
-        kind = values[f"{side}_self_attention"]
-        first, last = cfg.layer_range(side)
-        values[f"{side}_self_attention_layers"] = f"{first}-{last}"
-        if kind == "standard":
-            values.pop(f"{side}_self_attention_layers")
+def _transformer(values: dict[str, Any], cfg: TransformerConfig) -> dict[str, Any]:
+    for kind in SELF_ATTENTION_KINDS.values():
+        for setting in kind.options.settings().values():
+            values.pop(setting, None)
+    for side in SIDES:
+        for name in ("layers_of", "self_attention", "self_attention_layers"):
+            values.pop(f"{side}_{name}")
+        values[f"{side}_normalize_before"] = cfg.pre_norm(side)
         if not values[f"{side}_learned_pos"]:  # sinusoids are as long as they are asked to be
             values.pop("max_source_positions" if side == "encoder" else "max_target_positions")
-        kinds.add(kind)
-    for prefix, kind in (
-        *(("dc_", "dual_context"), ("ctx_", "context_aware"), ("xagg_", "cross_aggregation")),
-    ):
-        if kind not in kinds:
-            values = {key: value for key, value in values.items() if not key.startswith(prefix)}
-    if values.get("xagg_routing") == "vertical":
-        values.pop("xagg_init")
-    if values.get("xagg_routing") == "horizontal":
-        values.pop("xagg_head_weights")
+    values |= _layers(cfg)
+    values.pop("base")  # its parts follow
+    base = cfg.of_base
+    values |= {"norm": base.norm, "activation_fn": base.activation_fn, "positions": base.positions}
+    if base.positions != "relative":
+        values.pop("max_relative_position")
+    if base.positions != "absolute":
+        values["no_token_positional_embeddings"] = True
     values["source_layers"] = cfg.num_source_layers
     values["aux_layers"] = ",".join(map(str, cfg.auxiliary_layers))
     if not cfg.auxiliary_layers:
@@ -159,3 +158,39 @@ def _transformer(values: dict[str, Any], cfg: Any) -> dict[str, Any]:
     if values["share_all_embeddings"]:
         values["share_decoder_input_output_embed"] = True
     return values
+
+
+def _layers(cfg: TransformerConfig) -> dict[str, Any]:
+    """Returns what the layers are: by the flags of one kind where these can say it, because papers
+    do; else by ``--encoder-layers-of``."""
+    stacks = {side: [_simplified(layer) for layer in cfg.layers_of(side)] for side in SIDES}
+    found: dict[str, Any] = {}
+    for side, layers in stacks.items():
+        others = [n for n, layer in enumerate(layers, start=1) if layer.kind != "standard"]
+        kinds = {layers[n - 1].kind for n in others} or {"standard"}
+        options = {
+            (setting, getattr(layers[n - 1].options, option))
+            for n in others
+            for option, setting in type(layers[n - 1].options).settings().items()
+        }
+        whole_range = others == list(range(others[0], others[-1] + 1)) if others else True
+        clash = [name for name, value in options if found.get(name, value) != value]
+        if len(kinds) > 1 or len(dict(options)) < len(options) or clash or not whole_range:
+            return {f"{side}_layers_of": specification(stacks[side]) for side in SIDES}
+        found |= dict(options)
+        found[f"{side}_self_attention"] = kinds.pop()
+        if others:
+            found[f"{side}_self_attention_layers"] = f"{others[0]}-{others[-1]}"
+    for name in _WITHOUT_EFFECT:
+        found.pop(name, None)
+    if found.get("xagg_routing") == "vertical":
+        found.pop("xagg_init")
+    if found.get("xagg_routing") == "horizontal":
+        found.pop("xagg_head_weights")
+    return found
+
+
+def _simplified(layer: LayerKind) -> LayerKind:
+    if getattr(layer.options, "iterations", 1) == 0:  # routing that never happens
+        return LayerKind("standard", KindOptions())
+    return layer

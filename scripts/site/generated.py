@@ -155,6 +155,55 @@ def architectures() -> str:
     return "\n\n".join(parts)
 
 
+def kinds() -> str:
+    """Every kind of self-attention with its options, as ``--encoder-layers-of`` takes them."""
+    from dataclasses import fields
+
+    from dc_nmt_plugin.flags import flag_name
+    from dc_nmt_plugin.models.transformer.axes import SELF_ATTENTION_KINDS
+
+    rows = []
+    for name, kind in SELF_ATTENTION_KINDS.items():
+        where = "encoder" if kind.not_in_decoders else "both"
+        options = fields(kind.options)
+        if not options:
+            rows.append((f"`{name}`", where, "", "", "", ""))
+        for each in options:
+            valid = ", ".join(f"`{value}`" for value in each.metadata["one_of"])
+            least = each.metadata["at_least"]
+            switch = isinstance(each.default, bool)
+            default = str(each.default).lower() if switch else each.default
+            rows.append(
+                (
+                    f"`{name}`",
+                    where,
+                    f"`{each.name}`",
+                    f"`{default}`",
+                    valid or (f"{least} or more" if least is not None else "`true`, `false`"),
+                    f"`{flag_name(each.metadata['setting'])}`",
+                )
+            )
+    heads = ("kind", "side", "option", "default", "values", "flag for all layers")
+    return markdown_table(heads, rows)
+
+
+def bases() -> str:
+    """What the values of ``--base`` stand for, by the flag of each part."""
+    from dc_nmt_plugin.models.transformer.axes import ACTIVATIONS, BASES, NORMS, POSITIONS
+
+    rows = [
+        (flag, *(f"`{part(base)}`" for base in BASES.values()), ", ".join(f"`{v}`" for v in values))
+        for flag, part, values in (
+            ("`--norm`", lambda base: base.norm, NORMS),
+            ("`--encoder-normalize-before`, `--decoder-normalize-before`",
+             lambda base: str(base.pre_norm).lower(), ()),
+            ("`--activation-fn`", lambda base: base.activation_fn, ACTIVATIONS),
+            ("`--positions`", lambda base: base.positions, POSITIONS),
+        )
+    ]  # fmt: skip
+    return markdown_table(("flag", *(f"`--base {name}`" for name in BASES), "values"), rows)
+
+
 # -- commands ------------------------------------------------------------------------------------
 
 

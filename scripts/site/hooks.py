@@ -143,5 +143,7 @@ DIRECTIVES: dict[str, Callable[[str, str], str]] = {
     "flags": _words(generated.flags),
     "training": _words(generated.training),
     "architectures": _words(generated.architectures),
+    "kinds": _words(generated.kinds),
+    "bases": _words(generated.bases),
     "commands": _words(generated.commands),
 }

@@ -10,6 +10,7 @@ from covering import Combination, covering
 from helpers import build
 
 from dc_nmt_plugin.models.transformer.axes import (
+    BASES,
     DECODER_KINDS,
     SELF_ATTENTION_KINDS,
     SOURCE_FEATURES,
@@ -20,8 +21,13 @@ AUXILIARY: dict[str, dict[str, Any]] = {
     "auxiliary": {"aux_layers": "1"},
     "auxiliary+AIF": {"aux_layers": "1", "aux_fusion": True},
 }
+BASE: dict[str, dict[str, Any]] = {
+    **{name: {"base": name} for name in BASES},
+    "relative": {"positions": "relative", "max_relative_position": 2},
+}
 AXES: list[Sequence[str]] = [
-    *(tuple(SELF_ATTENTION_KINDS), DECODER_KINDS, tuple(SOURCE_FEATURES), tuple(AUXILIARY))
+    *(tuple(SELF_ATTENTION_KINDS), DECODER_KINDS, tuple(SOURCE_FEATURES), tuple(AUXILIARY)),
+    tuple(BASE),
 ]
 PRODUCT: list[Combination] = list(itertools.product(*AXES))
 
@@ -41,12 +47,13 @@ SMALL: dict[str, Any] = {
 
 def settings(combination: Combination) -> dict[str, Any]:
     """The flags of a combination, by their names in Python."""
-    encoder, decoder, source, auxiliary = combination
+    encoder, decoder, source, auxiliary, base = combination
     return {
         "encoder_self_attention": encoder,
         "decoder_self_attention": decoder,
         "source_features": source,
         **AUXILIARY[auxiliary],
+        **BASE[base],
     }
 
 

@@ -73,7 +73,7 @@ def watched(net):
         return lambda module, args, output: layers.__setitem__(number, output)
 
     def watch_attention(decoder):
-        return lambda module, args: sources.setdefault(decoder, []).append(args[1].features)
+        return lambda module, args: sources.setdefault(decoder, []).append(args[1].source.features)
 
     for number, layer in enumerate(net.encoder.layers, start=1):
         layer.register_forward_hook(watch_layer(number))
@@ -178,7 +178,7 @@ DC, CTX, XAGG = (
 )
 # settings → what a module then says of itself
 REACHED = [
-    ({**DC, "dc_kernel_size": 4}, ENCODER + "local.kernel_size", 4),
+    ({**DC, "dc_kernel_size": 4}, ENCODER + "local.kernel", 4),
     ({**DC, "dropout": 0.3}, ENCODER + "local.dropout", 0.3),
     ({**DC, "attention_dropout": 0.3}, ENCODER + "dropout", 0.3),
     (CTX, ENCODER + "layer", 2),

@@ -9,7 +9,7 @@ from recurrent import build as build_recurrent
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.models.transformer.axes import SELF_ATTENTION_KINDS
 from dc_nmt_plugin.modules import diagnostics
-from dc_nmt_plugin.modules.core import attention
+from dc_nmt_plugin.modules.core import self_attention
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.diagnostics.divergence import attention_divergence
 from dc_nmt_plugin.names import PUBLISHED
@@ -124,13 +124,13 @@ def test_not_in_training_and_not_against_the_users_will():
 def test_attention_that_no_diagnostic_reads_stays_fused(monkeypatch):
     """Its weights are not wanted, so no softmax is computed for them."""
     explicit = []
-    softmax = attention.attention_logits
+    logits = self_attention.attention_logits
 
     def counted(*args):
         explicit.append(args)
-        return softmax(*args)
+        return logits(*args)
 
-    monkeypatch.setattr(attention, "attention_logits", counted)
+    monkeypatch.setattr(self_attention, "attention_logits", counted)
     logged(build("transformer_dc"))  # encoder: 3 layers of two attentions; decoder: none
     assert len(explicit) == 6
     assert not any(name == "weights" for name in diagnostics.NEEDED)

@@ -106,7 +106,8 @@ def test_incremental_decoding_is_the_full_forward(name):
 class NewAttention(torch.nn.Module):
     """A kind of attention to the source that nothing of the package names."""
 
-    def forward(self, x, source, *, state=None):
+    def forward(self, x, flow):
+        source = flow.source
         real = (
             source.features[0]
             if source.padding is None

@@ -16,7 +16,7 @@ from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
 from dc_nmt_plugin.models.transformer.stock import plugin_to_stock, stock_to_plugin
-from dc_nmt_plugin.modules.core.history import LayerHistory
+from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.source import Source
 
@@ -122,11 +122,10 @@ def self_attention_output(side: str, **settings: Any) -> Tensor:
     model = new("transformer_standard", int(torch.initial_seed()) % 2**31, **_wide(settings))
     stack = model.eval().get_submodule(side).stack
     mask = SequenceMask.build(None, causal=side == "decoder")
-    history = LayerHistory(mask)
-    for _ in range(2):  # the second layer has every context
-        history.append(layer_input())
+    flow = Flow(mask)
+    flow.inputs = [layer_input() for _ in range(2)]  # the second layer has every context
     with torch.no_grad():
-        return stack.layers[1].self_attn(history.inputs[-1], mask, history=history)
+        return stack.layers[1].self_attn(flow.inputs[-1], flow)
 
 
 def source_attention_output(**settings: Any) -> Tensor:
@@ -137,7 +136,7 @@ def source_attention_output(**settings: Any) -> Tensor:
         if model.encoder.aggregation is not None:
             features = [model.encoder.aggregation(features)]
         source = Source(features=features, padding=None, auxiliary={})
-        return model.decoder.stack.layers[0].encoder_attn(layer_input(), source)
+        return model.decoder.stack.layers[0].encoder_attn(layer_input(), Flow(source=source))
 
 
 def _wide(settings: dict[str, Any]) -> dict[str, Any]:

@@ -93,7 +93,11 @@ WRONG = {
     "--ctx-on": {"ctx_on": "values"},
     "--ctx-gate": {"ctx_gate": "learned"},
     "--xagg-routing": {"xagg_routing": "diagonal"},
-    "--xagg-init": {"xagg_init": "self", "xagg_routing": "vertical"},
+    "--xagg-init": {
+        "encoder_self_attention": "cross_aggregation",
+        "xagg_init": "self",
+        "xagg_routing": "vertical",
+    },
     "--xagg-iterations": {"xagg_iterations": -1},
     "--xagg-head-weights": {"xagg_head_weights": "max"},
     "--source-features": {"source_features": "m-2"},
@@ -108,7 +112,7 @@ WRONG = {
 def test_wrong_settings_are_named(flag):
     with pytest.raises(ConfigError) as caught:
         build("transformer_standard", **WRONG[flag])
-    value = next(iter(WRONG[flag].values()))
+    value = WRONG[flag][flag.removeprefix("--").replace("-", "_")]
     assert flag in str(caught.value)
     if flag != "--share-all-embeddings":
         assert str(value) in str(caught.value) or flag == "--aux-fusion"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dc_nmt_plugin.models.transformer.axes import (
+    BASES,
     DECODER_KINDS,
     SELF_ATTENTION_KINDS,
     SOURCE_FEATURES,
@@ -60,6 +61,24 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"decoder_embed_dim": 18, **PRE_NORM},
     ),
     "iter-c-agg pre-norm": ("transformer_mlmha_iter_c_agg", PRE_NORM),
+    **{f"{name} base": ("transformer_standard", {"base": name}) for name in BASES},
+    "modern Full-DC": ("transformer_dc_full", {"base": "modern"}),
+    "relative positions": (
+        "transformer_dc_full",
+        {"positions": "relative", "max_relative_position": 2},
+    ),
+    "rotary, learned norm of embeddings": (
+        "transformer_cross_agg",
+        {"positions": "rotary", "norm": "rms_norm", "layernorm_embedding": True},
+    ),
+    "mixed layers": (
+        "transformer_standard",
+        {
+            "encoder_layers_of": "dual_context(kernel=3) context_aware(gate=none) "
+            "cross_aggregation(iterations=2)",
+            "decoder_layers_of": "context_aware(on=keys, context=global) dual_context(kernel=1)",
+        },
+    ),
     "MS-1": ("transformer_ms_aux", {}),
     "MS-12 + AIF": ("transformer_ms_aux_aif", {"aux_layers": "1,2"}),
     "MS-2 + AIF pre-norm": ("transformer_ms_aux_aif", {"aux_layers": "2", **PRE_NORM}),
@@ -74,6 +93,7 @@ MODULES = [
     *("ctx deep-global+deep, both sides", "ctx without gates, both sides", "Full-DC f=3"),
     *("cross-agg self", "cross-agg vertical, checkpointed", "cross-agg T=0"),
     *("MS-1", "MS-12 + AIF", "MS-2 + AIF pre-norm"),
+    *("modern Full-DC", "relative positions", "mixed layers"),
 ]
 for _arch, _settings in VARIANTS.values():
     if "decoder_embed_dim" in _settings:

@@ -40,7 +40,7 @@ def simple_routing(votes, iterations, initial=None):
     return omega, b
 
 
-def cross_aggregation(rows, weights, *, heads, directions, init, iterations, head_weights):
+def cross_aggregation(rows, weights, *, heads, routing, init, iterations, head_weights):
     """Output rows (T, d) and Λ (H numbers, or None) of one sentence without padding.
 
     rows: list of T vectors (d,)
@@ -59,7 +59,7 @@ def cross_aggregation(rows, weights, *, heads, directions, init, iterations, hea
             e[t, h] = torch.stack(logits)
     aggregated = dict(e)
     lambdas = None
-    if directions in ("vertical", "both") and iterations > 0:
+    if routing in ("vertical", "both") and iterations > 0:
         omegas, voting = {}, [0.0 for _ in range(heads)]
         for t in range(length):  # Eqs (10), (11)
             omegas[t], b = simple_routing([e[t, h] for h in range(heads)], iterations)
@@ -74,7 +74,7 @@ def cross_aggregation(rows, weights, *, heads, directions, init, iterations, hea
         for t in range(length):
             for h in range(heads):
                 aggregated[t, h] = aggregated[t, h] + lambdas[h] * omegas[t]  # Eq. (12)
-    if directions in ("horizontal", "both") and iterations > 0:
+    if routing in ("horizontal", "both") and iterations > 0:
         for t in range(length):
             for h in range(heads):
                 votes = [e[s, h] for s in range(t + 1)]

@@ -102,10 +102,10 @@ def test_torchrun(corpus, tmp_path):
 # each value of the two self-attention axes and of the auxiliary one, and every way in which source
 # features are computed; the two tests below cover the rest without a command line a model
 COMBINED = [
-    ["cross_aggregation", "context_aware", "m-10", "auxiliary+AIF"],
-    ["dual_context", "dual_context", "iter-c-agg", "auxiliary"],
-    ["context_aware", "standard", "m-01", "none"],
-    ["standard", "dual_context", "s-agg", "auxiliary+AIF"],
+    ["cross_aggregation", "context_aware", "m-10", "auxiliary+AIF", "modern"],
+    ["dual_context", "dual_context", "iter-c-agg", "auxiliary", "relative"],
+    ["context_aware", "standard", "m-01", "none", "modern"],
+    ["standard", "dual_context", "s-agg", "auxiliary+AIF", "original"],
 ]
 
 

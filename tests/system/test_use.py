@@ -135,7 +135,7 @@ def family(architecture: str) -> tuple[str, str]:
     """The names of task and criterion that go with an architecture."""
     if architecture == RECURRENT:
         return RECURRENT, RECURRENT
-    return FAMILIES.get(architecture, ("translation_dc_nmt", ""))
+    return FAMILIES.get(architecture, FAMILIES["transformer_standard"])
 
 
 def flags_of(case: dict[str, str]) -> list[Any]:
@@ -229,11 +229,12 @@ def train_by_recipe(case: dict[str, str], recipe: Path, name: str) -> Trained:
     """Train a case by ``dc-nmt train``, in two parts where it is continued."""
     flags = [str(flag) for flag in flags_of(case)]
     place = flags.index("--arch")
+    architecture = flags[place + 1]
     del flags[place : place + 2]
     flags[flags.index("--max-tokens") + 1] = "400"  # five batches an epoch
     flags += [] if "--update-freq" in flags else ["--update-freq", "1"]
     flags += [] if "--save-interval-updates" in flags else ["--save-interval-updates", "2"]
-    words = ["train", "mine", case["architecture"], "--name", name, *flags]
+    words = ["train", "mine", architecture, "--name", name, *flags]
     words += ["--max-epoch", str(EPOCHS)]
     if case["continued"] == "in an epoch":
         with pytest.MonkeyPatch.context() as patch:
@@ -280,9 +281,9 @@ def test_trains_to_the_end_and_translates(case, bare, texts, tmp_path, request):
 @pytest.mark.parametrize(
     ("architecture", "flags"),
     few(
-        itertools.product(["transformer", "transformer_dc"], map(tuple, USES["refused"])),
+        itertools.product(["transformer", "layers of several kinds"], map(tuple, USES["refused"])),
         ("transformer", ("--fp16",)),
-        ("transformer_dc", ("--bf16",)),
+        ("layers of several kinds", ("--bf16",)),
     ),
     ids=str,
 )

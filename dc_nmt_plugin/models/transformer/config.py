@@ -1,32 +1,46 @@
 """Flags of all Transformer variants, and their contradictions."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
+from typing import Any, get_type_hints
 
 from ...errors import ConfigError
-from ...modules.choices import (
-    CONTEXTS,
-    DIRECTIONS,
-    GATES,
-    HEAD_WEIGHTS,
-    INITS,
-    MIXED,
-    context_levels,
+from ..constraints import CheckedConfig, flag, rate, size, wrong_values
+from .axes import (
+    ACTIVATIONS,
+    BASES,
+    DECODER_KINDS,
+    ENCODER_ONLY_KINDS,
+    NORMS,
+    POSITIONS,
+    SELF_ATTENTION_KINDS,
+    SOURCE_FEATURES,
+    Base,
 )
-from ..constraints import CheckedConfig, flag, rate, size
-from .axes import DECODER_KINDS, ENCODER_ONLY_KINDS, SELF_ATTENTION_KINDS, SOURCE_FEATURES
+from .specification import LayerKind, options_of, read_specification
 
 MODEL_NAME = "dc_nmt_transformer"  # in fairseq's registry
 SIDES = ("encoder", "decoder")
-# those of fairseq, in its order
-ACTIVATIONS = ("relu", "gelu", "gelu_fast", "gelu_accurate", "tanh", "linear")
+
+# the options of all self-attention kinds, under the names of their flags
+_OPTIONS = [
+    (
+        each.metadata["setting"],
+        get_type_hints(kind.options)[each.name],
+        field(default=each.default, metadata=each.metadata),
+    )
+    for kind in SELF_ATTENTION_KINDS.values()
+    for each in fields(kind.options)
+]
+KindSettings: Any = make_dataclass("KindSettings", _OPTIONS, bases=(CheckedConfig,))
 
 
 @dataclass
-class TransformerConfig(CheckedConfig):
-    """Settings of a Transformer on its three axes; every field is a flag (``--encoder-layers`` …).
+class TransformerConfig(KindSettings):
+    """Settings of a Transformer on its four axes; every field is a flag (``--encoder-layers`` …).
 
-    Names follow fairseq's ``transformer``. Layers are counted from 1, as in the papers.
+    Names follow fairseq's ``transformer``. Layers are counted from 1, as in the papers. The options
+    of self-attention kinds are fields too (``dc_kernel_size`` …): see :mod:`.axes`.
     """
 
     encoder_embed_dim: int = size(512, "width of the encoder")
@@ -48,10 +62,29 @@ class TransformerConfig(CheckedConfig):
     dropout: float = rate(0.1, "dropout of embeddings and sublayer outputs")
     attention_dropout: float = rate(0.0, "dropout of attention weights")
     activation_dropout: float = rate(0.0, "dropout after the feed-forward activation")
-    activation_fn: str = flag(
-        "relu",
-        "activation of the feed-forward networks",
+    base: str = flag(
+        "original",
+        "norm, feed-forward network and positions: those of Vaswani et al. 2017, or modern "
+        "(RMSNorm before the sublayers, SwiGLU, rotary positions); each has its own flag too",
+        one_of=tuple(BASES),
+    )
+    norm: str | None = flag(
+        None, "norm of the sublayers (default: that of --base)", one_of=tuple(NORMS)
+    )
+    activation_fn: str | None = flag(
+        None,
+        "activation of the feed-forward networks (default: that of --base); swiglu is gated, with "
+        "two thirds of the inner width and so as many parameters",
         one_of=ACTIVATIONS,
+    )
+    positions: str | None = flag(
+        None,
+        "how positions are seen: added to the embeddings, or by self-attention alone (default: "
+        "that of --base)",
+        one_of=tuple(POSITIONS),
+    )
+    max_relative_position: int = size(
+        16, "relative positions: the largest distance with vectors of its own"
     )
     share_decoder_input_output_embed: bool = flag(
         False, "share the decoder's input and output embeddings"
@@ -103,27 +136,13 @@ class TransformerConfig(CheckedConfig):
             "(default: all)"
         ),
     )
-    dc_kernel_size: int = size(2, "dual context: width f of the local context's convolution")
-
-    ctx_context: str = flag("deep-global+deep", "context-aware: context", one_of=CONTEXTS)
-    ctx_on: str = flag(
-        "both",
-        "context-aware: queries, keys or both are mixed with the context",
-        one_of=tuple(MIXED),
+    encoder_layers_of: str | None = flag(
+        None,
+        "what each encoder layer is, from the lowest: kinds of self-attention with options and a "
+        "number of layers, such as 'dual_context(kernel=3)*2 context_aware(context=deep)*4'",
     )
-    ctx_gate: str = flag("learnt", "context-aware: gates λ of the context", one_of=GATES)
-    xagg_routing: str = flag("both", "cross aggregation: routing", one_of=DIRECTIONS)
-    xagg_init: str = flag("zero", "cross aggregation: start of horizontal routing", one_of=INITS)
-    xagg_iterations: int = flag(
-        3, "cross aggregation: routing iterations; 0 is plain attention", at_least=0
-    )
-    xagg_head_weights: str = flag(
-        "mean",
-        "cross aggregation: mean or sum over positions in the head weights",
-        one_of=HEAD_WEIGHTS,
-    )
-    xagg_checkpoint: bool = flag(
-        False, "cross aggregation: recompute the routing in the backward pass to save memory"
+    decoder_layers_of: str | None = flag(
+        None, "what each decoder layer is; see --encoder-layers-of"
     )
 
     source_features: str = flag(
@@ -155,11 +174,43 @@ class TransformerConfig(CheckedConfig):
         """Returns the encoder layers with an auxiliary decoder, ascending; :meth:`check` first."""
         return sorted(map(int, self._auxiliary()))
 
-    def kind_of(self, side: str, layer: int) -> str:
-        """Returns the self-attention kind of a layer (1-based) on `side`; :meth:`check` first."""
-        kind: str = getattr(self, f"{side}_self_attention")
-        first, last = self.layer_range(side)
-        return kind if first <= layer <= last else "standard"
+    @property
+    def of_base(self) -> Base:
+        """Returns the base block: that of --base, with what flags change."""
+        base = BASES[self.base]
+        return Base(
+            norm=self.norm or base.norm,
+            pre_norm=base.pre_norm,
+            activation_fn=self.activation_fn or base.activation_fn,
+            positions=self.positions or base.positions,
+        )
+
+    def pre_norm(self, side: str) -> bool:
+        """Returns whether the norms of `side` stand before the sublayers."""
+        return bool(getattr(self, f"{side}_normalize_before")) or self.of_base.pre_norm
+
+    def layers_of(self, side: str) -> list[LayerKind]:
+        """Returns what each layer of `side` is, lowest first.
+
+        Raises:
+            ConfigError: a wrong specification or range
+        """
+        layers: int = getattr(self, f"{side}_layers")
+        name = f"--{side}-layers-of"
+        text: str | None = getattr(self, f"{side}_layers_of")
+        if text is None:
+            kind: str = getattr(self, f"{side}_self_attention")
+            first, last = self.layer_range(side)
+            chosen = LayerKind(kind, options_of(kind, vars(self)))
+            standard = LayerKind("standard", options_of("standard", vars(self)))
+            return [chosen if first <= n <= last else standard for n in range(1, layers + 1)]
+        kinds = tuple(SELF_ATTENTION_KINDS) if side == "encoder" else DECODER_KINDS
+        found = read_specification(str(text), name, kinds, vars(self))
+        if len(found) != layers:
+            raise ConfigError(
+                [f"{name}: {text!r} has {len(found)} layers, and --{side}-layers is {layers}."]
+            )
+        return found
 
     def layer_range(self, side: str) -> tuple[int, int]:
         """Returns the first and last layer (1-based) with the side's self-attention kind.
@@ -187,7 +238,6 @@ class TransformerConfig(CheckedConfig):
         return [
             *(problem for side in SIDES for problem in self._of_side(side)),
             *self._of_sharing(),
-            *self._of_routing(),
             *self._of_source_features(),
             *self._of_auxiliary(),
         ]
@@ -199,23 +249,49 @@ class TransformerConfig(CheckedConfig):
             problems.append(
                 f"--{side}-attention-heads: {heads} heads do not divide --{side}-embed-dim {width}."
             )
-        try:
-            self.layer_range(side)
-        except ConfigError as error:
-            return problems + error.problems
-        return problems + self._of_context(side)
+        elif heads >= 1 and width // heads % 2 and self._positions == "rotary":
+            problems.append(
+                f"--positions: rotary turns pairs of numbers, and a head of {width // heads} "
+                f"(--{side}-embed-dim {width}, --{side}-attention-heads {heads}) is odd."
+            )
+        if self._positions != "absolute" and getattr(self, f"{side}_learned_pos"):
+            problems.append(
+                f"--{side}-learned-pos: learns positions that are added to the embeddings, and "
+                f"with --positions {self._positions} none are."
+            )
+        return problems + self._of_layers(side)
 
-    def _of_context(self, side: str) -> list[str]:
-        layers, (_, last) = getattr(self, f"{side}_self_attention_layers"), self.layer_range(side)
-        if getattr(self, f"{side}_self_attention") != "context_aware" or last < 1:
+    @property
+    def _positions(self) -> str:
+        """Returns the kind of positions; "" while --base is not valid."""
+        return self.of_base.positions if self.base in BASES else ""
+
+    def _of_layers(self, side: str) -> list[str]:
+        kind: str = getattr(self, f"{side}_self_attention")
+        if getattr(self, f"{side}_layers_of") is not None:
+            both = {
+                f"--{side}-self-attention": kind if kind != "standard" else None,
+                f"--{side}-self-attention-layers": getattr(self, f"{side}_self_attention_layers"),
+            }
+            problems = [
+                f"{name}: {value} is what --{side}-layers-of says of each layer; give one of both "
+                "(with --arch transformer_standard, if the architecture sets it)."
+                for name, value in both.items()
+                if value is not None
+            ]
+            try:
+                self.layers_of(side)
+            except ConfigError as error:
+                problems += error.problems
+            return problems
+        try:
+            _, last = self.layer_range(side)
+        except ConfigError as error:
+            return error.problems
+        if kind not in SELF_ATTENTION_KINDS or last < 1:
             return []
-        if self.ctx_context not in CONTEXTS or any(context_levels(self.ctx_context, last)):
-            return []
-        return [
-            f"--ctx-context: {self.ctx_context!r} is made of the inputs of lower layers, and "
-            f"--{side}-self-attention-layers {layers or last} has none below it; include a higher "
-            "layer, or choose another context."
-        ]
+        options = options_of(kind, vars(self))
+        return [] if wrong_values(options) else options.contradictions(type(options).flag_of, last)
 
     def _of_sharing(self) -> list[str]:
         if not self.share_all_embeddings or self.encoder_embed_dim == self.decoder_embed_dim:
@@ -223,14 +299,6 @@ class TransformerConfig(CheckedConfig):
         return [
             f"--share-all-embeddings: --encoder-embed-dim {self.encoder_embed_dim} and "
             f"--decoder-embed-dim {self.decoder_embed_dim} must be equal."
-        ]
-
-    def _of_routing(self) -> list[str]:
-        if self.xagg_init != "self" or self.xagg_routing != "vertical":
-            return []
-        return [
-            "--xagg-init: 'self' starts the horizontal routing at the logits, and "
-            "--xagg-routing vertical has none; choose zero, or --xagg-routing horizontal or both."
         ]
 
     def _of_source_features(self) -> list[str]:
@@ -275,3 +343,33 @@ class TransformerConfig(CheckedConfig):
         if self.aux_fusion and not parts:
             problems.append("--aux-fusion: there is nothing to fuse without --aux-layers.")
         return problems
+
+
+def idle_settings(cfg: TransformerConfig) -> dict[str, str]:
+    """Returns the settings that have no effect in the model of a valid configuration.
+
+    Returns:
+        setting → what it is for, and what to do
+    """
+    layers = [layer for side in SIDES for layer in cfg.layers_of(side)]
+    found = {}
+    for name, kind in SELF_ATTENTION_KINDS.items():
+        of_kind = [layer for layer in layers if layer.kind == name]
+        for option, setting in kind.options.settings().items():
+            if not of_kind:
+                found[setting] = (
+                    f"is for {name} self-attention, and this model has none; leave it out, or give "
+                    f"--encoder-self-attention {name}."
+                )
+            elif all(option in layer.given for layer in of_kind):
+                found[setting] = (
+                    f"every layer of {name} self-attention has its own {option}, by "
+                    "--encoder-layers-of or --decoder-layers-of; leave it out."
+                )
+    if cfg.of_base.positions != "relative":
+        found["max_relative_position"] = "is for --positions relative; leave it out, or give that."
+    if cfg.of_base.positions != "absolute":
+        found["no_token_positional_embeddings"] = (
+            f"with --positions {cfg.of_base.positions}, none are added to the embeddings anyway."
+        )
+    return found

@@ -138,7 +138,12 @@ class TransformerDecoder(Generating, FairseqIncrementalDecoder):
             x = mask.zero_padding(x)
             if incremental_state is not None:
                 project_all([layer.encoder_attn for layer in stack.layers], source)
-            return stack.states(x, mask, source, state=incremental_state, auxiliary=fused)
+            return stack.states(
+                *(x, mask, source),
+                tokens=prev_output_tokens,
+                state=incremental_state,
+                auxiliary=fused,
+            )
 
         if self.decode_with is not None and not with_auxiliary:
             stack = self.auxiliary[str(self.decode_with)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ...modules.core.history import LayerHistory
+from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.source import Source
 from ...modules.core.state import State, Stateful
@@ -20,6 +20,7 @@ class DecoderStack(LayerStack, Stateful):
         mask: SequenceMask,
         source: Source,
         *,
+        tokens: Tensor | None = None,
         state: State | None = None,
         auxiliary: list[Tensor] | None = None,
     ) -> list[Tensor]:
@@ -28,19 +29,15 @@ class DecoderStack(LayerStack, Stateful):
             x: (R, T, C) embedded target prefix; its last position alone when decoding
             mask: padding and causality of the prefix
             source: what the layers attend to
+            tokens: (R, t) the whole prefix
             state: the decoding session, or None
             auxiliary: final states (R, T, C) of the auxiliary decoders to fuse
 
         Returns:
             the outputs (R, T, C) of all layers, the last one final
         """
-        history = LayerHistory(mask, past=None if state is None else self.slot(state))
-        outputs = list(
-            self.outputs(
-                x,
-                history,
-                lambda layer, h: layer(h, mask, source, history, state, auxiliary),
-            )
-        )
+        past = None if state is None else self.slot(state)
+        flow = Flow(mask, tokens=tokens, state=state, past=past, source=source, auxiliary=auxiliary)
+        outputs = self.outputs(x, flow)
         outputs[-1] = self.top(outputs[-1])
         return outputs

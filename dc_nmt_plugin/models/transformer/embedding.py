@@ -7,7 +7,7 @@ from typing import Any
 
 from fairseq import utils
 from fairseq.data import Dictionary
-from fairseq.modules import LayerNorm, PositionalEmbedding
+from fairseq.modules import PositionalEmbedding
 from torch import Tensor, nn
 
 from ...errors import ConfigError
@@ -15,13 +15,13 @@ from ...modules.core.dropout import dropout
 
 
 class TokenEmbedding(nn.Module):
-    """Dropout(LayerNorm(scale · E[token] + P[position])); the norm only on request.
+    """Dropout(Norm(scale · E[token] + P[position])); the norm only on request.
 
     Args:
         tokens: the embedding matrix, possibly shared
         positions: fairseq's positional embedding, or None
         scale: sqrt(width) (Vaswani et al. 2017, 3.4) or 1
-        layer_norm: whether to normalise the sum
+        layer_norm: norm of the sum, or None
         dropout: dropout probability
     """
 
@@ -31,14 +31,14 @@ class TokenEmbedding(nn.Module):
         tokens: nn.Embedding,
         positions: nn.Module | None,
         scale: float,
-        layer_norm: bool,
+        layer_norm: nn.Module | None,
         dropout: float,
     ) -> None:
         super().__init__()
         self.tokens = tokens
         self.positions = positions
         self.scale = scale
-        self.layer_norm = LayerNorm(tokens.embedding_dim) if layer_norm else None
+        self.layer_norm = layer_norm
         self.dropout = dropout
 
     def forward(self, tokens: Tensor, *, incremental_state: Any = None) -> Tensor:
@@ -90,7 +90,7 @@ def build_token_embedding(
     learned: bool,
     no_positions: bool,
     no_scale: bool,
-    layer_norm: bool,
+    layer_norm: nn.Module | None,
     dropout: float,
 ) -> TokenEmbedding:
     """Builds the embedding of one side around a (possibly shared) matrix."""

@@ -9,7 +9,7 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
-from ...modules.core.history import LayerHistory
+from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.packing import real_rows, worth_packing
 from ...modules.core.source import Source
@@ -82,8 +82,7 @@ class TransformerEncoder(FairseqEncoder):
         padding = is_padding if len(rows) < is_padding.numel() else None
         mask = SequenceMask.build(padding, rows=worth_packing(rows, is_padding))
         x = mask.zero_padding(self.embedding(src_tokens))  # (B, M, C)
-        history = LayerHistory(mask)
-        outputs = list(self.stack.outputs(x, history, lambda layer, h: layer(h, mask, history)))
+        outputs = self.stack.outputs(x, Flow(mask, tokens=src_tokens))
         features = [self._tap(outputs, layer) for layer in self.read_layers]
         features = mask_layers(features, self.masked_layers, self.read_layers)
         if self.aggregation is not None:

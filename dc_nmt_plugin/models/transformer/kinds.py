@@ -1,14 +1,16 @@
-"""Builds the modules of two axes: self-attention (A) and source features (B)."""
+"""Builds the modules of the axes: self-attention (A), source features (B), the base block (D)."""
 
 from __future__ import annotations
 
 import pkgutil
 from typing import Any
 
+from fairseq.modules import LayerNorm
 from torch import nn
 
 from ... import modules
 from ...modules.core.attention import SourceAttention
+from ...modules.core.positions import Positions, RelativePositions, RotaryPositions
 from ...modules.multi_layer_attention import MultiLayerAttention
 from .axes import SELF_ATTENTION_KINDS, SOURCE_FEATURES, Options
 from .config import TransformerConfig
@@ -22,13 +24,39 @@ def module_class(name: str) -> type[nn.Module]:
 
 def build_self_attention(cfg: TransformerConfig, side: str, layer: int) -> nn.Module:
     """Builds the self-attention of layer `layer` (1-based) of ``encoder`` or ``decoder``."""
-    kind = SELF_ATTENTION_KINDS[cfg.kind_of(side, layer)]
-    return module_class(kind.module)(
-        embed_dim=getattr(cfg, f"{side}_embed_dim"),
-        num_heads=getattr(cfg, f"{side}_attention_heads"),
+    chosen = cfg.layers_of(side)[layer - 1]
+    kind = SELF_ATTENTION_KINDS[chosen.kind]
+    width, heads = getattr(cfg, f"{side}_embed_dim"), getattr(cfg, f"{side}_attention_heads")
+    attention: Any = module_class(kind.module)(
+        embed_dim=width,
+        num_heads=heads,
         dropout=cfg.attention_dropout,
-        **_values(cfg, kind.options, layer=layer),
+        **_values(cfg, kind.given, layer=layer),
+        **vars(chosen.options),
     )
+    attention.positions = _build_positions(cfg, width // heads)
+    built: nn.Module = attention
+    return built
+
+
+def _build_positions(cfg: TransformerConfig, head_dim: int) -> Positions | None:
+    positions = cfg.of_base.positions
+    if positions == "rotary":
+        return RotaryPositions(head_dim=head_dim)
+    if positions == "relative":
+        return RelativePositions(head_dim=head_dim, clip=cfg.max_relative_position)
+    return None  # in the embeddings
+
+
+def build_norm(cfg: TransformerConfig, width: int) -> nn.Module:
+    """Builds a norm of the sublayers, of the stacks or of the embeddings.
+
+    Norms inside a mechanism are those of its paper's equations, on every base.
+    """
+    if cfg.of_base.norm == "rms_norm":
+        return nn.RMSNorm(width, eps=1e-6)  # the paper has no ε; a vector of zeros needs one
+    norm: nn.Module = LayerNorm(width)
+    return norm
 
 
 def build_source_attention(cfg: TransformerConfig, *, single: bool = False) -> nn.Module:

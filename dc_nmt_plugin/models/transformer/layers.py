@@ -1,54 +1,66 @@
-"""Encoder and decoder layers: sublayers with residual connections and layer norm."""
+"""Encoder and decoder layers: sublayers with residual connections and norms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from fairseq import utils
-from fairseq.modules import LayerNorm
 from torch import Tensor, nn
 
 from ...modules.core.dropout import add_dropped, dropout
-from ...modules.core.history import LayerHistory
+from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
-from ...modules.core.source import Source
-from ...modules.core.state import State
+from ...modules.feed_forward import GATED, gated_width
 
 
-class Layer(nn.Module):
-    """Base of both kinds of layers: residual connections and the feed-forward network.
+@dataclass(frozen=True)
+class BaseBlock:
+    """Describes the layers of a stack beside their attentions (axis D).
 
-    Args:
+    Attributes:
         embed_dim: model width C
-        ffn_dim: inner width of the feed-forward network
+        ffn_dim: inner width of the feed-forward network; a gated one has two thirds of it
         dropout: dropout of every sublayer's output
         activation_dropout: dropout after the activation
         activation_fn: name of the activation
-        normalize_before: layer norm before the sublayer (pre-norm) instead of after the residual
+        pre_norm: norm before the sublayer instead of after the residual connection
+        norm: builds a norm of this width
     """
 
-    def __init__(
-        self,
-        *,
-        embed_dim: int,
-        ffn_dim: int,
-        dropout: float,
-        activation_dropout: float,
-        activation_fn: str,
-        normalize_before: bool,
-    ) -> None:
+    embed_dim: int
+    ffn_dim: int
+    dropout: float
+    activation_dropout: float
+    activation_fn: str
+    pre_norm: bool
+    norm: Callable[[int], nn.Module]
+
+
+class Layer(nn.Module):
+    """Base of both kinds of layers: residual connections and the feed-forward network."""
+
+    def __init__(self, block: BaseBlock) -> None:
         super().__init__()
-        self.dropout = dropout
-        self.activation_dropout = activation_dropout
-        self.activation: Callable[[Tensor], Tensor] = utils.get_activation_fn(activation_fn)
-        self.normalize_before = normalize_before
-        self.fc1 = nn.Linear(embed_dim, ffn_dim)
-        self.fc2 = nn.Linear(ffn_dim, embed_dim)
-        self.final_layer_norm = LayerNorm(embed_dim)
+        self.dropout = block.dropout
+        self.activation_dropout = block.activation_dropout
+        self.pre_norm = block.pre_norm
+        width, inner = block.embed_dim, block.ffn_dim
+        self.activation: Callable[[Tensor], Tensor]
+        if block.activation_fn in GATED:
+            inner = gated_width(inner)
+            self.activation = GATED[block.activation_fn]
+            self.fc1 = nn.Linear(width, 2 * inner, bias=False)  # [W; V]
+            self.fc2 = nn.Linear(inner, width, bias=False)
+        else:
+            self.activation = utils.get_activation_fn(block.activation_fn)
+            self.fc1 = nn.Linear(width, inner)
+            self.fc2 = nn.Linear(inner, width)
+        self.final_layer_norm = block.norm(width)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Returns LayerNorm(x + Dropout(sublayer(x))), or x + Dropout(sublayer(LayerNorm(x)))."""
-        if self.normalize_before:
+        """Returns Norm(x + Dropout(sublayer(x))), or x + Dropout(sublayer(Norm(x)))."""
+        if self.pre_norm:
             return add_dropped(x, sublayer(norm(x)), self.dropout, self.training)
         return norm(add_dropped(x, sublayer(x), self.dropout, self.training))
 
@@ -69,20 +81,18 @@ class EncoderLayer(Layer):
 
     Args:
         self_attn: any self-attention kind (axis A), see ``modules.core.self_attention``
-        options: of :class:`Layer`
+        block: the rest of the layer
     """
 
-    def __init__(self, self_attn: nn.Module, **options: object) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]
+    def __init__(self, self_attn: nn.Module, block: BaseBlock) -> None:
+        super().__init__(block)
         self.self_attn = self_attn
-        self.self_attn_layer_norm = LayerNorm(options["embed_dim"])
+        self.self_attn_layer_norm = block.norm(block.embed_dim)
 
-    def forward(self, x: Tensor, mask: SequenceMask, history: LayerHistory) -> Tensor:
-        """Maps (B, T, C) → (B, T, C); `history` ends with x."""
-        x = self.residual(
-            x, self.self_attn_layer_norm, lambda r: self.self_attn(r, mask, history=history)
-        )
-        return self.transform(x, mask)
+    def forward(self, x: Tensor, flow: Flow) -> Tensor:
+        """Maps (B, T, C) → (B, T, C); ``flow.inputs`` ends with x."""
+        x = self.residual(x, self.self_attn_layer_norm, lambda r: self.self_attn(r, flow))
+        return self.transform(x, flow.mask)
 
 
 class DecoderLayer(Layer):
@@ -91,54 +101,29 @@ class DecoderLayer(Layer):
     Args:
         self_attn: any causal self-attention kind (axis A)
         encoder_attn: attention to the source (axis B)
+        block: the rest of the layer
         fusion: fusion of auxiliary decoders' states after the self-attention sublayer (axis C,
             thesis ch. 4, AIF), or None
-        options: of :class:`Layer`
     """
 
     def __init__(
         self,
         self_attn: nn.Module,
         encoder_attn: nn.Module,
+        block: BaseBlock,
         fusion: nn.Module | None = None,
-        **options: object,
     ) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]
+        super().__init__(block)
         self.self_attn = self_attn
-        self.self_attn_layer_norm = LayerNorm(options["embed_dim"])
+        self.self_attn_layer_norm = block.norm(block.embed_dim)
         self.encoder_attn = encoder_attn
-        self.encoder_attn_layer_norm = LayerNorm(options["embed_dim"])
+        self.encoder_attn_layer_norm = block.norm(block.embed_dim)
         self.fusion = fusion
 
-    def forward(
-        self,
-        x: Tensor,
-        mask: SequenceMask,
-        source: Source,
-        history: LayerHistory,
-        state: State | None = None,
-        auxiliary: list[Tensor] | None = None,
-    ) -> Tensor:
-        """
-        Args:
-            x: (R, T, C), T = 1 when decoding
-            mask: padding and causality of x
-            source: what to attend to
-            history: inputs of this and all lower layers
-            state: the decoding session, or None
-            auxiliary: final states (R, T, C) of the auxiliary decoders to fuse, or None
-
-        Returns:
-            (R, T, C)
-        """
-        x = self.residual(
-            x,
-            self.self_attn_layer_norm,
-            lambda r: self.self_attn(r, mask, history=history, state=state),
-        )
-        if self.fusion is not None and auxiliary is not None:
-            x = self.fusion(x, auxiliary)
-        x = self.residual(
-            x, self.encoder_attn_layer_norm, lambda r: self.encoder_attn(r, source, state=state)
-        )
-        return self.transform(x, mask)
+    def forward(self, x: Tensor, flow: Flow) -> Tensor:
+        """Maps (R, T, C) → (R, T, C), T = 1 when decoding; ``flow.inputs`` ends with x."""
+        x = self.residual(x, self.self_attn_layer_norm, lambda r: self.self_attn(r, flow))
+        if self.fusion is not None and flow.auxiliary is not None:
+            x = self.fusion(x, flow.auxiliary)
+        x = self.residual(x, self.encoder_attn_layer_norm, lambda r: self.encoder_attn(r, flow))
+        return self.transform(x, flow.mask)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, register_model
-from fairseq.modules import LayerNorm
 from torch import nn
 
 from ...errors import ConfigError
@@ -16,14 +16,13 @@ from ...modules.auxiliary_fusion import AuxiliaryFusion
 from ...modules.core.initial_weights import scale_with_depth
 from ...modules.source_layers import top_layers
 from ..options import add_flags, read_config
-from .axes import idle_settings
-from .config import MODEL_NAME, SIDES, TransformerConfig
+from .config import MODEL_NAME, TransformerConfig, idle_settings
 from .decoder import TransformerDecoder
 from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding, build_token_embedding, build_token_matrix
 from .encoder import TransformerEncoder
-from .kinds import build_aggregation, build_self_attention, build_source_attention
-from .layers import DecoderLayer, EncoderLayer
+from .kinds import build_aggregation, build_norm, build_self_attention, build_source_attention
+from .layers import BaseBlock, DecoderLayer, EncoderLayer
 from .stack import LayerStack
 from .stock import is_stock, stock_to_plugin
 
@@ -32,7 +31,7 @@ _STOCK_CRITERIONS = ("cross_entropy", "label_smoothed_cross_entropy")
 
 @register_model(MODEL_NAME)
 class TransformerModel(FairseqEncoderDecoderModel):
-    """A Transformer on three axes: self-attention kind, source features, auxiliary decoders."""
+    """A Transformer on four axes: self-attention, source features, auxiliary decoders, base."""
 
     encoder: TransformerEncoder
     decoder: TransformerDecoder
@@ -48,9 +47,15 @@ class TransformerModel(FairseqEncoderDecoderModel):
         """Returns the settings that have no effect in the described model.
 
         Returns:
-            setting → the value of ``--encoder-self-attention`` that it belongs to
+            setting → what it is for, and what to do; nothing for contradictory flags, which
+            :meth:`build_model` refuses
         """
-        return idle_settings([str(flags.get(f"{side}_self_attention")) for side in SIDES])
+        cfg = read_config(flags, TransformerConfig)
+        try:
+            cfg.check()
+        except ConfigError:
+            return {}
+        return idle_settings(cfg)
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> TransformerModel:
@@ -125,7 +130,7 @@ def build_encoder(
     cfg: TransformerConfig, dictionary: Dictionary, tokens: nn.Embedding
 ) -> TransformerEncoder:
     layers = [
-        EncoderLayer(build_self_attention(cfg, "encoder", layer), **_layer_options(cfg, "encoder"))
+        EncoderLayer(build_self_attention(cfg, "encoder", layer), _base_block(cfg, "encoder"))
         for layer in range(1, cfg.encoder_layers + 1)
     ]
     read_layers = top_layers(cfg.encoder_layers, cfg.num_source_layers)
@@ -145,9 +150,9 @@ def _tap_norms(cfg: TransformerConfig, read_layers: set[int]) -> nn.ModuleDict |
     # pre-norm leaves the layers' outputs unnormalised, and only the top has the final norm: a
     # lower layer gets a norm of its own where a decoder reads it, as the top layer does
     lower = sorted({*read_layers, *cfg.auxiliary_layers} - {cfg.encoder_layers})
-    if not cfg.encoder_normalize_before or not lower:
+    if not cfg.pre_norm("encoder") or not lower:
         return None
-    norms = {str(layer): LayerNorm(cfg.encoder_embed_dim) for layer in lower}
+    norms = {str(layer): build_norm(cfg, cfg.encoder_embed_dim) for layer in lower}
     _freeze_untrained(cfg, [norms[str(layer)] for layer in lower if layer not in read_layers])
     return nn.ModuleDict(norms)
 
@@ -182,8 +187,8 @@ def _decoder_stack(cfg: TransformerConfig, *, main: bool) -> DecoderStack:
         DecoderLayer(
             build_self_attention(cfg, "decoder", layer),
             build_source_attention(cfg, single=not main),
+            _base_block(cfg, "decoder"),
             _fusion(cfg) if main else None,
-            **_layer_options(cfg, "decoder"),
         )
         for layer in range(1, cfg.decoder_layers + 1)
     ]
@@ -196,15 +201,16 @@ def _fusion(cfg: TransformerConfig) -> nn.Module | None:
     return AuxiliaryFusion(embed_dim=cfg.decoder_embed_dim, num_auxiliary=len(cfg.auxiliary_layers))
 
 
-def _layer_options(cfg: TransformerConfig, side: str) -> dict[str, Any]:
-    return {
-        "embed_dim": getattr(cfg, f"{side}_embed_dim"),
-        "ffn_dim": getattr(cfg, f"{side}_ffn_embed_dim"),
-        "dropout": cfg.dropout,
-        "activation_dropout": cfg.activation_dropout,
-        "activation_fn": cfg.activation_fn,
-        "normalize_before": getattr(cfg, f"{side}_normalize_before"),
-    }
+def _base_block(cfg: TransformerConfig, side: str) -> BaseBlock:
+    return BaseBlock(
+        embed_dim=getattr(cfg, f"{side}_embed_dim"),
+        ffn_dim=getattr(cfg, f"{side}_ffn_embed_dim"),
+        dropout=cfg.dropout,
+        activation_dropout=cfg.activation_dropout,
+        activation_fn=cfg.of_base.activation_fn,
+        pre_norm=cfg.pre_norm(side),
+        norm=partial(build_norm, cfg),
+    )
 
 
 def _scaled_with_depth(cfg: TransformerConfig, layers: Sequence[nn.Module]) -> Sequence[nn.Module]:
@@ -215,9 +221,9 @@ def _scaled_with_depth(cfg: TransformerConfig, layers: Sequence[nn.Module]) -> S
 
 
 def _stack_options(cfg: TransformerConfig, side: str) -> dict[str, Any]:
-    pre_norm = getattr(cfg, f"{side}_normalize_before")
+    width = getattr(cfg, f"{side}_embed_dim")
     return {
-        "layer_norm": LayerNorm(getattr(cfg, f"{side}_embed_dim")) if pre_norm else None,
+        "layer_norm": build_norm(cfg, width) if cfg.pre_norm(side) else None,
         "layerdrop": getattr(cfg, f"{side}_layerdrop"),
         "checkpoint_activations": cfg.checkpoint_activations,
     }
@@ -233,9 +239,9 @@ def _embedding(
         tokens,
         max_positions=max_positions,
         learned=getattr(cfg, f"{side}_learned_pos"),
-        no_positions=cfg.no_token_positional_embeddings,
+        no_positions=cfg.no_token_positional_embeddings or cfg.of_base.positions != "absolute",
         no_scale=cfg.no_scale_embedding,
-        layer_norm=cfg.layernorm_embedding,
+        layer_norm=build_norm(cfg, tokens.embedding_dim) if cfg.layernorm_embedding else None,
         dropout=cfg.dropout,
     )
 

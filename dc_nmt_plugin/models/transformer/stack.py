@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ...modules.core.history import LayerHistory
+from ...modules.core.flow import Flow
 
 
 class LayerStack(nn.Module):
@@ -36,21 +35,20 @@ class LayerStack(nn.Module):
         self.layerdrop = layerdrop
         self.checkpoint_activations = checkpoint_activations
 
-    def outputs(
-        self, x: Tensor, history: LayerHistory, run: Callable[[nn.Module, Tensor], Tensor]
-    ) -> Iterator[Tensor]:
-        """Yields the output (B, T, C) of every layer, lowest first, before the top layer norm.
+    def outputs(self, x: Tensor, flow: Flow) -> list[Tensor]:
+        """Returns the output (B, T, C) of every layer, lowest first, before the top norm.
 
         Args:
             x: (B, T, C) embeddings
-            history: receives the input of every layer
-            run: calls a layer on its input
+            flow: what the layers get beside their input
         """
+        found = []
         for layer in self.layers:
-            history.append(x)
+            flow.inputs.append(x)
             if not self._dropped():
-                x = self._run(layer, x, run)
-            yield x
+                x = self._run(layer, x, flow)
+            found.append(x)
+        return found
 
     def top(self, x: Tensor) -> Tensor:
         """Returns the final output of the stack from that of its top layer."""
@@ -60,9 +58,9 @@ class LayerStack(nn.Module):
         # a skipped layer hands its input on, so every layer still has an output
         return self.training and self.layerdrop > 0 and float(torch.rand(())) < self.layerdrop
 
-    def _run(self, layer: nn.Module, x: Tensor, run: Callable[..., Any]) -> Tensor:
+    def _run(self, layer: nn.Module, x: Tensor, flow: Flow) -> Tensor:
         if self.checkpoint_activations and self.training and torch.is_grad_enabled():
-            output: Tensor = checkpoint(run, layer, x, use_reentrant=False)
+            output: Tensor = checkpoint(layer, x, flow, use_reentrant=False)
             return output
-        result: Tensor = run(layer, x)
+        result: Tensor = layer(x, flow)
         return result

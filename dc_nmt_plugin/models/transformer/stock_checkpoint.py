@@ -18,8 +18,10 @@ from ...checkpoints.plain import plain
 from ...compat import POSITION_MARKER
 from ...errors import UserError
 from ...flags import flag_name
+from ...modules.feed_forward import GATED
 from ..options import read_config
-from .config import TransformerConfig
+from .axes import ACTIVATIONS
+from .config import SIDES, TransformerConfig
 from .stock import plugin_to_stock
 
 StateDict = dict[str, Any]
@@ -77,20 +79,15 @@ def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
     """
     flags = _model_flags(state, name)
     cfg = read_config(flags, TransformerConfig)
-    extra = [
-        f"{flag_name(flag)} {getattr(cfg, flag)}"
-        for flag, plain in (
-            ("encoder_self_attention", "standard"),
-            ("decoder_self_attention", "standard"),
-            ("source_features", "top"),
-        )
-        if getattr(cfg, flag) != plain
-    ]
+    extra = _beyond_stock(cfg)
     if extra:
         raise UserError(
             f"{name}: {flag} needs a standard Transformer, and this one has {', '.join(extra)}."
         )
     state["model"] = plugin_to_stock(state["model"])
+    flags.activation_fn = cfg.of_base.activation_fn
+    for side in SIDES:
+        setattr(flags, f"{side}_normalize_before", cfg.pre_norm(side))
     flags.arch = flags._name = "transformer"
     base_architecture(flags)
     flags.min_params_to_wrap = DEFAULT_MIN_PARAMS_TO_WRAP
@@ -103,6 +100,31 @@ def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
         cfg_of["common"]["user_dir"] = None
     stock: StateDict = plain(state)
     return stock
+
+
+def _beyond_stock(cfg: TransformerConfig) -> list[str]:
+    """Returns what the model has that fairseq's ``transformer`` does not have."""
+    kinds = {
+        f"{layer.kind} layers in the {side}": None
+        for side in SIDES
+        for layer in cfg.layers_of(side)
+        if layer.kind != "standard"
+    }
+    base = cfg.of_base
+    parts = {
+        "source_features": (cfg.source_features, ["top"]),
+        "norm": (base.norm, ["layer_norm"]),
+        "activation_fn": (base.activation_fn, set(ACTIVATIONS) - GATED.keys()),
+        "positions": (base.positions, ["absolute"]),
+    }
+    return [
+        *kinds,
+        *(
+            f"{flag_name(name)} {value}"
+            for name, (value, stock) in parts.items()
+            if value not in stock
+        ),
+    ]
 
 
 def count_parameters(model: StateDict) -> int:

@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .dropout import dropout as drop
+from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .recording import Recordable
 from .source import Source
-from .state import State
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -32,7 +32,13 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).reshape(batch, length, heads * width)
 
 
-def attention_logits(query: Tensor, key: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
+def attention_logits(
+    query: Tensor,
+    key: Tensor,
+    allowed: Tensor | None,
+    causal: bool,
+    added: Tensor | float = 0.0,
+) -> Tensor:
     """Returns scaled dot products, -inf where attention is not allowed.
 
     Args:
@@ -40,17 +46,27 @@ def attention_logits(query: Tensor, key: Tensor, allowed: Tensor | None, causal:
         key: (B, H, S, K)
         allowed: bool, broadcastable to (B, H, T, S), or None
         causal: position t sees positions ≤ t
+        added: to the products before scaling, (B, H, T, S)
 
     Returns:
         (B, H, T, S)
     """
-    logits = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))  # (B, H, T, S)
+    products = query @ key.transpose(-2, -1)  # (B, H, T, K) @ (B, H, K, S) = (B, H, T, S)
+    if isinstance(added, Tensor):
+        products = products + added
+    logits = products / math.sqrt(query.size(-1))
     if causal:
         future = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).triu(1)
         logits = logits.masked_fill(future, -math.inf)
     if allowed is not None:
         logits = logits.masked_fill(~allowed, -math.inf)
     return logits
+
+
+def softmax(logits: Tensor, dtype: torch.dtype) -> Tensor:
+    """Returns the attention weights (B, H, T, S) in `dtype`, computed in float32 or better."""
+    precise = torch.promote_types(logits.dtype, torch.float32)
+    return torch.softmax(logits, dim=-1, dtype=precise).to(dtype)
 
 
 def attend(
@@ -81,9 +97,7 @@ def attend(
             query, key, value, attn_mask=allowed, is_causal=causal, dropout_p=dropout
         )
         return output, None
-    logits = attention_logits(query, key, allowed, causal)
-    weights = torch.softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
-    weights = weights.type_as(value)
+    weights = softmax(attention_logits(query, key, allowed, causal), value.dtype)
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
@@ -140,18 +154,19 @@ class SourceAttention(Recordable):
         """See :class:`..source_projection.ProjectsSource`."""
         return self.arrange_source(*projected)
 
-    def forward(self, x: Tensor, source: Source, *, state: State | None = None) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """
         Args:
             x: (R, T, C) queries, R = sentences × beam, the hypotheses of a sentence adjacent
-            source: what the decoder attends to
-            state: the decoding session, or None; with it, keys and values are kept in `source`
+            flow: the source, and the decoding session; with one, keys and values are kept in the
+                source
 
         Returns:
             (R, T, C); records ``weights`` (R, H, T, M)
         """
         rows, length, width = x.shape
-        key, value = source.cached(self, self.project_source, keep=state is not None)
+        source = flow.source
+        key, value = source.cached(self, self.project_source, keep=flow.state is not None)
         # hypotheses of a sentence are further queries on the same keys
         query = split_heads(self.q_proj(x).view(source.sentences, -1, width), self.num_heads)
         output, weights = attend(

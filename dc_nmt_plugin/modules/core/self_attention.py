@@ -7,12 +7,14 @@ when decoding.
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import attend, merge_heads, split_heads
-from .history import LayerHistory
+from .attention import attention_logits, merge_heads, softmax, split_heads
+from .dropout import dropout as drop
+from .flow import Flow
 from .initial_weights import input_projection, output_projection
-from .masks import SequenceMask
+from .positions import Positions
 from .recording import Recordable
 from .state import State, Stateful
 
@@ -32,21 +34,13 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         super().__init__()
         self.num_heads = num_heads
         self.dropout = dropout
+        self.positions: Positions | None = None  # given by the builder, to any kind
 
-    def forward(
-        self,
-        x: Tensor,
-        mask: SequenceMask,
-        *,
-        history: LayerHistory | None = None,
-        state: State | None = None,
-    ) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """
         Args:
-            x: (B, T, C) the layer's input; when decoding (`state` given) the new position, T = 1
-            mask: padding and causality of x
-            history: inputs of this and all lower layers, this layer's last
-            state: the decoding session, or None
+            x: (B, T, C) the layer's input; when decoding (``flow.state``) the new position, T = 1
+            flow: everything else that the pass through the stack offers
 
         Returns:
             (B, T, C)
@@ -86,13 +80,21 @@ class MultiHeadSelfAttention(Recordable, Stateful):
             order = slot.get("order")
             slot["order"] = new_order if order is None else order.index_select(0, new_order)
 
+    def placed(self, flow: Flow, *parts: Tensor) -> list[Tensor]:
+        """Returns queries and keys (B, H, T, K) with their positions in them, if they are rotary.
+
+        A key is placed before :meth:`with_past` keeps it, and never again.
+        """
+        return [
+            part if self.positions is None else self.positions.place(part, flow) for part in parts
+        ]
+
     def attend(
         self,
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        mask: SequenceMask,
-        state: State | None,
+        flow: Flow,
         *,
         record: str = "weights",
     ) -> Tensor:
@@ -101,25 +103,42 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         Args:
             query: (B, H, T, K)
             key, value: (B, H, S, K); S = T unless decoding
-            mask: padding and causality of the positions
-            state: the decoding session, or None
+            flow: padding and causality of the positions, and the decoding session
             record: name under which the weights (B, H, T, S) are recorded
 
         Returns:
             (B, T, C)
         """
-        output, weights = attend(
-            query,
-            key,
-            value,
-            allowed=mask.allowed,
-            causal=mask.is_causal and state is None,
-            dropout=self.dropout if self.training else 0.0,
-            need_weights=self.wants(record),
-        )
-        if weights is not None:
-            self.record(**{record: weights})
+        dropout = self.dropout if self.training else 0.0
+        if not (self.needs_logits or self.wants(record)):
+            mask, causal = flow.mask.allowed, flow.is_causal
+            fused = F.scaled_dot_product_attention(
+                query, key, value, attn_mask=mask, is_causal=causal, dropout_p=dropout
+            )
+            return merge_heads(fused)
+        weights = softmax(self.logits(query, key, flow), value.dtype)
+        self.record(**{record: weights})
+        weights = drop(weights, dropout, self.training)
+        output = weights @ value  # (B, H, T, S) @ (B, H, S, K)
+        if self.positions is not None:
+            output = output + self.positions.values(weights, flow)
         return merge_heads(output)
+
+    @property
+    def needs_logits(self) -> bool:
+        """Returns whether attention is more than softmax(q kᵀ / √K) v, and cannot be fused."""
+        return self.positions is not None and self.positions.in_logits
+
+    def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
+        """Returns the logits (B, H, T, S), -inf where attention is not allowed.
+
+        Args:
+            query: (B, H, T, K)
+            key: (B, H, S, K)
+            flow: see :meth:`attend`
+        """
+        added = 0.0 if self.positions is None else self.positions.scores(query, key.size(-2), flow)
+        return attention_logits(query, key, flow.mask.allowed, flow.is_causal, added)
 
 
 def _append(past: Tensor, order: Tensor | None, new: Tensor) -> Tensor:
@@ -156,20 +175,14 @@ class SelfAttention(MultiHeadSelfAttention):
         self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
         self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
 
-    def forward(
-        self,
-        x: Tensor,
-        mask: SequenceMask,
-        *,
-        history: LayerHistory | None = None,
-        state: State | None = None,
-    ) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """See :class:`MultiHeadSelfAttention`; records ``weights`` (B, H, T, S)."""
-        query, key, value = self.project(x, history, state)
-        key, value = self.with_past(state, key, value)
-        output: Tensor = self.out_proj(self.attend(query, key, value, mask, state))
+        query, key, value = self.project(x, flow)
+        query, key = self.placed(flow, query, key)
+        key, value = self.with_past(flow.state, key, value)
+        output: Tensor = self.out_proj(self.attend(query, key, value, flow))
         return output  # (B, T, C)
 
-    def project(self, x: Tensor, history: LayerHistory | None, state: State | None) -> list[Tensor]:
+    def project(self, x: Tensor, flow: Flow) -> list[Tensor]:
         """Returns queries, keys and values of x (B, T, C), each (B, H, T, K)."""
         return self.heads(self.in_proj(x), 3)

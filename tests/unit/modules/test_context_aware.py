@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from dc_nmt_plugin.modules.choices import CONTEXTS, GATES, MIXED
 from dc_nmt_plugin.modules.context_aware import ContextAwareSelfAttention
-from dc_nmt_plugin.modules.core.history import LayerHistory
+from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
@@ -48,11 +48,9 @@ def batch(layers, side, lengths=LENGTHS):
 
 
 def run(module, inputs, padding, causal, past=None, state=None):
-    mask = SequenceMask.build(padding, causal=causal)
-    history = LayerHistory(mask, past)
-    for x in inputs:
-        history.append(x)
-    return module(inputs[-1], mask, history=history, state=state)
+    flow = Flow(SequenceMask.build(padding, causal=causal), past=past, state=state)
+    flow.inputs = list(inputs)
+    return module(inputs[-1], flow)
 
 
 def paper_weights(module, context):
@@ -145,7 +143,7 @@ def test_deep_context_of_layer_one_is_standard_attention():
     with recording(module) as records:
         actual = run(module, inputs, padding, False)
     mask = SequenceMask.build(padding)
-    torch.testing.assert_close(actual, standard(inputs[0], mask), rtol=0, atol=1e-12)
+    torch.testing.assert_close(actual, standard(inputs[0], Flow(mask)), rtol=0, atol=1e-12)
     assert set(records[""]) == {"weights"}
 
 
@@ -202,10 +200,10 @@ def test_incremental_equals_full_after_reorders(context, on):
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_history_means_equal_a_loop(side, causal):
     (x,), padding = batch(1, side)
-    history = LayerHistory(SequenceMask.build(padding, causal=causal))
-    history.append(x)
-    mean = history.mean(0)
-    assert history.mean(0) is mean  # computed once
+    flow = Flow(SequenceMask.build(padding, causal=causal))
+    flow.inputs.append(x)
+    mean = flow.mean(0)
+    assert flow.mean(0) is mean  # computed once
     for b in range(x.size(0)):
         seen = []
         for t in range(x.size(1)):
@@ -225,14 +223,14 @@ def test_running_means_survive_half_precision(dtype, past):
     # sums beyond float16's 65504, and beyond bfloat16's 8 bits many times
     x = 30 + torch.rand(1, 3000, 1, generator=torch.Generator().manual_seed(1)).to(dtype)
     if past is None:
-        history = LayerHistory(SequenceMask(causal=True))
-        history.append(x)
-        last = history.mean(0)[:, -1]
+        flow = Flow(SequenceMask(causal=True))
+        flow.inputs.append(x)
+        last = flow.mean(0)[:, -1]
     else:
         for t in range(x.size(1)):
-            history = LayerHistory(SequenceMask(causal=True), past)
-            history.append(x[:, t : t + 1])
-            last = history.mean(0)[:, -1]
+            flow = Flow(SequenceMask(causal=True), past=past)
+            flow.inputs.append(x[:, t : t + 1])
+            last = flow.mean(0)[:, -1]
     assert last.dtype == dtype
     assert float(last) == pytest.approx(float(x.double().mean()), rel=0.005)
 
@@ -290,10 +288,10 @@ def test_layers_share_their_history_under_activation_checkpointing(context, caus
     mask = SequenceMask.build(padding, causal=causal)
     gradients = []
     for recompute in (False, True):
-        history, x = LayerHistory(mask), embeddings
+        flow, x = Flow(mask), embeddings
         for layer in layers:
-            history.append(x)
-            call = functools.partial(layer, mask=mask, history=history)
+            flow.inputs.append(x)
+            call = functools.partial(layer, flow=flow)
             x = x + (checkpoint(call, x, use_reentrant=False) if recompute else call(x))
         leaves = [embeddings, *(p for layer in layers for p in layer.parameters())]
         gradients.append(torch.autograd.grad(x[~padding].square().sum(), leaves))
@@ -359,10 +357,10 @@ def test_wrong_settings_are_named():
         build("deep", "both", layer=0)
     module = build("deep-global", "both", layer=3)
     inputs, _ = batch(2, "left")
-    with pytest.raises(ValueError, match="needs the inputs of layers 1 to 3; the history has 2"):
+    with pytest.raises(ValueError, match="needs the inputs of layers 1 to 3; the flow has 2"):
         run(module, inputs, None, False)
-    with pytest.raises(ValueError, match="the history has 0"):
-        module(inputs[0], SequenceMask())
+    with pytest.raises(ValueError, match="the flow has 0"):
+        module(inputs[0], Flow())
     inputs, _ = batch(3, "left")
-    with pytest.raises(ValueError, match="running means; the history has no `past`"):
+    with pytest.raises(ValueError, match="running means; the flow has no `past`"):
         run(module, [x[:, :1] for x in inputs], None, True, state={})

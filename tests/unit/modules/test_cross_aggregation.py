@@ -9,6 +9,7 @@ from helpers import few
 from reference.cross_aggregation import cross_aggregation, simple_routing
 
 from dc_nmt_plugin.analysis.entropy_by_length import initial_entropy
+from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
@@ -47,7 +48,7 @@ def batch(side, lengths=LENGTHS):
 
 def recorded(module, x, mask):
     with recording(module) as records:
-        output = module(x, mask)
+        output = module(x, Flow(mask))
     return output, records[""]
 
 
@@ -72,9 +73,9 @@ def reference(module, x, padding, **settings):
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("iterations", few([1, 2, 3], 1, 3))
 @pytest.mark.parametrize("head_weights", ["mean", "sum"])
-@pytest.mark.parametrize("directions,init", VARIANTS)
-def test_equals_the_paper(directions, init, head_weights, iterations, side):
-    settings = {"directions": directions, "init": init, "head_weights": head_weights}
+@pytest.mark.parametrize("routing,init", VARIANTS)
+def test_equals_the_paper(routing, init, head_weights, iterations, side):
+    settings = {"routing": routing, "init": init, "head_weights": head_weights}
     settings["iterations"] = iterations
     module = build(**settings)
     x, padding = batch(side)
@@ -89,7 +90,7 @@ def test_equals_the_paper(directions, init, head_weights, iterations, side):
     leaves, upstream = [x, *module.parameters()], torch.randn_like(expected)
     fast, slow = (
         torch.autograd.grad((rows * upstream).sum(), leaves, materialize_grads=True)
-        for rows in (module(x, mask)[real], expected)
+        for rows in (module(x, Flow(mask))[real], expected)
     )
     for got, want in zip(fast, slow, strict=True):
         torch.testing.assert_close(got, want, rtol=0, atol=1e-10)
@@ -115,9 +116,9 @@ def test_routing_functions_equal_algorithm_1(init):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("head_weights", ["mean", "sum"])
-@pytest.mark.parametrize("directions,init", VARIANTS)
-def test_padding_changes_nothing(directions, init, head_weights, side):
-    module = build(directions=directions, init=init, head_weights=head_weights)
+@pytest.mark.parametrize("routing,init", VARIANTS)
+def test_padding_changes_nothing(routing, init, head_weights, side):
+    module = build(routing=routing, init=init, head_weights=head_weights)
     x, padding = batch(side)
     together, records = recorded(module, x, SequenceMask.build(padding))
     assert torch.isfinite(together).all()  # garbage in, but no NaN: it would spread in gradients
@@ -130,28 +131,28 @@ def test_padding_changes_nothing(directions, init, head_weights, side):
 
 
 @pytest.mark.parametrize("padded", [False, True])
-@pytest.mark.parametrize("directions", ["horizontal", "vertical", "both"])
-def test_no_iterations_is_plain_attention(directions, padded):
-    module = build(directions=directions, iterations=0)
+@pytest.mark.parametrize("routing", ["horizontal", "vertical", "both"])
+def test_no_iterations_is_plain_attention(routing, padded):
+    module = build(routing=routing, iterations=0)
     standard = SelfAttention(embed_dim=WIDTH, num_heads=HEADS).double()
     standard.load_state_dict(module.state_dict())  # strict: the very same parameters
     x, padding = batch("left")
     mask = SequenceMask.build(padding if padded else None)
-    torch.testing.assert_close(module(x, mask), standard(x, mask), rtol=0, atol=1e-12)
+    torch.testing.assert_close(module(x, Flow(mask)), standard(x, Flow(mask)), rtol=0, atol=1e-12)
     output, records = recorded(module, x, mask)
-    torch.testing.assert_close(output, standard(x, mask), rtol=0, atol=1e-12)
+    torch.testing.assert_close(output, standard(x, Flow(mask)), rtol=0, atol=1e-12)
     assert set(records) == {"weights"}
 
 
-@pytest.mark.parametrize("directions,init", VARIANTS)
-def test_zero_votes_have_finite_gradients(directions, init):
-    module = build(directions=directions, init=init)
+@pytest.mark.parametrize("routing,init", VARIANTS)
+def test_zero_votes_have_finite_gradients(routing, init):
+    module = build(routing=routing, init=init)
     with torch.no_grad():  # queries are zero, hence all logits
         module.in_proj.weight[:WIDTH] = 0
         module.in_proj.bias[:WIDTH] = 0
     x, padding = batch("left")
     with torch.autograd.set_detect_anomaly(True):
-        module(x, SequenceMask.build(padding)).square().sum().backward()
+        module(x, Flow(SequenceMask.build(padding))).square().sum().backward()
     for tensor in (x, *module.parameters()):
         assert torch.isfinite(tensor.grad).all()
 
@@ -167,7 +168,7 @@ def test_squash_at_and_near_zero():
 
 
 def test_gradients_flow_through_the_coefficients():
-    module = build(directions="both", init="self")
+    module = build(routing="both", init="self")
     _, padding = batch("right", lengths=(4, 2))
     query, key = (torch.randn(2, HEADS, 4, 4, dtype=torch.float64) for _ in range(2))
     assert torch.autograd.gradcheck(
@@ -187,7 +188,7 @@ def test_checkpointing_changes_nothing():
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            output = module(x, SequenceMask.build(padding))
+            output = module(x, Flow(SequenceMask.build(padding)))
         leaves = [x, *module.parameters()]
         gradients.append([output, *torch.autograd.grad(output.square().sum(), leaves)])
         kept.append(sum(stored))
@@ -196,10 +197,10 @@ def test_checkpointing_changes_nothing():
     assert kept[1] < kept[0] / 2
 
 
-@pytest.mark.parametrize("directions", ["horizontal", "vertical", "both"])
-def test_memory_is_linear_in_iterations_and_quadratic_in_length(directions):
+@pytest.mark.parametrize("routing", ["horizontal", "vertical", "both"])
+def test_memory_is_linear_in_iterations_and_quadratic_in_length(routing):
     def kept(iterations, length):
-        module, stored = build(directions=directions, iterations=iterations), {}
+        module, stored = build(routing=routing, iterations=iterations), {}
 
         def pack(tensor):
             stored[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
@@ -207,7 +208,7 @@ def test_memory_is_linear_in_iterations_and_quadratic_in_length(directions):
 
         x = torch.randn(1, length, WIDTH, dtype=torch.float64, requires_grad=True)
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            output = module(x, SequenceMask())
+            output = module(x, Flow())
         assert output.requires_grad
         return sum(stored.values())
 
@@ -228,7 +229,7 @@ def test_half_precision_at_length_1000(dtype, init):
     padding[:, :3] = True
     mask = SequenceMask.build(padding)
     with recording(module) as records, torch.autocast("cpu", dtype):
-        output = module(x, mask)
+        output = module(x, Flow(mask))
     assert output.dtype == dtype
     for name, tensor in records[""].items():
         assert torch.isfinite(tensor).all(), name
@@ -254,23 +255,23 @@ def test_float32_routing_is_accurate_at_length_1000():
     torch.testing.assert_close(half.double(), exact, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("directions,init", VARIANTS)
-def test_every_parameter_gets_a_finite_gradient(directions, init):
-    module = build(directions=directions, init=init, dropout=0.3).float().train()
+@pytest.mark.parametrize("routing,init", VARIANTS)
+def test_every_parameter_gets_a_finite_gradient(routing, init):
+    module = build(routing=routing, init=init, dropout=0.3).float().train()
     x, padding = batch("left")
-    module(x.float(), SequenceMask.build(padding)).square().sum().backward()
+    module(x.float(), Flow(SequenceMask.build(padding))).square().sum().backward()
     for name, parameter in module.named_parameters():
         assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
         assert parameter.grad.abs().max() > 0, name
 
 
 @pytest.mark.parametrize(
-    "directions,iterations,added", [("both", 3, 64), ("vertical", 1, 64), ("horizontal", 3, 0)]
+    "routing,iterations,added", [("both", 3, 64), ("vertical", 1, 64), ("horizontal", 3, 0)]
 )
-def test_added_parameters_are_the_square_of_the_heads(directions, iterations, added):
+def test_added_parameters_are_the_square_of_the_heads(routing, iterations, added):
     with torch.device("meta"):
         module = CrossAggregationSelfAttention(
-            embed_dim=512, num_heads=8, directions=directions, iterations=iterations
+            embed_dim=512, num_heads=8, routing=routing, iterations=iterations
         )
         standard = SelfAttention(embed_dim=512, num_heads=8)
     counts = [sum(p.numel() for p in m.parameters()) for m in (module, standard)]
@@ -278,9 +279,9 @@ def test_added_parameters_are_the_square_of_the_heads(directions, iterations, ad
 
 
 def test_records_are_distributions_and_totals_add_up():
-    module = build(directions="both", init="self")
+    module = build(routing="both", init="self")
     x, padding = batch("right")
-    module(x, SequenceMask.build(padding))
+    module(x, Flow(SequenceMask.build(padding)))
     with recording(module) as records:
         pass
     assert records == {"": {}}  # nothing unasked
@@ -325,24 +326,22 @@ def test_the_entropies_in_the_docstring_are_those_of_untrained_modules():
 
 
 def test_wrong_settings_are_named():
-    with pytest.raises(ValueError, match="directions is 'up'; choose from both, horizontal, vert"):
-        build(directions="up")
+    with pytest.raises(ValueError, match="routing is 'up'; choose from both, horizontal, vert"):
+        build(routing="up")
     with pytest.raises(ValueError, match="init is 'one'; choose from zero, self"):
         build(init="one")
     with pytest.raises(ValueError, match="head_weights is 'max'; choose from mean, sum"):
         build(head_weights="max")
     with pytest.raises(ValueError, match="iterations is -1; it must be 0 or more"):
         build(iterations=-1)
-    with pytest.raises(
-        ValueError, match="'self' starts horizontal routing; directions is 'vertical'"
-    ):
-        build(init="self", directions="vertical")
+    with pytest.raises(ValueError, match="'self' starts horizontal routing; routing is 'vertical'"):
+        build(init="self", routing="vertical")
     module = build()
     x, _ = batch("left")
     with pytest.raises(ValueError, match="for encoders, not decoders"):
-        module(x, SequenceMask(causal=True))
+        module(x, Flow(SequenceMask(causal=True)))
     with pytest.raises(ValueError, match="for encoders, not decoders"):
-        module(x, SequenceMask(), state={})
+        module(x, Flow(state={}))
     query = torch.randn(1, HEADS, 5, 4)
     with pytest.raises(ValueError, match="there are 5 queries and 4 keys"):
         module.aggregate(query, query[:, :, :4], None)
@@ -351,7 +350,7 @@ def test_wrong_settings_are_named():
 def test_dropout_acts_on_the_attention_weights():
     module = build(dropout=0.5)
     x, _ = batch("left")
-    quiet = module(x, SequenceMask())
-    assert torch.equal(module(x, SequenceMask()), quiet)
+    quiet = module(x, Flow())
+    assert torch.equal(module(x, Flow()), quiet)
     module.train()
-    assert not torch.allclose(module(x, SequenceMask()), quiet)
+    assert not torch.allclose(module(x, Flow()), quiet)

@@ -10,6 +10,7 @@ from reference.dual_context import (
     local_context,
 )
 
+from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
@@ -19,11 +20,9 @@ from dc_nmt_plugin.modules.dual_context import DualContextAttention
 WIDTH, HEADS = 12, 3
 
 
-def module(kernel_size=2, **options):
+def module(kernel=2, **options):
     torch.manual_seed(1)
-    attention = DualContextAttention(
-        embed_dim=WIDTH, num_heads=HEADS, kernel_size=kernel_size, **options
-    )
+    attention = DualContextAttention(embed_dim=WIDTH, num_heads=HEADS, kernel=kernel, **options)
     return perturb(attention.double())
 
 
@@ -40,16 +39,16 @@ def batch(lengths, left):
     return x, padding
 
 
-@pytest.mark.parametrize("kernel_size", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("kernel", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("left", [False, True])
-def test_forward_and_gradients(kernel_size, causal, left):
-    attention = module(kernel_size)
+def test_forward_and_gradients(kernel, causal, left):
+    attention = module(kernel)
     lengths = [5, 1, 3]
     x, padding = batch(lengths, left)
     x.requires_grad_()
     mask = SequenceMask.build(padding, causal=causal)
-    output = attention(x, mask)
+    output = attention(x, Flow(mask))
     weight = torch.randn(output.shape, dtype=torch.float64)
     ours = torch.autograd.grad(
         (output * weight)[~padding].sum(), [x, *attention.parameters()], retain_graph=True
@@ -61,7 +60,7 @@ def test_forward_and_gradients(kernel_size, causal, left):
     expected = []
     for row in range(len(lengths)):
         real = ~padding[row]
-        expected.append(dual_context(x[row][real], parameters, HEADS, kernel_size, causal))
+        expected.append(dual_context(x[row][real], parameters, HEADS, kernel, causal))
         assert torch.allclose(output[row][real], expected[-1], atol=1e-10)
     loss = sum(
         (reference * weight[row][~padding[row]]).sum() for row, reference in enumerate(expected)
@@ -70,14 +69,14 @@ def test_forward_and_gradients(kernel_size, causal, left):
     assert all(torch.allclose(a, b, atol=1e-10) for a, b in zip(ours, theirs, strict=True))
 
 
-@pytest.mark.parametrize("kernel_size", [1, 2, 3])
-def test_decoding_step_by_step(kernel_size):
-    attention = module(kernel_size)
+@pytest.mark.parametrize("kernel", [1, 2, 3])
+def test_decoding_step_by_step(kernel):
+    attention = module(kernel)
     x, _ = batch([6, 6], left=False)
     mask = SequenceMask.build(None, causal=True)
-    whole = attention(x, mask)
+    whole = attention(x, Flow(mask))
     state = {}
-    steps = [attention(x[:, t : t + 1], mask, state=state) for t in range(6)]
+    steps = [attention(x[:, t : t + 1], Flow(mask, state=state)) for t in range(6)]
     assert torch.allclose(torch.cat(steps, dim=1), whole, atol=1e-10)
 
 
@@ -85,9 +84,9 @@ def test_recorded_weights_are_the_two_attentions():
     attention = module()
     x, _ = batch([4], left=False)
     mask = SequenceMask.build(None)
-    plain = attention(x, mask)
+    plain = attention(x, Flow(mask))
     with recording(attention) as records:
-        recorded = attention(x, mask)
+        recorded = attention(x, Flow(mask))
     assert torch.allclose(plain, recorded, atol=1e-12)
     p = dict(attention.named_parameters())
     local_q, *of_inputs = p["in_proj.weight"].chunk(4)
@@ -115,9 +114,9 @@ def test_divergence():
     assert float(attention_divergence(alphas[0], alphas[0])[0]) == pytest.approx(0, abs=1e-6)
 
 
-def test_kernel_size_zero_is_refused():
-    with pytest.raises(ValueError, match="kernel_size 0"):
-        module(kernel_size=0)
+def test_kernel_zero_is_refused():
+    with pytest.raises(ValueError, match="kernel 0"):
+        module(kernel=0)
 
 
 def test_parameters():
@@ -150,7 +149,7 @@ def test_checkpoints_from_before_the_division_keep_their_function():
     before["out_proj.weight"] = attention.out_proj.matrix.detach()
     other = module(2)
     other.load_state_dict(before)
-    assert torch.allclose(other(x, mask), attention(x, mask), atol=1e-12)
+    assert torch.allclose(other(x, Flow(mask)), attention(x, Flow(mask)), atol=1e-12)
     again = module(2)
     again.load_state_dict(other.state_dict())
-    assert torch.equal(again(x, mask), other(x, mask))
+    assert torch.equal(again(x, Flow(mask)), other(x, Flow(mask)))

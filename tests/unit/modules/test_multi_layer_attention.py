@@ -8,6 +8,7 @@ from reference.multi_layer_attention import multi_layer_attention
 from reference.parameters import randomise
 
 from dc_nmt_plugin.modules.core.attention import SourceAttention
+from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.source import Source
 from dc_nmt_plugin.modules.diagnostics.records import Batch
@@ -85,7 +86,7 @@ def test_equals_the_equations(form, bias, num_layers, beam):
     module, features = build(form, num_layers, bias=bias), sentences(2, num_layers)
     x = normal(2 * beam, 3, WIDTH)
     source = Source(features, None, beam=beam)
-    output, (wanted, _) = module(x, source), expected(module, form, x, features)
+    output, (wanted, _) = module(x, Flow(source=source)), expected(module, form, x, features)
     torch.testing.assert_close(output, wanted, rtol=0, atol=1e-10)
     direction = torch.randn_like(output)
     inputs = [x, *features, *module.parameters()]
@@ -99,10 +100,10 @@ def test_equals_the_equations(form, bias, num_layers, beam):
 @forms
 def test_records_weights_and_context_norms(form):
     module, features, x = build(form), sentences(), normal(4, 3, WIDTH)
-    plain = module(x, Source(features, None, beam=2))
+    plain = module(x, Flow(source=Source(features, None, beam=2)))
     for state in (None, {}):
         with recording(module) as records:
-            output = module(x, Source(features, None, beam=2), state=state)
+            output = module(x, Flow(source=Source(features, None, beam=2), state=state))
         torch.testing.assert_close(output, plain, rtol=0, atol=1e-12)
         _, rows = expected(module, form, x, features)
         (record,) = records.values()
@@ -126,7 +127,9 @@ def test_one_layer_equals_plain_attention(form):
     )
     padding = torch.tensor([[True] + 4 * [False], 5 * [False]])
     source = Source(features, padding)
-    torch.testing.assert_close(module(x, source), plain(x, source), rtol=0, atol=1e-12)
+    torch.testing.assert_close(
+        module(x, Flow(source=source)), plain(x, Flow(source=source)), rtol=0, atol=1e-12
+    )
 
 
 @forms
@@ -146,10 +149,10 @@ def test_padding_does_not_matter(form, side):
     padding = torch.zeros(2, SOURCE_LENGTH, dtype=torch.bool)
     padding[0, where] = True
     for state in (None, {}):
-        together = module(x, Source(padded, padding), state=state)
-        torch.testing.assert_close(together[:1], module(x[:1], Source(short, None)))
+        together = module(x, Flow(source=Source(padded, padding), state=state))
+        torch.testing.assert_close(together[:1], module(x[:1], Flow(source=Source(short, None))))
         torch.testing.assert_close(
-            together[1:], module(x[1:], Source([f[1:] for f in features], None))
+            together[1:], module(x[1:], Flow(source=Source([f[1:] for f in features], None)))
         )
 
 
@@ -175,9 +178,9 @@ def test_beams_and_reorders_equal_one_row_each(form):
         sentence_of = sentence_of[torch.tensor(order)]
         x = normal(len(order), 1, WIDTH)
         one_each = Source([f[sentence_of] for f in features], padding[sentence_of])
-        wanted = module(x, one_each)
+        wanted = module(x, Flow(source=one_each))
         for kept in ({}, {}):  # the second call reads the cache
-            output = module(x, source, state=kept)
+            output = module(x, Flow(source=source, state=kept))
             torch.testing.assert_close(output, wanted, rtol=0, atol=1e-12)
         assert len(source.cache) == 1
 
@@ -189,7 +192,7 @@ def test_source_is_projected_once_when_decoding(form):
     for linear in module.kv_projs:
         linear.register_forward_hook(lambda *_: calls.append(1))
     for _ in range(3):
-        module(normal(2, 1, WIDTH), source, state={})
+        module(normal(2, 1, WIDTH), Flow(source=source, state={}))
     assert len(calls) == LAYERS
     assert all(t.is_contiguous() and len(t) == 2 for t in source.cache[id(module)])
 
@@ -197,7 +200,7 @@ def test_source_is_projected_once_when_decoding(form):
 @forms
 def test_wrong_number_of_features_is_refused(form):
     with pytest.raises(ValueError, match="zip"):
-        build(form)(normal(2, 1, WIDTH), Source(sentences(2, LAYERS - 1), None))
+        build(form)(normal(2, 1, WIDTH), Flow(source=Source(sentences(2, LAYERS - 1), None)))
 
 
 @forms
@@ -205,15 +208,15 @@ def test_dropout_only_in_training(form):
     module, features, x = build(form, dropout=0.5), sentences(), normal(2, 3, WIDTH)
     quiet = build(form)
     source = Source(features, None)
-    assert not torch.allclose(module.train()(x, source), quiet(x, source))
-    assert torch.equal(module.eval()(x, source), quiet(x, source))
+    assert not torch.allclose(module.train()(x, Flow(source=source)), quiet(x, Flow(source=source)))
+    assert torch.equal(module.eval()(x, Flow(source=source)), quiet(x, Flow(source=source)))
 
 
 def test_diagnostics_leave_padding_out():
     module, features, x = build("M-10"), sentences(), normal(2, 3, WIDTH)
     padding = torch.tensor([[False, False, True], [False, False, False]])
     with recording(torch.nn.ModuleDict({"decoder": module})) as records:
-        module(x, Source(features, None))
+        module(x, Flow(source=Source(features, None)))
     norms = records["decoder"]["context_norms"]
     tokens = padding.long()
     batch = Batch(torch.zeros_like(tokens), tokens, tokens, 1, read_layers=[3, 4, 5, 6])

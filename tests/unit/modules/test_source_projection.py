@@ -9,6 +9,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from dc_nmt_plugin.modules.core.attention import SourceAttention
+from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.source import Source
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 from dc_nmt_plugin.modules.source_projection import project_all
@@ -41,12 +42,12 @@ def assert_same_cache(attentions, together):
     apart = Source(together.features, together.padding, beam=together.beam)
     x = torch.randn(4, 1, WIDTH, dtype=torch.float64)
     for module in attentions:
-        wanted = module(x, apart, state={})
+        wanted = module(x, Flow(source=apart, state={}))
         kept, lazily = together.cache[id(module)], apart.cache[id(module)]
         for one, other in zip(kept, lazily, strict=True):
             assert one.is_contiguous() and one.stride() == other.stride()
             torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
-        output = module(x, together, state={})
+        output = module(x, Flow(source=together, state={}))
         torch.testing.assert_close(output, wanted, rtol=0, atol=1e-12)
     assert set(together.cache) == set(apart.cache)
 
@@ -101,11 +102,11 @@ class Mean(nn.Module):
         super().__init__()
         self.linear = nn.Linear(SOURCE_WIDTH, WIDTH, dtype=torch.float64)
 
-    def forward(self, x, source, *, state=None):
-        (mean,) = source.cached(
-            self, lambda s: (self.linear(s.features[0]).mean(dim=1),), keep=state is not None
+    def forward(self, x, flow):
+        (mean,) = flow.source.cached(
+            self, lambda s: (self.linear(s.features[0]).mean(dim=1),), keep=flow.state is not None
         )
-        return x + mean.repeat_interleave(source.beam, dim=0)[:, None]
+        return x + mean.repeat_interleave(flow.source.beam, dim=0)[:, None]
 
 
 def test_a_new_kind_projects_for_itself():
@@ -121,6 +122,8 @@ def assert_each_keeps_its_own(attentions, together):
     x = torch.randn(4, 1, WIDTH, dtype=torch.float64)
     apart = Source(together.features, together.padding, beam=together.beam)
     for module in attentions:
-        output = module(x, together, state={})
-        torch.testing.assert_close(output, module(x, apart, state={}), rtol=0, atol=1e-12)
+        output = module(x, Flow(source=together, state={}))
+        torch.testing.assert_close(
+            output, module(x, Flow(source=apart, state={})), rtol=0, atol=1e-12
+        )
     assert set(together.cache) == set(apart.cache) == {id(module) for module in attentions}

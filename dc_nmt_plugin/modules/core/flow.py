@@ -1,37 +1,102 @@
-"""Inputs of the layers that have run so far, and the means of these inputs."""
+"""Input of a stack's layers beside their own, in one forward pass."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from .masks import SequenceMask
+from .source import Source
+from .state import State
+
+Result = TypeVar("Result")
 
 
 def _itself(tensor: Tensor) -> Tensor:
     return tensor
 
 
-class LayerHistory:
-    """Keeps the inputs H^1 … H^l of the layers of one stack, in one forward pass.
+class Flow:
+    """Holds what flows through the layers of one stack beside their input x, in a forward pass.
+
+    A mechanism takes from it what it needs, and what nobody takes is not computed. A mechanism that
+    needs something new adds it here, and no layer changes.
 
     Layer l appends its input before it runs, so ``inputs[-1]`` is the running layer's own input.
 
     Args:
-        mask: padding and causality of the stack's sequences
+        mask: padding and causality of the stack's sequences; None: no padding, not causal
+        tokens: (B, T) their token ids; when decoding, of the whole prefix
+        state: the decoding session, or None
         past: for incremental decoding, the slot (kept between steps, one row a hypothesis) that
             holds the running sums; None otherwise
+        source: what decoder layers attend to; None in encoders
+        auxiliary: final states (R, T, C) of the auxiliary decoders to fuse, or None
+
+    Attributes:
+        inputs: inputs H^1 … H^l (B, T, C) of the layers that have run, and of the running one
     """
 
-    def __init__(self, mask: SequenceMask, past: dict[str, Tensor] | None = None) -> None:
-        self.mask = mask
+    def __init__(
+        self,
+        mask: SequenceMask | None = None,
+        *,
+        tokens: Tensor | None = None,
+        state: State | None = None,
+        past: dict[str, Tensor] | None = None,
+        source: Source | None = None,
+        auxiliary: list[Tensor] | None = None,
+    ) -> None:
+        self.mask = SequenceMask() if mask is None else mask
+        self.tokens = tokens
+        self.state = state
         self.past = past
+        self._source = source
+        self.auxiliary = auxiliary
         self.inputs: list[Tensor] = []
         self._means: dict[int, Tensor] = {}
+        self._shared: dict[object, Any] = {}
 
-    def append(self, x: Tensor) -> None:
-        """Appends the input (B, T, C) of the next layer."""
-        self.inputs.append(x)
+    @property
+    def is_causal(self) -> bool:
+        """Returns True when attention needs the causal pattern in addition to the mask's
+        ``allowed``; a new position in decoding sees all that there is."""
+        return self.mask.is_causal and self.state is None
+
+    @property
+    def source(self) -> Source:
+        """Returns what decoder layers attend to.
+
+        Raises:
+            ValueError: there is none, as in encoders
+        """
+        if self._source is None:
+            raise ValueError("attention to the source, and there is none: it is for decoders")
+        return self._source
+
+    @property
+    def first(self) -> int:
+        """Returns the position of x's first column in its sequences: 0, or when decoding the number
+        of earlier steps.
+
+        Raises:
+            ValueError: decoding without the prefix's tokens, which count the steps
+        """
+        if self.state is None:
+            return 0
+        if self.tokens is None:
+            raise ValueError("positions in decoding are counted by the prefix's tokens; give them")
+        return self.tokens.size(1) - 1
+
+    def shared(self, key: object, compute: Callable[[], Result]) -> Result:
+        """Returns ``compute()``, computed once for all layers: tables without gradients."""
+        if key not in self._shared:
+            self._shared[key] = compute()
+        result: Result = self._shared[key]
+        return result
 
     def mean(self, level: int) -> Tensor:
         """Returns the global context c of layer `level` (0-based), computed on first use.

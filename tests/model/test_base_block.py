@@ -1,0 +1,112 @@
+"""Axis D: the parts of the base block against their papers, and how a model takes them."""
+
+import pytest
+import torch
+from helpers import build, perturb
+from reference.base_block import rms_norm, swiglu_network
+
+from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.models.count import count
+from dc_nmt_plugin.models.transformer.axes import BASES, NORMS, POSITIONS
+from dc_nmt_plugin.models.transformer.config import TransformerConfig, idle_settings
+from dc_nmt_plugin.modules.feed_forward import gated_width
+
+MODERN = {"base": "modern"}
+
+
+def layer(**settings):
+    return perturb(build("transformer_standard", **settings)).double().encoder.layers[0]
+
+
+def test_rms_norm_equals_the_paper():
+    norm = layer(norm="rms_norm").final_layer_norm
+    x = torch.randn(3, 12, dtype=torch.float64)
+    expected = torch.stack([rms_norm(row, norm.weight) for row in x])
+    torch.testing.assert_close(norm(x), expected, rtol=0, atol=1e-5)  # its ε
+    assert [name for name, _ in norm.named_parameters()] == ["weight"]
+
+
+def test_swiglu_equals_the_paper():
+    net = layer(activation_fn="swiglu")
+    x = torch.randn(3, 12, dtype=torch.float64)
+    w, v = net.fc1.weight.t().chunk(2, dim=1)
+    expected = torch.stack([swiglu_network(row, w, v, net.fc2.weight.t()) for row in x])
+    torch.testing.assert_close(net.feed_forward(x), expected, rtol=0, atol=1e-10)
+    assert net.fc1.bias is None and net.fc2.bias is None
+
+
+@pytest.mark.parametrize("ffn", [256, 512, 1024, 2048, 4096])
+def test_a_gated_network_has_as_many_parameters(ffn):
+    plain, gated = 2 * 128 * ffn + ffn + 128, 3 * 128 * gated_width(ffn)
+    assert gated == pytest.approx(plain, rel=0.025)
+    assert gated_width(ffn) % 8 == 0
+
+
+def test_modern_has_as_many_parameters_as_the_original():
+    sizes = [count(build("transformer_standard_iwslt", 8000, **base)) for base in ({}, MODERN)]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.02)
+
+
+def test_modern_is_what_its_flags_say():
+    spelt_out = {
+        "norm": "rms_norm",
+        "activation_fn": "swiglu",
+        "positions": "rotary",
+        "encoder_normalize_before": True,
+        "decoder_normalize_before": True,
+    }
+    one = build("transformer_dc", **MODERN)
+    other = build("transformer_dc", **spelt_out)
+    assert repr(one) == repr(other)
+    for (name, a), (_, b) in zip(one.named_parameters(), other.named_parameters(), strict=True):
+        assert torch.equal(a, b), name
+
+
+@pytest.mark.parametrize(
+    "settings, word",
+    [
+        ({"norm": "layer_norm"}, "LayerNorm"),
+        ({"activation_fn": "gelu"}, "bias=True"),
+        ({"positions": "relative"}, "RelativePositions"),
+        ({"positions": "absolute"}, "PositionalEmbedding"),
+    ],
+    ids=str,
+)
+def test_a_flag_changes_one_part_of_a_base(settings, word):
+    plain, changed = (repr(build("transformer_standard", **MODERN, **s)) for s in ({}, settings))
+    assert word not in plain.replace("out_proj", "").split("encoder_attn")[0] or word == "bias=True"
+    assert changed != plain and word in changed
+
+
+def test_defaults_are_the_papers_block():
+    base = TransformerConfig().of_base
+    assert (base.norm, base.pre_norm, base.activation_fn, base.positions) == (
+        *("layer_norm", False, "relu", "absolute"),
+    )
+    assert base == BASES["original"]
+    assert {base.norm for base in BASES.values()} == set(NORMS)
+    assert {base.positions for base in BASES.values()} < set(POSITIONS)
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"base": "moderm"}, ["--base", "moderm", "Did you mean 'modern'"]),
+        ({"norm": "rms"}, ["--norm", "'rms'", "rms_norm"]),
+        ({"positions": "rotatory"}, ["--positions", "rotary"]),
+        ({"positions": "rotary", "encoder_attention_heads": 4}, ["--positions", "3", "odd"]),
+        ({"base": "modern", "encoder_learned_pos": True}, ["--encoder-learned-pos", "rotary"]),
+        ({"max_relative_position": 0}, ["--max-relative-position", "0"]),
+    ],
+    ids=str,
+)
+def test_wrong_values_are_named(settings, words):
+    with pytest.raises(ConfigError) as caught:
+        build("transformer_standard", **settings)
+    assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_flags_without_effect_are_known():
+    idle = idle_settings(TransformerConfig(base="modern"))
+    assert {"max_relative_position", "no_token_positional_embeddings"} <= set(idle)
+    assert "max_relative_position" not in idle_settings(TransformerConfig(positions="relative"))

@@ -1,0 +1,155 @@
+"""Specifications of stacks: what they mean, that they equal the flags, and how errors point."""
+
+import pytest
+from helpers import build
+
+from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.models.transformer.config import TransformerConfig, idle_settings
+from dc_nmt_plugin.models.transformer.specification import specification
+from dc_nmt_plugin.papers.effective_settings import model_settings
+
+SIX = {"encoder_layers": 6, "decoder_layers": 2}
+
+
+def layers(text, side="encoder", **settings):
+    cfg = TransformerConfig(**{**SIX, f"{side}_layers_of": text, **settings})
+    cfg.check()
+    return cfg.layers_of(side)
+
+
+def test_kinds_options_and_numbers():
+    found = layers(
+        "dual_context(kernel=3)*2 context_aware( context = deep , gate=none ) * 3 standard"
+    )
+    assert [layer.kind for layer in found] == [
+        *["dual_context"] * 2,
+        *["context_aware"] * 3,
+        "standard",
+    ]
+    assert [found[0].options.kernel, found[2].options.context] == [3, "deep"]
+    assert [found[2].options.on, found[2].options.gate] == ["both", "none"]
+    assert found[2].given == {"context", "gate"}
+
+
+def test_an_option_that_is_not_given_has_the_value_of_its_flag():
+    found = layers("dual_context*3 dual_context(kernel=5)*3", dc_kernel_size=4)
+    assert [layer.options.kernel for layer in found] == [4, 4, 4, 5, 5, 5]
+
+
+def test_switches_and_numbers_have_their_types():
+    (found, *_) = layers("cross_aggregation(checkpoint=TRUE, iterations=5)*6")
+    assert (found.options.checkpoint, found.options.iterations) == (True, 5)
+
+
+@pytest.mark.parametrize(
+    "flags, text",
+    [
+        ({}, "standard*3"),
+        (
+            {"encoder_self_attention": "dual_context", "dc_kernel_size": 3},
+            "dual_context(kernel=3)*3",
+        ),
+        (
+            {"encoder_self_attention": "context_aware", "encoder_self_attention_layers": "2-3"},
+            "standard context_aware*2",
+        ),
+        (
+            {"encoder_self_attention": "cross_aggregation", "xagg_iterations": 2},
+            "cross_aggregation(iterations=2)*3",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_flags_and_specification_give_the_same_model(flags, text):
+    one, other = (
+        build("transformer_standard", **given) for given in (flags, {"encoder_layers_of": text})
+    )
+    assert repr(one) == repr(other)
+    pairs = zip(one.state_dict().items(), other.state_dict().items(), strict=True)
+    assert all(a == b and bool((x == y).all()) for (a, x), (b, y) in pairs)
+    same = [
+        model_settings("transformer_standard", {"encoder_layers": 3, **given})
+        for given in (flags, {"encoder_layers_of": text})
+    ]
+    assert same[0] == same[1]
+
+
+def test_a_stack_that_flags_cannot_say_has_one_text():
+    settings = [
+        model_settings("transformer_standard", {"encoder_layers": 3, "encoder_layers_of": text})
+        for text in (
+            "dual_context(kernel=2) standard dual_context",
+            "dual_context standard dual_context",
+        )
+    ]
+    assert settings[0] == settings[1]
+    assert (
+        settings[0]["encoder_layers_of"] == "dual_context(kernel=2) standard dual_context(kernel=2)"
+    )
+
+
+def test_the_text_of_layers_is_read_back():
+    text = "dual_context(kernel=3)*2 cross_aggregation(iterations=0, checkpoint=true) standard*3"
+    found = layers(text)
+    assert layers(specification(found))[2].options == found[2].options
+    assert specification(layers(specification(found))) == specification(found)
+
+
+WRONG = {
+    "": "--encoder-layers-of: names no layer",
+    "standard*5": r"--encoder-layers-of: 'standard\*5' has 5 layers, and --encoder-layers is 6",
+    "dual_contxt*6": r"item 1 'dual_contxt\*6': 'dual_contxt' is not one of standard, .* "
+    "Did you mean 'dual_context'",
+    "standard*4 dual_context(kernl=3)*2": r"item 2 'dual_context\(kernl=3\)\*2': option: 'kernl' "
+    "is not one of kernel. Did you mean 'kernel'",
+    "dual_context(kernel=0)*6": "item 1 .*: kernel: 0 is not at least 1",
+    "dual_context(kernel=two)*6": "kernel: 'two' is no whole number",
+    "dual_context(kernel)*6": "option 'kernel' has no value; give kernel=VALUE",
+    "dual_context(kernel=2,kernel=3)*6": "option 'kernel' is given twice",
+    "standard(kernel=2)*6": "standard has no options, and 'kernel=2' is given",
+    "context_aware(context=shallow)*6": "context: 'shallow' is not one of global",
+    "cross_aggregation(checkpoint=yes)*6": "checkpoint: 'yes' is neither true nor false",
+    "cross_aggregation(init=self, routing=vertical)*6": "init: 'self' starts the horizontal",
+    "context_aware(context=deep) standard*5": "item 1 .*context: 'deep' .* layer 1 has none below",
+    "standard*0 standard*6": "'0' is no number of layers",
+    "standard*": "'' is no number of layers",
+    "standard*6 dual_context(kernel=3": r"'dual_context\(kernel=3' is not a list of layers",
+    "standard*4standard*2": "is not a list of layers|is no number of layers",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_errors_point_into_the_specification(text):
+    with pytest.raises(ConfigError, match=WRONG[text]) as caught:
+        layers(text)
+    assert len(caught.value.problems) == 1
+
+
+def test_all_wrong_items_come_at_once():
+    with pytest.raises(ConfigError) as caught:
+        layers("dual_contxt*2 context_aware(gate=9)*4")
+    assert len(caught.value.problems) == 2
+
+
+def test_what_cannot_be_causal_is_refused_in_the_decoder():
+    with pytest.raises(
+        ConfigError, match=r"--decoder-layers-of, item 2 .*: cross_aggregation routes over"
+    ):
+        layers("standard cross_aggregation", side="decoder")
+
+
+def test_layers_are_said_in_one_way():
+    with pytest.raises(ConfigError, match="--encoder-self-attention: dual_context is what"):
+        layers("standard*6", encoder_self_attention="dual_context")
+    with pytest.raises(ConfigError, match="--encoder-self-attention-layers: 1-2 is what"):
+        layers("standard*6", encoder_self_attention_layers="1-2")
+
+
+def test_flags_without_effect():
+    cfg = TransformerConfig(**SIX, encoder_layers_of="dual_context(kernel=3)*6")
+    idle = idle_settings(cfg)
+    assert "its own kernel" in idle["dc_kernel_size"]
+    assert "this model has none" in idle["ctx_gate"]
+    assert "dc_kernel_size" not in idle_settings(
+        TransformerConfig(**SIX, encoder_layers_of="dual_context(kernel=3)*5 dual_context")
+    )

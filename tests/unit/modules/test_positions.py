@@ -1,0 +1,180 @@
+"""Rotary and relative positions against their papers' equations, in every kind of attention."""
+
+import pytest
+import torch
+from reference.base_block import relative_attention, rotate
+from reference.parameters import randomise
+
+from dc_nmt_plugin.modules.context_aware import ContextAwareSelfAttention
+from dc_nmt_plugin.modules.core.flow import Flow
+from dc_nmt_plugin.modules.core.masks import SequenceMask
+from dc_nmt_plugin.modules.core.positions import RelativePositions, RotaryPositions
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.core.self_attention import SelfAttention
+from dc_nmt_plugin.modules.cross_aggregation import CrossAggregationSelfAttention
+from dc_nmt_plugin.modules.dual_context import DualContextAttention
+
+WIDTH, HEADS, HEAD = 12, 2, 6
+SHAPE = {"embed_dim": WIDTH, "num_heads": HEADS}
+KINDS = {
+    "standard": lambda: SelfAttention(**SHAPE),
+    "dual_context": lambda: DualContextAttention(**SHAPE, kernel=3),
+    "context_aware": lambda: ContextAwareSelfAttention(**SHAPE, layer=1, context="global"),
+    "cross_aggregation": lambda: CrossAggregationSelfAttention(**SHAPE),
+}
+POSITIONS = {
+    "rotary": lambda: RotaryPositions(head_dim=HEAD),
+    "relative": lambda: RelativePositions(head_dim=HEAD, clip=2),
+}
+
+
+def build(kind, positions):
+    module = KINDS[kind]()
+    module.positions = POSITIONS[positions]()
+    return randomise(module)
+
+
+def run(module, x, mask=None, **others):
+    flow = Flow(mask, **others)
+    flow.inputs = [x]
+    return module(x, flow)
+
+
+def inputs(length, rows=2):
+    torch.manual_seed(5)
+    return torch.randn(rows, length, WIDTH, dtype=torch.float64)
+
+
+def test_rotation_equals_the_paper():
+    x = torch.randn(2, HEADS, 5, HEAD, dtype=torch.float64)
+    turned = RotaryPositions(head_dim=HEAD).place(x, Flow())
+    for row in range(2):
+        for head in range(HEADS):
+            for m in range(5):
+                expected = rotate(x[row, head, m], m)
+                torch.testing.assert_close(turned[row, head, m], expected, rtol=0, atol=1e-12)
+
+
+def test_products_depend_on_the_distance_alone():
+    q, k = torch.randn(2, HEAD, dtype=torch.float64)
+    near = [rotate(q, m) @ rotate(k, m + 3) for m in (0, 7, 400)]
+    torch.testing.assert_close(near, near[:1] * 3, rtol=0, atol=1e-10)
+    assert abs(near[0] - rotate(q, 0) @ rotate(k, 2)) > 1e-3
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_rotary_attention(causal):
+    module, x = build("standard", "rotary"), inputs(5)
+    output = run(module, x, SequenceMask.build(None, causal=causal))
+    q, k, v = (part.unflatten(-1, (HEADS, HEAD)) for part in module.in_proj(x).chunk(3, dim=-1))
+    for row in range(2):
+        heads = []
+        for head in range(HEADS):
+            query = torch.stack([rotate(q[row, t, head], t) for t in range(5)])
+            key = torch.stack([rotate(k[row, t, head], t) for t in range(5)])
+            nothing = torch.zeros(1, HEAD, dtype=torch.float64)
+            tables = (nothing, nothing)
+            heads.append(relative_attention(query, key, v[row, :, head], *tables, causal=causal))
+        expected = module.out_proj(torch.cat(heads, dim=-1))
+        torch.testing.assert_close(output[row], expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_relative_attention(causal):
+    module, x = build("standard", "relative"), inputs(6)
+    output = run(module, x, SequenceMask.build(None, causal=causal))
+    q, k, v = (part.unflatten(-1, (HEADS, HEAD)) for part in module.in_proj(x).chunk(3, dim=-1))
+    tables = module.positions.key_table, module.positions.value_table
+    for row in range(2):
+        heads = [
+            relative_attention(*(part[row, :, h] for part in (q, k, v)), *tables, causal=causal)
+            for h in range(HEADS)
+        ]
+        expected = module.out_proj(torch.cat(heads, dim=-1))
+        torch.testing.assert_close(output[row], expected, rtol=0, atol=1e-10)
+
+
+def permuted_like_its_words(module, x):
+    """The order of the words changes only the order of the outputs: positions are not seen."""
+    order = torch.tensor([2, 0, 3, 1])
+    return torch.allclose(run(module, x)[:, order], run(module, x[:, order]), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["standard", "context_aware", "cross_aggregation"])
+def test_without_positions_order_is_not_seen_and_with_them_it_is(kind):
+    # horizontal routing and dual context's convolution see the order by themselves
+    x = inputs(4)
+    module = build(kind, "rotary")
+    if kind == "cross_aggregation":
+        module.horizontal = False
+    assert not permuted_like_its_words(module, x)
+    module.positions = None
+    assert permuted_like_its_words(module, x)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_attention_of_a_kind_sees_them(kind, positions):
+    """The weights that each records change with the positions."""
+    x, module = inputs(5), build(kind, positions)
+    found = []
+    for kept in (module.positions, None):
+        module.positions = kept
+        with recording(module) as records:
+            run(module, x)
+        found.append(
+            {n: t for n, t in records[""].items() if n.endswith("weights") and t.dim() > 2}
+        )
+    assert found[0]
+    for name, weights in found[0].items():
+        assert not torch.allclose(weights, found[1][name], atol=1e-4), name
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "cross_aggregation"])
+def test_decoding_step_by_step(kind, positions):
+    module, x = build(kind, positions), inputs(6)
+    whole = run(module, x, SequenceMask.build(None, causal=True))
+    state, past, steps, words = {}, {}, [], torch.zeros(2, 6)
+    for t in range(6):
+        flow = {"state": state, "past": past, "tokens": words[:, : t + 1]}
+        steps.append(run(module, x[:, t : t + 1], SequenceMask(causal=True), **flow))
+    torch.testing.assert_close(torch.cat(steps, dim=1), whole, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_on_either_side_changes_nothing(kind, causal, positions):
+    if kind == "cross_aggregation" and causal:
+        return
+    module, x = build(kind, positions), inputs(4)
+    alone = run(module, x, SequenceMask.build(None, causal=causal))
+    garbage = torch.full_like(x[:, :2], 3.0)
+    for left in (True, False):
+        padded = torch.cat([garbage, x] if left else [x, garbage], dim=1)
+        padding = torch.zeros(padded.shape[:2], dtype=torch.bool)
+        padding[:, slice(0, 2) if left else slice(4, 6)] = True
+        mask = SequenceMask.build(padding, causal=causal)
+        output = run(module, mask.zero_padding(padded), mask)
+        torch.testing.assert_close(output[~padding].view_as(x), alone, rtol=0, atol=1e-10)
+
+
+def test_positions_in_decoding_need_the_prefix():
+    module = build("standard", "rotary")
+    with pytest.raises(ValueError, match="counted by the prefix's tokens"):
+        run(module, inputs(1), SequenceMask(causal=True), state={})
+
+
+def test_an_odd_head_cannot_be_turned():
+    with pytest.raises(ValueError, match="head_dim 3 is odd"):
+        RotaryPositions(head_dim=3)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype):
+    x = torch.randn(1, 1, 2000, HEAD)
+    exact = RotaryPositions(head_dim=HEAD).place(x, Flow())
+    half = RotaryPositions(head_dim=HEAD).place(x.to(dtype), Flow())
+    assert half.dtype == dtype
+    torch.testing.assert_close(half.float(), exact, rtol=0.02, atol=0.02)
