@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..checkpoints.loading import load_checkpoint
+from ..checkpoints.loading import task_settings
 from ..errors import UsageError, UserError
 from ..flags import flag_name, flag_value
 from ..modules.core.recording import Recordable
@@ -148,7 +148,7 @@ def find(runs: Sequence[Path], data: Path | None, names: Sequence[str] | None) -
     places = []
     for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
         folder = path if path.is_dir() else _run_of(checkpoint)
-        task = _task_settings(checkpoint)
+        task = task_settings(str(checkpoint))
         places.append(Place(label, folder, checkpoint, data or _data(folder, task, path), task))
     return places
 
@@ -193,16 +193,6 @@ def check_index(index: int, subject: Subject) -> None:
     size = subject.translation.size
     if not 1 <= index <= size:
         raise UsageError(f"--index {index}: is not from 1 to {subject.subset}'s {size} sentences.")
-
-
-def _task_settings(checkpoint: Path) -> dict[str, Any]:
-    state = load_checkpoint(str(checkpoint), mmap=True)
-    cfg = state.get("cfg")
-    if cfg is not None:
-        task = cfg["task"]
-        return dict(task) if hasattr(task, "keys") else dict(vars(task))
-    args = vars(state["args"]) if state.get("args") is not None else {}
-    return {**args, "_name": args.get("task")}
 
 
 def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:

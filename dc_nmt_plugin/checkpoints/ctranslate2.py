@@ -11,6 +11,7 @@ import torch
 from fairseq.data.data_utils import infer_language_pair
 
 from ..errors import UsageError, UserError, check_choices
+from .dictionaries import check_folder
 
 INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
 QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
@@ -26,11 +27,11 @@ def to_ctranslate2(
         data: folder with the dictionaries that the model was trained with
         output: created; an earlier model in it is replaced
         quantization: one of QUANTIZATIONS; None keeps float32
-        name: of the checkpoint, for messages
+        name: path of the checkpoint
 
     Raises:
         UserError: CTranslate2 is not installed or does not support a part of the model, `data` has
-            no dictionaries, or `output` holds something else
+            no dictionaries or others than the training, or `output` holds something else
     """
     if quantization:
         check_choices("--quantization", [quantization], QUANTIZATIONS)
@@ -47,6 +48,7 @@ def to_ctranslate2(
     for language in languages:
         if not (data / f"dict.{language}.txt").is_file():
             raise UsageError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
+    check_folder(name, data, languages)
     if output.exists() and not (output / "model.bin").is_file() and any(output.iterdir()):
         raise UsageError(f"--out {output}: exists and is no model of CTranslate2")
     # the converter reads fairseq's older form, in which all settings are one Namespace

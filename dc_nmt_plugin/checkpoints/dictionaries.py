@@ -6,7 +6,8 @@ import argparse
 import contextlib
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
@@ -66,6 +67,30 @@ def check_dictionaries(path: str, task: Any) -> None:
                 "checkpoint was trained on, or prepare text with its dictionaries "
                 "(fairseq-preprocess --srcdict, --tgtdict)."
             )
+
+
+def check_folder(path: str, data: Path, languages: Sequence[str]) -> None:
+    """Refuses a folder whose dictionaries are not those of a checkpoint's training.
+
+    Args:
+        path: of the checkpoint
+        data: folder with the dictionaries
+        languages: source and target
+
+    Raises:
+        UserError: naming the folder, the side and the checkpoint
+    """
+    from fairseq.data import Dictionary
+
+    source, target = (Dictionary.load(str(data / f"dict.{language}.txt")) for language in languages)
+    task = argparse.Namespace(
+        source_dictionary=source,
+        target_dictionary=target,
+        cfg=argparse.Namespace(data=str(data)),
+    )
+    if problem := size_problem(path, task):
+        raise UserError(problem)
+    check_dictionaries(path, task)
 
 
 def size_problem(path: str, task: Any) -> str | None:

@@ -110,6 +110,21 @@ def checkpoint_architecture(path: str) -> str | None:
     return architecture_of((state.get("cfg") or {}).get("model"))
 
 
+def task_settings(path: str) -> dict[str, Any]:
+    """Returns fairseq's settings of a checkpoint's task; the name is ``_name``.
+
+    Raises:
+        UserError: the file cannot be read as a checkpoint
+    """
+    state = load_checkpoint(path, mmap=True)
+    cfg = state.get("cfg")
+    if cfg is not None:
+        task = cfg.get("task") or {}
+        return dict(task) if hasattr(task, "keys") else dict(vars(task))
+    args = vars(state["args"]) if state.get("args") is not None else {}
+    return {**args, "_name": args.get("task")}
+
+
 def architecture_of(model: Any) -> str | None:
     """Returns the architecture of a model's settings; None if unknown.
 

@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _load(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Returns a checkpoint, or the mean of several, and its name for messages."""
+    """Returns a checkpoint, or the mean of several, and the path of the (last) one."""
     from ..analysis.subject import CHECKPOINTS
     from ..checkpoints.averaging import average_checkpoints
     from ..checkpoints.loading import load_checkpoint
@@ -73,4 +73,4 @@ def _load(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     paths = [own] if own and not chosen else chosen_checkpoints(args)
     if len(paths) == 1:
         return load_checkpoint(str(paths[0])), str(paths[0])
-    return average_checkpoints(paths), str(first)
+    return average_checkpoints(paths), str(paths[-1])

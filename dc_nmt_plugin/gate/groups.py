@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
@@ -39,14 +40,18 @@ def check_groups(cfg: Any) -> None:
         else:
             groups.setdefault(name, f"{group}.{name}")  # others follow the first
         flags[name] = value
-    defaults = _defaults(cfg)
+    model = _model_settings(cfg)
+    for name, value in model.items():
+        groups.setdefault(name, f"model.{name}")
+        flags[name] = value if flags.get(name) is None else flags[name]
+    defaults = {**_defaults(cfg), **model}
     for name, default in defaults.items():
         followed = re.fullmatch(r"\$\{[\w.]*?(\w+)\}", str(default))
         if followed and name in flags and flags[name] == flags.get(followed[1]):
             defaults[name] = flags[name]  # the setting that it follows is the one to name
-    # a model's settings are all there, and its defaults are its own
-    of_model = {name for name, place in groups.items() if place.startswith("model.")}
-    given = {name for name, value in flags.items() if value != defaults.get(name)} - of_model
+    given = {name for name, value in flags.items() if value != defaults.get(name)}
+    if not model:  # its defaults are its own
+        given -= {name for name, place in groups.items() if place.startswith("model.")}
     command = Command(flags, defaults, given)
     try:
         if "data" in flags and not flags["data"]:  # some tasks of fairseq's have none
@@ -108,6 +113,21 @@ def _defaults(cfg: Any) -> dict[str, Any]:
         if hasattr(kind, "__dataclass_fields__"):  # a class, or an instance of one
             found.update({field.name: field.default for field in fields(kind)})
     return found
+
+
+def _model_settings(cfg: Any) -> dict[str, Any]:
+    """Returns setting → default of a Transformer of this plugin; empty for other models.
+
+    A setting that a configuration leaves out has this value too.
+    """
+    from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+
+    name = (cfg.get("model") or {}).get("_name")
+    if not hasattr(ARCH_MODEL_REGISTRY.get(name), "idle_settings"):
+        return {}
+    settings = Namespace()
+    ARCH_CONFIG_REGISTRY[name](settings)
+    return vars(settings)
 
 
 def _in_groups(problem: str, groups: dict[str, str]) -> str:

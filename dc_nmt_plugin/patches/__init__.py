@@ -14,6 +14,7 @@ from . import (
     continuing,
     interactive,
     loading,
+    plateau,
     process,
     programs,
     reading,
@@ -24,7 +25,7 @@ from . import (
 from .patch import State, apply_all, declared
 
 __all__ = ["apply", "command_lines", "continuing", "in_a_program", "interactive", "loading",
-           "process", "programs", "reading", "saving", "starting", "states",
+           "plateau", "process", "programs", "reading", "saving", "starting", "states",
            "training"]  # fmt: skip
 
 

@@ -12,8 +12,10 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
-from ..checkpoints.loading import LAST
-from ..errors import ConfigError
+from fairseq.tasks import TASK_REGISTRY
+
+from ..checkpoints.loading import LAST, task_settings
+from ..errors import ConfigError, choice_problem
 from .patch import changes, replaces
 
 logger = logging.getLogger(__name__)
@@ -82,6 +84,41 @@ def leave_out_what_is_loaded(stock: Callable[..., Any]) -> Callable[..., Any]:
         return parsed
 
     return parse_args_and_arch
+
+
+@replaces(
+    "fairseq.options:parse_args_and_arch",
+    "4417ffdbba30",
+    reason="fairseq-validate without --task ends in a KeyError, although the checkpoint knows its "
+    "task",
+    since="fairseq 0.12.2",
+    test="tests/system/test_validate.py",
+)
+def read_the_task_of_the_checkpoint(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def parse_args_and_arch(parser: Any, input_args: Any = None, *more: Any, **kwargs: Any) -> Any:
+        if _validates(parser):
+            given = parser.parse_known_args(input_args)[0]
+            if not given.path:
+                raise ConfigError(["--path: is missing; give the checkpoint to validate."])
+            if given.task is None:
+                parser.set_defaults(task=_task_of(given.path))
+        return stock(parser, input_args, *more, **kwargs)
+
+    return parse_args_and_arch
+
+
+def _validates(parser: Any) -> bool:
+    """Returns True for the parser of fairseq-validate, the only one without a default task."""
+    return "--path" in parser._option_string_actions and parser.get_default("task") is None
+
+
+def _task_of(path: str) -> str:
+    name = task_settings(path).get("_name")
+    if not name:
+        raise ConfigError([f"--task: is missing, and {path} does not say its task; give it."])
+    if problem := choice_problem("--task", name, sorted(TASK_REGISTRY)):
+        raise ConfigError([f"{path} was trained with another plugin. {problem}"])
+    return str(name)
 
 
 def _loads_a_checkpoint(args: Any) -> bool:

@@ -17,6 +17,7 @@ from ..checkpoints.literals import check_configuration, plain_value
 from ..checkpoints.loading import check_checkpoint_file, check_settings, load_checkpoint, unreadable
 from ..compat import DEAD_PARAMETERS, allow_fairseq_checkpoints
 from ..errors import UserError
+from ..gate.data import read_dictionary
 from .patch import changes, replaces
 
 
@@ -151,6 +152,27 @@ def explain_moving_average(stock: Callable[..., Any]) -> Callable[..., Any]:
         return stock(fpath)
 
     return load_ema_from_checkpoint
+
+
+@replaces(
+    "fairseq.data.dictionary:Dictionary.load",
+    "026a95960664",
+    reason="a dictionary that cannot be read (<unk> in it, a word twice) ends in a traceback where "
+    "no data were checked before: fairseq-preprocess --srcdict, from_pretrained",
+    since="fairseq 0.12.2",
+    test="tests/system/test_dictionaries.py",
+    loading=True,
+)
+def explain_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def load(cls: Any, f: Any, add_special_symbols: bool = True) -> Any:
+        try:
+            return stock(cls, f, add_special_symbols)
+        except Exception:
+            if add_special_symbols and isinstance(f, str) and os.path.isfile(f):
+                read_dictionary(f)  # raises the sentence
+            raise
+
+    return load
 
 
 @replaces(

@@ -89,6 +89,22 @@ def test_a_training_that_has_ended_goes_no_further(flags, corpus, tmp_path):
         assert updates(tmp_path) == 5, "more updates go on"
 
 
+def test_a_plateau_is_counted_across_runs(corpus, tmp_path):
+    """An epoch's checkpoint is saved before the learning rate follows its validation."""
+    flags = ["--lr-scheduler", "reduce_lr_on_plateau", "--lr-patience", 1, "--lr-shrink", 0.5]
+    flags += ["--lr", 0.3]
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    rates = forked(corpus, whole, *flags, "--max-epoch", 8).good().logged("train_lr")
+    assert rates[-1] < rates[5] < rates[0], "it is lowered twice"
+    for epoch in (4, 5, 7):
+        forked(corpus, broken, *flags, "--max-epoch", epoch).good()
+    killed(corpus, broken, lambda: kill_before_update(46), *flags, "--max-epoch", 8)
+    forked(corpus, broken, *flags, "--max-epoch", 8).good()
+    assert_same_training(load(broken), load(whole))
+    counts = [load(save)["optimizer_history"][-1]["lr_scheduler_state"] for save in (broken, whole)]
+    assert all(counts[0][name] == counts[1][name] for name in ("best", "num_bad_epochs"))
+
+
 def valid_losses(result):
     return result.logged("valid_loss")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import ctranslate2
 import pytest
 import torch
@@ -94,6 +96,20 @@ def test_ctranslate2_translates_alike(trained, corpus, tmp_path):
     export([str(path), *words, "--quantization", "int8"])  # over the earlier one
     small = sum(file.stat().st_size for file in (tmp_path / "ct2").iterdir())
     assert small < path.stat().st_size
+
+
+@pytest.mark.parametrize("change", ["another order", "another size"])
+def test_ctranslate2_refuses_another_dictionary(change, trained, corpus, tmp_path):
+    path, _ = trained
+    data = tmp_path / "data"
+    shutil.copytree(corpus, data)
+    words = (data / f"dict.{TARGET}.txt").read_text("utf-8").splitlines(keepends=True)
+    words = words[::-1] if change == "another order" else [*words, "another 1\n"]
+    (data / f"dict.{TARGET}.txt").write_text("".join(words), "utf-8")
+    out = tmp_path / "ct2"
+    with pytest.raises(UserError, match=f"{data}: its target dictionary has .*{path}"):
+        export([str(path), "--ctranslate2", "--data", str(data), "--out", str(out)])
+    assert not out.exists()
 
 
 def test_ctranslate2_refuses_what_it_cannot_compute(trained, corpus, tmp_path):

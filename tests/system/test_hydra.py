@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 import yaml
 from commands import ROOT, assert_explained, run
 from helpers import few
 from systems import load, training
+
+from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.gate.groups import check_groups
 
 SMALL = {"encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
 for side in ("encoder", "decoder"):
@@ -85,12 +90,13 @@ FAILING = [
         ["dataset.valid_subset dev", "no such"],
     ),
     (["optimizer=adam", "task.data=null"], ["task.data"]),
+    (["optimizer=adam", "model.dc_kernel_size=5"], ["model.dc_kernel_size", "dual_context"]),
 ]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    few(FAILING, FAILING[0]),
+    few(FAILING, FAILING[0], FAILING[-1]),
     ids=[
         "no optimizer",
         "layers outside the model",
@@ -99,6 +105,7 @@ FAILING = [
         "no tokens",
         "no such subset",
         "no data",
+        "a setting of another kind",
     ],
 )
 def test_what_fails_is_one_sentence(words, said, corpus, tmp_path):
@@ -111,6 +118,33 @@ def test_what_fails_is_one_sentence(words, said, corpus, tmp_path):
     ]
     assert_explained(hydra(tmp_path, *given, *words), *said)
     assert not list(tmp_path.glob("save/*.pt"))
+
+
+# architecture → its settings in a file, and what is refused
+SETTINGS = {
+    "transformer_standard": ({"xagg_iterations": 9, "ctx_context": "deep"}, "model.ctx_context"),
+    "transformer_dc": ({"dc_kernel_size": 5}, None),
+    "transformer_cross_agg": ({"dc_kernel_size": 5, "xagg_iterations": 9}, "model.dc_kernel_size"),
+    "transformer_standard_tiny": (
+        {"encoder_self_attention": "dual_context", "dc_kernel_size": 5},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("arch", SETTINGS)
+def test_settings_of_a_kind_that_the_model_lacks(arch, corpus):
+    own, refused = SETTINGS[arch]
+    groups = settings(Path("nowhere"), corpus, "cross_entropy")
+    groups["task"]["_name"] = "translation_dc_nmt"
+    groups["model"] = {"_name": arch, **SMALL, **own}
+    groups["dataset"] |= {"train_subset": "train", "valid_subset": "valid"}
+    if refused is None:
+        check_groups(groups)
+        return
+    with pytest.raises(ConfigError, match=refused) as problem:
+        check_groups(groups)
+    assert "--" not in str(problem.value), "named as Hydra does"
 
 
 @pytest.mark.parametrize("mine", [False, True])

@@ -5,6 +5,7 @@ Every case ends before any work is done, with no traceback.
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import shutil
 import struct
@@ -93,7 +94,7 @@ TRAINING = {
     "--cpu True": ["--cpu", "takes no value", "leave it out for False"],
     "--share-all-embeddings 1": ["--share-all-embeddings", "takes no value"],
     "--save-dir '{nowhere} 12:30'": ["--save-dir", "':'", "ensemble"],
-    "--xagg-iterations 9": ["--xagg-iterations", "cross_aggregation", "transformer_dc"],
+    "--xagg-iterations 9": ["--xagg-iterations", "--encoder-self-attention cross_aggregation"],
     "--ctx-context deep --xagg-checkpoint": ["--ctx-context", "--xagg-checkpoint"],
     "--encoder-self-attention standard --dc-kernel-size 5": ["--dc-kernel-size", "dual_context"],
     "--skip-remainder-batch --update-freq 20": ["--skip-remainder-batch", "--update-freq 20"],
@@ -186,6 +187,14 @@ def test_training(flags, corpus, tmp_path):
     command = training(corpus, tmp_path / "save", *family("transformer_dc"))
     result = run(tmp_path, "train", *command, *words(flags, tmp_path))
     assert_refused(result, TRAINING[flags])
+    assert not list(tmp_path.glob("save/*.pt"))
+
+
+def test_flags_of_kinds_that_a_plain_transformer_lacks(corpus, tmp_path):
+    flags = {"--dc-kernel-size": 5, "--xagg-iterations": 9, "--ctx-context": "deep"}
+    command = training(corpus, tmp_path / "save", *family("transformer_standard"))
+    result = run(tmp_path, "train", *command, *itertools.chain(*flags.items()))
+    assert_refused(result, [*flags, "--encoder-self-attention dual_context"])
     assert not list(tmp_path.glob("save/*.pt"))
 
 

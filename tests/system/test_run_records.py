@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import ROOT
+from interruption import updates
 from test_translate import ARCH, RUN, chaos, home  # noqa: F401
 
 from dc_nmt_plugin import cli, pipeline
@@ -88,6 +89,19 @@ def test_a_run_says_the_same_wherever_it_is(run, said, tmp_path, monkeypatch):
     alone = shutil.copytree(run, tmp_path / "alone-s2")
     for folder in (renamed, alone):
         assert said(folder) == expected
+
+
+def test_a_training_that_was_killed_before_its_stamp(run, tmp_path, monkeypatch):
+    """Its last checkpoint has all updates: the same command makes no further one."""
+    copy = shutil.copytree(run.parents[1], tmp_path / "copy")
+    monkeypatch.chdir(copy)
+    monkeypatch.setattr(pipeline, "start", chaos.start)
+    folder = copy / RUN
+    (folder / "training.stamp").unlink()
+    assert cli.main(["train", "mine", ARCH, "--max-update", "2"]) == 0
+    assert (folder / "training.stamp").is_file()
+    assert updates(folder / "checkpoints") == 2
+    assert read_record(folder).training.updates == 2
 
 
 def test_it_is_done_once(run, monkeypatch, capsys):

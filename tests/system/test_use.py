@@ -1,26 +1,48 @@
-"""What the README promises, by fairseq's own programs: the ways of ``use.yaml``.
+"""What the README promises, by fairseq's own programs and ``dc-nmt``: the ways of ``use.yaml``.
 
-Each case starts where a user's does: in a process that has fairseq and finds the plugin by
-``--user-dir`` alone.
+Each case of fairseq's programs starts where a user's does: in a process that has fairseq and finds
+the plugin by ``--user-dir`` alone.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import yaml
-from commands import ROOT, Bare, Result
+from commands import ROOT, Bare, Result, read_a_command_line
 from covering import covering
+from fairseq.trainer import Trainer
 from helpers import few
-from systems import ADADELTA, FAMILIES, RECURRENT, SMALL, SOURCE, SPLITS, TARGET, binarise, load
+from interruption import kill_before_update
+from systems import (
+    ADADELTA,
+    FAMILIES,
+    RECURRENT,
+    SMALL,
+    SOURCE,
+    SPLITS,
+    TARGET,
+    binarise,
+    load,
+    write_text,
+)
 from two_processes import free_port
 
+from dc_nmt_plugin import cli, pipeline
+from dc_nmt_plugin.recipes import launch, text_plan
 from dc_nmt_plugin.recipes.hydra_config import flags_as_groups
+from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import chaos
 
 USES = yaml.safe_load(Path(__file__).with_name("use.yaml").read_text("utf-8"))
 FACTORS: dict[str, dict[str, list[Any]]] = USES["factors"]
@@ -30,6 +52,24 @@ FLAGS = [
 ]
 ADAM = ["--optimizer", "adam", "--lr", 0.01]
 EPOCHS = 3
+RECIPE = {"train": 200, "valid": 5, "test": 5}  # pairs; dc-nmt new takes no fewer to train on
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a case left.
+
+    Attributes:
+        text: what its last part printed; all parts, where a log keeps them
+        save: folder of its checkpoints
+        data: folder of its text
+        subset: five sentences in it to translate
+    """
+
+    text: str
+    save: Path
+    data: Path
+    subset: str = "test1"
 
 
 def goes_together(values: dict[int, str]) -> bool:
@@ -67,6 +107,30 @@ def texts(tmp_path_factory) -> dict[str, Path]:
     return {"first": first, "second": second}
 
 
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory) -> Iterator[Path]:
+    """The folder of a prepared recipe, ``mine``, with a second validation set."""
+    read_a_command_line()
+    home = tmp_path_factory.mktemp("recipe")
+    write_text(home, RECIPE)
+    files = [[home / f"{split}.{language}" for language in (SOURCE, TARGET)] for split in RECIPE]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "start", chaos.start)  # programs in forked copies of this process
+        patch.setattr(launch, "visible_gpus", lambda: 0)
+        patch.setattr(text_plan, "usable_cpus", lambda: 1)
+        patch.chdir(home)
+        make_recipe(NewOptions(Path("mine"), [files[0]], *files[1:], tokenized=True))
+        content = yaml.safe_load(Path("mine/recipe.yaml").read_text("utf-8"))
+        for settings in content["settings"].values():
+            if "flags" in settings:
+                settings["flags"] = "--clip-norm 1.0"  # a case has all others
+        Path("mine/recipe.yaml").write_text(yaml.safe_dump(content), "utf-8")
+        assert cli.main(["prepare", "mine"]) == 0
+        for path in (home / "mine/data/bin").glob("valid.*"):
+            path.with_name(path.name.replace("valid.", "other.")).write_bytes(path.read_bytes())
+        yield home / "mine"
+
+
 def family(architecture: str) -> tuple[str, str]:
     """The names of task and criterion that go with an architecture."""
     if architecture == RECURRENT:
@@ -86,12 +150,27 @@ def flags_of(case: dict[str, str]) -> list[Any]:
     return flags
 
 
+def as_groups(words: list[str]) -> dict[str, Any]:
+    """The groups of Hydra for a command line, also one with fairseq's own Transformer."""
+    if "transformer" not in words:
+        return flags_as_groups(words)
+    groups = flags_as_groups([{"transformer": "transformer_standard"}.get(w, w) for w in words])
+    model: dict[str, Any] = {"_name": "transformer", "encoder": {}, "decoder": {}}
+    for name, value in groups["model"].items():  # it has both sides' settings in groups of theirs
+        side, _, own = name.partition("_")
+        if side in model:
+            model[side][own] = value
+        elif name != "_name":
+            model[name] = value
+    return {**groups, "model": model}
+
+
 def start(bare: Bare, name: str, words: list[Any], folder: Path) -> list[Result]:
     """Run a program of fairseq, or two processes of ``fairseq-train``, to the end."""
     folder.mkdir(parents=True, exist_ok=True)
     words = [*words, "--user-dir", ROOT / "dc_nmt_plugin"]
     if name == "fairseq-hydra-train":
-        groups = flags_as_groups([str(word) for word in words])
+        groups = as_groups([str(word) for word in words])
         groups["task"]["data"] = str(words[0])
         save = str(words[words.index("--save-dir") + 1])
         groups["checkpoint"] = {**groups.get("checkpoint", {}), "save_dir": save}
@@ -124,8 +203,8 @@ def start(bare: Bare, name: str, words: list[Any], folder: Path) -> list[Result]
     return [results[rank].good() for rank in range(2)]
 
 
-def train(bare: Bare, case: dict[str, str], texts: dict[str, Path], folder: Path) -> list[Result]:
-    """Train a case, in two parts where it is continued; what the last part printed."""
+def train(bare: Bare, case: dict[str, str], texts: dict[str, Path], folder: Path) -> Trained:
+    """Train a case, in two parts where it is continued."""
     flags = flags_of(case)
     plain = [flag for flag in flags if flag not in FACTORS["continued"]["on other text"]]
 
@@ -142,17 +221,45 @@ def train(bare: Bare, case: dict[str, str], texts: dict[str, Path], folder: Path
         valid = ["--valid-subset", "valid"]  # the other corpus has one set
         part("second", "before", plain, "--max-epoch", 1, *valid)
         flags = [*flags, "--restore-file", folder / "before" / "checkpoint_last.pt"]
-    return part("first", "save", flags, "--max-epoch", EPOCHS)
+    (done, *_) = part("first", "save", flags, "--max-epoch", EPOCHS)
+    return Trained(done.output + done.errors, folder / "save", texts["first"])
 
 
-def test_trains_to_the_end_and_translates(case, bare, texts, tmp_path):
-    output = train(bare, case, texts, tmp_path)[0]
-    state = load(tmp_path / "save")
+def train_by_recipe(case: dict[str, str], recipe: Path, name: str) -> Trained:
+    """Train a case by ``dc-nmt train``, in two parts where it is continued."""
+    flags = [str(flag) for flag in flags_of(case)]
+    place = flags.index("--arch")
+    architecture = flags[place + 1]
+    del flags[place : place + 2]
+    flags[flags.index("--max-tokens") + 1] = "400"  # five batches an epoch
+    flags += [] if "--update-freq" in flags else ["--update-freq", "1"]
+    flags += [] if "--save-interval-updates" in flags else ["--save-interval-updates", "2"]
+    words = ["train", "mine", architecture, "--name", name, *flags]
+    words += ["--max-epoch", str(EPOCHS)]
+    if case["continued"] == "in an epoch":
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Trainer, "train_step", Trainer.train_step)
+            kill_before_update(4)
+            assert cli.main(words) == 1
+    assert cli.main(words) == 0
+    folder = recipe / name
+    log = (folder / "train.log").read_text("utf-8")
+    assert ("Loaded checkpoint" in log) == (case["continued"] == "in an epoch")
+    return Trained(log, folder / "checkpoints", recipe / "data/bin", "test")
+
+
+def test_trains_to_the_end_and_translates(case, bare, texts, tmp_path, request):
+    if case["program"] == "dc-nmt train":
+        recipe = request.getfixturevalue("recipe")
+        trained = train_by_recipe(case, recipe, f"case-{len(list(recipe.iterdir()))}")
+    else:
+        trained = train(bare, case, texts, tmp_path)
+    state = load(trained.save)
     assert state["extra_state"]["train_iterator"]["epoch"] == EPOCHS + 1
     assert all(value.isfinite().all() for value in state["model"].values())
     # what this process trained: all epochs, or what was left of them
     first = {"at the end of an epoch": EPOCHS, "in an epoch": 1}.get(case["continued"], 1)
-    text = output.output + output.errors
+    text = trained.text
     assert "Traceback" not in text
     for epoch in range(first, EPOCHS + 1):
         assert f"end of epoch {epoch} " in text
@@ -160,13 +267,13 @@ def test_trains_to_the_end_and_translates(case, bare, texts, tmp_path):
     for subset in FACTORS["validation"][case["validation"]][1:2] or ["valid"]:
         for name in str(subset).split(",") if "valid" in str(subset) else ["valid"]:
             assert text.count(f'begin validation on "{name}" subset') >= validated
-    assert (tmp_path / "save" / "checkpoint_best.pt").exists() == bool(validated)
+    assert (trained.save / "checkpoint_best.pt").exists() == bool(validated)
     named = "--amp changes nothing on a CPU" in text
     assert named == (case["precision"] == "amp")
-    words = [texts["first"], "--path", tmp_path / "save" / "checkpoint_last.pt", "--cpu"]
+    words = [trained.data, "--path", trained.save / "checkpoint_last.pt", "--cpu"]
     task = family(case["architecture"])[0] if case["task"] == "ours" else "translation"
     languages = ["--source-lang", SOURCE, "--target-lang", TARGET, "--max-len-b", 12]
-    words += ["--task", task, "--gen-subset", "test1"]
+    words += ["--task", task, "--gen-subset", trained.subset]
     (done,) = start(bare, "fairseq-generate", [*words, *languages], tmp_path)
     assert sorted(done.hypotheses()) == list(range(SPLITS["test1"]))
 
@@ -181,12 +288,11 @@ def test_trains_to_the_end_and_translates(case, bare, texts, tmp_path):
     ids=str,
 )
 def test_half_precision_is_refused_on_a_cpu(flags, architecture, bare, texts, tmp_path):
-    case = {**{factor: next(iter(values)) for factor, values in FACTORS.items()}}
     words = [
         texts["first"],
         "--save-dir",
         tmp_path,
-        *flags_of({**case, "architecture": architecture}),
+        *flags_of({**USES["usual"], "architecture": architecture}),
     ]
     code = "from fairseq_cli.train import cli_main; cli_main()"
     words += [*flags, "--max-epoch", 1, "--user-dir", ROOT / "dc_nmt_plugin"]
@@ -209,7 +315,7 @@ STOCK = [
 def test_fairseqs_own_model_is_the_same_with_the_plugin(
     changes, bare, texts, tmp_path, monkeypatch
 ):
-    case = {factor: next(iter(values)) for factor, values in FACTORS.items()} | changes
+    case = USES["usual"] | changes
     states = []
     for plugin in (True, False):
         if not plugin:  # which continues a run like an uninterrupted one; fairseq alone does not
