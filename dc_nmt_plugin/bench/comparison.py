@@ -18,10 +18,11 @@ from .subjects import (
     set_allocator,
     system_of,
     training_step,
+    validation_step,
     with_positions,
 )
 
-STEPS = dict(zip(MODES, (training_step, decoding_step), strict=True))
+STEPS = dict(zip(MODES, (training_step, decoding_step, validation_step), strict=True))
 CONTROL = "control"
 Step = Callable[[Sample], None]
 
@@ -66,10 +67,8 @@ def compare(
     used = [samples[i % len(samples)] for i in range(rounds)]
     results = []
     for label in names:
-        if mode == "train":
-            amount = [sample["ntokens"] for sample in used]
-        else:
-            amount = [sample["nsentences"] for sample in used]
+        counted = "nsentences" if mode == "decode" else "ntokens"
+        amount = [sample[counted] for sample in used]
         speeds = [n / seconds for n, seconds in zip(amount, times[label], strict=True)]
         speedup: Ratio = ratio(times[against], times[label])
         row: dict[str, Any] = {

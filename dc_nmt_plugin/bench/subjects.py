@@ -26,6 +26,7 @@ from ..models.presets import Architecture, architectures
 from ..models.presets.family import STOCK as FAIRSEQ
 from ..models.registry import MODELS
 from ..models.transformer.config import TransformerConfig
+from ..modules.feed_forward import GATED
 from ..papers.described_run import flags_of, model_flags
 from ..runs.records import record_of
 from ..runs.schema import RECORD
@@ -133,7 +134,10 @@ def stock_settings(like: str) -> dict[str, Any]:
             "size; name an architecture to compare with, or, for a recurrent one, 'pytorch'."
         )
     shared = set(defaults(TransformerConfig)) & {*vars(_stock_defaults()), *_POSITIONS}
-    return {name: value for name, value in architecture.settings.items() if name in shared}
+    settings = {name: value for name, value in architecture.settings.items() if name in shared}
+    if settings.get("activation_fn") in GATED:  # which fairseq lacks; its own is of the same size
+        del settings["activation_fn"]
+    return settings
 
 
 def _stock_defaults() -> argparse.Namespace:
@@ -215,6 +219,18 @@ def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable
             if name == STOCK or not step_fused(optimizer):
                 optimizer.step()
             optimizer.zero_grad()
+
+    return step
+
+
+def validation_step(name: str, like: str, task: Any, setting: Setting) -> Callable[[Sample], None]:
+    """Returns a function that computes the loss of a batch as validation does, with diagnostics."""
+    model = build_model(name, like, task).to(setting.device).eval()
+    criterion = build_criterion(name, task)
+
+    def step(sample: Sample) -> None:
+        with torch.no_grad(), setting.autocast():
+            criterion(model, sample)
 
     return step
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK, conditions_text
+from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK, USUAL, conditions_text
 from ..errors import UsageError, check_architectures, check_choices
 from ..flags import add_list, split_words
 from ..table import format_table
@@ -101,8 +101,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
             " GRU cells); an architecture; or a run (default: stock)"
         ),
     )
-    modes = add_list(parser, "--mode", str, "MODE", f"some of {', '.join(MODES)} (default: all)")
-    modes.default = list(MODES)
+    about = f"some of {', '.join(MODES)} (default: {','.join(USUAL)})"
+    add_list(parser, "--mode", str, "MODE", about).default = list(USUAL)
     parser.add_argument(
         "--rounds",
         type=number(1),
@@ -209,7 +209,7 @@ def _as_text(report: dict[str, Any]) -> str:
         f"{report['rounds']} interleaved rounds; ratio = speed / speed of {report['baseline']}"
     )
     blocks = [head]
-    for mode, unit in (("train", "tokens/s"), ("decode", "sentences/s")):
+    for mode, unit in zip(MODES, ("tokens/s", "sentences/s", "tokens/s"), strict=True):
         rows = [
             [
                 row["name"],
