@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -148,6 +149,20 @@ def test_the_least_versions_are_the_same_everywhere(wheel):
     assert changes == [f"hydra-core>={hydra.version},<1.4"]
     build = (ROOT / "requirements/build.txt").read_text("utf-8").split()
     assert set(install_fairseq.BUILD) - {"numpy"} <= set(build)
+
+
+def test_what_the_page_collects_for_a_machine_without_a_network_is_what_the_set_up_installs():
+    page = (ROOT / "docs/install.md").read_text("utf-8")
+    collected = page.partition("pip download")[2].partition("#")[0]
+    set_up = (ROOT / "scripts/setup.sh").read_text("utf-8")
+    for file in set(re.findall(r"requirements/\w+\.txt", set_up)) - {"requirements/dev.txt"}:
+        # the tools of the tests may be missing; the set-up takes no version but those of -c
+        option = "-c" if "constraints" in file else "-r"
+        assert f"{option} {file}" in collected
+    assert "-r requirements/package.txt" in collected  # has the wheel of fairseq
+    assert install_fairseq.SOURCE in page
+    for name, version in (install_fairseq.WHEEL.split("=="), install_fairseq.SOURCE.split("==")):
+        assert f"`{name}` {version}" in page
 
 
 def test_nothing_that_is_installed_with_dependencies_depends_on_torch():
