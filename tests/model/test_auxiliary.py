@@ -50,9 +50,10 @@ def test_the_joint_loss_is_the_weighted_sum():
         parts = [single.decoder_loss(model, f, target).loss for f in extra["auxiliary"].values()]
         main = single.decoder_loss(model, features, target).loss
         assert len(parts) == 2
-        assert float(loss) == pytest.approx(float(main + gamma * sum(parts)), rel=1e-12)
-        assert float(log["main_loss"]) == pytest.approx(float(main))
-        assert float(log["aux2_loss"]) == pytest.approx(float(parts[1]))
+        weighted = (main + gamma * sum(parts)).item()
+        assert loss.item() == pytest.approx(weighted, rel=1e-12)
+        assert float(log["main_loss"]) == pytest.approx(main.item())
+        assert float(log["aux2_loss"]) == pytest.approx(parts[1].item())
         assert {"aux1_nll_loss", "aux1_n_correct", "aux2_n_correct"} <= set(log)
 
 

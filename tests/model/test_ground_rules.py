@@ -54,7 +54,7 @@ def test_encoder_states_and_loss_do_not_depend_on_the_batch(name):
     criterion = JointLossCriterion(task(), False, 0.1)
     together, _, _ = criterion(net, sample(source, target))
     apart = sum(criterion(net, sample([source[i]], [target[i]]))[0] for i in range(len(source)))
-    assert float(together) == pytest.approx(float(apart), rel=1e-5)
+    assert together.item() == pytest.approx(apart.item(), rel=1e-5)
     states = net.encoder(pad(source, left=True)).features
     for i, row in enumerate(source):
         for level, alone in enumerate(net.encoder(row[None]).features):

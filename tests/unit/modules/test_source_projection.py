@@ -53,7 +53,7 @@ def assert_same_cache(attentions, together):
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("joint, summed", itertools.product((True, False), repeat=2))
+@pytest.mark.parametrize("joint, summed", list(itertools.product((True, False), repeat=2)))
 def test_multi_layer_attention(joint, summed, bias):
     attentions, together = decoder(joint, summed, bias), source(LAYERS)
     project_all(attentions, together)
