@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from ..flags import listed
 from .described_run import DescribedRun
 from .effective_settings import model_settings
 from .schema import MEASURES, SCORES, Entry
@@ -84,10 +85,11 @@ def _compare(ours: Mapping[str, Any], measure: str, entry: Entry) -> list[Differ
             for name in ours
             if name.startswith("model.") and name not in published and name[6:] not in skip
         ]
+    sized = _of_size if entry.measure == "params" else lambda _, value: value
     return found + [
         Difference(name, ours.get(name), published.get(name))
         for name in names
-        if not _same(name, ours.get(name), published.get(name))
+        if not _same(name, sized(name, ours.get(name)), sized(name, published.get(name)))
     ]
 
 
@@ -126,6 +128,13 @@ def subtract(value: float, measure: str, entry: Entry) -> Decimal | None:
     if measure != entry.measure or entry.value is None:
         return None
     return (Decimal(str(value)) - entry.value).quantize(entry.value)
+
+
+def _of_size(name: str, value: Any) -> Any:
+    """Returns the part of a setting that the number of parameters depends on."""
+    if name == "model.aux_layers" and isinstance(value, str):
+        return len(listed(value))  # any layers: their decoders are equally large
+    return value
 
 
 def _same(name: str, ours: Any, published: Any) -> bool:

@@ -94,7 +94,7 @@ def settings_of(
     own_size, sized = _sized(entry, family, arch, size)
     if sized != arch:  # the differences for this size
         name, entry = _merged(recipe, family, sized, like)
-    if entry.big and not like and re.search(r"_big(_|$)", sized):
+    if entry.big and re.search(r"_big(_|$)", sized):
         name, entry = _merged(recipe, family, sized, entry.big)
     place = f"{recipe.path}: settings.{name}"
     bpe = entry.bpe or "default"

@@ -233,6 +233,17 @@ def test_another_papers_settings_come_with_this_tasks_own_cut(task):
     assert training(*words).settings.bpe == "default"
 
 
+@pytest.mark.parametrize("like", ["context-aware", "context-aware-big"])
+def test_another_papers_settings_of_big_come_with_big(like):
+    found = settings_of(
+        load("wmt14_en_de"), "transformer_standard", size="big_unshared", like=like
+    )
+    assert (found.updates, found.average) == (300_000, 20)
+    assert flag_value(found.flags, "--dropout") == "0.3"
+    base = settings_of(load("wmt14_en_de"), "transformer_standard", like="context-aware")
+    assert (base.updates, base.average) == (100_000, 5)
+
+
 def test_no_recurrent_model_asks_for_another_papers_gpus():
     for task in ("un_en_zh", "wmt13_es_en", "wmt16_en_de", "wmt17_zh_en"):
         assert settings_of(load(task), "gru_selfattn_residual").gpus == 1
