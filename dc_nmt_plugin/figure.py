@@ -11,7 +11,7 @@ from .files import replacing
 
 # M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-MARKERS = "osD^vPX"
+MARKERS = "osD^vPX*"  # one more than colours: no two of 56 lines have both
 DASHES = ("-", "--", "-.", ":")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey

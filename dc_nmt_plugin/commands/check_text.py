@@ -9,7 +9,7 @@ from ..errors import UserError
 from ..recipes.fixing import fix
 from ..table import format_table
 from ..text.gate import UNUSABLE, as_table, check_lines, look_at, refuse
-from ..text.lines import check_same_count
+from ..text.lines import check_same_count, read_lines
 from ..text.scan import scan
 from .parser import Parser
 
@@ -19,7 +19,8 @@ def parser() -> Parser:
     parser = Parser(
         prog="dc-nmt check-text",
         usage="dc-nmt check-text [--fix FOLDER] SOURCE TARGET [SOURCE TARGET ...]\n"
-        "       dc-nmt check-text --counts FILE FILE [FILE FILE ...]",
+        "       dc-nmt check-text --counts FILE FILE [FILE FILE ...]\n"
+        "       dc-nmt check-text --lengths N,N,… FILE",
         description="Lists all problems that make training or scores wrong, with their counts and "
         "first lines. The files are pairs with one sentence per line, or one file. The training "
         "text comes first, then validation and test text.",
@@ -36,6 +37,10 @@ def parser() -> Parser:
         help="compare numbers of lines alone: FILE, and what a tool made of it (text, or an .idx "
         "of fairseq-preprocess)",
     )  # fmt: skip
+    parser.add_argument(
+        "--lengths", metavar="N,N,…",
+        help="count the lines of one FILE alone, in groups that begin with these numbers of words",
+    )  # fmt: skip
     return parser
 
 
@@ -44,6 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser()
     args = options.parse_args(argv)
     files: list[Path] = args.files
+    if args.lengths:
+        if len(files) > 1 or args.counts or args.fix:
+            options.error("--lengths: goes with one FILE, and without --counts and --fix")
+        print(_lengths(files[0], args.lengths))
+        return 0
     if len(files) % 2 and (len(files) > 1 or args.counts):
         options.error(f"{len(files)} files given, but they are checked in pairs")
     if args.counts and args.fix:
@@ -68,6 +78,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         names = " and ".join(each.name for each in seen)
         print(f"{names}: {seen[0].lines} {'pairs' if len(seen) == 2 else 'lines'}")
     return 0
+
+
+def _lengths(path: Path, edges: str) -> str:
+    """Returns a table of the numbers of lines by words (pieces, in segmented text)."""
+    from ..evaluation.buckets import parse_edges
+
+    starts = (0, *parse_edges("--lengths", edges))
+    lengths = [len(line.split()) for line in read_lines(path)]
+    if not lengths:
+        raise UserError(f"{path}: is empty")
+    rows = []
+    for start, end in zip(starts, (*starts[1:], None), strict=True):
+        lines = sum(start <= length and (end is None or length < end) for length in lengths)
+        label = f"{start}+" if end is None else f"{start}-{end - 1}"
+        rows.append((label, f"{lines:,}", f"{100 * lines / len(lengths):.1f}"))
+    about = f"{len(lengths):,} lines, {min(lengths)} to {max(lengths)} words"
+    mean = f"{sum(lengths) / len(lengths):.2f} on average"
+    return f"{format_table(('words', 'lines', '%'), rows)}\n\n{path}: {about}, {mean}"
 
 
 def _fix(groups: Sequence[Sequence[Path]], folder: Path) -> list[list[Path]]:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import UsageError, UserError
 from ..figure import FORMATS
 from ..table import number_cell
 from .paper_register import list_items, show_item
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..evaluation.chance import Difference
     from ..papers.schema import Item
     from ..reproduction.comparison import Cell
-    from ..reproduction.plan import Job
+    from ..reproduction.jobs import Job
 
 FOLDER = Path("runs/papers")
 
@@ -81,6 +81,14 @@ def parser() -> Parser:
             " may be repeated"
         ),
     )
+    run.add_argument(
+        "--probing", type=_there, metavar="DIR",
+        help="folder data/probing of SentEval, for the probing tasks",
+    )  # fmt: skip
+    run.add_argument(
+        "--trees", type=_there, metavar="FILE",
+        help="bracketed trees of the references, one a line, for ParsEval",
+    )  # fmt: skip
     add_text(run)
     return parser
 
@@ -98,6 +106,13 @@ def _add_choice(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _there(text: str) -> Path:
+    path = Path(text)
+    if not path.exists():
+        raise argparse.ArgumentTypeError(f"{text!r} does not exist")
+    return path
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(";") if name.strip())
 
@@ -112,7 +127,8 @@ def _run(args: argparse.Namespace) -> int:
     from ..papers.register import find_item
     from ..pipeline import stoppable
     from ..reproduction import execute
-    from ..reproduction.plan import Options, plan
+    from ..reproduction.jobs import Options
+    from ..reproduction.plan import plan
 
     if args.sbatch and args.on != "slurm":
         raise UsageError("--sbatch: has an effect with --on slurm only; add that flag")
@@ -122,7 +138,9 @@ def _run(args: argparse.Namespace) -> int:
     text = ["--downloads", str(args.downloads)]
     text += ["--raw", str(args.raw)] if args.raw else []
     text += ["--any-counts"] if args.any_counts else []
-    options = Options(args.seeds, args.sample, args.max_update, tuple(text))
+    given = {"probing": args.probing, "parseval": args.trees}
+    files = {name: str(path) for name, path in given.items() if path}
+    options = Options(args.seeds, args.sample, args.max_update, tuple(text), args.any_counts, files)
     jobs = plan(item, args.rows, options, folder)
     if args.dry_run:
         return _print_jobs([(job, "") for job in jobs], args)
@@ -166,6 +184,8 @@ def _table(args: argparse.Namespace) -> int:
     from ..reproduction.comparison import cells
 
     item = find_item(args.item)
+    if args.command == "table" and not args.json and not _has_numbers(item, args):
+        return _print_analyses(item)
     found = cells(item, args.rows, args.seeds, args.sample)
     if args.json:
         facts = [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in found]
@@ -179,6 +199,23 @@ def _table(args: argparse.Namespace) -> int:
         with _progress(args):
             for path in _draw(item, found, args, FOLDER / _slug(item) / "figure"):
                 print(f"written: {path}")
+    return 0
+
+
+def _print_analyses(item: Item) -> int:
+    """Prints the output of an item's analyses.
+
+    Raises:
+        UserError: there is none
+    """
+    folder = FOLDER / _slug(item)
+    paths = sorted(folder.glob("*.txt"))
+    if not paths:
+        raise UserError(
+            f"{item.full_name}: no number of it is a run's, and {folder} has no analysis yet; "
+            f"dc-nmt paper run '{item.full_name}' makes it"
+        )
+    print("\n\n".join(f"{path}\n\n{path.read_text('utf-8').strip()}" for path in paths))
     return 0
 
 
@@ -253,7 +290,7 @@ def _draw(item: Item, found: Sequence[Cell], args: argparse.Namespace, path: Pat
 
     path.parent.mkdir(parents=True, exist_ok=True)
     sample = "" if args.sample is None else f" (a sample of {args.sample} pairs)"
-    return draw(found, f"{item.document}, {item.name}{sample}", path)
+    return draw(found, f"{item.full_name}{sample}", path, item.origin)
 
 
 def _slug(item: Item) -> str:

@@ -28,7 +28,7 @@ def list_items(args: argparse.Namespace) -> int:
             for document in documents
             for item in document.items
             for part in item.parts
-            for made in [state_of(part)]
+            for made in [state_of(item, part)]
         ]  # fmt: skip
         print_json(rows)
         return 0
@@ -36,7 +36,7 @@ def list_items(args: argparse.Namespace) -> int:
         print(f"{document.name}: {document.title}\n")
         lines = []
         for item in document.items:
-            states = [state_of(part) for part in item.parts]
+            states = [state_of(item, part) for part in item.parts]
             reasons = {made.how for made in states if made.kind == "needs"}
             lines.append((item.name, str(len(states) or ""), in_a_word(states), item.title))
             lines += [("", "", "", f"  needs {reason}") for reason in sorted(reasons)]

@@ -33,6 +33,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--by-part", action="store_true", help="print the count of each part of one architecture"
     )
+    parser.add_argument(
+        "--item", metavar="ITEM",
+        help="print the published counts of one table alone, such as 'thesis, Table 3.2'",
+    )  # fmt: skip
     add_json(parser)
     args, words = parser.parse_with_flags(argv)
 
@@ -41,6 +45,8 @@ def main(argv: Sequence[str]) -> int:
 
     known = architectures()
     check_architectures(args.arch, known)
+    if args.item and (args.arch or args.by_part):
+        raise UsageError("--item: prints the counts of a table; leave out ARCH and --by-part")
     if words and not args.arch:
         raise UsageError(f"{words[0]}: flags of a model need an ARCH before them")
     if args.by_part and not args.arch:
@@ -51,10 +57,33 @@ def main(argv: Sequence[str]) -> int:
 
     from ..papers.parameter_counts import preset_row, published_items, published_rows
 
+    if args.item:
+        return _print_rows(_rows_of(args.item), args.json)
     rows = [preset_row(name, own, args.vocabulary) for name, own in flags.items()]
     if not args.arch:
         rows = [row for item in published_items() for row in published_rows(*item)] + rows
-    if args.json:
+    return _print_rows(rows, args.json)
+
+
+def _rows_of(name: str) -> list[CountRow]:
+    """Returns the counts of one table.
+
+    Raises:
+        UserError: no such table, or a table without counts
+    """
+    from ..papers.parameter_counts import published_items, published_rows
+    from ..papers.register import find_item
+
+    item = find_item(name)
+    place = f"{item.document}, {item.name}"
+    found = dict(published_items())
+    if place not in found:
+        raise UsageError(f"--item: {place} has no parameter counts; {', '.join(found)} have")
+    return published_rows(place, found[place])
+
+
+def _print_rows(rows: Sequence[CountRow], as_json: bool) -> int:
+    if as_json:
         print_json([asdict(row) for row in rows])
     else:
         print(_as_text(rows))

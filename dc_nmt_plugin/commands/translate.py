@@ -10,6 +10,7 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
+from ..errors import UsageError
 from ..text.gate import refuse
 from ..text.lines import decoded, read_lines
 from ..text.scan import scan_lines
@@ -45,6 +46,10 @@ def parser() -> Parser:
         help="raw text in UTF-8, one sentence per line, plain or gzipped; default: standard input",
     )  # fmt: skip
     parser.add_argument(
+        "--sentence", action="append", default=[], metavar="TEXT",
+        help="translate this sentence instead of FILE; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
         "--json",
         action="store_true",
         help=(
@@ -70,8 +75,10 @@ def parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt translate``."""
     args, flags = parser().parse_with_flags(argv)
-    terminal = args.file == "-" and sys.stdin.isatty()
-    lines = _lines(args.file)
+    if args.sentence and args.file != "-":
+        raise UsageError(f"--sentence: stands for FILE, which is {args.file}; give one of them")
+    terminal = args.file == "-" and sys.stdin.isatty() and not args.sentence
+    lines = args.sentence or _lines(args.file)
 
     from ..recipes.translating import RunTranslator
 

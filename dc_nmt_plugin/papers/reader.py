@@ -36,6 +36,10 @@ class _Reader:
 
     def document(self) -> Document:
         items = tuple(self._item(item) for item in self.file.items)
+        names = {item.name for item in items}
+        for written in self.file.items:
+            if written.drawn_from:
+                written.check_choice("drawn_from", written.drawn_from, names)
         _refuse_twice(self.file, "item", [item.name for item in items])
         return Document(self.name, self.file.title, self.file.cites, self.training_settings, items)
 
@@ -62,6 +66,10 @@ class _Reader:
             parts=tuple(parts_of(item, columns, rows, entries)),
             entries=entries,
             note=item.note,
+            analysis=item.analysis,
+            sources=tuple(item.sources),
+            drawn_from=item.drawn_from,
+            origin=item.origin,
         )
 
     def _entry(

@@ -205,6 +205,10 @@ class Item:
         baseline: the row that others are compared with
         rows, columns: labels as printed, in order
         note: remarks
+        analysis: options of the command that makes it, without ``--``
+        sources: printed source sentences whose translations it shows
+        drawn_from: the item that has its numbers; "" for itself
+        origin: rows that are the first point of every curve → the point, such as ``n = 1``
     """
 
     document: str
@@ -218,6 +222,15 @@ class Item:
     parts: tuple[Part, ...]
     entries: tuple[Entry, ...]
     note: str
+    analysis: Mapping[str, str] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    drawn_from: str = ""
+    origin: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def full_name(self) -> str:
+        """Returns a name such as ``thesis, Table 3.4``."""
+        return f"{self.document}, {self.name}"
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,14 @@ class Group(Reachable):
 
 @dataclass(kw_only=True)
 class WrittenItem(Settings, Reachable):
-    """An item."""
+    """An item.
+
+    Attributes:
+        analysis: options of the command that makes it, without ``--``, such as ``sentences: 1500``
+        sources: printed source sentences whose translations it shows
+        drawn_from: the item that has the numbers of a figure without numbers
+        origin: rows that are the first point of every curve → the point, such as ``n = 1``
+    """
 
     name: str
     title: str
@@ -138,6 +145,10 @@ class WrittenItem(Settings, Reachable):
     columns: dict[str, Column] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     parts: list[Group] = field(default_factory=list)
+    analysis: dict[str, str] = field(default_factory=dict)
+    sources: list[str] = field(default_factory=list)
+    drawn_from: str = ""
+    origin: dict[str, str] = field(default_factory=dict)
     split: str = field(default="row", metadata={"choices": ("row", "cell")})
     absent: str = ""
     note: str = ""

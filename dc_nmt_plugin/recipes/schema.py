@@ -185,6 +185,8 @@ class Task:
         directions: published directions; default the pair's own
         archs: architectures that ``dc-nmt run`` trains by default
         papers, licence: for the reader
+        lacks: why the published training text cannot be had, so that ``dc-nmt prepare`` needs
+            --any-counts; "" if it can
         pair_bytes: of a pair of sentences, approximately
         nearby: folders beside the checkout that may have the files
         files, parts, bpe: by name
@@ -197,6 +199,7 @@ class Task:
     archs: list[str] = field(default_factory=lambda: ["transformer_standard"])
     papers: str = ""
     licence: str = ""
+    lacks: str = ""
     pair_bytes: int = 250
     nearby: list[str] = field(default_factory=list)
     files: dict[str, SourceFile] = field(default_factory=dict)

@@ -117,8 +117,8 @@ def cells(
         )
     if not found:
         raise UserError(
-            f"{item.document}, {item.name}: no number of it is a run's; its analyses are files in "
-            "the folder that dc-nmt paper run names"
+            f"{item.full_name}: no number of it is a run's; its analyses are files that dc-nmt paper "
+            f"run '{item.full_name}' makes"
         )
     return _corrected(found)
 

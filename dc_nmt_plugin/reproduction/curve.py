@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan, nan
 from pathlib import Path
 
 from ..errors import UserError
 from ..figure import finish_axes, new_figure, save, styles
 from .comparison import Cell
+from .producers import POINT
 
-POINT = re.compile(r"(?:(.*), )?(\w) = (\d+)")
 
-
-def series(cells: Sequence[Cell]) -> tuple[str, dict[str, list[tuple[int, Cell]]]]:
+def series(
+    cells: Sequence[Cell], origin: Mapping[str, str] | None = None
+) -> tuple[str, dict[str, list[tuple[int, Cell]]]]:
     """Returns the name of the setting, and the points of each curve.
+
+    Args:
+        origin: rows that are the first point of every curve → the point, such as ``n = 1``
 
     Raises:
         UserError: rows are not values of a setting
@@ -27,18 +30,28 @@ def series(cells: Sequence[Cell]) -> tuple[str, dict[str, list[tuple[int, Cell]]
         if match and cell.measure not in ("params", "train-steps"):
             setting = match[2]
             found.setdefault(match[1] or cell.column, []).append((int(match[3]), cell))
+    for cell in cells:
+        first = POINT.fullmatch((origin or {}).get(cell.row, ""))
+        if first and cell.measure not in ("params", "train-steps"):
+            for points in found.values():
+                points.insert(0, (int(first[3]), cell))
     if not found:
         raise UserError("its rows are not values of a setting, so there is no curve")
     return setting, found
 
 
-def draw(cells: Sequence[Cell], title: str, path: Path) -> list[Path]:
+def draw(
+    cells: Sequence[Cell], title: str, path: Path, origin: Mapping[str, str] | None = None
+) -> list[Path]:
     """Draws measured (with deviation over seeds) and published points; missing points are gaps.
+
+    Args:
+        origin: as for :func:`series`
 
     Returns:
         the files written
     """
-    setting, curves = series(cells)
+    setting, curves = series(cells, origin)
     figure = new_figure((6.4, 4.0))
     axes = figure.add_subplot()
     for (name, points), style in zip(curves.items(), styles(), strict=False):

@@ -15,7 +15,7 @@ from ..errors import UsageError, UserError
 from ..files import writing
 from ..flags import setting_name
 from ..recipes import launch
-from .plan import Job
+from .jobs import Job
 
 HOURS = 24
 CPUS = 8  # as scripts/train.slurm asks for

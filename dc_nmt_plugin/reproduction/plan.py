@@ -2,116 +2,92 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import UserError, check_choices
-from ..evaluation.metrics import METRICS
-from ..flags import flag_value
 from ..papers.register import find_item, read_document
-from ..papers.schema import MEASURES, SCORES, Entry, Item
-from ..recipes.experiment import Experiment
+from ..papers.schema import MEASURES, SCORES, Entry, Item, Part
 from ..recipes.recipe import load
 from ..recipes.settings import settings_of
-from .state import COMMANDS, state_of
+from .analyses import Made, analyses, source_lengths
+from .jobs import Job, Options, Plan
+from .obstacles import PEOPLE, obstacle
+from .producers import POINT
 from .system import NeededDecoding, NeededTraining, decoding, has_recipe, layers_of
 
-# a figure without numbers of its own → the table that has them
-DRAWN_FROM = {"thesis, Figure 3.7": "thesis, Table 3.4"}
-# sentences are measured in words; every other item says subword tokens
-_IN_WORDS = ("context-aware, Figure 5",)
 _SAMPLE_LAYERS = 4  # of a sample's narrow model, which needs the layers that rows name
 _OF_RUNS = (*SCORES, "params", "train-steps", "decode-sentences", "decode-tokens")
+_UNTRAINED = ("params", "sentences")  # measures of architectures and of text
 
 
-@dataclass(frozen=True)
-class Options:
-    """Options of ``dc-nmt paper run``.
-
-    Attributes:
-        seeds: a training run for each
-        sample: small, with about so many training pairs
-        max_update: another number of updates
-        text: further words for ``dc-nmt prepare``
-    """
-
-    seeds: tuple[int, ...] = (1,)
-    sample: int | None = None
-    max_update: int | None = None
-    text: tuple[str, ...] = ()
+def drawn(item: Item) -> Item:
+    """Returns the item that has a figure's numbers: itself, or another one of its document."""
+    return find_item(f"{item.document}, {item.drawn_from}") if item.drawn_from else item
 
 
-@dataclass(frozen=True)
-class Job:
-    """One command of dc-nmt.
-
-    Attributes:
-        kind: ``text``, ``training``, ``evaluation`` or ``analysis``
-        words: of the command, without ``dc-nmt``
-        after: places in the plan of the jobs that have to be done before
-        gpus, hours: of a job on a cluster, by default; None: one GPU, one day
-        output: file of standard output
-    """
-
-    kind: str
-    words: tuple[str, ...]
-    after: tuple[int, ...] = ()
-    gpus: int | None = None
-    hours: int | None = None
-    output: Path | None = None
-
-    def __str__(self) -> str:
-        return f"dc-nmt {shlex.join(self.words)}" + (f" > {self.output}" if self.output else "")
-
-
-@dataclass
-class _Plan:
-    jobs: list[Job] = field(default_factory=list)
-
-    def add(self, job: Job) -> int:
-        """Adds a job unless it exists, and returns its index."""
-        if job not in self.jobs:
-            self.jobs.append(job)
-        return self.jobs.index(job)
-
-
-def entries_of(item: Item, rows: Sequence[str] = ()) -> list[Entry]:
+def entries_of(item: Item, rows: Sequence[str] = (), options: Options | None = None) -> list[Entry]:
     """Returns the entries of an item that runs can give.
 
     Args:
         rows: names of rows or parts; none for all
+        options: of the plan; None: of runs that are there already
 
     Raises:
         UserError: no such row, or nothing of the item can be run
     """
-    place = f"{item.document}, {item.name}"
-    if place in DRAWN_FROM:
-        return entries_of(find_item(DRAWN_FROM[place]), rows)
-    parts = {part.name: part for part in item.parts}
-    check_choices("--rows", rows, dict.fromkeys([*item.rows, *parts]))
-    named = {id(entry) for row in rows if row in parts for entry in parts[row].entries}
+    source = drawn(item)
+    parts = {part.name: part for part in (*source.parts, *item.parts)}
+    check_choices("--rows", rows, dict.fromkeys([*source.rows, *parts]))
+    named = {id(entry) for row in rows if row in parts for entry in entries_shown(item, parts[row])}
     chosen = [
         entry
-        for entry in item.entries
+        for entry in (_on_curves(item) if item.drawn_from else item.entries)
         if not entry.system.other
         and MEASURES[entry.measure].fixed_by
         and (not rows or entry.row in rows or id(entry) in named)
     ]
+    wanted = set(map(id, chosen))
     reasons = {
-        id(entry): made.how
-        for part in item.parts
-        if (made := state_of(part)).kind == "needs"
+        id(entry): reason
+        for part in source.parts
+        if not wanted.isdisjoint(map(id, part.entries)) and (reason := _obstacle(part, options))
         for entry in part.entries
     }
-    found = [entry for entry in chosen if id(entry) not in reasons and has_recipe(entry)]
+    found = [entry for entry in chosen if id(entry) not in reasons and _is_known(entry)]
     if not found:
-        why = [reasons[id(entry)] for entry in item.entries if id(entry) in reasons]
-        reason = why[0] if why else "nothing of it is trained here"
-        raise UserError(f"{place}: cannot be run: {reason}")
+        why = [reasons[id(e)] for e in (chosen or source.entries) if id(e) in reasons]
+        why += [obstacle(part, Options()) for part in source.parts]
+        needs = next((f"needs {reason}" for reason in why if reason), "")
+        reason = needs or "nothing of it is trained here"
+        raise UserError(f"{item.full_name}: cannot be run: {reason}")
     return found
+
+
+def _obstacle(part: Part, options: Options | None) -> str:
+    if options is None:
+        return part.state.missing if part.state.kind == "needs" else ""
+    return obstacle(part, options)
+
+
+def _is_known(entry: Entry) -> bool:
+    return entry.measure == "params" or has_recipe(entry)
+
+
+def _on_curves(item: Item) -> list[Entry]:
+    """Returns the entries of another item that a figure draws: points of curves, and the origin."""
+    found = [entry for entry in drawn(item).entries if entry.measure in SCORES]
+    return [e for e in found if e.row in item.origin or POINT.fullmatch(e.row)]
+
+
+def entries_shown(item: Item, part: Part) -> list[Entry]:
+    """Returns the entries of a part; of a mark or a curve without entries, those it is about."""
+    if part.entries:
+        return list(part.entries)
+    if item.drawn_from:
+        return _on_curves(item)
+    ours = [entry for entry in item.entries if not entry.system.other]
+    return [entry for entry in ours if entry.p is not None] or ours
 
 
 def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Job]:
@@ -124,27 +100,92 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
     Raises:
         UserError: no such row, or one that cannot be run
     """
-    entries = entries_of(item, rows)
-    ways = list(dict.fromkeys(_ways(entries)))
-    found = _Plan()
-    texts = _texts(found, ways, options)
-    evaluations: dict[tuple[NeededDecoding, int], int] = {}
+    entries = entries_of(item, rows, options)
+    marks = [part for part in item.parts if not part.entries and (not rows or part.name in rows)]
+    return plan_entries(item, entries, marks, options, to)
+
+
+def plan_entries(
+    item: Item,
+    entries: Sequence[Entry],
+    marks: Iterable[Part],
+    options: Options,
+    to: Path,
+    against: bool = True,
+) -> list[Job]:
+    """Returns the jobs of entries of an item.
+
+    Args:
+        marks: parts without entries, such as the significance of the others
+        against: also the runs of baselines
+    """
+    trained = [entry for entry in entries if entry.measure not in _UNTRAINED]
+    ways = list(dict.fromkeys(_ways(trained, against)))
+    counted = [entry for entry in entries if entry.measure == "sentences"]
+    found = Plan()
+    texts = _texts(found, [*ways, *map(decoding, counted)], options)
+    evaluations: dict[int, dict[NeededDecoding, int]] = {}
     for seed in options.seeds:
-        for way in ways:
-            trained = _training(found, way.training, seed, texts, options)
-            words = ["evaluate", *_run_words(way.training, seed, options)]
-            words += ["--subset", way.subset] if way.subset != "test" else []
-            words += ["--as", way.name] if way.name else []
-            words += way.flags
-            evaluations[way, seed] = found.add(Job("evaluation", tuple(words), (trained,), gpus=1))
-    _analyses(found, item, entries, evaluations, options, to)
+        evaluations[seed] = {way: _evaluation(found, way, seed, texts, options) for way in ways}
+    if any(entry.measure == "params" for entry in entries):
+        words = ("params", "--item", item.full_name)
+        found.add(Job("analysis", words, output=to / "params.txt"))
+    _count_lengths(found, item, counted, texts, options, to)
+    ids = set(map(id, entries))
+    shown: dict[str, list[Entry]] = {}
+    for part in item.parts:
+        own = [entry for entry in part.entries if id(entry) in ids]
+        own = [entry for entry in own if entry.measure not in _UNTRAINED]
+        if part.by in PEOPLE and against:  # they see the systems of both sides
+            own = [each for entry in own for each in (baseline(entry), entry) if each]
+        shown.setdefault(part.by, []).extend(own)
+    for part in marks:
+        own = [entry for entry in entries_shown(item, part) if id(entry) in ids]
+        bases = [base for entry in own if (base := baseline(entry))] if against else []
+        shown.setdefault(part.by, []).extend([*bases, *own])
+    for seed in options.seeds:
+        made = Made(item, options, seed, evaluations[seed], to)
+        for by, own in shown.items():
+            for job in analyses(made, by, own) if own else ():
+                found.add(job)
     return found.jobs
 
 
-def _ways(entries: Iterable[Entry]) -> Iterable[NeededDecoding]:
+def _evaluation(
+    found: Plan, way: NeededDecoding, seed: int, texts: dict[str, int], options: Options
+) -> int:
+    trained = _training(found, way.training, seed, texts, options)
+    words = ["evaluate", *_run_words(way.training, seed, options)]
+    words += ["--subset", way.subset] if way.subset != "test" else []
+    words += ["--as", way.name] if way.name else []
+    return found.add(Job("evaluation", (*words, *way.flags), (trained,), gpus=1))
+
+
+def _count_lengths(
+    found: Plan,
+    item: Item,
+    entries: Iterable[Entry],
+    texts: dict[str, int],
+    options: Options,
+    to: Path,
+) -> None:
+    """Adds counts of source sentences by length, in the prepared text: no model is needed."""
+    for entry in entries:
+        way = decoding(entry)
+        run = way.run(options.seeds[0], None, options.sample)
+        pieces = run.binarised.with_name(run.binarised.name.replace("bin", "bpe", 1))
+        folder = pieces if item.analysis["unit"] == "pieces" else run.raw / "tokenised"
+        edges = source_lengths(item, entry)
+        words = ("check-text", "--lengths", edges, str(folder / f"{run.split}.{run.source}"))
+        after = (texts[load(way.training.task).folder],)
+        name = "source-lengths" if edges == item.analysis["edges"] else f"source-lengths-{edges}"
+        found.add(Job("analysis", words, after, output=to / f"{name}.txt"))
+
+
+def _ways(entries: Iterable[Entry], against: bool) -> Iterable[NeededDecoding]:
     """Yields the entries' translations, and those of their baselines."""
     for entry in entries:
-        base = baseline(entry)
+        base = baseline(entry) if against else None
         if base is not None:
             yield decoding(base)
         yield decoding(entry)
@@ -183,7 +224,7 @@ def _changed(entry: Entry, **values: object) -> Entry:
     return Entry(**{**vars(entry), **values})
 
 
-def _texts(found: _Plan, ways: Iterable[NeededDecoding], options: Options) -> dict[str, int]:
+def _texts(found: Plan, ways: Iterable[NeededDecoding], options: Options) -> dict[str, int]:
     """Returns a preparation for each text, with all segmentations that are needed."""
     wanted: dict[str, tuple[str, dict[str, None]]] = {}
     for way in ways:
@@ -199,7 +240,7 @@ def _texts(found: _Plan, ways: Iterable[NeededDecoding], options: Options) -> di
 
 
 def _training(
-    found: _Plan, training: NeededTraining, seed: int, texts: dict[str, int], options: Options
+    found: Plan, training: NeededTraining, seed: int, texts: dict[str, int], options: Options
 ) -> int:
     recipe = load(training.task)
     settings = settings_of(recipe, training.arch, like=training.like)
@@ -225,58 +266,6 @@ def _sample(options: Options) -> list[str]:
     return ["--sample", str(options.sample)] if options.sample else []
 
 
-def _analyses(
-    found: _Plan,
-    item: Item,
-    entries: Iterable[Entry],
-    evaluations: dict[tuple[NeededDecoding, int], int],
-    options: Options,
-    to: Path,
-) -> None:
-    """Adds the analyses of an item, each with the first seed's runs together."""
-    ids = {id(entry) for entry in entries}
-    kinds: dict[str, dict[NeededDecoding, str]] = {}  # translations, and measures of them
-    for part in item.parts:
-        command = COMMANDS.get(part.by, "")
-        own = [entry for entry in part.entries if id(entry) in ids]
-        if command.startswith("dc-nmt analyze ") and own:
-            runs = kinds.setdefault(command.removeprefix("dc-nmt "), {})
-            runs.update((decoding(entry), entry.measure) for entry in own)
-    for command, ways in kinds.items():
-        runs_of = [way.run(options.seeds[0], None, options.sample) for way in ways]
-        subset = next(iter(ways)).subset
-        what = command.split()[1]
-        words = [*command.split(), *(str(run.folder) for run in runs_of), "--subset", subset]
-        words += _lengths(item, runs_of[0], next(iter(ways.values()))) if what == "lengths" else []
-        words += ["--plot", str(to / what)]
-        after = tuple(evaluations[way, options.seeds[0]] for way in ways)
-        found.add(Job("analysis", tuple(words), after, gpus=1, output=to / f"{what}.txt"))
-
-
-def _lengths(item: Item, run: Experiment, measure: str) -> list[str]:
-    """Returns options for ``analyze lengths``: unit, groups and metric, and the run's search."""
-    words = [] if f"{item.document}, {item.name}" in _IN_WORDS else ["--unit", "pieces"]
-    edges = _edges(item.columns)
-    words += ["--edges", ",".join(map(str, edges))] if edges else []
-    if measure in SCORES and not METRICS[measure].tokenized:
-        words += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
-        words += ["--tokenizer", flag_value(run.score, "--tokenizer") or "none"]
-    return [*words, *run.decode]
-
-
-def _edges(columns: Sequence[str]) -> list[int]:
-    """Returns the first length of each group, from columns such as <10, 10-20, 20-30, >30.
-
-    Groups are equally wide, so that the open one begins where another one would. Nothing where
-    columns are no groups.
-    """
-    starts = [int(match[1]) for name in columns if (match := re.fullmatch(r"(\d+)-\d+", name))]
-    if len(starts) < 2:
-        return []
-    edges = [*starts, 2 * starts[-1] - starts[-2]]
-    return edges if columns[0].startswith("<") else edges[1:]
-
-
 def of_runs(entry: Entry) -> bool:
     """Returns True if every evaluation produces an entry's number."""
-    return entry.measure in _OF_RUNS
+    return entry.measure in _OF_RUNS and has_recipe(entry)

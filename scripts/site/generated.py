@@ -48,7 +48,7 @@ def published(document: str, part: str = "") -> str:
         part: an item's name, or a chapter of the thesis, such as ``3``; default all of the document
     """
     from dc_nmt_plugin.papers.register import read_document
-    from dc_nmt_plugin.reproduction.state import COMMANDS
+    from dc_nmt_plugin.reproduction.producers import COMMANDS
 
     blocks = []
     for item in read_document(document).items:
@@ -81,12 +81,14 @@ def _bullet(note: str) -> str:
 def missing(document: str) -> str:
     """What of a document no command can make, and why."""
     from dc_nmt_plugin.papers.register import read_document
+    from dc_nmt_plugin.reproduction.state import state_of
 
     found: dict[str, list[str]] = {}
     for item in read_document(document).items:
         for part in item.parts:
-            if part.state.kind == "needs":
-                found.setdefault(part.state.missing, []).append(f"{item.name} ({part.name})")
+            made = state_of(item, part)
+            if made.kind == "needs":
+                found.setdefault(made.how, []).append(f"{item.name} ({part.name})")
     return "\n".join(
         f"- {', '.join(dict.fromkeys(places))}: needs {reason}" for reason, places in found.items()
     )

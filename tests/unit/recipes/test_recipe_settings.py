@@ -235,9 +235,7 @@ def test_another_papers_settings_come_with_this_tasks_own_cut(task):
 
 @pytest.mark.parametrize("like", ["context-aware", "context-aware-big"])
 def test_another_papers_settings_of_big_come_with_big(like):
-    found = settings_of(
-        load("wmt14_en_de"), "transformer_standard", size="big_unshared", like=like
-    )
+    found = settings_of(load("wmt14_en_de"), "transformer_standard", size="big_unshared", like=like)
     assert (found.updates, found.average) == (300_000, 20)
     assert flag_value(found.flags, "--dropout") == "0.3"
     base = settings_of(load("wmt14_en_de"), "transformer_standard", like="context-aware")

@@ -22,7 +22,8 @@ from dc_nmt_plugin.recipes import launch
 from dc_nmt_plugin.reproduction import curve, execute
 from dc_nmt_plugin.reproduction.comparison import Cell
 from dc_nmt_plugin.reproduction.curve import draw, save, series
-from dc_nmt_plugin.reproduction.plan import Job, Options, plan
+from dc_nmt_plugin.reproduction.jobs import Job, Options
+from dc_nmt_plugin.reproduction.plan import plan
 from dc_nmt_plugin.reproduction.system import disagreements
 
 OUT = Path("out")
@@ -45,8 +46,7 @@ def test_every_row_has_a_state_and_most_can_be_made(capsys):
         assert row["state"] in ("run", "data", "needs") and row["how"], row
     # what stays out says what it needs, and is little
     needs = [row for row in rows if row["state"] == "needs"]
-    assert len(needs) <= 20
-    assert {row["document"] for row in needs} <= {"residual-decoder", "context-aware"}
+    assert len(needs) <= 40
 
 
 def test_recipes_train_and_decode_what_the_documents_print():
@@ -62,7 +62,7 @@ def test_recipes_train_and_decode_what_the_documents_print():
 
 def test_items_in_words(capsys):
     text = printed(capsys, "list", "residual-decoder")
-    assert "Table 7" in text and "0.5M training pairs cannot be had" in text
+    assert "Table 7" in text and "needs the paper's 0.5M training pairs" in text
     shown = printed(capsys, "show", "thesis, tab. 3.4", "--markdown")
     assert "| M-10, n = 5 | 86.4 | 2.76 | 29.12 |" in shown
     cells = json.loads(printed(capsys, "show", "dual-context, Table 5", "--json"))["cells"]
@@ -103,7 +103,9 @@ def test_tables_share_their_runs():
 
 
 def test_each_paper_s_baseline_is_trained_with_its_settings():
-    own = [str(job) for job in jobs("cross-aggregation, Table 2", "Transformer-Base")]
+    own = [
+        str(job) for job in jobs("cross-aggregation, Table 2", "Transformer-Base", any_counts=True)
+    ]
     assert "dc-nmt prepare wmt17_zh_en --bpe under50" in own
     assert any("train wmt14_en_de transformer_standard --seed 1 --like cross-agg" in j for j in own)
     big = [str(job) for job in jobs("context-aware, Table 2", "En⇒De, Transformer-Big")]
@@ -129,12 +131,11 @@ def test_an_analysis_follows_its_runs():
 
 LENGTHS = {
     "thesis, Figure 3.6": ("--unit pieces", "10,20,30,40,50", "wmt14_en_de", "de", "4", "0.6"),
-    "thesis, Figure 4.6": ("--unit pieces", "11,21,31,41", "iwslt15_en_vi", "vi", "6", "1.1"),
+    "thesis, Figure 4.6": ("", "11,21,31,41", "iwslt15_en_vi", "vi", "6", "1.1"),
     "thesis, Figure 5.5": ("--unit pieces", "10,20,30,40,50", "wmt14_en_de", "de", "4", "0.6"),
     "dual-context, Figure 5": ("--unit pieces", "10,20,30,40,50", "wmt14_en_de", "de", "4", "0.6"),
     # ten groups, of words, scored as multi-bleu.perl does
     "context-aware, Figure 5": ("", None, "wmt14_en_de", None, "4", "0.6"),
-    "thesis, Figure 4.5": ("--unit pieces", None, "iwslt15_en_vi", None, "6", "1.1"),
 }
 
 
@@ -184,8 +185,17 @@ WRONG = {
     ("run", "theses, Table 3.4", "--dry-run"): "document: 'theses' .* Did you mean 'thesis'",
     ("run", "thesis, Table 3.4", "--rows", "M-10, n = 7", "--dry-run"): "Did you mean 'M-10, n",
     ("run", "dual-context, Table 3", "--dry-run"): "Table 3: cannot be run: nothing of it",
-    ("run", "residual-decoder, 7.3", "--dry-run"): "7.3: cannot be run: a decoder with Daniluk",
-    ("run", "residual-decoder, Table 6", "--dry-run"): "Table 6: cannot be run: the Wikipedia",
+    ("run", "thesis, Table 3.1", "--dry-run"): "Table 3.1: cannot be run: nothing of it",
+    ("run", "dual-context, Table 4", "--dry-run"): r"needs the ten .*SentEval \(--probing DIR\)\.",
+    ("run", "dual-context, Table 4", "--probing", "x"): "--probing: 'x' does not exist",
+    ("run", "residual-decoder, 8.2 ParsEval", "--dry-run"): r"needs .* \(--trees FILE\)\.",
+    ("run", "cross-aggregation, Table 1", "--dry-run"): "needs the papers' 20.6M .*--any-counts",
+    ("table", "thesis, Figure 4.8"): "no analysis yet; dc-nmt paper run 'thesis, Figure 4.8'",
+    (
+        "run",
+        "residual-decoder, 7.3",
+        "--dry-run",
+    ): "7.3: cannot be run: needs a decoder with Daniluk",
     ("plot", "thesis, Table 3.2"): "its rows are not values of a setting",
     ("run", "thesis, Table 3.2", "--seeds", "1,x"): "'1,x' is not numbers separated by commas",
     ("run", "thesis, Table 3.2", "--sbatch", "gpu", "--on", "slurm"): "'gpu' is not NAME=VALUE",
