@@ -117,8 +117,8 @@ def cells(
         )
     if not found:
         raise UserError(
-            f"{item.full_name}: no number of it is a run's; its analyses are files that dc-nmt paper "
-            f"run '{item.full_name}' makes"
+            f"{item.full_name}: no number of it is a run's; its analyses are files that dc-nmt "
+            f"paper run '{item.full_name}' makes"
         )
     return _corrected(found)
 
