@@ -20,7 +20,7 @@ _LARGE = ("sentences", "index")  # options that a sample's small text may not ha
 
 @dataclass(frozen=True)
 class Made:
-    """What an item's analyses read, of one seed.
+    """Holds the runs of one seed that an item's analyses read.
 
     Attributes:
         item: the table or figure

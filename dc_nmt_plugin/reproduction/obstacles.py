@@ -41,7 +41,7 @@ FILES: Mapping[str, NeededFile] = {
         "(the paper: Stanford CoreNLP, https://stanfordnlp.github.io/CoreNLP)",
     ),
 }
-# producer of a part → people whose answers it shows; a plan ends with what they get
+# producer of a part → people whose answers it shows; a plan ends with their sheets
 PEOPLE: Mapping[str, str] = {
     "ranking": "people who rank the sentences: dc-nmt paper run writes blind sheets, "
     "dc-nmt rank tally FOLDER counts the answers.",

@@ -1,4 +1,4 @@
-"""What makes the parts of a table or figure: the command of each producer in the register."""
+"""Commands that make the parts of a table or figure, by the producer in the register."""
 
 from __future__ import annotations
 
