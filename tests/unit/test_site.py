@@ -120,14 +120,13 @@ def test_notes_of_a_table_are_no_headings() -> None:
 
 def test_what_cannot_be_made_is_said_with_its_reason() -> None:
     from dc_nmt_plugin.papers.register import read_register
+    from dc_nmt_plugin.reproduction.state import state_of
 
     for document in read_register():
-        needed = [
-            (item.name, part.state.missing)
-            for item in document.items
-            for part in item.parts
-            if part.state.kind == "needs"
+        states = [
+            (item.name, state_of(item, part)) for item in document.items for part in item.parts
         ]
+        needed = [(name, made.how) for name, made in states if made.kind == "needs"]
         lines = generated.missing(document.name).splitlines()
         assert len(lines) == len({reason for _, reason in needed})
         for name, reason in needed:
