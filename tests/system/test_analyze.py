@@ -168,7 +168,9 @@ def test_divergence_is_that_of_loops(models, measured):
         expected = totals[f"encoder.stack.layers.{row['layer'] - 1}.self_attn"] / rows
         assert row["divergence"] == pytest.approx(expected, rel=1e-4)
     mean = sum(row["divergence"] for row in found["layers"]) / 2
-    assert found["mean"]["encoder"] == pytest.approx(mean) and found["kernel_size"] == 2
+    assert found["mean"]["encoder"] == pytest.approx(mean) and found["kernel_sizes"] == {
+        "encoder": [2]
+    }
 
 
 def test_dependency_is_that_of_loops(models, measured):
