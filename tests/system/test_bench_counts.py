@@ -10,7 +10,7 @@ import pytest
 from helpers import THOROUGH
 from records import write_run
 
-from dc_nmt_plugin.bench import MODES, STOCK
+from dc_nmt_plugin.bench import STOCK, USUAL
 from dc_nmt_plugin.bench.comparison import STEPS
 from dc_nmt_plugin.bench.counting import OperationCounter, count
 from dc_nmt_plugin.bench.data import corpus_batches, random_batches
@@ -39,7 +39,7 @@ def batch():
 
 @pytest.fixture(scope="module")
 def stock(batch):
-    return {mode: counted(STOCK, mode, batch) for mode in MODES}
+    return {mode: counted(STOCK, mode, batch) for mode in USUAL}
 
 
 def counted(name: str, mode: str, batch) -> OperationCounter:
@@ -48,7 +48,7 @@ def counted(name: str, mode: str, batch) -> OperationCounter:
     return count(STEPS[mode](name, SINGLE_DECODER[0], task, setting), sample)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", USUAL)
 @pytest.mark.parametrize("name", SINGLE_DECODER)
 def test_no_more_operations_and_waits_than_stock(name, mode, batch, stock):
     ours = counted(name, mode, batch)
@@ -61,7 +61,7 @@ def test_no_more_operations_and_waits_than_stock(name, mode, batch, stock):
 @pytest.mark.parametrize(
     ("flag", "modes", "first", "last"),
     [
-        ("--count", list(MODES), "operations", "synchronisations"),
+        ("--count", list(USUAL), "operations", "synchronisations"),
         ("--profile", ["train"], "whole, ms", "whole / products"),
         pytest.param("--profile", ["decode"], "whole, ms", "whole / products", marks=THOROUGH),
     ],
@@ -83,7 +83,7 @@ def test_a_recurrent_model_is_compared_with_pytorch_s_cells(capsys):
     assert main(shlex.split(words)) == 0
     rows = json.loads(capsys.readouterr().out)["results"]
     assert {(row["mode"], row["name"].split()[0]) for row in rows} == {
-        (mode, name) for mode in MODES for name in ("pytorch", "control", words.split()[0])
+        (mode, name) for mode in USUAL for name in ("pytorch", "control", words.split()[0])
     }
 
 
