@@ -130,7 +130,7 @@ class CrossAggregationSelfAttention(SelfAttention):
             )
         if self.iterations == 0:
             return super().logits(query, key, flow)
-        added = 0.0 if self.positions is None else self.positions.scores(query, key.size(-2), flow)
+        added = self.position_scores(query, key, flow)
         done = self._aggregated(query, key, flow.mask.padding, added)
         self.record(
             **{

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Iterator
 from typing import Any
 
 from fairseq.modules import LayerNorm
@@ -14,6 +15,7 @@ from ...modules.core.positions import Positions, RelativePositions, RotaryPositi
 from ...modules.multi_layer_attention import MultiLayerAttention
 from .axes import SELF_ATTENTION_KINDS, SOURCE_FEATURES, Options
 from .config import TransformerConfig
+from .specification import LayerKind
 
 
 def module_class(name: str) -> type[nn.Module]:
@@ -22,16 +24,25 @@ def module_class(name: str) -> type[nn.Module]:
     return found
 
 
-def build_self_attention(cfg: TransformerConfig, side: str, layer: int) -> nn.Module:
-    """Builds the self-attention of layer `layer` (1-based) of ``encoder`` or ``decoder``."""
-    chosen = cfg.layers_of(side)[layer - 1]
+def build_self_attentions(cfg: TransformerConfig, side: str) -> Iterator[nn.Module]:
+    """Yields the self-attention of every layer of ``encoder`` or ``decoder``, lowest first.
+
+    One at a time: the initial weights for a seed depend on the order in which modules are built.
+    """
+    for number, chosen in enumerate(cfg.layers_of(side), start=1):
+        yield _build_self_attention(cfg, side, number, chosen)
+
+
+def _build_self_attention(
+    cfg: TransformerConfig, side: str, number: int, chosen: LayerKind
+) -> nn.Module:
     kind = SELF_ATTENTION_KINDS[chosen.kind]
     width, heads = getattr(cfg, f"{side}_embed_dim"), getattr(cfg, f"{side}_attention_heads")
     attention: Any = module_class(kind.module)(
         embed_dim=width,
         num_heads=heads,
         dropout=cfg.attention_dropout,
-        **_values(cfg, kind.given, layer=layer),
+        **_values(cfg, kind.given, layer=number),
         **vars(chosen.options),
     )
     attention.positions = _build_positions(cfg, width // heads)

@@ -22,7 +22,7 @@ from .decoder import TransformerDecoder
 from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding, build_token_embedding, build_token_matrix
 from .encoder import TransformerEncoder
-from .kinds import build_aggregation, build_norm, build_self_attention, build_source_attention
+from .kinds import build_aggregation, build_norm, build_self_attentions, build_source_attention
 from .layers import BaseBlock, DecoderLayer, EncoderLayer
 from .stack import LayerStack
 from .stock import is_stock, stock_to_plugin
@@ -130,10 +130,8 @@ def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> Tra
 def build_encoder(
     cfg: TransformerConfig, dictionary: Dictionary, tokens: nn.Embedding
 ) -> TransformerEncoder:
-    layers = [
-        EncoderLayer(build_self_attention(cfg, "encoder", layer), _base_block(cfg, "encoder"))
-        for layer in range(1, cfg.encoder_layers + 1)
-    ]
+    block = _base_block(cfg, "encoder")
+    layers = [EncoderLayer(each, block) for each in build_self_attentions(cfg, "encoder")]
     give_places(layers, "encoder")
     read_layers = top_layers(cfg.encoder_layers, cfg.num_source_layers)
     return TransformerEncoder(
@@ -185,15 +183,15 @@ def build_decoder(
 def _decoder_stack(cfg: TransformerConfig, side: str) -> DecoderStack:
     """Builds the layers of the main or an auxiliary decoder, which differ in their source
     features."""
-    main = side == "decoder"
+    main, block = side == "decoder", _base_block(cfg, "decoder")
     layers = [
         DecoderLayer(
-            build_self_attention(cfg, "decoder", layer),
+            self_attn,
             build_source_attention(cfg, single=not main),
-            _base_block(cfg, "decoder"),
+            block,
             _fusion(cfg) if main else None,
         )
-        for layer in range(1, cfg.decoder_layers + 1)
+        for self_attn in build_self_attentions(cfg, "decoder")
     ]
     give_places(layers, side)
     return DecoderStack(_scaled_with_depth(cfg, layers), **_stack_options(cfg, "decoder"))

@@ -137,8 +137,12 @@ class MultiHeadSelfAttention(Recordable, Stateful):
             key: (B, H, S, K)
             flow: see :meth:`attend`
         """
-        added = 0.0 if self.positions is None else self.positions.scores(query, key.size(-2), flow)
+        added = self.position_scores(query, key, flow)
         return attention_logits(query, key, flow.mask.allowed, flow.is_causal, added)
+
+    def position_scores(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor | float:
+        """Returns what positions add to q kᵀ (B, H, T, S)."""
+        return 0.0 if self.positions is None else self.positions.scores(query, key.size(-2), flow)
 
 
 def _append(past: Tensor, order: Tensor | None, new: Tensor) -> Tensor:
