@@ -56,12 +56,16 @@ class Decoder(FairseqIncrementalDecoder):
             logits (R, T, V) or features (R, T, C), and the extra outputs. Beside features these
             have "output_projection", which the criterion applies: see :func:`in_graph`
         """
+        self.check_use(features_only)
         features, extra = self.extract_features(
             prev_output_tokens, encoder_out, incremental_state, **options
         )
         if not features_only:
             return self.output_layer(features), extra
         return features, {**extra, "output_projection": in_graph(self.output_projection)}
+
+    def check_use(self, features_only: bool) -> None:
+        """Refuses a use that would lose something without a word; subclasses have reasons."""
 
     def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
         """Projects (…, C) → logits (…, V)."""

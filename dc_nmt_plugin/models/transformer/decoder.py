@@ -79,29 +79,14 @@ class TransformerDecoder(Decoder):
     def layers(self) -> nn.ModuleList:
         return self.stack.layers
 
-    def forward(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: Any = None,
-        incremental_state: Any = None,
-        features_only: bool = False,
-        **options: Any,
-    ) -> DecoderOutput:
-        """Runs :meth:`Decoder.forward`.
-
-        Returns:
-            of extra outputs "attn": [(R, T, M) or None], "inner_states": outputs of all layers,
-            "auxiliary": {layer: features (R, T, C)}
-
+    def check_use(self, features_only: bool) -> None:
+        """
         Raises:
             ConfigError: a training step with a criterion that ignores auxiliary decoders; only the
                 joint loss requests features
         """
         if self.auxiliary and self.training and not features_only:
             raise ConfigError([AUXILIARY_IGNORED])
-        return super().forward(
-            prev_output_tokens, encoder_out, incremental_state, features_only, **options
-        )
 
     def extract_features(
         self,
@@ -116,6 +101,10 @@ class TransformerDecoder(Decoder):
         Args:
             prev_output_tokens, encoder_out, incremental_state: see there
             with_auxiliary: also run the auxiliary decoders, for the joint loss
+
+        Returns:
+            features, and of extra outputs "attn": [(R, T, M) or None], "inner_states": outputs of
+            all layers, "auxiliary": {layer: features (R, T, C)}
         """
         mask = self._mask(prev_output_tokens, incremental_state)
 
