@@ -17,6 +17,7 @@ from ..errors import UserError
 from .dictionaries import check_same_dictionaries, saved_dictionaries
 from .loading import check_finite, load_checkpoint
 from .names import BEST, EPOCH, UPDATE, numbered
+from .portable import share_equal
 
 
 def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
@@ -53,10 +54,11 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
                 sums[name] += wide
             elif not torch.equal(sums[name], tensor):
                 raise UserError(f"boolean tensor {name} differs between {paths[0]} and {path}")
-    state["model"] = {
+    means = {
         name: _mean(sums[name], len(paths)).to(tensor.dtype)
         for name, tensor in state["model"].items()
     }
+    state["model"] = share_equal(means)  # otherwise the file has shared embeddings several times
     state["last_optimizer_state"] = None
     state["averaged_checkpoints"] = [path.name for path in paths]
     return state

@@ -27,7 +27,7 @@ from .parser import Parser, add_forms, form_of, print_json
 STORED = "results.json"
 # flags of the table alone, and flags that a stored table cannot apply
 OF_TABLES = (
-    *("--baseline", "--name", "--over-seeds", "--speeds", "--out", "--keep"),
+    *("--baseline", "--name", "--over-seeds", "--speeds", "--out", "--keep", "--with-model"),
     "--update-readme",
 )
 NEED_RUNS = (*OF_TABLES[:-1], "--metric", "--subset")
@@ -72,6 +72,11 @@ def parser() -> argparse.ArgumentParser:
         "dc-nmt analyze curves are made of, 80 to 90 kB a run",
     )  # fmt: skip
     parser.add_argument(
+        "--with-model", action="store_true",
+        help="with --keep: copy the model too, in half precision, with dictionaries and "
+        "segmentation. dc-nmt translate and analyze work with the copy",
+    )  # fmt: skip
+    parser.add_argument(
         "--update-readme", action="store_true",
         help=f"write the table into README.md beside the stored numbers, between {BEGIN} and {END}",
     )  # fmt: skip
@@ -113,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from ..recipes.recipe import tasks
 
             prepared = {path.stem for path, _ in tasks().values()}
-            for folder in keep_all(found, args.keep, prepared):
+            for folder in keep_all(found, args.keep, prepared, args.with_model):
                 print(f"kept: {folder}", file=sys.stderr)
     if args.out:
         table.save(args.out)
@@ -138,6 +143,8 @@ def _check(args: argparse.Namespace) -> None:
     Raises:
         UserError: a flag would have no effect
     """
+    if args.with_model and not args.keep:
+        raise UsageError("--with-model: goes with --keep")
     if args.why:
         form, unused = "--why", [*OF_TABLES, "--json", "--markdown", "--latex", "--examples"]
     elif args.examples is not None:

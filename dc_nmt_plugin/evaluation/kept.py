@@ -1,4 +1,4 @@
-"""Keeps finished runs without model and text, small enough for a repository."""
+"""Keeps finished runs without their text, small enough for a repository."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..runs.finding import Run
 from ..runs.records import record_of, with_decoding, write_record
 from ..runs.schema import RECORD, Decoding, Record, TextFile
 from ..text.lines import read_log
+from .kept_model import check_model, keep_model
 from .logs import parse_statistics
 from .systems import files_of
 from .texts import load_texts
@@ -24,7 +25,9 @@ REAL = "checkpoints"  # in the folder of a run that is not a kept one
 _TEXT = re.compile(r"(?:.*/)?(runs/([^/]+)/data/.*)")  # where recipes put a task's text
 
 
-def keep_all(runs: Sequence[Run], to: Path, tasks: Collection[str]) -> list[Path]:
+def keep_all(
+    runs: Sequence[Run], to: Path, tasks: Collection[str], with_model: bool = False
+) -> list[Path]:
     """Writes records, translations and learning curves of runs into ``to/NAME``.
 
     These folders are read as the runs' own are: ``dc-nmt results``, ``compare`` and ``analyze
@@ -36,13 +39,14 @@ def keep_all(runs: Sequence[Run], to: Path, tasks: Collection[str]) -> list[Path
         runs: with their translations
         to: made where it is missing; what it has of these runs is replaced
         tasks: recipes, whose text is named from a checkout's root
+        with_model: keep the models that translated too (:func:`.kept_model.keep_model`)
 
     Returns:
         the kept runs' folders
 
     Raises:
         UserError: two runs of one name, ``to/NAME`` is a run with a model or of other settings,
-            or a run's text is missing
+            or a run's text or model is missing
     """
     places: dict[str, Path] = {}
     for run in runs:
@@ -50,7 +54,13 @@ def keep_all(runs: Sequence[Run], to: Path, tasks: Collection[str]) -> list[Path
         if other != run.place:
             raise UsageError(f"--keep {to}: {other} and {run.place} would get the same name")
         _check(run, to / run.record.name, to)
-    return [_keep(run, to / run.record.name, tasks) for run in runs]
+        if with_model:
+            check_model(run)
+    folders = [_keep(run, to / run.record.name, tasks) for run in runs]
+    for run, folder in zip(runs, folders, strict=True):
+        if with_model:
+            keep_model(run, folder)
+    return folders
 
 
 def _keep(run: Run, folder: Path, tasks: Collection[str]) -> Path:

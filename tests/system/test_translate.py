@@ -11,10 +11,12 @@ import shutil
 import sys
 
 import pytest
+import torch
 import yaml
 from commands import ROOT, read_a_command_line
 
 from dc_nmt_plugin import cli, pipeline
+from dc_nmt_plugin.checkpoints.loading import load_checkpoint
 from dc_nmt_plugin.recipes import launch, text_plan
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
@@ -92,6 +94,31 @@ def translate(capfdbinary):
 
 def lines(path):
     return path.read_text("utf-8").splitlines()
+
+
+def test_a_kept_model_translates_elsewhere(here, translate, tmp_path, monkeypatch, capfdbinary):
+    lines = (here / "test.en").read_text("utf-8").splitlines()[:5]
+    expected = translate(RUN, *(word for line in lines for word in ("--sentence", line)))
+    cli.main(["results", RUN, "--keep", str(tmp_path / "kept"), "--with-model"])
+    (kept,) = (tmp_path / "kept").iterdir()
+    place = tmp_path / "elsewhere" / "model"
+    shutil.move(kept, place)
+    monkeypatch.chdir(place.parent)
+    capfdbinary.readouterr()
+    assert translate(place, *(word for line in lines for word in ("--sentence", line))) == expected
+    state = load_checkpoint(str(place / "average/checkpoint.pt"))
+    tensors = state["model"].values()
+    assert {each.dtype for each in tensors if each.is_floating_point()} == {torch.float16}
+    assert str(here).encode() not in (place / "average/checkpoint.pt").read_bytes()
+    assert cli.main(["results", str(here / RUN), "--with-model"]) == 2
+    assert b"--with-model: goes with --keep" in capfdbinary.readouterr().err
+    shutil.move(here / RUN / "average", here / "away")
+    assert cli.main(["results", str(here / RUN), "--keep", "new", "--with-model"]) == 1
+    shutil.move(here / "away", here / RUN / "average")
+    assert (
+        b"its model is not there" in capfdbinary.readouterr().err
+        and not (place.parent / "new").exists()
+    )
 
 
 def test_the_test_set_is_translated_as_its_evaluation_did(here, translate):

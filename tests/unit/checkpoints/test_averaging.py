@@ -34,6 +34,17 @@ def average(output: Path, *arguments: object) -> dict:
     return torch.load(output, weights_only=True)
 
 
+def test_shared_parameters_stay_shared(tmp_path):
+    paths = []
+    for k in range(2):
+        weight = torch.full((1000, 10), float(k))
+        paths.append(save(tmp_path / f"{k}.pt", {"a": weight, "b": weight, "c": 1 + weight}))
+    state = average(tmp_path / "mean.pt", *paths)
+    model = state["model"]
+    assert model["a"].data_ptr() == model["b"].data_ptr() != model["c"].data_ptr()
+    assert [value.mean() for value in model.values()] == [0.5, 0.5, 1.5]
+
+
 def test_mean_of_floats_integers_and_booleans(tmp_path):
     weights = [torch.tensor([[1.0, -2.0], [3e7, 0.1 * k]]) for k in range(3)]
     paths = [
