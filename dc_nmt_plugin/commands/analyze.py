@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     if what in ("-h", "--help"):
         print(overview())
         raise SystemExit(0)
-    check_choices("dc-nmt analyze", [what], [*ABOUT, ALL])
+    check_choices("WHAT", [what], [*ABOUT, ALL])
     if what == ALL:
         return _all(argv[1:])
 
