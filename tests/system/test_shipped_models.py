@@ -1,0 +1,32 @@
+"""The trained models of ``examples/multi30k_en_de/models``: they translate where they are."""
+
+from __future__ import annotations
+
+import pytest
+from commands import ROOT
+
+from dc_nmt_plugin import cli
+
+MODELS = sorted((ROOT / "examples/multi30k_en_de/models").glob("*-s1"))
+
+
+def test_there_are_a_plain_and_a_dual_context_model() -> None:
+    assert [path.name.split("_")[1] for path in MODELS] == ["dc", "standard"]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.name)
+def test_a_model_translates_from_anywhere(model, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["translate", str(model), "--sentence", "A dog jumps over a fence."]) == 0
+    assert capfd.readouterr().out.splitlines()[-1] == "Ein Hund springt über einen Zaun."
+
+
+def test_the_card_has_the_scores_of_the_records(capfd):
+    from dc_nmt_plugin.runs.records import read_record
+
+    rows = (ROOT / "examples/multi30k_en_de/models/README.md").read_text("utf-8").splitlines()
+    (trained,) = (row for row in rows if row.startswith("| BLEU as trained"))
+    scores = [read_record(model).decodings[0].score("mteval-v13a").value for model in MODELS]
+    assert [f"{score:.2f}" for score in reversed(scores)] == trained.replace(" ", "").split("|")[
+        2:4
+    ]
