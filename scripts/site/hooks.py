@@ -15,6 +15,7 @@ from typing import Any
 
 import formulas
 import generated
+import notebooks
 import source_code
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
@@ -42,7 +43,9 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add a page for every source file that a page speaks of."""
+    """Add the pages of notebooks, and a page for every source file that a page speaks of."""
+    for file in notebooks.pages(config):
+        files.append(file)
     wanted = set()
     for page in files.documentation_pages():
         text = page.content_string

@@ -16,6 +16,8 @@ sys.path.insert(0, str(ROOT / "scripts" / "site"))
 import formulas  # noqa: E402
 import generated  # noqa: E402
 import hooks  # noqa: E402
+import nbformat  # noqa: E402
+import notebooks  # noqa: E402
 import source_code  # noqa: E402
 from mkdocs.exceptions import PluginError  # noqa: E402
 
@@ -140,3 +142,13 @@ def test_every_command_has_its_help_and_a_failing_one_is_named() -> None:
     assert '??? info "dc-nmt paper show"' in text
     with pytest.raises(RuntimeError, match="dc-nmt paper show nothing"):
         generated.printed("paper", "show", "nothing")
+
+
+def test_a_notebook_whose_cell_fails_fails_the_build(tmp_path: Path) -> None:
+    cells = [nbformat.v4.new_code_cell("print(6 * 7)"), nbformat.v4.new_code_cell("1 / 0")]
+    path = tmp_path / "some.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells[:1]), path)
+    assert notebooks.executed(path).cells[0].outputs[0].text == "42\n"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    with pytest.raises(PluginError, match=r"some\.ipynb: [\s\S]*ZeroDivisionError"):
+        notebooks.executed(path)
