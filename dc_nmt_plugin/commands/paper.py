@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError, UserError
 from ..figure import FORMATS
 from ..table import number_cell
+from .paper_claims import add_claims, show_claims
 from .paper_register import list_items, show_item
 from .parser import Parser, add_forms, figure, form_of, number, print_json
 from .recipe_options import add_text
@@ -30,7 +31,8 @@ FOLDER = Path("runs/papers")
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt paper COMMAND …``."""
     args = parser().parse_args(argv)
-    commands = {"list": list_items, "show": show_item, "run": _run, "table": _table, "plot": _plot}
+    commands = {"list": list_items, "claims": show_claims, "show": show_item, "run": _run,
+                "table": _table, "plot": _plot}  # fmt: skip
     return commands[args.command](args)
 
 
@@ -45,6 +47,7 @@ def parser() -> Parser:
     listed.add_argument(
         "--json", action="store_true", help="print every row, and the reason if it cannot be run"
     )
+    add_claims(commands)
     show = commands.add_parser("show", help="print an item as published")
     run = commands.add_parser("run", help="run the missing steps of an item, then print its table")
     table = commands.add_parser(

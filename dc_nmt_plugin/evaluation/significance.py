@@ -69,6 +69,22 @@ def compare_systems(
     Returns:
         the baseline, then the others
     """
+    return _corrected(_compared(*resampled(hypotheses, references, target_lang, metric, more)))
+
+
+def resampled(
+    hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
+    references: Sequence[str],
+    target_lang: str,
+    metric: Metric | None = None,
+    more: Sequence[Sequence[str]] = (),
+) -> tuple[dict[str, dict[str, Scores]], dict[str, bool]]:
+    """Scores runs on the test set and on its resamples; the arguments are as in
+    :func:`compare_systems`.
+
+    Returns:
+        system → seed → scores; system → whether a run has enough text for a test
+    """
     metric = metric or METRICS["sacrebleu"]
     tested = metric.make(target_lang)
     sides = [metric.prepared(lines) for lines in (references, *more)]
@@ -77,19 +93,19 @@ def compare_systems(
     ]
     counts = [tested._extract_corpus_statistics(metric.prepared(t[2]), sides) for t in texts]
     tables = [np.array(each, dtype=float) for each in counts]
-    resampled: list[list[float]] = [[] for _ in texts]
+    drawn: list[list[float]] = [[] for _ in texts]
     for block in draws(len(references)):
-        for table, found in zip(tables, resampled, strict=True):
+        for table, found in zip(tables, drawn, strict=True):
             sums = (block @ table).astype("float32")  # as sacreBLEU adds them up
             found += [tested._compute_score_from_stats(row).score for row in sums]
     scores: dict[str, dict[str, Scores]] = {}
     enough: dict[str, bool] = {}
-    for (name, seed, _), each, table, found in zip(texts, counts, tables, resampled, strict=True):
+    for (name, seed, _), each, table, found in zip(texts, counts, tables, drawn, strict=True):
         score = float(tested._aggregate_and_compute(each).score)
         scores.setdefault(name, {})[seed] = Scores(score, np.array(found))
         sentences = int((table[:, _LONGEST_NGRAM] > 0).sum()) if metric.is_bleu else len(table)
         enough[name] = enough.get(name, False) or sentences >= LEAST_SENTENCES
-    return _corrected(_compared(scores, enough))
+    return scores, enough
 
 
 def paired_bootstrap(

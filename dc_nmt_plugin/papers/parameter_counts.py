@@ -43,7 +43,7 @@ def fitted_vocabulary(entry: Entry) -> int:
     """
     assert entry.value is not None
     few, more = 1_000, 2_000
-    at_few, at_more = (_count(entry, size) for size in (few, more))
+    at_few, at_more = (built_count(entry, size) for size in (few, more))
     return round(few + (float(entry.value) * MILLION - at_few) * (more - few) / (at_more - at_few))
 
 
@@ -65,7 +65,7 @@ def published_rows(place: str, entries: list[Entry]) -> list[CountRow]:
         key = (baseline.system.arch, str(baseline.system.flags), baseline.value)
         size = sizes.get(key) or fitted_vocabulary(baseline)
         sizes[key] = size
-        built = _count(entry, size) / MILLION
+        built = built_count(entry, size) / MILLION
         published = float(entry.value or 0)
         difference = built / published - 1
         limit, note = EXCEPTIONS.get(
@@ -101,5 +101,6 @@ def _is_count(entry: Entry) -> bool:
 _dictionary = functools.lru_cache(maxsize=4)(dummy_dictionary)
 
 
-def _count(entry: Entry, vocabulary: int) -> int:
+def built_count(entry: Entry, vocabulary: int) -> int:
+    """Returns the number of parameters of an entry's model with a vocabulary."""
     return count(build(entry.system.arch, dict(entry.system.flags), _dictionary(vocabulary)))

@@ -10,9 +10,11 @@ from typing import Any
 
 from ..errors import UserError
 from ..typed_files import read_yaml
+from .claims import claims_of
+from .document import Document
 from .effective_settings import DECODING, TRAINING, flag_types, model_settings, typed
 from .parts import parts_of, state_of
-from .schema import MEASURES, SCORES, TASKS, Document, Entry, FixedTraining, Item, System
+from .schema import MEASURES, SCORES, TASKS, Entry, FixedTraining, Item, System
 from .written import Cell, Column, Located, Row, Settings, WrittenDocument, WrittenItem
 
 
@@ -41,7 +43,11 @@ class _Reader:
             if written.drawn_from:
                 written.check_choice("drawn_from", written.drawn_from, names)
         _refuse_twice(self.file, "item", [item.name for item in items])
-        return Document(self.name, self.file.title, self.file.cites, self.training_settings, items)
+        claims = tuple(claims_of(self.name, self.file.claims, items))
+        _refuse_twice(self.file, "claim", [claim.name for claim in claims])
+        return Document(
+            self.name, self.file.title, self.file.cites, self.training_settings, items, claims
+        )
 
     def _item(self, item: WrittenItem) -> Item:
         columns = item.columns or {"": Column(where=item.where)}

@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import UsageError, check_choices, did_you_mean
+from .document import Document
 from .reader import read_file
-from .schema import TASKS, Document, Item
+from .schema import TASKS, Item
 
 DATA = Path(__file__).parent / "data"
 DOCUMENTS = ("dual-context", "context-aware", "cross-aggregation", "thesis", "residual-decoder")

@@ -1,6 +1,6 @@
 """Data classes of the published numbers.
 
-A :class:`Document` has :class:`Item`s (tables, figures, experiments without a number). An item has
+A document has :class:`Item`s (tables, figures, experiments without a number). An item has
 :class:`Part`s that can be requested separately (a row of a table, its column of parameters, a
 curve). Each cell is an :class:`Entry`: a number and all its settings.
 """
@@ -231,25 +231,3 @@ class Item:
     def full_name(self) -> str:
         """Returns a name such as ``thesis, Table 3.4``."""
         return f"{self.document}, {self.name}"
-
-
-@dataclass(frozen=True)
-class Document:
-    """One of the five documents.
-
-    Attributes:
-        name: such as ``thesis``
-        title, cites: its title, and its key in REFERENCES.bib
-        trainings: name → training settings that the document fixes
-    """
-
-    name: str
-    title: str
-    cites: str
-    training_settings: Mapping[str, FixedTraining]
-    items: tuple[Item, ...]
-
-    @property
-    def entries(self) -> list[Entry]:
-        """Returns the entries of all items, in order."""
-        return [entry for item in self.items for entry in item.entries]

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import UserError, choice_problem
+from .document import DECIDED_BY, EXPECTED
 from .schema import MEASURES, SCORES, SUBSETS, TASKS
 
 
@@ -171,6 +172,26 @@ class WrittenTraining(Located):
 
 
 @dataclass(kw_only=True)
+class WrittenClaim(Located):
+    """A sentence that a comparison decides; see :class:`.document.Claim`.
+
+    Attributes:
+        evidence: ``ITEM | COLUMN | ROW``, or ``ITEM | COLUMN | ROW | ROW`` for two compared rows
+        ours, than: words behind ``dc-nmt run TASK``; behind a slash, flags for translating
+    """
+
+    name: str
+    says: str
+    place: str
+    by: str = field(default="score", metadata={"choices": DECIDED_BY})
+    expects: str = field(default="more", metadata={"choices": EXPECTED})
+    evidence: list[str] = field(default_factory=list)
+    ours: list[str] = field(default_factory=list)
+    than: list[str] = field(default_factory=list)
+    analysis: str = ""
+
+
+@dataclass(kw_only=True)
 class WrittenDocument(Located):
     """A whole file."""
 
@@ -180,3 +201,4 @@ class WrittenDocument(Located):
     tasks: dict[str, Block] = field(default_factory=dict)
     systems: dict[str, WrittenSystem] = field(default_factory=dict)
     items: list[WrittenItem] = field(default_factory=list)
+    claims: list[WrittenClaim] = field(default_factory=list)

@@ -78,6 +78,12 @@ def _bullet(note: str) -> str:
     return "- " + re.sub(r"^([#+*-])", r"\\\1", note)
 
 
+def claims(document: str) -> str:
+    """What a document claims, what is published for it, and what is seen here."""
+    text = printed("paper", "claims", document, "--markdown")
+    return "\n".join(line for line in text.splitlines() if line.startswith("|"))
+
+
 def missing(document: str) -> str:
     """What of a document no command can make, and why."""
     from dc_nmt_plugin.papers.register import read_document

@@ -141,6 +141,7 @@ DIRECTIVES: dict[str, Callable[[str, str], str]] = {
     "code": _code,
     "source": lambda uri, arguments: _link(uri, source_code.find(arguments)),
     "published": _words(generated.published),
+    "claims": _words(generated.claims),
     "missing": _words(generated.missing),
     "presets": _words(generated.presets),
     "flags": _words(generated.flags),

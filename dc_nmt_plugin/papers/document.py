@@ -1,0 +1,77 @@
+"""A whole document: its items, and its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .schema import Entry, FixedTraining, Item
+
+# what decides a claim, and how the first side compares with the second by it
+DECIDED_BY = ("score", "params", "training", "decoding", "analysis")
+EXPECTED = ("more", "less", "same")
+# what is seen of a claim here
+VERDICTS = ("for", "against", "undecided", "unmeasured")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A system that is trained here, and how it translates.
+
+    Attributes:
+        words: architecture and flags, as ``dc-nmt run TASK`` takes them
+        decode: flags of ``dc-nmt evaluate`` for another way to translate
+    """
+
+    words: tuple[str, ...]
+    decode: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a document that a comparison decides.
+
+    Attributes:
+        document, name, place: where it stands
+        says: as printed in quotation marks, else in other words
+        by: of :data:`DECIDED_BY`; ``params`` compares the pairs of `evidence`
+        expects: of :data:`EXPECTED`: each system of `ours`, compared with each of `than`, or with
+            the one at its place where both lists have several and are equally long
+        evidence: published cells, each with the cell that it is compared with, if there is one
+        analysis: words of the command that shows it, without its runs
+    """
+
+    document: str
+    name: str
+    says: str
+    place: str
+    by: str
+    expects: str
+    evidence: tuple[tuple[Entry, Entry | None], ...]
+    ours: tuple[Subject, ...]
+    than: tuple[Subject, ...]
+    analysis: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One of the five documents.
+
+    Attributes:
+        name: such as ``thesis``
+        title, cites: its title, and its key in REFERENCES.bib
+        training_settings: name → training settings that the document fixes
+        claims: its sentences that a comparison decides
+    """
+
+    name: str
+    title: str
+    cites: str
+    training_settings: Mapping[str, FixedTraining]
+    items: tuple[Item, ...]
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Returns the entries of all items, in order."""
+        return [entry for item in self.items for entry in item.entries]
