@@ -15,6 +15,7 @@ from ..errors import UsageError, UserError
 from ..figure import FORMATS
 from ..table import number_cell
 from .paper_claims import add_claims, show_claims
+from .paper_costs import of_jobs
 from .paper_register import list_items, show_item
 from .parser import Parser, add_forms, figure, form_of, number, print_json
 from .recipe_options import add_text
@@ -163,11 +164,18 @@ def _run(args: argparse.Namespace) -> int:
 
 def _print_jobs(jobs: Iterable[tuple[Job, str]], args: argparse.Namespace) -> int:
     """Prints jobs, each with its number on the cluster, if it has one."""
+    listed = list(jobs)
     if args.json:
-        facts = [{"job": place or None, "command": str(job)} for job, place in jobs]
+        facts = [
+            {"job": place or None, "command": str(job), "cost": job.cost and asdict(job.cost)}
+            for job, place in listed
+        ]
         print_json(facts)
-    else:
-        print("\n".join(f"{place}: {job}" if place else str(job) for job, place in jobs))
+        return 0
+    print("\n".join(f"{place}: {job}" if place else str(job) for job, place in listed))
+    if args.dry_run:
+        for line in of_jobs([job for job, _ in listed]):
+            print(f"# {line}")
     return 0
 
 

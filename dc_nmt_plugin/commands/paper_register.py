@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..table import format_table
+from ..table import TEXT, format_table
+from .paper_costs import COLUMNS, cells, note, of_rows, sentence
 from .parser import form_of, print_json
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 def list_items(args: argparse.Namespace) -> int:
     """``dc-nmt paper list``."""
     from ..papers.register import DOCUMENTS, read_document
+    from ..reproduction.costs import cost_of_runs
+    from ..reproduction.item_costs import trainings_of
     from ..reproduction.state import in_a_word, state_of
 
     documents = [read_document(name) for name in ([args.document] if args.document else DOCUMENTS)]
@@ -24,6 +28,7 @@ def list_items(args: argparse.Namespace) -> int:
                 "document": document.name, "item": item.name, "row": part.name,
                 "shows": part.shows or item.title, "state": made.kind, "how": made.how,
                 "entries": len(part.entries),
+                "cost": asdict(cost_of_runs(trainings_of(item, part))),
             }
             for document in documents
             for item in document.items
@@ -38,15 +43,21 @@ def list_items(args: argparse.Namespace) -> int:
         for item in document.items:
             states = [state_of(item, part) for part in item.parts]
             reasons = {made.how for made in states if made.kind == "needs"}
-            lines.append((item.name, str(len(states) or ""), in_a_word(states), item.title))
-            lines += [("", "", "", f"  needs {reason}") for reason in sorted(reasons)]
-        print(format_table(("item", "rows", "state", "what it shows"), lines), end="\n\n")
+            cost = cells(cost_of_runs(trainings_of(item)))
+            lines.append((item.name, str(len(states) or ""), in_a_word(states), *cost, item.title))
+            none = ("",) * (len(COLUMNS) + 3)
+            lines += [(*none, f"  needs {reason}") for reason in sorted(reasons)]
+        header = ("item", "rows", "state", *COLUMNS, "what it shows")
+        print(format_table(header, lines), end="\n\n")
+    print(note())
     return 0
 
 
 def show_item(args: argparse.Namespace) -> int:
     """``dc-nmt paper show``."""
     from ..papers.register import find_item
+    from ..reproduction.costs import cost_of_runs
+    from ..reproduction.item_costs import trainings_of
 
     item = find_item(args.item)
     if args.json:
@@ -63,8 +74,12 @@ def show_item(args: argparse.Namespace) -> int:
     notes = [item.note, *(f"{e.row}: {e.note}" for e in item.entries if e.note)]
     absent = {entry.absent for entry in item.entries if entry.absent and entry.value is None}
     notes += [f"no number where {reason}" for reason in sorted(absent)]
+    cost = cost_of_runs(trainings_of(item))
+    notes += [f"to train all rows with one seed: {sentence(cost)}"] if cost.runs else []
     shown = list(dict.fromkeys(filter(None, notes)))
     print(f"\n{form.lines(shown)}" if shown else "")
+    if form is TEXT and cost.runs:
+        print(f"{of_rows(item)}\n\n{note()}" if len(item.parts) > 1 else note())
     return 0
 
 

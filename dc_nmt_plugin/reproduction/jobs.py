@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .costs import Cost
+
 
 @dataclass(frozen=True)
 class Options:
@@ -39,6 +41,7 @@ class Job:
         after: places in the plan of the jobs that have to be done before
         gpus, hours: of a job on a cluster, by default; None: one GPU, one day
         output: file of standard output
+        cost: of training, or of the text; None where it is not known, as for a sample
     """
 
     kind: str
@@ -47,6 +50,7 @@ class Job:
     gpus: int | None = None
     hours: int | None = None
     output: Path | None = None
+    cost: Cost | None = None
 
     def __str__(self) -> str:
         return f"dc-nmt {shlex.join(self.words)}" + (f" > {self.output}" if self.output else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from ..errors import UserError
 from ..papers.schema import SCORES, Entry, Part
@@ -68,10 +69,15 @@ def _of_entry(entry: Entry, options: Options) -> Iterator[str]:
     if not has_recipe(entry):
         yield f"the text of {entry.task}: no recipe prepares it."
         return
-    lacks = load(training_of(entry).task).task.lacks
+    lacks = _lacks(training_of(entry).task)
     if lacks and not (options.any_counts or options.sample):
         yield f"{lacks}."
     yield from _other_settings(entry)
+
+
+@cache  # a listing asks for every entry
+def _lacks(task: str) -> str:
+    return load(task).task.lacks
 
 
 def _other_settings(entry: Entry) -> Iterator[str]:

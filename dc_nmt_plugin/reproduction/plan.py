@@ -11,6 +11,7 @@ from ..papers.schema import MEASURES, SCORES, Entry, Item, Part
 from ..recipes.recipe import load
 from ..recipes.settings import settings_of
 from .analyses import Made, analyses, source_lengths
+from .costs import cost_of, cost_of_text
 from .jobs import Job, Options, Plan
 from .obstacles import PEOPLE, obstacle
 from .producers import POINT
@@ -18,7 +19,7 @@ from .system import NeededDecoding, NeededTraining, decoding, has_recipe, layers
 
 _SAMPLE_LAYERS = 4  # of a sample's narrow model, which needs the layers that rows name
 _OF_RUNS = (*SCORES, "params", "train-steps", "decode-sentences", "decode-tokens")
-_UNTRAINED = ("params", "sentences")  # measures of architectures and of text
+UNTRAINED = ("params", "sentences")  # measures of architectures and of text
 
 
 def drawn(item: Item) -> Item:
@@ -119,7 +120,7 @@ def plan_entries(
         marks: parts without entries, such as the significance of the others
         against: also the runs of baselines
     """
-    trained = [entry for entry in entries if entry.measure not in _UNTRAINED]
+    trained = [entry for entry in entries if entry.measure not in UNTRAINED]
     ways = list(dict.fromkeys(_ways(trained, against)))
     counted = [entry for entry in entries if entry.measure == "sentences"]
     found = Plan()
@@ -135,7 +136,7 @@ def plan_entries(
     shown: dict[str, list[Entry]] = {}
     for part in item.parts:
         own = [entry for entry in part.entries if id(entry) in ids]
-        own = [entry for entry in own if entry.measure not in _UNTRAINED]
+        own = [entry for entry in own if entry.measure not in UNTRAINED]
         if part.by in PEOPLE and against:  # they see the systems of both sides
             own = [each for entry in own for each in (baseline(entry), entry) if each]
         shown.setdefault(part.by, []).extend(own)
@@ -235,7 +236,8 @@ def _texts(found: Plan, ways: Iterable[NeededDecoding], options: Options) -> dic
     places = {}
     for folder, (task, names) in wanted.items():
         words = ["prepare", task, "--bpe", *names, *_sample(options), *options.text]
-        places[folder] = found.add(Job("text", tuple(words)))
+        cost = None if options.sample else cost_of_text(task)
+        places[folder] = found.add(Job("text", tuple(words), cost=cost))
     return places
 
 
@@ -250,7 +252,10 @@ def _training(
         for side, number in zip(("encoder", "decoder"), layers_of(training), strict=True):
             words += [f"--{side}-layers", str(number)] if number != _SAMPLE_LAYERS else []
     words += training.flags
-    job = Job("training", tuple(words), (texts[recipe.folder],), settings.gpus, settings.hours)
+    after, cost = texts[recipe.folder], None
+    if not options.sample:
+        cost = cost_of(training, options.max_update)
+    job = Job("training", tuple(words), (after,), settings.gpus, settings.hours, cost=cost)
     return found.add(job)
 
 

@@ -39,6 +39,11 @@ class NeededTraining:
     like: str | None
     flags: tuple[str, ...]
 
+    def __str__(self) -> str:
+        """Returns the words that choose the run."""
+        like = ["--like", self.like] if self.like else []
+        return " ".join([self.task, self.arch, *like, *self.flags])
+
     @property
     def name(self) -> str:
         """Returns the name of the run's folder, without the seed; "" for the recipe's name."""
@@ -131,10 +136,12 @@ def _recipe_name(text: str, direction: str) -> str:
 
 def has_recipe(entry: Entry) -> bool:
     """Returns True if a recipe prepares an entry's text."""
-    return any(
-        (path.stem, direction) == (entry.task, entry.direction)
-        for path, direction in tasks().values()
-    )
+    return _is_prepared(entry.task, entry.direction)
+
+
+@cache  # a listing asks thousands of times
+def _is_prepared(task: str, direction: str) -> bool:
+    return (task, direction) in {(path.stem, known) for path, known in tasks().values()}
 
 
 def disagreements(entry: Entry) -> list[Difference]:

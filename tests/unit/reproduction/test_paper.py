@@ -170,10 +170,11 @@ def test_json_is_alone_on_standard_output(tmp_path, monkeypatch, capsys):
     assert json.loads(said.out)[0]["published"] == "29.26" and "written: " in said.err
     assert paper.main(["run", "dual-context, Figure 3", "--json", "--dry-run"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert listed[0] == {
-        "job": None,
-        "command": "dc-nmt prepare wmt14_en_de --bpe default --downloads runs/downloads",
-    }
+    assert (listed[0]["job"], listed[0]["command"]) == (
+        None,
+        "dc-nmt prepare wmt14_en_de --bpe default --downloads runs/downloads",
+    )
+    assert [each["cost"]["runs"] for each in listed[:2]] == [0, 1] and listed[-1]["cost"] is None
 
 
 WRONG = {
