@@ -79,7 +79,7 @@ def show_item(args: argparse.Namespace) -> int:
     shown = list(dict.fromkeys(filter(None, notes)))
     print(f"\n{form.lines(shown)}" if shown else "")
     if form is TEXT and cost.runs:
-        print(f"{of_rows(item)}\n\n{note()}" if len(item.parts) > 1 else note())
+        print(f"\n{of_rows(item)}\n\n{note()}" if len(item.parts) > 1 else f"\n{note()}")
     return 0
 
 

@@ -16,7 +16,8 @@ from ..papers.matching import differences
 from ..papers.schema import SCORES, Entry, Item
 from ..runs.finding import Run
 from ..runs.records import read_record
-from .plan import baseline, entries_of, is_masked, of_runs
+from .plan import baseline, is_masked, of_runs
+from .selection import entries_of
 from .system import decoding
 
 SPEEDS = ("train-steps", "decode-sentences", "decode-tokens")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..papers.register import read_register
 from ..papers.schema import MEASURES, Entry, Item, Part
-from .plan import UNTRAINED, entries_shown
+from .plan import UNTRAINED
+from .selection import entries_shown
 from .system import NeededTraining, has_recipe, training_of
 
 

@@ -10,8 +10,9 @@ from ..papers.schema import Item, Part
 from .jobs import Options
 from .obstacles import PEOPLE, obstacle, obstacle_of
 from .outcome import lacking
-from .plan import entries_shown, plan_entries
+from .plan import plan_entries
 from .producers import COMMANDS
+from .selection import entries_shown
 
 # run: `how` is a command; data: the register has the numbers; needs: `how` is the reason
 KINDS = ("run", "data", "needs", "drawing")

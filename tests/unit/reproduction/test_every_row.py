@@ -17,7 +17,8 @@ from dc_nmt_plugin.reproduction.curve import series
 from dc_nmt_plugin.reproduction.jobs import Options
 from dc_nmt_plugin.reproduction.obstacles import FILES, PEOPLE
 from dc_nmt_plugin.reproduction.outcome import lacking
-from dc_nmt_plugin.reproduction.plan import entries_shown, plan
+from dc_nmt_plugin.reproduction.plan import plan
+from dc_nmt_plugin.reproduction.selection import entries_shown
 from dc_nmt_plugin.reproduction.state import state_of
 
 OUT = Path("out")

@@ -177,6 +177,21 @@ def test_json_is_alone_on_standard_output(tmp_path, monkeypatch, capsys):
     assert [each["cost"]["runs"] for each in listed[:2]] == [0, 1] and listed[-1]["cost"] is None
 
 
+def test_a_plan_names_the_chosen_parts_that_it_leaves_out(capsys):
+    words = ["run", "cross-aggregation, Table 2", "--dry-run"]
+    assert paper.main(words) == 0
+    said = capsys.readouterr()
+    assert "wmt14_en_de" in said.out and "wmt17_zh_en" not in said.out
+    lines = said.err.splitlines()
+    assert [line.partition(": needs the papers' 20.6M")[0] for line in lines] == [
+        "left out: Transformer-Base, Zh⇒En", "left out: + Cross Aggregation, Zh⇒En",
+    ]  # fmt: skip
+    assert paper.main([*words, "--rows", "+ Cross Aggregation"]) == 0  # the row is in two parts
+    assert capsys.readouterr().err.count("left out: ") == 1
+    assert paper.main([*words, "--any-counts"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 WRONG = {
     (
         "run",
