@@ -11,6 +11,7 @@ from .paper_costs import COLUMNS, cells, note, of_rows, sentence
 from .parser import form_of, print_json
 
 if TYPE_CHECKING:
+    from ..papers.document import Derived
     from ..papers.schema import Entry, Item
 
 
@@ -55,7 +56,7 @@ def list_items(args: argparse.Namespace) -> int:
 
 def show_item(args: argparse.Namespace) -> int:
     """``dc-nmt paper show``."""
-    from ..papers.register import find_item
+    from ..papers.register import derived_of, find_item
     from ..reproduction.costs import cost_of_runs
     from ..reproduction.item_costs import trainings_of
 
@@ -74,6 +75,7 @@ def show_item(args: argparse.Namespace) -> int:
     notes = [item.note, *(f"{e.row}: {e.note}" for e in item.entries if e.note)]
     absent = {entry.absent for entry in item.entries if entry.absent and entry.value is None}
     notes += [f"no number where {reason}" for reason in sorted(absent)]
+    notes += [_derived(each) for each in derived_of(item)]
     cost = cost_of_runs(trainings_of(item))
     notes += [f"to train all rows with one seed: {sentence(cost)}"] if cost.runs else []
     shown = list(dict.fromkeys(filter(None, notes)))
@@ -81,6 +83,16 @@ def show_item(args: argparse.Namespace) -> int:
     if form is TEXT and cost.runs:
         print(f"\n{of_rows(item)}\n\n{note()}" if len(item.parts) > 1 else f"\n{note()}")
     return 0
+
+
+def _derived(each: Derived) -> str:
+    one, other = each.cells
+    slower = " slower" if each.rule == "slower" else ""
+    text = f"{each.place} prints {each.value}{each.unit}{slower}"
+    text += f" from {one.value} ({one.row}) and {other.value} ({other.row})"
+    if not each.agrees:
+        text += f", which give {each.computed:.2f}"
+    return f"{text}: {each.note}" if each.note else text
 
 
 def _printed(entry: Entry | None) -> str:
@@ -106,5 +118,16 @@ def _as_json(item: Item) -> dict[str, Any]:
         }
         for e in item.entries
     ]  # fmt: skip
+    from ..papers.register import derived_of
+
     about = {name: getattr(item, name) for name in ("title", "place", "note")}
-    return {"document": item.document, "item": item.name, **about, "cells": cells}
+    derived = [
+        {
+            "place": each.place, "value": str(each.value), "unit": each.unit, "rule": each.rule,
+            "rows": [cell.row for cell in each.cells], "column": each.cells[0].column,
+            "computed": round(each.computed, 4), "agrees": each.agrees, "note": each.note,
+        }
+        for each in derived_of(item)
+    ]  # fmt: skip
+    facts = {"document": item.document, "item": item.name, **about, "cells": cells}
+    return {**facts, "derived": derived}

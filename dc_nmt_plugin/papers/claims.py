@@ -1,13 +1,16 @@
-"""Turns the claims of a file into :class:`.document.Claim`; see :mod:`.written` for their form."""
+"""Reads the claims of a file, and the numbers of its text that follow from cells.
+
+:mod:`.written` has their form, :mod:`.document` the data.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
 
-from .document import Claim, Subject
+from .document import Claim, Derived, Subject
 from .schema import Entry, Item
-from .written import WrittenClaim
+from .written import Located, WrittenClaim, WrittenDerived
 
 
 def claims_of(
@@ -27,6 +30,19 @@ def claims_of(
         )  # fmt: skip
 
 
+def derived_of(written: Sequence[WrittenDerived], items: Sequence[Item]) -> Iterator[Derived]:
+    """Yields the numbers of a document's text that follow from cells.
+
+    Raises:
+        UserError: an unknown cell, or one without a number
+    """
+    for each in written:
+        one, other = _cells(each, each.cells, items)
+        if other is None or one.value is None or other.value is None:
+            raise each.problem(f"cells: {each.cells!r} are not two numbers")
+        yield Derived(each.place, each.value, each.unit, each.rule, (one, other), each.note)
+
+
 def _subject(text: str) -> Subject:
     words, _, decode = text.partition(" / ")
     return Subject(tuple(shlex.split(words)), tuple(shlex.split(decode)))
@@ -42,14 +58,14 @@ def _check(claim: WrittenClaim) -> None:
         raise claim.problem("analysis: goes with by: analysis, and only with it")
 
 
-def _cells(claim: WrittenClaim, text: str, items: Sequence[Item]) -> tuple[Entry, Entry | None]:
+def _cells(place: Located, text: str, items: Sequence[Item]) -> tuple[Entry, Entry | None]:
     item, column, *rows = (part.strip() for part in text.split(" | "))
-    claim.check_choice("evidence", item, [each.name for each in items])
+    place.check_choice("cells", item, [each.name for each in items])
     entries = next(each.entries for each in items if each.name == item)
-    claim.check_choice(f"{item}, column", column, {entry.column for entry in entries})
+    place.check_choice(f"{item}, column", column, {entry.column for entry in entries})
     found = {entry.row: entry for entry in entries if entry.column == column}
     if not rows or len(rows) > 2:
-        raise claim.problem(f"evidence: {text!r} is not ITEM | COLUMN | ROW, with one row or two")
+        raise place.problem(f"cells: {text!r} is not ITEM | COLUMN | ROW, with one row or two")
     for row in rows:
-        claim.check_choice(f"{item}, {column}", row, found)
+        place.check_choice(f"{item}, {column}", row, found)
     return found[rows[0]], found[rows[1]] if len(rows) > 1 else None

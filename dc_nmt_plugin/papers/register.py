@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import UsageError, check_choices, did_you_mean
-from .document import Document
+from .document import Derived, Document
 from .reader import read_file
 from .schema import TASKS, Item
 
@@ -40,6 +40,12 @@ def task_named(name: str) -> tuple[str, str] | None:
                 own = directions[0] if name == task else direction
                 return task, own
     return None
+
+
+def derived_of(item: Item) -> list[Derived]:
+    """Returns the numbers of the text that follow from cells of an item."""
+    found = read_document(item.document).derived
+    return [each for each in found if each.cells[0].item == item.name]
 
 
 def find_item(name: str) -> Item:

@@ -60,6 +60,7 @@ MEASURES: dict[str, Measure] = {
     "perplexity": Measure("", (*_TRAINED, "subset")),
     "accuracy": Measure("%", (*_TRAINED, "of")),
     "sentences": Measure("", ("task", "direction", "subset", "of")),
+    "length": Measure("tokens", ("task", "direction", "subset", "of")),
     "share": Measure("%", (*_TRAINED, "subset", "of")),
     "ranking": Measure("%", (*_DECODED, "of")),
     "precision": Measure("", (*_TRAINED, "subset", "of")),

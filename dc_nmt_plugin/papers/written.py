@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import UserError, choice_problem
-from .document import DECIDED_BY, EXPECTED
+from .document import DECIDED_BY, EXPECTED, RULES
 from .schema import MEASURES, SCORES, SUBSETS, TASKS
 
 
@@ -192,6 +192,18 @@ class WrittenClaim(Located):
 
 
 @dataclass(kw_only=True)
+class WrittenDerived(Located):
+    """A number in the text that follows from the cells ``ITEM | COLUMN | ROW | ROW``."""
+
+    value: Decimal
+    cells: str
+    place: str
+    unit: str = ""
+    rule: str = field(default="difference", metadata={"choices": RULES})
+    note: str = ""
+
+
+@dataclass(kw_only=True)
 class WrittenDocument(Located):
     """A whole file."""
 
@@ -202,3 +214,4 @@ class WrittenDocument(Located):
     systems: dict[str, WrittenSystem] = field(default_factory=dict)
     items: list[WrittenItem] = field(default_factory=list)
     claims: list[WrittenClaim] = field(default_factory=list)
+    derived: list[WrittenDerived] = field(default_factory=list)

@@ -18,7 +18,8 @@ from .system import NeededDecoding, NeededTraining, decoding, has_recipe, layers
 
 _SAMPLE_LAYERS = 4  # of a sample's narrow model, which needs the layers that rows name
 _OF_RUNS = (*SCORES, "params", "train-steps", "decode-sentences", "decode-tokens")
-UNTRAINED = ("params", "sentences")  # measures of architectures and of text
+OF_TEXT = ("sentences", "length")
+UNTRAINED = ("params", *OF_TEXT)  # measures of architectures and of text
 
 
 def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Job]:
@@ -52,7 +53,7 @@ def plan_entries(
     """
     trained = [entry for entry in entries if entry.measure not in UNTRAINED]
     ways = list(dict.fromkeys(_ways(trained, against)))
-    counted = [entry for entry in entries if entry.measure == "sentences"]
+    counted = [entry for entry in entries if entry.measure in OF_TEXT]
     found = Plan()
     texts = _texts(found, [*ways, *map(decoding, counted)], options)
     evaluations: dict[int, dict[NeededDecoding, int]] = {}

@@ -96,7 +96,7 @@ def test_every_claim_has_a_command():
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("[Table 1 | BLEU | Dec-DC | Tr", "[Table 9 | BLEU | Dec-DC | Tr", "evidence: 'Table 9'"),
+        ("[Table 1 | BLEU | Dec-DC | Tr", "[Table 9 | BLEU | Dec-DC | Tr", "cells: 'Table 9'"),
         ("[Table 1 | BLEU | Dec-DC | Tr", "[Table 1 | TER | Dec-DC | Tr", "Table 1, column: 'TER'"),
         ("[Table 1 | BLEU | Dec-DC | Tr", "[Table 1 | BLEU | Doc-DC | Tr", "Table 1, BLEU: 'Doc-D"),
         ("[Table 1 | BLEU | Dec-DC | Transformer]", "[Table 1 | BLEU]", "with one row or two"),

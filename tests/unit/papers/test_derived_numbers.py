@@ -1,0 +1,88 @@
+"""Numbers of the documents' text: those that follow from cells, and sizes of sets."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from dc_nmt_plugin.commands import paper
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.papers.document import Derived
+from dc_nmt_plugin.papers.reader import read_file
+from dc_nmt_plugin.papers.register import DATA, find_item, read_document, read_register
+
+# typed again from the documents
+PRINTED = {
+    "dual-context": "12.7 25 0.25",
+    "context-aware": "",
+    "cross-aggregation": "0.12",
+    "thesis": "19.2 28.77 7.13 29.04 7.41 23.7 7.8 0.77 0.94 1.06 1.42 65 41.37 17.81 0.25",
+    "residual-decoder": "",
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_values_are_those_printed(name):
+    assert " ".join(str(each.value) for each in read_document(name).derived) == PRINTED[name]
+
+
+def test_a_value_follows_from_its_cells_or_says_why_not():
+    found = [each for document in read_register() for each in document.derived]
+    others = {each.value: each for each in found if not each.agrees}
+    assert set(map(str, others)) == {"0.77", "65", "17.81"}
+    assert all(each.note for each in others.values())
+    assert round(others[Decimal("17.81")].computed, 2) == 17.53
+
+
+def test_cells_are_rounded_too():
+    """From 3.39 and 3.65, 7.12; from 3.385 and 3.655, 7.39."""
+    found = {str(each.value): each for each in read_document("thesis").derived}
+    assert found["7.13"].agrees and round(found["7.13"].computed, 2) == 7.12
+    cells = found["7.13"].cells
+    assert not Derived("", Decimal("7.41"), "%", "slower", cells).agrees
+    assert Derived("", Decimal("7"), "%", "slower", cells).agrees
+
+
+def test_an_item_shows_the_numbers_that_follow_from_it(capsys):
+    assert paper.main(["show", "thesis, Table 4.4"]) == 0
+    assert (
+        "section 4.4 prints 0.77 from 29.08 (Multi-Layer Attention (M-10)) and 28.37 "
+        "(Transformer), which give 0.71: Table 4.4 prints +0.71; "
+        "+0.77 is M-10's gain on Es→En, Table 3.3"
+    ) in capsys.readouterr().out
+    assert paper.main(["show", "thesis, Table 3.4"]) == 0
+    assert "prints 19.2% slower from 2.95 (B1) and 3.65 (B0)\n" in capsys.readouterr().out
+
+
+def test_cells_without_a_number_are_refused(tmp_path):
+    text = (DATA / "dual-context.yaml").read_text("utf-8")
+    old = "Table 1 | BLEU | Full-DC | Dec-DC}"
+    assert old in text
+    (tmp_path / "x.yaml").write_text(
+        text.replace(old, "Figure 3 | BLEU | f = 2 | f = 3}", 1), "utf-8"
+    )
+    with pytest.raises(UserError, match=r"x\.yaml.*cells: .* are not two numbers"):
+        read_file(tmp_path / "x.yaml")
+
+
+def test_sizes_of_sets_are_values():
+    thesis = {(e.row, e.column): str(e.value) for e in find_item("thesis, Settings").entries}
+    assert thesis["Es→En", "validation pairs"] == "5593"
+    assert thesis["En→Vi", "validation pairs"] == "1553"
+    assert thesis["En→Vi", "test pairs"] == "1268"
+    assert thesis["En→Vi", "Figure 4.7, subword tokens of a sentence"] == "26.3"
+    lengths = {e.row: str(e.value) for e in find_item("thesis, Figure 4.5").entries}
+    assert [lengths[row] for row in ("shortest", "longest", "mean length")] == ["2", "102", "21.08"]
+    texts = {(e.row, e.column): e.text for e in find_item("residual-decoder, Settings").entries}
+    assert texts["En-Zh", "validation pairs"] == texts["En-Zh", "test pairs"] == "2K"
+    assert texts["Es-En", "training time"] == "7-12 days"
+    for name, row in (("thesis", "En→Vi"), ("dual-context", "En→De")):
+        sizes = {(e.row, e.column): e.text for e in find_item(f"{name}, Settings").entries}
+        parts = ("training", "validation", "test")
+        assert [sizes[row, f"probing, {part}"] for part in parts] == ["100k", "10k", "10k"]
+
+
+def test_baselines_of_two_widths_are_noted():
+    for name in ("thesis, Table 5.3", "dual-context, Table 2"):
+        assert "30.58 and 39.80" in find_item(name).note and "1,024" in find_item(name).note
