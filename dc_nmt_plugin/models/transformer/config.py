@@ -98,6 +98,11 @@ class TransformerConfig(KindSettings):
     no_token_positional_embeddings: bool = flag(False, "no positional embeddings")
     layernorm_embedding: bool = flag(False, "layer norm on the embeddings")
     no_scale_embedding: bool = flag(False, "do not scale embeddings by sqrt(width)")
+    no_attention_bias: bool = flag(
+        False,
+        "no biases in the projections of queries, keys, values and outputs of every attention, as "
+        "the papers print them",
+    )
     checkpoint_activations: bool = flag(
         False, "recompute each layer's activations in the backward pass to save memory"
     )

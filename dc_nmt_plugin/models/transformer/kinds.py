@@ -42,6 +42,7 @@ def _build_self_attention(
         embed_dim=width,
         num_heads=heads,
         dropout=cfg.attention_dropout,
+        bias=not cfg.no_attention_bias,
         **_values(cfg, kind.given, layer=number),
         **vars(chosen.options),
     )
@@ -82,6 +83,7 @@ def build_source_attention(cfg: TransformerConfig, *, single: bool = False) -> n
         "source_dim": cfg.encoder_embed_dim,
         "num_heads": cfg.decoder_attention_heads,
         "dropout": cfg.attention_dropout,
+        "bias": not cfg.no_attention_bias,
     }
     several = SOURCE_FEATURES[cfg.source_features].attention
     if single or several is None:

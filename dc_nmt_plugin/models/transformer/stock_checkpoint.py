@@ -111,6 +111,7 @@ def _beyond_stock(cfg: TransformerConfig) -> list[str]:
         if layer.kind != "standard"
     }
     base = cfg.of_base
+    biases = ["--no-attention-bias"] if cfg.no_attention_bias else []
     parts = {
         "source_features": (cfg.source_features, ["top"]),
         "norm": (base.norm, ["layer_norm"]),
@@ -119,6 +120,7 @@ def _beyond_stock(cfg: TransformerConfig) -> list[str]:
     }
     return [
         *kinds,
+        *biases,
         *(
             f"{flag_name(name)} {value}"
             for name, (value, stock) in parts.items()
