@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..papers.document import Subject
 from ..recipes.experiment import Experiment
 from ..recipes.options import RunOptions
 from ..recipes.run_plan import plan_run
-from .claims import HOME, KEPT, TASK, Decided, pairs_of, training
+from .claims import HOME, KEPT, TASK, Decided, training
 from .system import NeededDecoding
 
 
@@ -26,12 +26,11 @@ def commands_of(one: Decided, home: Path = HOME) -> list[str]:
         archs = [f"{subject.words[0]}_tiny" for subject in subjects]
         return [shlex.join(["dc-nmt", "bench", *archs, "--mode", mode])]
     if claim.by == "score" and all(one.seen):
-        names = dict.fromkeys(name for pair in pairs_of(claim) for name in pair)
-        kept = [f"examples/{TASK}/runs/{name}-s*" for name in names]
-        return [" ".join(["dc-nmt results", *kept, "--over-seeds --baseline", list(names)[-1]])]
-    missing = [s for s in subjects if claim.by == "analysis" or not _is_kept(s, home)]
-    words = [each for subject in missing for each in run_commands(subject)]
-    folders = dict.fromkeys(str(_run(subject).folder) for subject in missing)
+        return [_again(subjects, home)]
+    missing = [s for s in subjects if claim.by == "analysis" or not _kept(s, home)]
+    seed = _seed(subjects, home)
+    words = [each for subject in missing for each in run_commands(subject, seed)]
+    folders = dict.fromkeys(str(_run(subject, seed).folder) for subject in missing)
     if claim.by == "analysis":
         what, *options = claim.analysis.split()
         if what == "analyze":
@@ -45,7 +44,7 @@ def commands_of(one: Decided, home: Path = HOME) -> list[str]:
 def run_commands(subject: Subject, seed: int = 1) -> Iterator[list[str]]:
     """Yields the command that trains a system, and one for another way to translate."""
     run = training(subject)
-    name = f"{run.name or run.arch}-s{seed}"
+    name = f"{folder_of(subject)}-s{seed}"
     yield [
         *("dc-nmt", "run", TASK, *subject.words),
         *("--name", name, "--seed", str(seed), "--threads", "1"),
@@ -56,14 +55,44 @@ def run_commands(subject: Subject, seed: int = 1) -> Iterator[list[str]]:
         yield [*words, "--as", way.name, *way.flags]
 
 
-def _run(subject: Subject) -> Experiment:
+def folder_of(subject: Subject) -> str:
+    """Returns the name of a system's folders, without the seed."""
     run = training(subject)
-    return plan_run(RunOptions(TASK, run.arch, name=f"{run.name or run.arch}-s1"))
+    return run.name or run.arch
 
 
-def _is_kept(subject: Subject, home: Path) -> bool:
-    """Returns True if a run of a system is kept, with the translation that a claim compares."""
-    run = training(subject)
-    way = NeededDecoding(run, flags=subject.decode).name
-    pattern = f"{run.name or run.arch}-s[0-9]*/hypotheses{f'-{way}' if way else ''}.*"
-    return any(any((home / folder).glob(pattern)) for folder in KEPT)
+def _run(subject: Subject, seed: int) -> Experiment:
+    arch = subject.words[0]
+    return plan_run(RunOptions(TASK, arch, name=f"{folder_of(subject)}-s{seed}"))
+
+
+def _kept(subject: Subject, home: Path) -> dict[int, Path]:
+    """Returns seed → folder of the kept runs with the translation that a claim compares."""
+    way = NeededDecoding(training(subject), flags=subject.decode).name
+    pattern = f"{folder_of(subject)}-s[0-9]*/hypotheses{f'-{way}' if way else ''}.*"
+    found = [path.parent for folder in reversed(KEPT) for path in (home / folder).glob(pattern)]
+    return {int(folder.name.rpartition("-s")[2]): folder for folder in found}
+
+
+def _seed(subjects: Iterable[Subject], home: Path) -> int:
+    """Returns the seed for further runs: the first, or the first that the kept ones have."""
+    kept = [set(seeds) for subject in subjects if (seeds := _kept(subject, home))]
+    return min(set.intersection(*kept), default=1) if kept else 1
+
+
+def _again(subjects: Sequence[Subject], home: Path) -> str:
+    """Returns the command that compares kept runs again."""
+    kept = {subject: list(_kept(subject, home).values()) for subject in subjects}
+    decoded = {subject.words: kept[subject] for subject in subjects if subject.decode}
+    words = []
+    for subject, own in kept.items():
+        # translations of one run are compared, not of two with one seed
+        folders = decoded.get(subject.words, own)
+        place = f"examples/{TASK}/{folders[0].relative_to(home).as_posix()}"
+        way = NeededDecoding(training(subject), flags=subject.decode).name
+        several = f"{place.rpartition('-s')[0]}-s*"
+        words.append(":".join(filter(None, (place, way))) if decoded else several)
+    if decoded:
+        return shlex.join(["dc-nmt", "compare", *words])
+    baseline = folder_of(subjects[-1])
+    return " ".join(["dc-nmt results", *words, "--over-seeds --baseline", baseline])

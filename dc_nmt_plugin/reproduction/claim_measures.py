@@ -24,11 +24,11 @@ from ..runs.schema import RECORD
 from .claims import (
     HOME,
     KEPT,
+    SAME_RUN,
     STORED,
     TASK,
     Compared,
     Measured,
-    name_of,
     pairs_of,
     subjects_of,
     translations,
@@ -71,13 +71,19 @@ def kept_runs(claims: Iterable[Claim], home: Path = HOME) -> dict[str, dict[str,
     found: dict[str, dict[str, Run]] = {}
     for folder in KEPT:
         for path in sorted((home / folder).glob(f"*/{RECORD}")):
-            for run in Run.all_of(path):
-                if run.decoding.subset == "test":
-                    way = [run.record.system, run.decoding.way]
-                    seeds = found.setdefault(", ".join(filter(None, way)), {})
-                    seeds.setdefault(str(run.record.seed), run)
-    wanted = {name_of(each): each for claim in claims if claim.by == "score"
-              for pair in subjects_of(claim) for each in pair}  # fmt: skip
+            runs = [run for run in Run.all_of(path) if run.decoding.subset == "test"]
+            for run in runs:
+                names = [", ".join(filter(None, (run.record.system, run.decoding.way)))]
+                names += [f"{names[0]}{SAME_RUN}"] if len(runs) > 1 else []
+                for name in names:
+                    found.setdefault(name, {}).setdefault(str(run.record.seed), run)
+    wanted = {
+        name: subject
+        for claim in claims
+        if claim.by == "score"
+        for pair, subjects in zip(pairs_of(claim), subjects_of(claim), strict=True)
+        for name, subject in zip(pair, subjects, strict=True)
+    }
     for name, subject in wanted.items():
         for run in found.get(name, {}).values():
             _check(subject, run)

@@ -21,6 +21,7 @@ HOME = Path(__file__).resolve().parents[2] / "examples" / TASK
 # folders of kept runs: those of the example's table, and those for claims alone
 KEPT = ("runs", "runs/claims")
 STORED = "claims.json"
+SAME_RUN = ", same run"  # behind a system's name: the run that has the other translation too
 SPEEDS = "runs/bench.json"
 
 LEVEL = 0.05
@@ -205,7 +206,16 @@ def pairs_of(claim: Claim) -> list[tuple[str, str]]:
     """Returns the names of the compared systems, or of the compared cells."""
     if claim.by == "params":
         return [(_cell_name(cell), _cell_name(other)) for cell, other in claim.evidence if other]
-    return [(name_of(one), name_of(other)) for one, other in subjects_of(claim)]
+    return [(name_beside(one, other), name_beside(other, one)) for one, other in subjects_of(claim)]
+
+
+def name_beside(subject: Subject, other: Subject) -> str:
+    """Returns the name of a system in a comparison.
+
+    Two translations are compared of the same run, not of two runs with one seed.
+    """
+    same = subject.words == other.words and not subject.decode
+    return f"{name_of(subject)}{SAME_RUN if same else ''}"
 
 
 def _cell_name(entry: Entry) -> str:

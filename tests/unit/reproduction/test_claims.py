@@ -93,6 +93,15 @@ def test_every_claim_has_a_command():
             assert commands[-1].endswith("--keep examples/multi30k_en_de/runs/claims")
 
 
+def test_a_further_run_has_a_seed_of_the_kept_ones():
+    """The recurrent baseline is kept with seed 2 alone."""
+    found = {one.claim.name: commands_of(one) for one in decided(["residual-decoder"])}
+    assert found["memory RNN like the baseline"][0] == (
+        "dc-nmt run multi30k_en_de gru_selfattn_residual_memory "
+        "--name gru_selfattn_residual_memory-s2 --seed 2 --threads 1"
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
@@ -293,13 +302,18 @@ def test_a_single_seed_has_the_variation_of_the_others(home):
 
 
 def test_a_masked_translation_is_a_system_of_its_own(home):
+    keep(home / "runs", "transformer_mlmha", 1, 11)  # trained before, and worse than every mask
     kept = keep(home / "runs/claims", "transformer_mlmha", 1, 0)
     for layer in range(1, 5):
         translate(kept, 6 + layer % 2, f"mask{layer}")
     measure(home)
-    found = [each for each in Measured.read(home).compared if each.ours == "transformer_mlmha"]
-    assert {f"transformer_mlmha, mask{layer}" for layer in range(1, 5)} <= {e.than for e in found}
-    assert all(each.value > 0 for each in found if "mask" in each.than)
+    found = [e for e in Measured.read(home).compared if e.ours == "transformer_mlmha, same run"]
+    assert {f"transformer_mlmha, mask{layer}" for layer in range(1, 5)} == {e.than for e in found}
+    assert all(each.value > 0 for each in found)
+    one = next(each for each in decided(home=home) if each.claim.name == "M-10 needs every layer")
+    place = "examples/multi30k_en_de/runs/claims/transformer_mlmha-s1"
+    masks = " ".join(f"{place}:mask{layer}" for layer in range(1, 5))
+    assert commands_of(one, home) == [f"dc-nmt compare {place} {masks}"]
 
 
 def test_a_kept_run_of_other_settings_is_refused(home):
