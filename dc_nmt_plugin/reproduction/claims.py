@@ -163,9 +163,17 @@ def _of_speed(expects: str, low: float, high: float) -> str:
 
 
 def least_of(claim: Claim) -> float:
-    """Returns the least difference of BLEU that would agree with a claim."""
-    gaps = [abs(gap) for gap in map(published_gap, claim.evidence) if gap]
-    return min([LEAST, *gaps])
+    """Returns the least difference of BLEU that would agree with a claim.
+
+    It is the smallest published one in the claimed direction, and at most half a point.
+    """
+    sign = -1 if claim.expects == "less" else 1
+    found = [LEAST]
+    for pair in claim.evidence:
+        gap = published_gap(pair) or 0.0
+        size = abs(gap) if pair[1] is None else sign * gap  # a cell says its direction itself
+        found += [size] if size > 0 else []
+    return min(found)
 
 
 def published_gap(pair: tuple[Entry, Entry | None]) -> float | None:

@@ -162,6 +162,9 @@ def test_a_smaller_published_difference_is_the_least_that_agrees():
                if entry.column == "BLEU"}  # fmt: skip
     small = claim(evidence=((entries["M-01"], entries["Transformer"]),))
     assert least_of(small) == pytest.approx(0.17)
+    contrary = claim(evidence=((entries["S-Agg"], entries["Transformer"]),))  # -0.13
+    assert least_of(contrary) == 0.5
+    assert least_of(replace(contrary, expects="less")) == pytest.approx(0.13)
     seen = score(-0.2, -0.6, 0.2)
     assert (verdict(claim(), seen), verdict(small, seen)) == ("against", "undecided")
 
