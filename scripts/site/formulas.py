@@ -26,4 +26,5 @@ def _formula(found: re.Match[str]) -> str:
     display = "block" if found["open"] == "[" else "inline"
     mathml = convert(tex, display=display)
     beside = f'<span class="number">({number.rstrip("}")})</span>' if number else ""
-    return f'<{found["tag"]} class="formula">{mathml}{beside}</{found["tag"]}>'
+    shown = f'<div class="scrolls">{mathml}</div>{beside}' if display == "block" else mathml
+    return f'<{found["tag"]} class="formula">{shown}</{found["tag"]}>'

@@ -24,6 +24,10 @@ from source_code import ROOT, Lines
 _DIRECTIVE = re.compile(r"\{\{ (?P<name>\w+)(?P<arguments> .*?)? \}\}")
 # a link to a file of the repository that is no page
 _OUTSIDE = re.compile(r"(?<=\]\()(?:\.\./)+[\w./-]*\w(?=[#)])")
+# a picture that is a paragraph of its own
+_PICTURE = re.compile(
+    r'<p><img alt="(?P<alt>[^"]*)" src="(?P<src>[^"]*)"(?: title="(?P<title>[^"]*)")? ?/?></p>'
+)
 _NO_SEARCH = "---\nsearch:\n  exclude: true\nhide:\n  - navigation\n  - toc\n---\n\n"
 
 
@@ -80,8 +84,16 @@ def on_page_markdown(markdown: str, *, page: Any, **unused: Any) -> str:
 
 
 def on_page_content(html: str, **unused: Any) -> str:
-    """Formulas as MathML."""
-    return formulas.as_mathml(html)
+    """Formulas as MathML; pictures with a caption: their title, else their alternative text."""
+    return _PICTURE.sub(_figure, formulas.as_mathml(html))
+
+
+def _figure(found: re.Match[str]) -> str:
+    alt, src = found["alt"], found["src"]
+    return (
+        f'<figure><a href="{src}"><img alt="{alt}" src="{src}"></a>'
+        f"<figcaption>{found['title'] or alt}</figcaption></figure>"
+    )
 
 
 # -- links and source ----------------------------------------------------------------------------
