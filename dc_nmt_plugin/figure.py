@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .files import replacing
 
@@ -124,9 +124,18 @@ def _write(figure: Any, path: Path) -> None:
 
     Equal numbers give equal files, without a date and without random names in an SVG.
     """
+    with replacing(path) as temporary:
+        _draw(figure, temporary, path.suffix[1:].lower())
+
+
+def saved_as_svg(figure: Any, file: IO[bytes]) -> None:
+    """Writes a figure as SVG into an open file; equal numbers give equal bytes."""
+    _draw(figure, file, "svg")
+
+
+def _draw(figure: Any, target: Any, form: str) -> None:
     import matplotlib
 
-    form = path.suffix[1:].lower()
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-    with replacing(path) as temporary, matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
-        figure.savefig(temporary, format=form, dpi=150, metadata=metadata)
+    with matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
+        figure.savefig(target, format=form, dpi=150, metadata=metadata)

@@ -9,6 +9,7 @@ over text; and the search finds pages. The screenshots are written for a person 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import shutil
 import sys
@@ -31,7 +32,7 @@ _FAULTS = """() => {
   if (root.scrollWidth > window.innerWidth + 1)
     found.push(`the page is ${root.scrollWidth} pixels wide`);
   for (const code of article.querySelectorAll("pre > code, pre")) {
-    if (!code.offsetParent || code.scrollWidth <= code.clientWidth + 1) continue;
+    if (!code.offsetParent || code.scrollWidth <= code.clientWidth + 3) continue;
     if (code.offsetHeight - code.clientHeight < 4) // a bar that takes room is seen
       found.push(`code ends without a scrollbar: ${name(code)}`);
   }
@@ -111,9 +112,9 @@ def dead_links(site: Path) -> Iterator[str]:
                 target = target / "index.html"
             if not target.is_file():
                 yield f"{here}: {link} leads nowhere"
-            elif parts.fragment and target in pages:
-                # a line of code has its anchor in the name of the number beside it
-                if unquote(parts.fragment) not in pages[target].names | {"__search", "__toc"}:
+            elif parts.fragment:
+                names = pages[target].names if target in pages else {parts.fragment}
+                if unquote(parts.fragment) not in names:
                     yield f"{here}: {link} has no such anchor"
 
 
@@ -125,26 +126,29 @@ def pages_of(site: Path) -> list[Path]:
 
 def looked_at(site: Path, out: Path, browser: Any) -> Iterator[str]:
     """A sentence for everything that a browser shows to be wrong; writes the screenshots."""
-    for scheme in SCHEMES:
-        for width in WIDTHS:
-            context = browser.new_context(
-                viewport={"width": width, "height": 900}, color_scheme=scheme
-            )
-            page = context.new_page()
-            errors: list[str] = []
-            page.on("console", lambda said: errors.append(said.text) if said.type == "error" else 0)
-            page.on("pageerror", lambda error: errors.append(str(error)))
-            page.on("requestfailed", lambda asked: errors.append(f"{asked.url} is not loaded"))
-            for path in pages_of(site):
-                errors.clear()
-                here = path.relative_to(site)
-                page.goto(path.as_uri())
-                page.wait_for_timeout(150)
-                faults = [*page.evaluate(_FAULTS), *errors]
-                yield from (f"{here} ({width} pixels, {scheme}): {fault}" for fault in faults)
-                name = "-".join(here.with_suffix("").parts)
-                page.screenshot(path=out / f"{name}-{width}-{scheme}.png", full_page=True)
-            context.close()
+    errors: list[str] = []
+
+    def said(message: Any) -> None:
+        if message.type == "error":
+            errors.append(message.text)
+
+    for scheme, width in itertools.product(SCHEMES, WIDTHS):
+        view = {"width": width, "height": 900}
+        context = browser.new_context(viewport=view, color_scheme=scheme)
+        page = context.new_page()
+        page.on("console", said)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("requestfailed", lambda asked: errors.append(f"{asked.url} is not loaded"))
+        for path in pages_of(site):
+            errors.clear()
+            here = path.relative_to(site)
+            page.goto(path.as_uri())
+            page.wait_for_timeout(150)
+            faults = [*page.evaluate(_FAULTS), *errors]
+            yield from (f"{here} ({width} pixels, {scheme}): {fault}" for fault in faults)
+            name = "-".join(here.with_suffix("").parts)
+            page.screenshot(path=out / f"{name}-{width}-{scheme}.png", full_page=True)
+        context.close()
 
 
 def searched(site: Path, browser: Any) -> Iterator[str]:
@@ -152,9 +156,9 @@ def searched(site: Path, browser: Any) -> Iterator[str]:
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     for words in SEARCHED:
         page.goto((site / "index.html").as_uri())
-        page.click("[data-md-component=search-query]")
-        page.keyboard.type(words)
         try:
+            page.click("[data-md-component=search-query]", timeout=10_000)
+            page.keyboard.type(words)
             page.wait_for_selector(".md-search-result__item a", timeout=10_000)
         except Exception:
             yield f"index.html: the search does not find '{words}' when the page is a file"

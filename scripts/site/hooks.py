@@ -9,13 +9,15 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 
 import formulas
 import generated
 import notebooks
+import results
 import source_code
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
@@ -24,6 +26,8 @@ from source_code import ROOT, Lines
 _DIRECTIVE = re.compile(r"\{\{ (?P<name>\w+)(?P<arguments> .*?)? \}\}")
 # a link to a file of the repository that is no page
 _OUTSIDE = re.compile(r"(?<=\]\()(?:\.\./)+[\w./-]*\w(?=[#)])")
+# a link of a Markdown file to another file
+_LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^]]*)\]\((?P<file>[\w./-]*)(?P<anchor>#[\w-]*)?\)")
 # a picture that is a paragraph of its own
 _PICTURE = re.compile(
     r'<p><img alt="(?P<alt>[^"]*)" src="(?P<src>[^"]*)"(?: title="(?P<title>[^"]*)")? ?/?></p>'
@@ -59,9 +63,19 @@ def on_files(files: Any, config: Any) -> Any:
                 path = f"dc_nmt_plugin/{found['arguments'].strip().partition('::')[0]}"
                 wanted |= {path} if (ROOT / path).is_file() else set()  # on_page_markdown says so
         wanted |= {_outside(folder, found[0]) for found in _OUTSIDE.finditer(text)} - {None}
+    # a page in Markdown is shown as one, and speaks of further files; one step is enough
+    wanted |= {
+        linked
+        for path in sorted(wanted)
+        if path.endswith(".md")
+        for _, linked in _linked(path)
+        if linked.endswith(".md") and not linked.startswith("docs/")
+    }
     for path in sorted(wanted):
         uri = source_code.page_of(path)
-        files.append(File.generated(config, uri, content=_file_page(path)))
+        content = _markdown_page(path, wanted) if path.endswith(".md") else _file_page(path)
+        files.append(File.generated(config, uri, content=content))
+    files.append(File.generated(config, results.CHART, content=results.chart()))
     return files
 
 
@@ -80,7 +94,19 @@ def on_page_markdown(markdown: str, *, page: Any, **unused: Any) -> str:
 
     folder = PurePosixPath("docs", uri).parent
     text = _OUTSIDE.sub(lambda found: _page_link(uri, folder, found[0]), markdown)
-    return _DIRECTIVE.sub(replace, text)
+    text = _DIRECTIVE.sub(replace, text)
+    return text if uri.startswith("reference/") else f"{text}\n\n{_abbreviations()}"
+
+
+@cache
+def _abbreviations() -> str:
+    """The glossary's terms with their meanings, as tooltips wherever they occur."""
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    lines = []
+    for found in re.finditer(r"^\| ([^|]+) \| ([^|]+) \|", text, re.M):
+        meaning = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", found[2]).replace("`", "").strip()
+        lines += [f"*[{term.strip()}]: {meaning}" for term in found[1].split(", ")]
+    return "\n".join(line for line in lines if not line.startswith(("*[term]", "*[---")))
 
 
 def on_page_content(html: str, **unused: Any) -> str:
@@ -112,6 +138,30 @@ def _page_link(uri: str, folder: PurePosixPath, link: str) -> str:
 
 def _relative(uri: str, target: str) -> str:
     return os.path.relpath(target, PurePosixPath(uri).parent)
+
+
+def _linked(path: str) -> Iterator[tuple[re.Match[str], str]]:
+    """The links of a Markdown file of the repository, and the files that they lead to."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    for found in _LINK.finditer(text):
+        target = os.path.normpath(PurePosixPath(path).parent / found["file"])
+        if found["file"] and (ROOT / target).exists():
+            yield found, target
+
+
+def _markdown_page(path: str, pages: Collection[str]) -> str:
+    """A Markdown file of the repository; links to files without a page become plain text."""
+    text, here = (ROOT / path).read_text(encoding="utf-8"), source_code.page_of(path)
+    for found, target in reversed(list(_linked(path))):
+        if target.startswith("docs/") and (ROOT / target).is_file():
+            link = _relative(here, target.removeprefix("docs/")) + (found["anchor"] or "")
+        elif target in pages:
+            link = _relative(here, source_code.page_of(target)) + (found["anchor"] or "")
+        else:
+            link = ""
+        shown = f"{found['image']}[{found['text']}]({link})" if link else found["text"]
+        text = text[: found.start()] + shown + text[found.end() :]
+    return f"---\nsearch:\n  boost: 0.5\n---\n\n{text}"
 
 
 def _file_page(path: str) -> str:
@@ -162,4 +212,6 @@ DIRECTIVES: dict[str, Callable[[str, str], str]] = {
     "kinds": _words(generated.kinds),
     "bases": _words(generated.bases),
     "commands": _words(generated.commands),
+    "results": _words(results.table),
+    "advice": _words(results.advice),
 }

@@ -1,0 +1,191 @@
+"""The page of results: a chart and tables from the stored numbers of Multi30k's runs.
+
+``results.json`` has every system's means, the interval of its difference to the baseline and its
+speed; the kept runs have each seed's scores; the example's page has the differences in chrF.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from source_code import ROOT
+
+from dc_nmt_plugin.figure import new_figure, saved_as_svg
+from dc_nmt_plugin.table import markdown_table
+
+HERE = ROOT / "examples" / "multi30k_en_de"
+CHART = "figures/multi30k.svg"  # a page of the site that no file of docs/ holds
+BASELINE = "transformer_standard"
+GAIN = 0.5  # BLEU: an interval without a gain of this size says that none is seen
+METRICS = {"mteval-v13a": "BLEU", "chrf": "chrF"}
+
+
+@dataclass(frozen=True)
+class System:
+    """A row of the tables and of the chart.
+
+    Attributes:
+        name: in words
+        needs: flags, data or programs beyond those of the plain model
+        in_example: name in the example's table of what is seen
+    """
+
+    name: str
+    needs: str = "nothing"
+    in_example: str = ""
+
+
+SYSTEMS = {
+    BASELINE: System("plain Transformer (baseline)"),
+    "transformer": System("fairseq's own Transformer", in_example="fairseq's own"),
+    "transformer_dc": System("dual context (Enc-DC)", in_example="Enc-DC"),
+    "transformer_ctxaware": System("context-aware", in_example="context-aware"),
+    "transformer_cross_agg": System(
+        "cross aggregation", "encoder only", in_example="cross aggregation"
+    ),
+    "transformer_mlmha": System(
+        "attention to four encoder layers (M-10)", "more text: it overfits here", in_example="M-10"
+    ),
+    "transformer_mlmha_iter_c_agg": System(
+        "aggregation of encoder layers (Iter-C-Agg)", in_example="Iter-C-Agg"
+    ),
+    "transformer_ms_aux": System(
+        "auxiliary decoder (MS-1)", "the joint criterion", in_example="MS-1"
+    ),
+    "transformer_ms_aux_aif": System(
+        "auxiliary decoder, fusion (MS-1 + AIF)", "the joint criterion", in_example="MS-1, fusion"
+    ),
+    "axes": System(
+        "three mechanisms in one model", "the joint criterion", in_example="all three axes"
+    ),
+}
+
+
+@cache
+def rows() -> dict[str, dict[str, Any]]:
+    """The rows of ``results.json`` by their labels."""
+    stored = json.loads((HERE / "results.json").read_text("utf-8"))
+    return {row["label"]: row for row in stored["rows"]}
+
+
+@cache
+def seeds(system: str) -> dict[str, list[float]]:
+    """Metric → the score of each kept seed."""
+    found: dict[str, list[float]] = {metric: [] for metric in METRICS}
+    for run in sorted(HERE.glob(f"runs/{system}-s[0-9]/run.json")):
+        scores = json.loads(run.read_text("utf-8"))["decodings"][0]["scores"]
+        for score in scores:
+            if score["metric"] in found:
+                found[score["metric"]].append(score["value"])
+    return found
+
+
+@cache
+def _chrf() -> dict[str, tuple[float, float]]:
+    """Name in the example's table → the 95% interval of the difference in chrF."""
+    text = (HERE / "README.md").read_text("utf-8")
+    interval = r"\[(-?[\d.]+), (-?[\d.]+)\]"
+    row = rf"^\| ([^|]+) \| [-+][\d.]+ \| {interval} \| [^|]+ \| [-+][\d.]+ \| {interval} \|"
+    return {found[1]: (float(found[4]), float(found[5])) for found in re.finditer(row, text, re.M)}
+
+
+def interval(system: str, metric: str) -> tuple[float, float] | None:
+    """The 95% interval of a system's difference to the baseline, if it is known."""
+    if metric == "chrf":
+        return _chrf().get(SYSTEMS[system].in_example)
+    against = rows()[system]["against"]
+    return tuple(against["interval"]) if against else None
+
+
+def seen(system: str) -> str:
+    """What is seen in BLEU, in words: a gain, no gain, undecided; nothing of the baseline."""
+    row = rows()[system]
+    if row["against"] is None:
+        return ""
+    if system == "transformer":
+        return "the same model"
+    if row["corrected_p"] < 0.05 and row["difference"] > 0:
+        return "a gain"
+    return "no gain" if row["against"]["interval"][1] < GAIN else "undecided"
+
+
+def table() -> str:
+    """Means, seeds, differences and what is seen."""
+    lines = []
+    for label, system in SYSTEMS.items():
+        if label not in rows():
+            continue
+        row, span = rows()[label], interval(label, "mteval-v13a")
+        bleu = seeds(label)["mteval-v13a"]
+        lines.append(
+            (
+                system.name,
+                f"{row['parameters'] / 1e6:.2f}M",
+                f"{row['score']:.2f}",
+                " ".join(f"{value:.1f}" for value in bleu),
+                f"{row['difference']:+.2f} [{span[0]:.2f}, {span[1]:.2f}]" if span else "",
+                seen(label),
+                f"{row['scores']['chrf']:.2f}",
+            )
+        )
+    heads = ("system", "parameters", "BLEU", "seeds", "difference, 95% interval", "seen", "chrF")
+    return markdown_table(heads, lines)
+
+
+def advice() -> str:
+    """What each architecture costs, what it needs, and what is seen of it."""
+    base = rows()[BASELINE]
+    lines = []
+    for label, system in SYSTEMS.items():
+        row = rows().get(label)
+        if row is None or label == "transformer" or row["train_tokens_per_second"] is None:
+            continue
+        lines.append(
+            (
+                f"{system.name}, with flags" if label == "axes" else f"`{label}`",
+                seen(label) or "the baseline",
+                f"{row['parameters'] / base['parameters']:.2f} ×",
+                f"{base['train_tokens_per_second'] / row['train_tokens_per_second']:.2f} ×",
+                f"{base['decode_sentences_per_second'] / row['decode_sentences_per_second']:.2f} ×",
+                system.needs,
+            )
+        )
+    heads = ("architecture", "BLEU", "parameters", "training time", "decoding time", "needs")
+    return markdown_table(heads, lines)
+
+
+def chart() -> str:
+    """An SVG: for each system a dot a seed, the mean, and the interval of the difference."""
+    names = [label for label in SYSTEMS if label in rows()]
+    figure = new_figure((9.0, 0.36 * len(names) + 1.0))
+    panels = figure.subplots(1, len(METRICS), sharey=True)
+    for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
+        base = rows()[BASELINE]
+        centre = base["score"] if metric == "mteval-v13a" else base["scores"][metric]
+        axes.axvline(centre, color="#999999", linewidth=1, zorder=0)
+        for place, label in enumerate(names):
+            row = rows()[label]
+            mean = row["score"] if metric == "mteval-v13a" else row["scores"][metric]
+            if span := interval(label, metric):
+                axes.plot([centre + end for end in span], [place] * 2, color="#56B4E9",
+                          linewidth=5, alpha=0.6, solid_capstyle="butt", zorder=1)  # fmt: skip
+            values = seeds(label)[metric]
+            axes.scatter(values, [place] * len(values), s=26, color="#0072B2", zorder=2)
+            axes.plot(
+                [mean] * 2, [place - 0.3, place + 0.3], color="#D55E00", linewidth=2, zorder=3
+            )
+        axes.set_xlabel(title)
+        axes.grid(axis="x", alpha=0.3)
+        for side in ("top", "left", "right"):
+            axes.spines[side].set_visible(False)
+        axes.tick_params(left=False)
+    panels[0].set_yticks(range(len(names)), [SYSTEMS[label].name for label in names])
+    panels[0].invert_yaxis()
+    written = io.BytesIO()
+    saved_as_svg(figure, written)
+    return written.getvalue().decode("utf-8")
