@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
+from ..text.sentencepieces import MODEL, segmenter
 from .loop import with_target
 from .subject import Subject
 
@@ -57,15 +58,21 @@ def segment(line: str, data: Path, lang: str) -> str:
 
 
 def codes_of(data: Path, lang: str) -> Path | None:
-    """Returns the file of a language's BPE codes beside the data; None without codes."""
+    """Returns the file of a language's BPE codes, or sentencepiece model, beside the data.
+
+    None without one.
+    """
     folder = data.resolve().parent / data.resolve().name.replace("bin", "bpe", 1)
-    codes = (folder / f"codes.{lang}", folder / "codes")
-    return next((path for path in codes if path.is_file()), None)
+    names = (f"codes.{lang}", "codes", f"{lang}.{MODEL}", MODEL)
+    return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 @lru_cache(maxsize=4)
 def byte_pairs(codes: Path) -> Any:
-    """Returns subword-nmt's ``BPE``, whose ``process_line`` segments tokenised text."""
+    """Returns an object whose ``process_line`` segments text: subword-nmt's ``BPE``, or
+    sentencepiece's model."""
+    if codes.name.endswith(MODEL):
+        return segmenter(codes)
     from subword_nmt.apply_bpe import BPE
 
     with open(codes, encoding="utf-8") as stream:

@@ -37,13 +37,38 @@ def parser() -> Parser:
     parser.add_argument(
         "--tokenized", action="store_true", help="words are separated by spaces already"
     )
+    parser.add_argument(
+        "--bpe", type=number(1), metavar="N",
+        help="number of BPE operations; default: by the size of the text",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sentencepiece", action="store_true",
+        help="segment raw text by sentencepiece instead of a tokeniser and BPE, into --bpe pieces; "
+        "also for languages without spaces",
+    )  # fmt: skip
+    parser.add_argument(
+        "--size", choices=("small", "medium", "base"),
+        help="4+4 layers of width 128, 4+4 of 256, or 6+6 of 512; default: by the text, and "
+        "whether there is a GPU",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-update", type=number(1), metavar="N",
+        help="number of training updates; default: by the size of the text",
+    )  # fmt: skip
     parser.add_argument("--seed", type=number(0), default=1, help="of the choice of held-out text")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt new``."""
-    args = parser().parse_args(argv)
+    options = parser()
+    args = options.parse_args(argv)
+    if args.sentencepiece:
+        from ..text.sentencepieces import check_installed
+
+        if args.tokenized:
+            options.error("--sentencepiece: reads raw text; leave --tokenized out")
+        check_installed("--sentencepiece")
     archs = args.archs or ["transformer_standard"]
     from ..recipes.new_recipe import NewOptions, make_recipe
     from ..table import format_table
@@ -56,6 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("", *(f"- {sentence}" for sentence in made.why), sep="\n")
     print(f"\n{made.recipe.path} is yours to change. What comes next:\n")
     folder = shlex.quote(str(args.folder))
+    print(f"  dc-nmt prepare {folder}    # only the text; shows ten segmented sentences")
     print(f"  dc-nmt run {folder}        # prepare, train, evaluate: {', '.join(archs)}")
     print(f"  dc-nmt results {folder}    # the scores in a table")
     return 0

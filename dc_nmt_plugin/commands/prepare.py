@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any
 
 from ..flags import add_list
 from ..pipeline import Pipeline, stoppable
 from .completion import architecture_names, completed, task_names
 from .parser import Parser
 from .recipe_options import add_common, add_text, values_of
+
+SHOWN = 10  # sentences of one's own text
 
 
 def parser() -> Parser:
@@ -76,4 +81,20 @@ def prepare(pipeline: Pipeline, options: object) -> None:
         )
         for language, size in preparation.dictionary_sizes(segmentation).items():
             pipeline.say(f"dictionary of {language}{suffix}: {size} types{published}")
+    if plan.recipe.own:
+        for line in _segmented(preparation):
+            print(line)
     pipeline.say(f"done; everything is in {preparation.work}")
+
+
+def _segmented(preparation: Any) -> Iterator[str]:
+    """Yields ten training sentences as the model reads them, ``@@`` at joints within words."""
+    (segmentation, *_) = preparation.segmentations
+    folder = preparation.work / f"bpe{segmentation.suffix}"
+    yield "the first five training pairs as the model reads them (@@: the word goes on):"
+    with ExitStack() as stack:
+        names = [folder / f"train.{language}" for language in preparation.languages]
+        sides = [stack.enter_context(open(name, encoding="utf-8")) for name in names]
+        for pair in islice(zip(*sides, strict=True), SHOWN // 2):
+            for language, line in zip(preparation.languages, pair, strict=True):
+                yield f"  {language}  {line.rstrip()}"

@@ -21,6 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "check": _check,
         "text": _text,
         "clean": _clean,
+        "learn-pieces": _learn_pieces,
+        "apply-pieces": _apply_pieces,
     }
     return run[args.command](args)
 
@@ -63,7 +65,29 @@ def _parser() -> Parser:
     clean.add_argument("max_tokens", type=int)
     clean.add_argument("ratio", type=float)
     clean.add_argument("max_words", type=int, nargs="?", default=0)
+    learn = commands.add_parser("learn-pieces", help="learn a model of sentencepiece")
+    learn.add_argument("size", type=number(1), metavar="N", help="number of pieces")
+    learn.add_argument("model", type=Path, metavar="MODEL", help="file to write")
+    learn.add_argument("texts", type=Path, nargs="+", metavar="FILE", help="training text")
+    apply = commands.add_parser("apply-pieces", help="segment a file by a model of sentencepiece")
+    apply.add_argument("model", type=Path, metavar="MODEL")
+    apply.add_argument("text", type=Path, metavar="FILE", help="raw text")
+    apply.add_argument("to", type=Path, metavar="OUT", help="file to write")
     return parser
+
+
+def _learn_pieces(args: argparse.Namespace) -> int:
+    from ..text.sentencepieces import learn
+
+    learn(args.texts, args.size, args.model)
+    return 0
+
+
+def _apply_pieces(args: argparse.Namespace) -> int:
+    from ..text.sentencepieces import apply
+
+    apply(args.model, args.text, args.to)
+    return 0
 
 
 def _list(_: argparse.Namespace) -> int:

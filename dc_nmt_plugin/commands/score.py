@@ -59,7 +59,11 @@ def parser() -> Parser:
     parser.add_argument(
         "--comet-download", action="store_true", help="download the model if it is not here"
     )
-    parser.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
+    marked = parser.add_mutually_exclusive_group()
+    marked.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
+    marked.add_argument(
+        "--main", metavar="METRIC", help="mark this one as the main score of your own text"
+    )
     parser.add_argument("--train-log", type=Path, help="of fairseq-train --log-format json")
     parser.add_argument(
         "--name", help="the row's name in tables; default: of the folder or file of --out"
@@ -125,7 +129,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.json:
         print_json(asdict(record))
     else:
-        print(format_scores(record, decoding, latex=args.latex))
+        mark = "main" if args.main else "the paper's"
+        print(format_scores(record, decoding, mark, latex=args.latex))
     return 0
 
 
@@ -153,10 +158,10 @@ def _standard_input(args: argparse.Namespace) -> Iterator[Path]:
         yield path
 
 
-def format_scores(record: Record, decoding: Decoding, latex: bool = False) -> str:
-    """Returns a row for each metric: score, the paper's mark, signature, processing of the text."""
+def format_scores(record: Record, decoding: Decoding, mark: str, latex: bool = False) -> str:
+    """Returns a row for each metric: score, mark of one, signature, processing of the text."""
     rows = [
-        (s.metric, f"{s.value:.2f}", "the paper's" if s.paper else "", s.signature, s.text)
+        (s.metric, f"{s.value:.2f}", mark if s.paper else "", s.signature, s.text)
         for s in decoding.scores
     ]
     if latex:
@@ -166,7 +171,8 @@ def format_scores(record: Record, decoding: Decoding, latex: bool = False) -> st
 
 
 def _score(args: argparse.Namespace) -> tuple[Record, Decoding, list[str]]:
-    paper = find_metrics("--paper", args.paper)[0] if args.paper else None
+    flag, marked = ("--main", args.main) if args.main else ("--paper", args.paper)
+    paper = find_metrics(flag, marked)[0] if marked else None
     files = TextFiles(
         hypotheses=str(args.generated or args.hypothesis),
         kind="generated" if args.generated else "tokenized" if args.tokenized else "raw",

@@ -15,7 +15,7 @@ from ..files import write_text
 from ..machine import usable_cpus
 from ..text.gate import as_table, check_lines, look_at, refuse, refused
 from ..text.scan import Scan
-from .fitting import fit
+from .fitting import Wishes, fit
 from .launch import visible_gpus
 from .own_text import LEAST, Corpus, Files, languages_of
 from .recipe import OWN, SPLITS, Recipe, tasks
@@ -39,6 +39,10 @@ class NewOptions:
         source_lang, target_lang: codes; None: the endings of the files
         archs: architectures to train
         tokenized: the words of the text are already separated
+        bpe: number of BPE operations, or of sentencepiece's pieces; None: by the size of the text
+        sentencepiece: segment raw text by sentencepiece
+        size: small, medium or base; None: by the text and the machine
+        max_update: number of training updates; None: by the text
         seed: of the choice of held-out text
     """
 
@@ -50,6 +54,10 @@ class NewOptions:
     target_lang: str | None = None
     archs: Sequence[str] = ("transformer_standard",)
     tokenized: bool = False
+    bpe: int | None = None
+    sentencepiece: bool = False
+    size: str | None = None
+    max_update: int | None = None
     seed: int = 1
 
 
@@ -185,7 +193,10 @@ def _write(
         why.append(f"{sizes} held out at random, among those that occur once")
     if train.blank:
         why.append(f"{train.blank:,} training pairs with a blank side are left out")
-    chosen = fit(train, pairs["train"], visible_gpus(), usable_cpus(), tokenised=options.tokenized)
+    wishes = Wishes(
+        options.bpe, options.size, options.max_update, options.tokenized, options.sentencepiece
+    )
+    chosen = fit(train, pairs["train"], visible_gpus(), usable_cpus(), wishes)
     for split, what in (("valid", "validation"), ("test", "test")):
         if split in corpora and (repeated := train.shared(corpora[split])):
             why.append(

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..pipeline import Command, Step
 from ..stamps import digest, file_digest
 from ..text.lines import check_same_count
+from ..text.sentencepieces import MODEL
 from .recipe import SPLITS
 from .schema import Segmentation
 
@@ -73,10 +74,10 @@ class Preparation:
             return self._stamp(segmentation)
 
         yield Step(
-            f"learn and apply BPE ({segmentation.operations} operations)",
+            _title(segmentation),
             pieces,
             stamp,
-            lambda to: self._byte_pairs(segmentation, to),
+            lambda to: self._pieces(segmentation, to),
         )
         yield Step(
             "fairseq-preprocess",
@@ -109,6 +110,7 @@ class Preparation:
     def _stamp(self, segmentation: Segmentation) -> str:
         """Returns the stamp of the text and its segmentation; its words must never change."""
         words = str(segmentation.operations)
+        words += "" if segmentation.kind == "bpe" else f" {segmentation.kind}"
         words += "" if segmentation.joint else " codes-apart"
         words += "" if segmentation.dictionary == "joint" else " dictionaries-apart"
         limit = f"{segmentation.max_tokens} {segmentation.ratio:g}"
@@ -126,8 +128,31 @@ class Preparation:
             Command(["dc-nmt", "split-text", "--out", str(to), *names]),
         ]
 
-    def _byte_pairs(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
+    def _pieces(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
         source, target = self.languages
+        if segmentation.kind == "sentencepiece":
+            yield from self._sentencepieces(segmentation, to)
+        else:
+            yield from self._byte_pairs(segmentation, to)
+        yield _same_counts(self._texts(self._tokens), self._texts(to))
+        if self.cleaned:
+            limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
+            limits += [str(segmentation.max_words)] if segmentation.max_words else []
+            yield Command(["dc-nmt", "recipe", "clean", str(to), source, target, *limits])
+
+    def _sentencepieces(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
+        """Learns a model of both languages, or one for each, and segments every set."""
+        groups = [self.languages] if segmentation.joint else [(lang,) for lang in self.languages]
+        for languages in groups:
+            model = to / (MODEL if segmentation.joint else f"{languages[0]}.{MODEL}")
+            texts = [str(self._tokens / f"train.{language}") for language in languages]
+            words = ["dc-nmt", "recipe", "learn-pieces", str(segmentation.operations), str(model)]
+            yield Command([*words, *texts])
+            for name in (f"{split}.{lang}" for lang in languages for split in self.splits):
+                words = ["dc-nmt", "recipe", "apply-pieces", str(model)]
+                yield Command([*words, str(self._tokens / name), str(to / name)])
+
+    def _byte_pairs(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
         codes = dict.fromkeys(self.languages, to / "codes")
         if segmentation.joint:
             both = to / "both"
@@ -148,11 +173,6 @@ class Preparation:
                     + (["--num-workers", str(self.workers)] if self.workers else [])
                     + ["-i", str(self._tokens / name), "-o", str(to / name)]
                 )
-        yield _same_counts(self._texts(self._tokens), self._texts(to))
-        if self.cleaned:
-            limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
-            limits += [str(segmentation.max_words)] if segmentation.max_words else []
-            yield Command(["dc-nmt", "recipe", "clean", str(to), source, target, *limits])
 
     @staticmethod
     def _learn(segmentation: Segmentation, text: Path, codes: Path) -> Command:
@@ -169,6 +189,12 @@ class Preparation:
         words += ["--testpref", ",".join(tests)]
         words += ["--workers", str(self.workers)] if self.workers else []
         return Command([*words, "--destdir", str(to)])
+
+
+def _title(segmentation: Segmentation) -> str:
+    if segmentation.kind == "sentencepiece":
+        return f"learn and apply sentencepiece ({segmentation.operations} pieces)"
+    return f"learn and apply BPE ({segmentation.operations} operations)"
 
 
 def _same_counts(before: Sequence[Path], after: Sequence[Path]) -> Command:

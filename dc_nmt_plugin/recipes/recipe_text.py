@@ -62,6 +62,7 @@ def recipe_content(
         "text": {"tokenizer": chosen.tokenizer},
         "bpe": {
             "default": {
+                **({"kind": chosen.kind} if chosen.kind != "bpe" else {}),
                 "operations": chosen.operations,
                 "joint": chosen.joint,
                 "dictionary": "joint" if chosen.joint else "separate",
@@ -91,7 +92,7 @@ def _settings(chosen: Fit) -> dict[str, Any]:
             "max_tokens": size.max_tokens,
             "save_every": max(1, chosen.updates // 20),
             "updates": chosen.updates,
-            "average": 5,
+            "average": min(5, chosen.updates),
             "flags": " ".join([*sides, sharing, _training(chosen, chosen.updates)]),
             "decode": "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20",
             "paper": chosen.metric,
@@ -101,10 +102,10 @@ def _settings(chosen: Fit) -> dict[str, Any]:
         "gru_selfattn_residual": {
             "source": source,
             "size": "",
-            "updates": chosen.updates // 2,
+            "updates": max(1, chosen.updates // 2),
             "save_every": max(1, chosen.updates // 40),
             "flags": f"--embed-dim {size.embedding} --hidden-dim {size.state} --weight-init xavier "
-            f"--output-bias-init unigram {_training(chosen, chosen.updates // 2)}",
+            f"--output-bias-init unigram {_training(chosen, max(1, chosen.updates // 2))}",
         },
     }
 

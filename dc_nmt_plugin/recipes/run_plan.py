@@ -180,4 +180,4 @@ def _score_flags(recipe: Recipe, settings: RunSettings, work: Path, split: str) 
     flags = ["--tokenizer", text.scored_as, "--tokenized-reference", str(reference)]
     flags += ["--truecased"] if text.casing == "truecase" else []
     flags += ["--metrics", settings.metrics] if settings.metrics else []
-    return (*flags, "--paper", settings.paper)
+    return (*flags, "--main" if recipe.own else "--paper", settings.paper)

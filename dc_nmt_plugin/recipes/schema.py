@@ -102,10 +102,11 @@ class Splits:
 
 @dataclass(kw_only=True)
 class Segmentation:
-    """One BPE segmentation.
+    """One segmentation.
 
     Attributes:
-        operations: of BPE
+        kind: ``bpe`` of tokenised text, or ``sentencepiece``
+        operations: of BPE; of sentencepiece the number of pieces
         joint: one code for both languages
         dictionary: one for both languages, or two
         max_tokens, ratio: drop training pairs that are longer or more uneven after BPE; 0 for no
@@ -115,6 +116,7 @@ class Segmentation:
     """
 
     name: str = ""
+    kind: str = field(default="bpe", metadata={"choices": ("bpe", "sentencepiece")})
     operations: int
     joint: bool = True
     dictionary: str = field(default="joint", metadata={"choices": ("joint", "separate")})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+MARK = "@@"  # at the end of a piece that another follows in the same word
+
 
 def remove_bpe(line: str) -> str:
     """Joins pieces to words.

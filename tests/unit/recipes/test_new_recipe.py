@@ -11,7 +11,7 @@ import pytest
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes import new_recipe
-from dc_nmt_plugin.recipes.fitting import BASE, MEDIUM, SMALL, fit
+from dc_nmt_plugin.recipes.fitting import BASE, MEDIUM, SMALL, Wishes, fit
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.recipes.own_text import Corpus
 from dc_nmt_plugin.recipes.recipe import load
@@ -200,7 +200,7 @@ def test_fitted_to_the_corpus_and_the_machine(tmp_path):
     text = corpus_of(tmp_path, "ein Haus am See", "a house by the lake", ("de", "en"))
 
     def fitted(pairs, gpus, tokenised=False):
-        return fit(text, pairs, gpus, 4, tokenised)
+        return fit(text, pairs, gpus, 4, Wishes(tokenised=tokenised))
 
     assert fitted(30_000, 0).size == SMALL and fitted(5_000_000, 0).size == SMALL
     assert fitted(30_000, 1).size == MEDIUM and fitted(1_000_000, 1).size == BASE
@@ -216,9 +216,53 @@ def test_fitted_to_the_corpus_and_the_machine(tmp_path):
     assert fitted(300, 0, tokenised=True).tokenizer == "none"
 
 
+def test_the_users_wishes_are_kept_and_said(here, capsys):
+    words = ["--bpe", "321", "--size", "medium", "--max-update", "77"]
+    assert cli.main(["new", "mine", "--train", "a.de", "a.en", *words]) == 0
+    said = capsys.readouterr().out
+    assert "- 321 BPE operations: --bpe\n" in said
+    assert "layers of width 256" in said and "--size medium" in said
+    assert "- 77 updates: --max-update" in said
+    recipe = load("mine")
+    assert recipe.task.bpe["default"].operations == 321
+    settings = settings_of(recipe, "transformer_dc")
+    assert settings.updates == 77 and settings.average == 5 and settings.save_every == 3
+    assert settings_of(recipe, "gru_selfattn_residual").updates == 38
+
+
+def test_reasons_name_recipes_that_exist(tmp_path):
+    text = corpus_of(tmp_path, "ein Haus am See", "a house by the lake", ("de", "en"))
+    said = [fit(text, pairs, 1, 4).why[0] for pairs in (1350, 60_000, 600_000, 9_000_000)]
+    assert said[0].startswith("4,000 BPE operations: as in Multi30k's recipe")
+    assert load("multi30k_en_de").task.bpe["default"].operations == 4000
+    assert "IWSLT'14" in said[1]
+    fairseqs = load("iwslt14_de_en_fairseq").task.bpe.values()
+    assert {each.operations for each in fairseqs} == {10_000}
+    assert "WMT (32,000)" in said[2] and "recipes of WMT" in said[3]
+    assert 32_000 in {each.operations for each in load("wmt14_en_de").task.bpe.values()}
+
+
+def test_a_larger_model_takes_longer(tmp_path):
+    text = corpus_of(tmp_path, "ein Haus am See", "a house by the lake", ("de", "en"))
+
+    def said(**wishes):
+        return fit(text, 30_000, 0, 2, Wishes(updates=1000, **wishes)).why[-1]
+
+    assert "about 7 minutes a model" in said() and "2,400 tokens" in said()
+    assert "about 80 minutes a model" in said(size="medium")
+
+
+def test_sentencepiece_reads_raw_text_of_languages_without_spaces(tmp_path):
+    japanese = corpus_of(tmp_path, "a house by the lake", "これは長い文です" * 4, ("en", "ja"))
+    chosen = fit(japanese, 300, 0, 2, Wishes(sentencepiece=True))
+    assert (chosen.kind, chosen.tokenizer) == ("sentencepiece", "none")
+    assert chosen.why[0].startswith("4,000 pieces of sentencepiece")
+    assert chosen.metric != "multi-bleu"
+
+
 def test_two_alphabets_have_two_dictionaries(tmp_path):
     russian = corpus_of(tmp_path, "дом у озера, окна", "a house by the lake", ("ru", "en"))
-    fitted = fit(russian, 300, 0, 2, tokenised=False)
+    fitted = fit(russian, 300, 0, 2)
     assert not fitted.joint and any("two dictionaries: 0% of the letters" in w for w in fitted.why)
     paths = [tmp_path / "text.ru", tmp_path / "text.en"]
     recipe = make_recipe(NewOptions(tmp_path / "mine", [paths])).recipe
@@ -230,7 +274,7 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
     chinese = corpus_of(
         tmp_path, "a house by the lake", "湖边的房子有很多窗户和门吗真的", ("en", "zh")
     )
-    assert fit(chinese, 300, 0, 2, tokenised=False).metric == "zh"
+    assert fit(chinese, 300, 0, 2).metric == "zh"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +284,7 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
 def test_text_that_moses_cannot_give_back(tmp_path, code, sentence):
     """Its detokeniser leaves signs apart: a perfect translation would have a BLEU of 8 to 65."""
     corpus = corpus_of(tmp_path, "a house by the lake", sentence, ("en", code))
-    chosen = fit(corpus, 300, 0, 2, tokenised=False)
+    chosen = fit(corpus, 300, 0, 2)
     assert chosen.tokenizer == "split" and any("Moses" in why for why in chosen.why)
     paths = [tmp_path / "text.en", tmp_path / f"text.{code}"]
     text = make_recipe(NewOptions(tmp_path / "mine", [paths])).recipe.task.text
@@ -252,7 +296,7 @@ def test_text_that_moses_cannot_give_back(tmp_path, code, sentence):
 
 def test_text_that_moses_gives_back(tmp_path):
     german = corpus_of(tmp_path, "a house", 'Das Haus, das am See steht, ist "alt".', ("en", "de"))
-    assert fit(german, 300, 0, 2, tokenised=False).tokenizer == "moses"
+    assert fit(german, 300, 0, 2).tokenizer == "moses"
 
 
 @pytest.mark.parametrize("sentence", ["私は学生です。", "ข้าวอร่อยมาก", "ខ្ញុំទៅផ្ទះឥឡូវនេះ"])
@@ -262,7 +306,7 @@ def test_short_lines_without_spaces(tmp_path, sentence):
         (tmp_path / f"s.{code}").write_text(f"{line}\n" * 300, "utf-8")
     corpus = Corpus("--train", [[tmp_path / "s.en", tmp_path / "s.ja"]], ("en", "ja"))
     with pytest.raises(UserError, match="no spaces between its words"):
-        fit(corpus, 300, 0, 2, tokenised=False)
+        fit(corpus, 300, 0, 2)
 
 
 @pytest.mark.parametrize(

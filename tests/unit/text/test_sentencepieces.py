@@ -1,0 +1,80 @@
+"""Pieces of the library sentencepiece, with the marks of subword-nmt."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.analysis.sentence import byte_pairs, codes_of
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes.preparation import Preparation
+from dc_nmt_plugin.recipes.schema import Segmentation
+from dc_nmt_plugin.text.pieces import remove_bpe
+from dc_nmt_plugin.text.sentencepieces import MODEL, _marked, check_installed, learn
+
+LINES = [
+    "Ein Haus, zwei Häuser.",
+    "Das ist ein Haus am See!",
+    "これは家です",
+    "A house by the lake",
+]
+
+
+def test_a_piece_that_goes_on_is_marked() -> None:
+    pieces = ["\u2581Ein", "\u2581Ha", "us", ",", "\u2581", "x"]
+    assert " ".join(_marked(pieces)) == "Ein Ha@@ us@@ , x"
+    assert list(_marked([])) == []
+
+
+def test_text_comes_back_as_it_was(tmp_path) -> None:
+    pytest.importorskip("sentencepiece")
+    text, folder = tmp_path / "text", tmp_path / "bpe"
+    text.write_text("\n".join(LINES * 30) + "\n", "utf-8")
+    folder.mkdir()
+    model = folder / MODEL
+    assert cli.main(["recipe", "learn-pieces", "60", str(model), str(text)]) == 0
+    assert cli.main(["recipe", "apply-pieces", str(model), str(text), str(tmp_path / "to")]) == 0
+    pieces = (tmp_path / "to").read_text("utf-8").splitlines()
+    assert [remove_bpe(line) for line in pieces] == LINES * 30
+    assert any("@@ " in line for line in pieces)
+    # beside the data, where the translation of new lines looks
+    assert codes_of(tmp_path / "bin", "de") == model
+    assert byte_pairs(model).process_line(LINES[0]) == pieces[0]
+
+
+def test_too_little_text_is_one_sentence(tmp_path) -> None:
+    pytest.importorskip("sentencepiece")
+    text = tmp_path / "text"
+    text.write_text("abcdefghijklmnopqrstuvwxyz\n" * 20)
+    with pytest.raises(UserError, match="sentencepiece, 5 pieces: "):
+        learn([text], 5, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_missing_library_is_named(monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(UserError, match="pip install sentencepiece"):
+        check_installed("--sentencepiece")
+    assert cli.main(["new", "mine", "--train", "a.de", "a.en", "--sentencepiece"]) == 1
+    assert "pip install sentencepiece" in capsys.readouterr().err
+
+
+def test_tokenized_text_is_refused(capsys) -> None:
+    words = ["--train", "a.de", "a.en", "--sentencepiece", "--tokenized"]
+    assert cli.main(["new", "mine", *words]) == 2
+    assert "--sentencepiece: reads raw text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_the_steps_learn_one_model_or_two(joint, tmp_path) -> None:
+    chosen = Segmentation(operations=99, kind="sentencepiece", joint=joint)
+    plan = Preparation(("de", "en"), tmp_path, tmp_path / "raw", "none", tmp_path / "raw",
+                       (chosen,), True, None)  # fmt: skip
+    first = next(plan.steps())
+    assert first.name == "learn and apply sentencepiece (99 pieces)"
+    commands = [" ".join(command.words) for command in first.commands(tmp_path / "to")]
+    learnt = [words for words in commands if "learn-pieces 99" in words]
+    assert len(learnt) == (1 if joint else 2)
+    assert sum("apply-pieces" in words for words in commands) == 6
