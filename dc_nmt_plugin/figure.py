@@ -1,4 +1,10 @@
-"""Style of the figures (PNG and SVG): readable in print and by colour-blind readers."""
+"""Style of the figures (PNG and SVG): readable in print and by colour-blind readers.
+
+One place decides colours, markers, hatching, the size of panels, and where the legend is: below the
+panels, so that it hides nothing. A panel has at most :data:`MOST_SERIES` series; more become small
+multiples. On dark pages, style sheets turn the figures with :data:`DARK`: white becomes the ground,
+and colours keep their hue.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +22,11 @@ DASHES = ("-", "--", "-.", ":")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
 FORMATS = (".png", ".svg", ".pdf")
+PANEL = (3.4, 2.8)  # inches of a panel among others
+ALONE = (6.4, 3.6)  # of a single one
+MOST_SERIES = 8
+WIDEST_BAR = 0.3  # of the distance between two groups
+DARK = "filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen;"
 
 
 def styles() -> Iterator[dict[str, Any]]:
@@ -43,6 +54,40 @@ def new_figure(size: tuple[float, float]) -> Any:
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def panels(figure: Any, number: int, columns: int = 3) -> list[Any]:
+    """Adds a grid of panels to a figure, and gives it the size that they need.
+
+    Args:
+        figure: without panels
+        number: of panels
+        columns: at most
+    """
+    columns = min(columns, number)
+    rows = -(-number // columns)
+    size = ALONE if number == 1 else (PANEL[0] * columns, PANEL[1] * rows)
+    figure.set_size_inches(*size)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat[number:]:
+        axes.set_visible(False)
+    return list(grid.flat[:number])
+
+
+def add_legend(figure: Any, *axes: Any, title: str | None = None) -> None:
+    """Adds one legend below the panels, with every label of the given axes once."""
+    shown: dict[str, Any] = {}
+    for each in axes:
+        for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
+            shown.setdefault(label, handle)
+    if not shown:
+        return
+    longest = max(map(len, shown))
+    room = max(1, int(figure.get_size_inches()[0] * 12 / (longest + 6)))  # 12 letters an inch
+    figure.legend(
+        shown.values(), shown.keys(), loc="outside lower center", fontsize=8, frameon=False,
+        ncols=min(room, len(shown), 4), title=title, title_fontsize=8,
+    )  # fmt: skip
 
 
 def finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
@@ -100,11 +145,14 @@ def grouped_bars(axes: Any, groups: Sequence[str], bars: Mapping[str, Sequence[f
         groups: names along the horizontal axis
         bars: label → one height a group
     """
-    width = 0.8 / max(1, len(bars))
+    width = min(WIDEST_BAR, 0.8 / max(1, len(bars)))
+    start = -width * len(bars) / 2
     for number, ((label, heights), fill) in enumerate(zip(bars.items(), fills())):  # noqa: B905
-        places = [i - 0.4 + width * (number + 0.5) for i in range(len(groups))]
-        axes.bar(places, heights, width, label=label, **fill)
+        places = [i + start + width * (number + 0.5) for i in range(len(groups))]
+        axes.bar(places, heights, width, label=label or None, **fill)
     axes.set_xticks(range(len(groups)), groups)
+    if len(groups) < 3:  # a bar alone does not fill its panel
+        axes.set_xlim(-0.75, len(groups) - 0.25)
 
 
 def save(figure: Any, path: Path) -> list[Path]:

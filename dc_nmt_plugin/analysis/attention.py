@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..figure import finish_axes, heat_map, styles
+from ..figure import add_legend, finish_axes, heat_map, styles
 from .base import Analysis, Results, Table
 from .loop import ForcedBatch
 from .sites import ATTENTIONS, Site, attentions
@@ -136,7 +136,7 @@ class AttentionSpans(Analysis):
                     )
             finish_axes(axes, "layer", axis, integers=True)
         if len(results) > 1:
-            panels[0].legend()
+            add_legend(figure, panels[0])
 
 
 class SpanSums:

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
 from ..evaluation.seeds import by_row, system_of
-from ..figure import finish_axes, styles
+from ..figure import add_legend, finish_axes, panels, styles
 from ..flags import add_list
 from ..runs.records import record_of
 from ..text.lines import read_log
@@ -30,7 +30,20 @@ _BOOKKEEPING = frozenset(
 _OF_DECODERS = re.compile(
     f"(aux[0-9]+_)?({'|'.join(UNITS)}|accuracy)(_aux[0-9]+)?|best_(joint_)?(loss|bleu)"
 )
+WORDS = {  # diagnostics, by the beginnings of their names
+    "dv": "divergence, {}, nats",
+    "lambda_q": "gate of queries, {}",
+    "lambda_k": "gate of keys, {}",
+    "source_layer": "share of encoder layer {}",
+    "head_weight": "head weight, layer and head {}",
+    "head_entropy": "entropy of head weights, layer {}",
+    "added_norm": "norm of the added logits, layer {}",
+    "previous_entropy": "entropy over earlier words, nats",
+    "previous_last": "share of the last word",
+}
 MOST = 12  # panels
+MOST_LINES = 3  # of one number in a panel of its own
+GREY = {"color": "#cccccc", "marker": None, "linestyle": "-", "linewidth": 1, "zorder": 1}
 
 
 class Curves(Report):
@@ -112,6 +125,8 @@ class Curves(Report):
             for name in there
             if name.startswith("valid:") and name not in DEFAULT
             and not _OF_DECODERS.fullmatch(name.removeprefix("valid:"))
+            # of each head: the entropy over heads says the same
+            and not re.fullmatch(r"valid:head_weight_[0-9]+_[0-9]+", name)
             # of a layer, where the layers' mean is there: the mean alone
             and re.sub("_[0-9]+$", "", name) not in {*there} - {name}
         ]  # fmt: skip
@@ -209,21 +224,22 @@ class Curves(Report):
             )
         names = names[:MOST]
         lines = self._rows(results)
-        columns = min(3, len(names))
-        rows = -(-len(names) // columns)
-        figure.set_size_inches(3.4 * columns, 2.8 * rows)
-        grid = figure.subplots(rows, columns, squeeze=False)
-        for axes in grid.flat[len(names) :]:
-            axes.set_visible(False)
-        for name, axes in zip(names, grid.flat, strict=False):
-            for (label, runs), style in zip(lines.items(), styles(), strict=False):
+        # many lines of one number hide each other: a panel for each run, the others grey behind it
+        apart = len(names) == 1 and len(lines) > MOST_LINES
+        shown = names * len(lines) if apart else names
+        every = panels(figure, len(shown))
+        for number, (name, axes) in enumerate(zip(shown, every, strict=True)):
+            for place, ((label, runs), style) in enumerate(zip(lines.items(), styles())):  # noqa: B905
+                if apart:
+                    style = {**style, "linestyle": "-", "zorder": 3} if place == number else GREY
+                    axes.set_title(list(lines)[number], fontsize=9)
                 curves = [dict(results[run]["curves"].get(name, [])) for run in runs]
                 updates = [at for at in curves[0] if all(at in curve for curve in curves)]
                 values = [[curve[at] for curve in curves] for at in updates]
                 few = {"marker": None} if len(updates) > 30 else {"markersize": 3}
                 means = [statistics.fmean(several) for several in values]
                 (drawn,) = axes.plot(updates, means, label=label, **{**style, **few})
-                if len(runs) > 1:
+                if len(runs) > 1 and (not apart or place == number):
                     axes.fill_between(
                         updates,
                         [min(several) for several in values],
@@ -231,16 +247,26 @@ class Curves(Report):
                         color=drawn.get_color(),
                         alpha=0.15,
                     )
-            split, _, number = name.partition(":")
-            unit = UNITS.get(re.sub("^aux[0-9]+_|_aux[0-9]+$", "", number))
-            shown = f"{number} ({unit})" if unit and unit.lower() != number else number
-            finish_axes(axes, "updates", f"{split}: {shown}", integers=True)
+            unit = UNITS.get(re.sub("^aux[0-9]+_|_aux[0-9]+$", "", name.partition(":")[2]))
+            finish_axes(axes, "updates", _in_words(name, unit), integers=True)
             axes.locator_params(axis="x", nbins=5)  # long numbers in narrow panels
             if unit == UNITS["ppl"]:  # from hundreds to single digits
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
                 axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
-        grid.flat[0].legend(fontsize=8)
+        if not apart:
+            add_legend(figure, *every)
+
+
+def _in_words(name: str, unit: str | None) -> str:
+    """Returns the name of an axis: ``valid:dv_encoder`` is the validation set's divergence."""
+    split, _, number = name.partition(":")
+    for start, words in WORDS.items():
+        if number == start or number.startswith(f"{start}_"):
+            return f"{split}: {words.format(number.removeprefix(f'{start}_').replace('_', ' '))}"
+    return (
+        f"{split}: {number} ({unit})" if unit and unit.lower() != number else f"{split}: {number}"
+    )
 
 
 def _comparable(name: str, curves: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..figure import finish_axes, grouped_bars, styles
+from ..figure import add_legend, finish_axes, grouped_bars, styles
 from ..modules.diagnostics.divergence import kl
 from ..tasks.decoding import choose_fusion
 from .base import Analysis, Results, Table, layer_table
@@ -157,7 +157,7 @@ class Dependency(Analysis):
             numbers = [row["layer"] for row in rows]
             by_layer.plot(numbers, [row["mean"] for row in rows], label=label, **style)
         finish_axes(by_layer, "decoder layer", "mean dependency $D^l$, nats", integers=True)
-        by_layer.legend()
+        add_legend(figure, by_layer)
         for row, (label, found) in enumerate(results.items(), start=1):
             axes = figure.add_subplot(grid[row, :])
             shown = found["sentence"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..figure import finish_axes, grouped_bars, styles
+from ..figure import add_legend, finish_axes, grouped_bars, styles
 from ..modules.diagnostics.divergence import DIAGNOSTIC
 from ..modules.dual_context import LocalContext
 from .base import Analysis, Results, Table, layer_table
@@ -62,7 +62,6 @@ class ContextDivergence(Analysis):
             values = [row["divergence"] for row in rows]
             by_layer.plot([row["layer"] for row in rows], values, label=text, **style)
         finish_axes(by_layer, "layer", "divergence, nats", integers=True)
-        by_layer.legend()
         # a run whose layers differ in size has no place on an axis of sizes
         sizes = [_only_size(found) for found in results.values()]
         sides = sorted({side for found in results.values() for side in found["mean"]})
@@ -77,8 +76,7 @@ class ContextDivergence(Analysis):
             bars = {s: [found["mean"].get(s, 0.0) for found in results.values()] for s in sides}
             grouped_bars(by_size, list(results), bars)
             finish_axes(by_size, "run", "mean divergence E_d, nats")
-        if len(sides) > 1:
-            by_size.legend()
+        add_legend(figure, by_layer, *([by_size] if len(sides) > 1 else []))
 
 
 def _kernels(subject: Subject) -> dict[str, list[int]]:

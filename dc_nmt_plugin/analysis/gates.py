@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..figure import finish_axes, styles
+from ..figure import add_legend, finish_axes, styles
 from ..modules.diagnostics.gates import DIAGNOSTIC
 from .base import Analysis, Results, Table, layer_table
 from .loop import DiagnosticSums
@@ -73,7 +73,7 @@ class Gates(Analysis):
             axes.set_title(f"{label}\n{side}, {found['contexts'][side]}", fontsize=9)
             axes.set_ylim(0, 1)
             finish_axes(axes, "layer", "mean gate λ" if axes is all_axes[0] else "", integers=True)
-        all_axes[0].legend()
+        add_legend(figure, *all_axes)
 
 
 def _by_layer(found: dict[str, Any], side: str, gate: str) -> dict[int, float]:

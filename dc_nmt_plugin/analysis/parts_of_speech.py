@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError, UserError
-from ..figure import finish_axes, grouped_bars
+from ..figure import add_legend, finish_axes, grouped_bars
 from ..modules.diagnostics.gates import GATES
 from ..modules.diagnostics.records import pool, self_attentions
 from ..text.lines import read_lines
@@ -107,7 +107,7 @@ class PartsOfSpeech(Analysis):
                 axes.axhline(found["all"][gate], color="grey", linestyle=dashes, label=name)
             axes.set_title(f"{label}, {found['side']}", fontsize=9)
             finish_axes(axes, "part of speech", "mean gate λ")
-            axes.legend(fontsize=8, ncols=2)
+        add_legend(figure, *panels)
 
 
 class WordGates:

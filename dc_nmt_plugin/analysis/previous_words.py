@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..figure import finish_axes, styles
+from ..figure import add_legend, finish_axes, styles
 from ..modules.diagnostics.previous_words import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
 from .base import Analysis, Results, Table
@@ -148,7 +148,7 @@ class PreviousWords(OfEarlierWords):
                       **{**style, "markersize": 3})  # fmt: skip
         axes.invert_xaxis()
         finish_axes(axes, "relative position of the word, words", "predictions, %", integers=True)
-        axes.legend()
+        add_legend(figure, axes)
 
 
 class PositionCounts:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError
-from ..figure import finish_axes, grouped_bars, styles
+from ..figure import add_legend, finish_axes, grouped_bars, styles
 from ..flags import add_list
 from ..modules.diagnostics.gates import token_total
 from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
@@ -126,8 +126,6 @@ class Routing(Analysis):
                     )
                     entropy.plot(list(lengths), list(lengths.values()), label=name, **next(style))
         finish_axes(entropy, "source length, tokens", "mean entropy of Λ, nats")
-        if entropy.lines:
-            entropy.legend(fontsize=8)
         layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
         for axes, prefix, suffix in ((zeros, "zero_", ""), (norms, "", "_norm")):
             bars = {}
@@ -139,11 +137,10 @@ class Routing(Analysis):
                         name = f"{label} {PARTS[part]}" if len(results) > 1 else PARTS[part]
                         bars[name] = [rows.get(n, {}).get(key, 0.0) for n in layers]
             grouped_bars(axes, [str(layer) for layer in layers], bars)
-            axes.legend(fontsize=8)
         finish_axes(zeros, "layer", f"share of weights below {self.args.zero:g}")
         zeros.set_ylim(0, 1)
-        norms.set_ylim(0, norms.get_ylim()[1] * 1.25)  # room for the legend
         finish_axes(norms, "layer", "mean norm of the added logits")
+        add_legend(figure, entropy, zeros, norms)
 
 
 class RoutingSums:

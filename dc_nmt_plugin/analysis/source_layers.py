@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..evaluation.chance import Difference
 from ..evaluation.difference_text import TEST_COLUMNS, difference_notes, test_cells
 from ..evaluation.significance import paired_bootstrap
-from ..figure import finish_axes, grouped_bars
+from ..figure import add_legend, finish_axes, grouped_bars
 from ..modules.diagnostics.records import pool
 from ..modules.diagnostics.source_shares import DIAGNOSTIC, source_shares
 from .base import Analysis, Results, Table, layer_table
@@ -117,7 +117,7 @@ class SourceLayers(Analysis):
         }
         grouped_bars(panels[0], names, shares)
         finish_axes(panels[0], "encoder layer", "share in what the decoder reads, %")
-        panels[0].legend()
+        add_legend(figure, panels[0])
         if with_masks:
             bars = {}
             for label, found in results.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..figure import finish_axes, grouped_bars
+from ..figure import add_legend, finish_axes, grouped_bars
 from ..modules.diagnostics.previous_words import previous_word_weights
 from ..text.lines import read_lines
 from .base import Results, Table
@@ -120,7 +120,7 @@ class Trees(OfEarlierWords):
             grouped_bars(axes, list(scored), bars)
             finish_axes(axes, "run", "precision of constituents")
             axes.set_ylim(0, 1)
-            axes.legend()
+            add_legend(figure, axes)
         for (label, found), axes in zip(results.items(), panels, strict=True):
             _draw_tree(axes, self._shown(found["sentences"]), label)
 

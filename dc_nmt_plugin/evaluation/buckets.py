@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UsageError
-from ..figure import finish_axes, styles
+from ..figure import add_legend, finish_axes, styles
 from .metrics import Metric
 from .significance import LEAST_SENTENCES
 from .text_checks import UNSPACED
@@ -200,7 +200,7 @@ def draw_buckets(figure: Any, buckets: Sequence[Bucket], metric: str, unit: str)
         finish_axes(panels[1], x, f"{metric} above {first}")
     for axes in panels:
         axes.set_xticks(places, [f"{b.label}\n({b.sentences:,})" for b in buckets], fontsize=8)
-        axes.legend(fontsize=8)
+    add_legend(figure, *panels)
 
 
 def _gain(scores: Mapping[str, float | None], name: str, first: str) -> float | None:

@@ -7,7 +7,7 @@ from math import isnan, nan
 from pathlib import Path
 
 from ..errors import UserError
-from ..figure import finish_axes, new_figure, save, styles
+from ..figure import add_legend, finish_axes, new_figure, save, styles
 from .comparison import Cell
 from .producers import POINT
 
@@ -67,10 +67,10 @@ def draw(
                 x, measured, yerr=error, capsize=2, label=f"{start}measured{other}", **style
             )
         if not all(map(isnan, printed)):
-            dotted = {"linestyle": ":", "marker": "x", "color": style.get("color")}
+            dotted = {**style, "linestyle": ":", "fillstyle": "none"}
             axes.plot(x, printed, label=f"{start}published", **dotted)
     axes.set_title(title)
     measure = next(iter(curves.values()))[0][1].measure
     finish_axes(axes, setting, measure, integers=True)
-    axes.legend()
+    add_legend(figure, axes)
     return save(figure, path)

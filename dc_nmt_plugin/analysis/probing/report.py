@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...figure import finish_axes, grouped_bars
+from ...figure import add_legend, finish_axes, grouped_bars, panels
 from ..base import Table
 from .encoding import ENCODERS
 from .tasks import GROUPS
@@ -33,22 +33,21 @@ def table(results: Accuracies, title: str) -> Table:
 
 
 def draw(figure: Any, results: Accuracies) -> None:
-    """Draws bars by task: each run, its controls, the most frequent class."""
-    axes = figure.add_subplot()
+    """Draws a panel for each task: bars by run, of its encoder and the controls."""
     names = [n for group in GROUPS.values() for n in group if _line(results, n)]
-    bars = {}
-    for label, found in results.items():
-        for encoder in ENCODERS:
-            key = label if encoder == "trained" else f"{label}, {encoder}"
-            bars[key] = [found["tasks"][name][encoder]["test"] for name in names]
-    grouped_bars(axes, names, bars)
-    majority = [next(iter(results.values()))["tasks"][name]["majority"] for name in names]
-    for place, value in enumerate(majority):
-        name = "most frequent class" if place == 0 else None
-        axes.hlines(value, place - 0.45, place + 0.45, color="black", linestyle="--", label=name)
-    finish_axes(axes, "probing task", "accuracy, %")
-    axes.set_ylim(0, 100)
-    axes.legend(fontsize=8, ncols=2)
+    every = panels(figure, len(names))
+    for name, axes in zip(names, every, strict=True):
+        bars = {
+            about: [found["tasks"][name][encoder]["test"] for found in results.values()]
+            for encoder, about in ENCODERS.items()
+        }
+        grouped_bars(axes, list(results), bars)
+        most_frequent = next(iter(results.values()))["tasks"][name]["majority"]
+        axes.axhline(most_frequent, color="black", linestyle="--", label="most frequent class")
+        axes.set_title(name, fontsize=9)
+        finish_axes(axes, "run", "accuracy, %")
+        axes.tick_params(axis="x", labelrotation=90, labelsize=7)
+    add_legend(figure, *every)
 
 
 def _line(results: Accuracies, name: str) -> list[float]:

@@ -13,7 +13,7 @@ from dc_nmt_plugin.analysis.registry import ANALYSES
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
-from dc_nmt_plugin.figure import COLOURS, new_figure, save
+from dc_nmt_plugin.figure import COLOURS, add_legend, grouped_bars, new_figure, panels, save
 
 
 def drawn(name, results, **options):
@@ -222,7 +222,7 @@ def test_curves():
                                 "valid:dv_encoder_1": [(2, 0.2)]}, "seed": 1}}  # fmt: skip
     axes, tables = drawn("curves", results)
     assert named(axes) and [a.get_ylabel() for a in axes] == [
-        *("train: loss (bits a token)", "valid: dv_encoder")
+        *("train: loss (bits a token)", "valid: divergence, encoder, nats")
     ]
     assert line(axes[0], "a") == [3, 2]
     assert tables[0].rows[0] == ["a", "train:loss", "2", "3", "2", "2", "3"]
@@ -283,3 +283,47 @@ def test_files(tmp_path):
     assert [path.name for path in save(figure, tmp_path / "b.pdf")] == ["b.pdf"]
     with pytest.raises(ArgumentTypeError, match=r"'c.gif' ends in none of .png, .svg, .pdf"):
         figure_name("c.gif")
+
+
+def test_a_legend_lies_below_the_panels_and_names_each_series_once():
+    figure = new_figure((6, 3))
+    every = panels(figure, 4)
+    assert list(figure.get_size_inches()) == [3 * 3.4, 2 * 2.8]
+    for axes in every:
+        for label in "abc":
+            axes.plot([1, 2], label=f"a long name of {label}")
+    add_legend(figure, *every)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert [text.get_text()[-1] for text in legend.get_texts()] == ["a", "b", "c"]
+    top = legend.get_window_extent().y1
+    assert all(axes.get_window_extent().y0 > top for axes in every)
+    assert all(axes.get_legend() is None for axes in every)
+
+
+def test_a_single_bar_does_not_fill_its_panel():
+    axes = new_figure((4, 3)).add_subplot()
+    grouped_bars(axes, ["run"], {"": [0.5]})
+    (bar,) = axes.patches
+    low, high = axes.get_xlim()
+    assert bar.get_width() < 0.25 * (high - low)
+
+
+def test_many_curves_of_one_number_get_a_panel_each():
+    curves = {name: {"curves": {"valid:ppl": [(1, 9.0), (2, 8.0 - n)]}, "seed": 1}
+              for n, name in enumerate("abcd")}  # fmt: skip
+    axes, _ = drawn("curves", curves, numbers=["valid:ppl"])
+    assert [each.get_title() for each in axes] == list("abcd")
+    for place, each in enumerate(axes):
+        colours = [line.get_color() for line in each.lines]
+        assert colours[place] != "#cccccc" and colours.count("#cccccc") == 3
+
+
+def test_probing_has_a_panel_for_each_task_and_three_series():
+    encoders = {name: {"test": 50.0} for name in ("trained", "random", "bag")}
+    tasks = {task: {**encoders, "majority": 40.0} for task in ("SentLen", "BShift")}
+    figure = new_figure((6, 4))
+    probing.draw(figure, {run: {"tasks": tasks} for run in "abcdef"})
+    assert len(figure.axes) == 2
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 4  # and the most frequent class
