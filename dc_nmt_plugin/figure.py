@@ -137,19 +137,31 @@ def heat_map(
             axes.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)
 
 
-def grouped_bars(axes: Any, groups: Sequence[str], bars: Mapping[str, Sequence[float]]) -> None:
+def grouped_bars(
+    axes: Any,
+    groups: Sequence[str],
+    bars: Mapping[str, Sequence[float]],
+    *,
+    across: bool = False,
+) -> None:
     """Draws grouped bars.
 
     Args:
         axes: where
-        groups: names along the horizontal axis
+        groups: names along the horizontal axis; with `across`, along the vertical one
         bars: label → one height a group
+        across: bars lie, so that long names of groups stand beside them
     """
     width = min(WIDEST_BAR, 0.8 / max(1, len(bars)))
     start = -width * len(bars) / 2
     for number, ((label, heights), fill) in enumerate(zip(bars.items(), fills())):  # noqa: B905
         places = [i + start + width * (number + 0.5) for i in range(len(groups))]
-        axes.bar(places, heights, width, label=label or None, **fill)
+        draw = axes.barh if across else axes.bar
+        draw(places, heights, width, label=label or None, **fill)
+    if across:
+        axes.set_yticks(range(len(groups)), groups)
+        axes.set_ylim(len(groups) - 0.4, -0.6)  # the first group on top
+        return
     axes.set_xticks(range(len(groups)), groups)
     if len(groups) < 3:  # a bar alone does not fill its panel
         axes.set_xlim(-0.75, len(groups) - 0.25)

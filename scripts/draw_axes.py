@@ -14,7 +14,7 @@ from drawing import box as any_box
 
 A, B, C, D = BLUE, ORANGE, GREEN, PINK
 MIDDLE = 4.9  # where the second of the three columns begins
-LAYERS, WIDTH = 3, 2.5
+LAYERS, WIDTH = 3, 2.8
 
 
 def box(axes: Any, x: float, y: float, width: float, text: str, colour: str, fill: str) -> None:

@@ -73,9 +73,9 @@ def dual_context() -> Any:
     """The dual contextual module."""
     s = Sketch()
     r = s.box(3.2, 0, "layer input r")
-    conv = s.box(1.3, 1.1, "convolution of width f, GLU", BLUE)
-    norm = s.box(1.3, 2.0, "LayerNorm(· + r) = local context", BLUE, 2.9)
-    local = s.box(1.3, 3.1, "attention from r to the local context", BLUE, 3.2)
+    conv = s.box(1.0, 1.1, "convolution of width f, GLU", BLUE)
+    norm = s.box(1.0, 2.0, "LayerNorm(· + r) = local context", BLUE, 2.9)
+    local = s.box(1.0, 3.1, "attention from r to the local context", BLUE, 3.2)
     same = s.box(4.7, 3.1, "attention from r to r", INK, 2.2)
     joint = s.box(3.2, 4.2, "[local; global] W + b", BLUE)
     out = s.box(3.2, 5.1, "LayerNorm(· + r)")
@@ -83,15 +83,15 @@ def dual_context() -> Any:
     s.up(conv, norm, BLUE)
     s.up(norm, local, BLUE)
     s.between(s.top(r, 0.3), s.bottom(same), INK)
-    s.between(s.top(r, 0.1), s.bottom(local, 0.9), INK)
-    s.text(3.05, 1.9, "queries", fontsize=7, ha="left")
+    s.between(s.top(r, 0.1), s.bottom(local, 1.55), INK)
+    s.text(3.1, 1.9, "queries", fontsize=7, ha="left")
     s.up(local, joint, BLUE, -0.5)
     s.up(same, joint, shift=0.5)
     s.up(joint, out)
     s.between(s.side(r, 1), s.side(out, 1), INK, style="--", bend=0.95)
-    s.text(-0.55, 1.55, "local context", BLUE, rotation=90, va="center", weight="bold")
-    s.text(-0.55, 3.6, "interaction", BLUE, rotation=90, va="center", weight="bold")
-    return s.finish((-0.9, 7.9), (-0.4, 5.5))
+    s.text(-0.95, 1.55, "local context", BLUE, rotation=90, va="center", weight="bold")
+    s.text(-0.95, 3.6, "interaction", BLUE, rotation=90, va="center", weight="bold")
+    return s.finish((-1.3, 7.9), (-0.4, 5.5))
 
 
 def context_aware() -> Any:
@@ -154,8 +154,8 @@ def cross_aggregation() -> Any:
     s.up(routing, joint)
     soft = s.box(7.5, 4.0, "softmax, values as usual", INK, 2.9)
     s.up(joint, soft)
-    s.between((4.95, 2.85), s.side(joint, -1), INK, bend=-0.25)
-    s.text(4.5, 3.25, "logits", fontsize=7.5)
+    s.between((5.75, 2.6), s.side(joint, -1), INK)
+    s.text(5.55, 2.95, "logits", fontsize=7.5, ha="center")
     return s.finish((-0.9, 9.1), (0, 4.4))
 
 
@@ -202,7 +202,7 @@ def supervision() -> Any:
     s.text(7.2, 0.1, "a layer of the main decoder", weight="bold")
     s.between((0.9, 2.0), s.side(steps[2], -1))
     s.between(s.side(auxiliary, 1), s.side(steps[1], -1), GREEN, style="--", bend=-0.15)
-    s.text(5.1, 0.95, "final states f", GREEN, fontsize=7.5)
+    s.text(5.45, 0.42, "final states f", GREEN, fontsize=7.5)
     loss = s.box(3.4, 3.7, "J = main loss + γ auxiliary loss", GREEN, 3.0)
     s.between((7.2, 0.7 + 2.25 + HEIGHT / 2), s.side(loss, 1))
     s.up(auxiliary, loss, GREEN)
@@ -229,7 +229,7 @@ def residual_decoder() -> Any:
     s.up(source, readout, shift=1.0)
     s.between(s.side(states[3], 1), s.bottom(readout, 0.2))
     s.between(s.side(words[3], 1), s.bottom(readout, -0.8), style=":")
-    s.text(4.65, 0.75, "baseline: y3 alone", fontsize=7, ha="left", va="center")
+    s.text(6.55, 0.3, "dotted:\nbaseline, y3 alone", fontsize=7, va="center")
     return s.finish((-2.2, 9.0), (-1.5, 2.6))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError
-from ..figure import new_figure, save
+from ..figure import DARK, new_figure, save
 from ..files import write_json, write_text
 from ..table import filled_columns
 from .base import Analysis, Report, Results, Table
@@ -21,14 +21,20 @@ from .registry import ANALYSES
 from .subject import Place, Subject
 
 TITLE = "<title>Inside the models</title>"
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1a1a1a; background: #fff; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; }
-figure { margin: 1rem 0; } img { max-width: 100%; height: auto; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; }
-caption { text-align: left; padding: .3rem 0; } th, td { padding: .15rem .6rem; text-align: left; }
-thead th { border-bottom: 1px solid #444; } code { background: #f2f2f2; padding: .1rem .3rem; }
+SHORT = 12  # rows of tables that are shown at once; longer ones open at a click
+STYLE = f"""
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1a1a1a; background: #fff; }}
+h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.15rem; margin-top: 2.5rem; }}
+figure {{ margin: 1rem 0; }} img {{ max-width: 100%; height: auto; }}
+nav {{ columns: 14rem; }} figcaption {{ font-size: .85rem; }}
+.scroll {{ overflow-x: auto; }} table {{ border-collapse: collapse; font-size: .85rem; }}
+caption {{ text-align: left; padding: .3rem 0; }}
+th, td {{ padding: .15rem .6rem; text-align: left; }}
+thead th {{ border-bottom: 1px solid #444; }} code {{ background: #8882; padding: .1rem .3rem; }}
+@media (prefers-color-scheme: dark) {{
+  body {{ color: #e6e6e6; background: #1e2129; }} a {{ color: #7aa7ff; }} img {{ {DARK} }}
+}}
 """
 
 
@@ -168,7 +174,9 @@ def write_page(
         for section in sections
         if not section.results
     ]
-    body = "\n".join(parts)
+    listed = [each.report for each in sections if each.results]
+    contents = "".join(f'<li><a href="#{r.name}">{escape(_title(r))}</a></li>' for r in listed)
+    body = "\n".join([f"<nav><ul>{contents}</ul></nav>", *parts])
     if without:
         body += f"\n<h2>What does not apply</h2>\n<ul>{''.join(without)}</ul>"
     page = folder / "index.html"
@@ -184,16 +192,21 @@ def write_page(
 
 def _section(section: Section, command: str) -> str:
     report = section.report
-    tables = "\n".join(_table(table) for table in report.tables(section.results))
+    shown = report.tables(section.results)
+    tables = "\n".join(_table(table) for table in shown)
+    open_ = " open" if sum(len(table.rows) for table in shown) <= SHORT else ""
     left_out = "".join(f"<p>{escape(why)}</p>" for why in section.left_out)
-    title = report.title[0].upper() + report.title[1:]
     return (
-        f'<h2 id="{report.name}">{escape(title)}</h2>\n<p>{escape(report.source)}. '
+        f'<h2 id="{report.name}">{escape(_title(report))}</h2>\n<p>{escape(report.source)}. '
         f"<code>{escape(command)}</code></p>\n"
         f'<figure><img src="{report.name}.svg" alt="{escape(report.title)}"></figure>\n'
-        f"<details open><summary>Numbers (<a href='{report.name}.json'>all, as JSON</a>)</summary>"
-        f"\n{tables}</details>\n{left_out}"
+        f"<details{open_}><summary>Numbers (<a href='{report.name}.json'>all, as JSON</a>)"
+        f"</summary>\n{tables}</details>\n{left_out}"
     )
+
+
+def _title(report: Report) -> str:
+    return report.title[0].upper() + report.title[1:]
 
 
 def _table(table: Table) -> str:

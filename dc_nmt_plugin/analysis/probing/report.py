@@ -36,17 +36,19 @@ def draw(figure: Any, results: Accuracies) -> None:
     """Draws a panel for each task: bars by run, of its encoder and the controls."""
     names = [n for group in GROUPS.values() for n in group if _line(results, n)]
     every = panels(figure, len(names))
-    for name, axes in zip(names, every, strict=True):
+    rows = -(-len(names) // 3)
+    figure.set_size_inches(10.0, rows * (0.9 + 0.4 * len(results)) + 0.6)
+    for number, (name, axes) in enumerate(zip(names, every, strict=True)):
         bars = {
             about: [found["tasks"][name][encoder]["test"] for found in results.values()]
             for encoder, about in ENCODERS.items()
         }
-        grouped_bars(axes, list(results), bars)
+        grouped_bars(axes, list(results), bars, across=True)
         most_frequent = next(iter(results.values()))["tasks"][name]["majority"]
-        axes.axhline(most_frequent, color="black", linestyle="--", label="most frequent class")
+        axes.axvline(most_frequent, color="black", linestyle="--", label="most frequent class")
         axes.set_title(name, fontsize=9)
-        finish_axes(axes, "run", "accuracy, %")
-        axes.tick_params(axis="x", labelrotation=90, labelsize=7)
+        finish_axes(axes, "accuracy, %", "" if number % 3 else "run")
+        axes.tick_params(axis="y", labelsize=8, labelleft=not number % 3)
     add_legend(figure, *every)
 
 

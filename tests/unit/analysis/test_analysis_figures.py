@@ -258,7 +258,7 @@ def test_probing():
     figure = new_figure((6, 4))
     probing.draw(figure, {"a": {"tasks": {"BShift": encoders}}})
     (axes,) = figure.axes
-    assert named([axes]) and heights(axes) == [80, 50, 60]
+    assert named([axes]) and [bar.get_width() for bar in axes.patches] == [80, 50, 60]
 
 
 def test_every_analysis_has_a_figure_here():
