@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from fairseq.data.data_utils import infer_language_pair
 
 from ..errors import UsageError, UserError, check_choices
-from .dictionaries import check_folder
+from .hugging_face import languages_of
 
 INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
 QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
@@ -39,16 +38,7 @@ def to_ctranslate2(
         from ctranslate2.converters import FairseqConverter
     except ImportError as error:
         raise UserError(f"CTranslate2 cannot be imported ({error}): {INSTALL}") from error
-    task = stock["cfg"]["task"]
-    languages = [task.get("source_lang"), task.get("target_lang")]
-    if None in languages:  # read from file names
-        languages = list(infer_language_pair(str(data)))
-    if None in languages:
-        raise UsageError(f"--data {data}: has no text made by fairseq-preprocess")
-    for language in languages:
-        if not (data / f"dict.{language}.txt").is_file():
-            raise UsageError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
-    check_folder(name, data, languages)
+    task, languages = stock["cfg"]["task"], languages_of(stock, data, name)
     if output.exists() and not (output / "model.bin").is_file() and any(output.iterdir()):
         raise UsageError(f"--out {output}: exists and is no model of CTranslate2")
     # the converter reads fairseq's older form, in which all settings are one Namespace

@@ -1,10 +1,10 @@
-"""``dc-nmt export``: removes auxiliary decoders, or converts for stock fairseq or CTranslate2.
+"""``dc-nmt export``: removes auxiliary decoders, or converts for another program.
 
 Auxiliary decoders without fusion only help in training. Without them, the translations are the
 same, and the model is as large as the plain Transformer. If everything else is standard too,
---stock writes fairseq's own transformer, which loads without this plugin, and --ctranslate2 writes
-a folder for CTranslate2. Neither program can compute the other architectures. Several checkpoints
-are averaged first.
+--stock writes fairseq's own transformer, which loads without this plugin, --ctranslate2 a folder
+for CTranslate2, and --hf a folder for Hugging Face's transformers (FSMT). None of these programs
+can compute the other architectures. Several checkpoints are averaged first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 
 from .average import add_checkpoints, chosen_checkpoints, save_checkpoint
 from .parser import Parser
+
+FORMS = ("--stock", "--ctranslate2", "--hf")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,6 +32,10 @@ def main(argv: Sequence[str]) -> int:
     form.add_argument(
         "--ctranslate2", action="store_true", help="write a folder for CTranslate2; needs --data"
     )
+    form.add_argument(
+        "--hf", action="store_true",
+        help="write a folder for Hugging Face's transformers, with its tokeniser; needs --data",
+    )  # fmt: skip
     parser.add_argument("--data", type=Path, help="folder with the dictionaries of the model")
     parser.add_argument(
         "--quantization",
@@ -37,8 +43,8 @@ def main(argv: Sequence[str]) -> int:
         help="number format for CTranslate2: int8, float16, …; default: float32",
     )
     args = parser.parse_args(argv)
-    if args.ctranslate2 != (args.data is not None):
-        parser.error("--ctranslate2 and --data go together")
+    if args.ctranslate2 != (args.data is not None) and not (args.hf and args.data):
+        parser.error(f"{'--hf' if args.hf else '--ctranslate2'} and --data go together")
     if args.quantization and not args.ctranslate2:
         parser.error("--quantization goes with --ctranslate2")
 
@@ -50,14 +56,29 @@ def main(argv: Sequence[str]) -> int:
     check_finite(name, state["model"])
     drop_auxiliary(state, name)
     parameters = count_parameters(state["model"])
-    if args.stock or args.ctranslate2:
-        state = to_stock(state, name, "--stock" if args.stock else "--ctranslate2")
+    flag = next((flag for flag in FORMS if getattr(args, flag.strip("-"))), None)
+    if flag:
+        state = to_stock(state, name, flag)
+    if args.hf:
+        return _to_hugging_face(state, args, name, parameters)
     if args.ctranslate2:
         to_ctranslate2(state, args.data, args.out, args.quantization, name)
         print(f"{args.out}: {parameters:,} parameters, for ctranslate2.Translator")
         return 0
     save_checkpoint(state, args.out)
     print(f"{args.out}: {parameters:,} parameters")
+    return 0
+
+
+def _to_hugging_face(
+    state: dict[str, Any], args: argparse.Namespace, name: str, parameters: int
+) -> int:
+    from ..analysis.sentence import codes_of
+    from ..checkpoints.hugging_face import languages_of, to_hugging_face
+
+    source, _ = languages_of(state, args.data, name)
+    to_hugging_face(state, args.data, codes_of(args.data, source), args.out, name)
+    print(f"{args.out}: {parameters:,} parameters, for transformers.FSMTForConditionalGeneration")
     return 0
 
 
