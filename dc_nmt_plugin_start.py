@@ -1,4 +1,4 @@
-"""Prepares the start of fairseq's programs. On Python 3.14, fairseq cannot be imported without it.
+"""Prepares and shortens the start of fairseq's programs. Python 3.14 needs it to import fairseq.
 
 A patch of this plugin begins with ``--user-dir``, which fairseq reads after its own import. But
 fairseq imports torch first, and torch calls :func:`prepare`: pyproject.toml names it in the group
@@ -8,28 +8,36 @@ This module is outside the package: fairseq skips a ``--user-dir`` that has been
 """
 
 import argparse
+import builtins
 import functools
+import gc
+import importlib
 import sys
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any, Union, get_args, get_origin
 
 # Of fairseq's calls of torch and Hydra while it is imported; the plugin silences later ones.
 _NOISE = (r"`torch\.jit\.script", r"\s*The version_base parameter is not specified")
 
+# of fairseq, and dc-nmt
+_PROGRAMS = ("fairseq_cli", "dc_nmt_plugin.cli")
+
 
 def prepare() -> None:
-    """Silences what fairseq's programs warn of at their start; on Python 3.14, lets them start."""
-    if "fairseq_cli" in sys.modules:
+    """Silences and shortens the start of fairseq's programs; on Python 3.14, lets them start."""
+    if any(program in sys.modules for program in _PROGRAMS):
         for message in _NOISE:
             warnings.filterwarnings("ignore", message)
+        sys.meta_path.insert(0, _Finder(_AROUND))
     if sys.version_info >= (3, 14):
         for module in _CHANGES:
             if module in sys.modules:
                 _change(sys.modules[module])
-        sys.meta_path.insert(0, _Finder)
+        sys.meta_path.insert(0, _Finder(dict.fromkeys(_CHANGES, _changing)))
 
 
 def read_optional_types(stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -92,19 +100,83 @@ def _change(module: Any) -> None:
     setattr(module, name, make(getattr(module, name)))
 
 
-class _Finder:
-    """Finds the modules of :data:`_CHANGES` where Python does, and changes them once loaded."""
+@contextmanager
+def _changing(module: Any) -> Iterator[None]:
+    yield
+    _change(module)
 
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target) if name in _CHANGES else None
-        if spec is None or spec.loader is None:
+
+@contextmanager
+def without_collecting(module: Any = None) -> Iterator[None]:
+    """Imports without garbage collection, and leaves the imported objects out of later ones.
+
+    The import of fairseq makes half a million objects, nearly all for good.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
+
+
+# Of tasks that classify audio and sentences. The import takes a third of a program's start.
+_LATE = ("sklearn", "sklearn.metrics", "scipy.stats")
+
+
+class _Late(types.ModuleType):
+    """Stands for a module of :data:`_LATE`; its functions import that module when called."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        inner = f"{self.__name__}.{name}"
+        return _Late(inner) if inner in _LATE else functools.partial(_call, self.__name__, name)
+
+
+def _call(module: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    return getattr(importlib.import_module(module), name)(*args, **kwargs)
+
+
+def _import(name: str, *args: Any) -> Any:
+    """Imports as Python does, but gives a stand-in for ``from MODULE import …`` of `_LATE`."""
+    names = args[2] if len(args) > 2 else ()
+    return _Late(name) if names and name in _LATE else builtins.__import__(name, *args)
+
+
+@contextmanager
+def functions_later(module: Any) -> Iterator[None]:
+    """Imports a module of fairseq without :data:`_LATE`; other modules get the real ones."""
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": _import}
+    yield
+
+
+# module → what surrounds its import
+_AROUND: dict[str, Callable[[Any], Any]] = {
+    "fairseq": without_collecting,
+    "fairseq.criterions.sentence_prediction": functions_later,
+    "fairseq.tasks.audio_classification": functions_later,
+}
+
+
+class _Finder:
+    """Finds modules where Python does, and surrounds their execution."""
+
+    def __init__(self, around: dict[str, Callable[[Any], Any]]) -> None:
+        self.around = around
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        around = self.around.get(name)
+        spec = PathFinder.find_spec(name, path, target) if around else None
+        if around is None or spec is None or spec.loader is None:
             return None
         load = spec.loader.exec_module
 
         def exec_module(module: Any) -> None:
-            load(module)
-            _change(module)
+            with around(module):
+                load(module)
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

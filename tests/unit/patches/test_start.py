@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -56,9 +57,45 @@ print([f for f in warnings.filters if f not in before and f[1] and "script" in f
 print("hydra" in sys.modules, "fairseq" in sys.modules, "dc_nmt_plugin" in sys.modules)
 finders = [f for f in sys.meta_path if getattr(f, "__module__", "") == "dc_nmt_plugin_start"]
 print(len(finders) == (sys.version_info >= (3, 14)))
+import gc
+print(gc.get_freeze_count(), gc.isenabled())
 """
     done = start("python", "-W", "ignore", "-c", code)
-    assert done.stdout.splitlines() == ["[]", "False False False", "True"], done.stderr
+    expected = ["[]", "False False False", "True", "0 True"]
+    assert done.stdout.splitlines() == expected, done.stderr
+
+
+IMPORTED = """
+import gc, json, sys
+import fairseq_cli.train
+import dc_nmt_plugin.registration
+from dc_nmt_plugin.patches import states
+from fairseq.criterions.sentence_prediction import acc_and_f1, pearson_and_spearman
+from fairseq.tasks.audio_classification import sklearn_metrics
+modules = list(sys.modules)
+frozen, collects = gc.get_freeze_count(), gc.isenabled()
+import numpy as np
+ones, rising = np.array([1, 0, 1]), np.array([1.0, 2.0, 3.0])
+called = [acc_and_f1(ones, ones)["f1"], pearson_and_spearman(rising, rising)["spearmanr"],
+          len(sklearn_metrics.roc_curve(ones, rising))]
+applied = [state.patch.name for state in states() if state.state == "applied"]
+print(json.dumps([modules, frozen, collects, called, applied, "scipy.stats" in sys.modules]))
+"""
+HEAVY = ("sklearn", "scipy", "pandas", "matplotlib", "torchaudio", "tensorboard", "ctranslate2")
+ROOMS = {"allocator", "checkpoints", "compat", "criterions", "errors", "files", "flags", "gate",
+         "models", "modules", "names", "patches", "registration", "tasks"}  # fmt: skip
+
+
+def test_a_program_imports_what_every_task_needs():
+    done = start("python", "-W", "ignore", "-c", IMPORTED)
+    modules, frozen, collects, called, applied, late = json.loads(done.stdout)
+    assert [name for name in modules if name.partition(".")[0] in HEAVY] == []
+    own = {name.split(".")[1] for name in modules if name.startswith("dc_nmt_plugin.")}
+    assert own == ROOMS
+    assert len(modules) < 2300  # 2,010; fairseq alone has 2,770 without the plugin
+    assert frozen > 100_000 and collects
+    assert called == [pytest.approx(1), pytest.approx(1), 3] and late
+    assert {"metrics_when_called", "no_garbage_at_the_start"} <= set(applied)
 
 
 @NEW
