@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..checkpoints.loading import task_settings
+from ..checkpoints.names import CHECKPOINTS, of_run
 from ..errors import UsageError, UserError
 from ..flags import flag_name, flag_value
 from ..modules.core.recording import Recordable
@@ -18,11 +19,6 @@ from ..runs.records import record_of
 from ..runs.schema import RECORD
 from .subset_translation import SubsetTranslation
 
-CHECKPOINTS = (
-    "average/checkpoint.pt",  # the mean, in recipes
-    *("checkpoints/checkpoint_best.pt", "checkpoints/checkpoint_last.pt"),
-    *("checkpoint_best.pt", "checkpoint_last.pt"),
-)
 STOCK_RECORDS_NOTHING = (
     "is fairseq's own model, which does not record what it computes; train transformer_standard "
     "with the same flags."
@@ -158,7 +154,7 @@ def _checkpoint(path: Path) -> Path:
         return path
     if not path.is_dir():
         raise UserError(f"{path}: no such run folder or checkpoint.")
-    found = next((path / name for name in CHECKPOINTS if (path / name).is_file()), None)
+    found = of_run(path)
     if found is None:
         runs = sorted(str(folder.parent) for folder in path.glob("*/checkpoints"))
         hint = f" Its runs are {', '.join(runs)}." if runs else ""

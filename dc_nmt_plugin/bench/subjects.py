@@ -18,6 +18,7 @@ from fairseq.optim.adam import FairseqAdam
 from fairseq.sequence_generator import SequenceGenerator
 
 from ..allocator import keep_freed_memory
+from ..checkpoints.names import CHECKPOINTS, of_run
 from ..criterions.joint_loss import JointLossCriterion
 from ..errors import UsageError, UserError, check_architectures
 from ..flags import as_flags
@@ -86,6 +87,41 @@ def subject(name: str) -> Architecture:
     check_architectures([arch], known)
     settings = {**known[arch].settings, **trained, **model_flags(arch, words)}
     return replace(known[arch], settings=settings)
+
+
+def training_flags(name: str, like: str) -> list[str]:
+    """Returns architecture, task, criterion and size of a subject as flags of ``fairseq-train``.
+
+    Args:
+        name: an architecture, the folder of a run, or ``stock``
+        like: the architecture whose size ``stock`` takes
+    """
+    if name == STOCK:
+        sizes = {k: v for k, v in stock_settings(like).items() if v not in (None, False)}
+        parts = (FAIRSEQ.name, "translation", FAIRSEQ.criterion)
+        rest = as_flags(sizes)
+    else:
+        first, *words = shlex.split(name)
+        arch, trained = _model_of_run(Path(first)) if _is_folder(first) else (first, {})
+        family = subject(name).family
+        parts, rest = (arch, family.task, family.criterion), [*as_flags(trained), *words]
+    flags = zip(("--arch", "--task", "--criterion"), parts, strict=True)
+    return [*(word for flag in flags for word in flag), *rest]
+
+
+def checkpoint_of(name: str) -> Path | None:
+    """Returns the checkpoint of a run; None for an architecture or a baseline.
+
+    Raises:
+        UserError: the run has no checkpoint
+    """
+    first = shlex.split(name)[0]
+    if not _is_folder(first):
+        return None
+    found = of_run(Path(first))
+    if found is None:
+        raise UserError(f"{first}: has no checkpoint ({', '.join(CHECKPOINTS)}).")
+    return found
 
 
 def system_of(name: str) -> str | None:

@@ -8,6 +8,17 @@ from pathlib import Path
 EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
 BEST = re.compile(r"checkpoint\.best_.+?_(-?[\d.]+)\.pt")
+# in the folder of a run, best first
+CHECKPOINTS = (
+    "average/checkpoint.pt",  # the mean, in recipes
+    *("checkpoints/checkpoint_best.pt", "checkpoints/checkpoint_last.pt"),
+    *("checkpoint_best.pt", "checkpoint_last.pt"),
+)
+
+
+def of_run(folder: Path) -> Path | None:
+    """Returns the checkpoint that stands for a run; None where there is none."""
+    return next((folder / name for name in CHECKPOINTS if (folder / name).is_file()), None)
 
 
 def numbered(folder: Path, pattern: re.Pattern[str]) -> list[tuple[float, Path]]:

@@ -8,21 +8,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..bench import LEAST_TYPES, MODES, PYTORCH, STOCK, USUAL, conditions_text
+from ..bench import CTRANSLATE2, LEAST_TYPES, MODES, PYTORCH, STOCK, USUAL, conditions_text
 from ..errors import UsageError, check_architectures, check_choices
 from ..flags import add_list, split_words
 from ..table import format_table
 from .bench_inside import look_inside
+from .bench_real import ROUNDS, add_real, check_real, is_real, show_real
 from .bench_scaling import add_scaling, check_scaling, show_scaling
 from .completion import completed, sized_names
 from .parser import Parser, add_json, number, print_report
 
-BASELINES = (STOCK, PYTORCH)
+BASELINES = (STOCK, PYTORCH, CTRANSLATE2)
 
 
 def main(argv: Sequence[str]) -> int:
     """Measures and prints."""
     args = _parse(argv)
+    if is_real(args):
+        show_real(args)
+        return 0
 
     import torch
 
@@ -98,15 +102,16 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         help=(
             "baseline: 'stock' (fairseq's transformer in the size of the first "
             "architecture); 'pytorch' (the first, recurrent architecture, made of PyTorch's"
-            " GRU cells); an architecture; or a run (default: stock)"
+            " GRU cells); 'ctranslate2' (that program, with the weights of the first model); an "
+            "architecture; or a run (default: stock)"
         ),
     )
     about = f"some of {', '.join(MODES)} (default: {','.join(USUAL)})"
-    add_list(parser, "--mode", str, "MODE", about).default = list(USUAL)
+    add_list(parser, "--mode", str, "MODE", about)
     parser.add_argument(
         "--rounds",
         type=number(1),
-        help="number of rounds (default: 15; with --scaling 3 for each value)",
+        help="number of rounds (default: 15; with --scaling 3 for each value; with --real 5)",
     )
     parser.add_argument(
         "--device",
@@ -121,7 +126,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         help="number format; bfloat16 uses autocast",
     )
     parser.add_argument("--data", help="folder made by fairseq-preprocess (default: random text)")
-    parser.add_argument("--subset", default="train", help="subset of --data (default: train)")
+    parser.add_argument(
+        "--subset", help="subset of --data (default: train; with --real, the translated one: test)"
+    )
     parser.add_argument(
         "--max-tokens", type=number(1), default=2048, help="tokens of a batch, with padding"
     )
@@ -151,6 +158,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         ),
     )
     add_scaling(parser, inside)
+    add_real(parser, inside)
     parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory")
     add_json(parser)
     args, words = parser.parse_with_flags(argv)
@@ -184,8 +192,11 @@ def _check(args: argparse.Namespace) -> None:
     from ..bench.subjects import language_model_problem, stock_settings
     from ..models.presets import architectures
 
-    args.rounds = args.rounds if args.rounds is not None else 3 if args.scaling else 15
+    usual = 3 if args.scaling else ROUNDS if is_real(args) else 15
+    args.rounds = args.rounds if args.rounds is not None else usual
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    real_problems = check_real(args)
+    args.mode, args.subset = args.mode or list(USUAL), args.subset or "train"
     check_choices("--mode", args.mode, MODES)
     first = shlex.split(args.against)[0]
     if first not in architectures() and not Path(first).is_dir():
@@ -196,7 +207,7 @@ def _check(args: argparse.Namespace) -> None:
     ]
     if args.device == "cuda" and not torch.cuda.is_available():
         problems.append("--device cuda: torch sees no GPU here; choose cpu.")
-    problems += check_scaling(args)
+    problems += [*real_problems, *check_scaling(args)]
     if any(problems):
         raise UsageError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:

@@ -84,12 +84,12 @@ def _to_hugging_face(
 
 def _load(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Returns a checkpoint, or the mean of several, and the path of the (last) one."""
-    from ..analysis.subject import CHECKPOINTS
     from ..checkpoints.averaging import average_checkpoints
     from ..checkpoints.loading import load_checkpoint
+    from ..checkpoints.names import of_run
 
     first = args.checkpoints[0]
-    own = next((first / name for name in CHECKPOINTS if (first / name).is_file()), None)
+    own = of_run(first)
     chosen = (args.last, args.best, args.updates, args.kind) != (None,) * 4
     paths = [own] if own and not chosen else chosen_checkpoints(args)
     if len(paths) == 1:

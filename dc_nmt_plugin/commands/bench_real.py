@@ -1,0 +1,136 @@
+"""``dc-nmt bench --real`` and ``--against ctranslate2``: whole programs, as users run them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..bench import CTRANSLATE2, PYTORCH, USUAL
+from ..table import format_table
+from .parser import number, print_report
+
+UPDATES = 100  # of a training
+ROUNDS = 5
+UNITS = {"train": "words/s", "decode": "sentences/s"}
+
+
+def add_real(parser: argparse.ArgumentParser, instead: Any) -> None:
+    """Adds the flags of ``--real``.
+
+    Args:
+        parser: of ``dc-nmt bench``
+        instead: its group of flags that exclude each other
+    """
+    instead.add_argument(
+        "--real",
+        action="store_true",
+        help=(
+            "run fairseq-train and fairseq-generate as users do, 'stock' without this plugin, and "
+            f"print the rates that they log (default: {ROUNDS} rounds)"
+        ),
+    )
+    parser.add_argument(
+        "--updates",
+        type=number(1),
+        help=f"updates of a training, for --real (default: {UPDATES})",
+    )
+
+
+def is_real(args: argparse.Namespace) -> bool:
+    """Returns whether programs are run; CTranslate2 is a program."""
+    return bool(args.real or args.against == CTRANSLATE2)
+
+
+def check_real(args: argparse.Namespace) -> list[str]:
+    """Returns a sentence for each problem of the flags of ``--real``; sets defaults."""
+    if not is_real(args):
+        return ["--updates: belongs to --real, which is not given."] if args.updates else []
+    problems = []
+    engine = args.against == CTRANSLATE2
+    what = f"--against {CTRANSLATE2}" if engine else "--real"
+    possible = USUAL[1:] if engine else USUAL
+    if engine and (given := [f for f in ("count", "profile", "scaling") if getattr(args, f)]):
+        problems.append(f"--{given[0]}: looks inside models of PyTorch, not inside {CTRANSLATE2}.")
+    args.mode = list(possible) if args.mode is None else args.mode
+    if impossible := [mode for mode in args.mode if mode not in possible]:
+        problems.append(f"--mode {impossible[0]}: {what} has {' and '.join(possible)} alone.")
+    if args.against == PYTORCH:
+        problems.append(f"--against {PYTORCH}: no program trains it; leave out --real.")
+    if args.precision != "float32":
+        problems.append(f"--precision {args.precision}: {what} measures float32.")
+    if engine and args.device == "cuda":
+        problems.append(f"--device cuda: {what} measures the CPU; choose cpu.")
+    args.updates = args.updates or UPDATES
+    args.subset = args.subset or "test"
+    return [*problems, *(_engine_problems() if engine else [])]
+
+
+def _engine_problems() -> list[str]:
+    from ..checkpoints.ctranslate2 import INSTALL
+
+    try:
+        import ctranslate2  # noqa: F401
+    except ImportError as error:
+        return [f"--against {CTRANSLATE2}: it cannot be imported ({error}): {INSTALL}"]
+    return []
+
+
+def show_real(args: argparse.Namespace) -> None:
+    """Measures and prints the tables or JSON."""
+    from ..bench.measure import make_clock
+    from ..bench.real import Work, compare_programs
+
+    work = Work(
+        data=args.data,
+        subset=args.subset,
+        vocabulary=args.vocabulary,
+        length=args.length,
+        tokens=args.max_tokens,
+        updates=args.updates,
+        beam=args.beam,
+        rounds=args.rounds,
+        threads=args.threads,
+        device=args.device,
+    )
+    results = compare_programs(args.mode, args.arch, args.against, work)
+    report = {
+        **make_clock(args.device, args.threads)[1],
+        "clock": "the programs' own rates",
+        "precision": args.precision,
+        "data": args.data or f"random, vocabulary {args.vocabulary}, length about {args.length}",
+        "baseline": args.against,
+        "rounds": args.rounds,
+        "results": results,
+    }
+    print_report(report, args.json, _as_text)
+
+
+def _as_text(report: dict[str, Any]) -> str:
+    from ..bench import conditions_text
+
+    blocks = [
+        f"{conditions_text(report)}, {report['precision']}; {report['data']}; {report['rounds']} "
+        f"runs of each program, in turns; ratio = rate / rate of {report['baseline']}; CPU "
+        "and wall are of the whole program"
+    ]
+    for mode, unit in UNITS.items():
+        rows = [row for row in report["results"] if row["mode"] == mode]
+        compared = any(row["same_weights"] for row in rows) and mode == "decode"
+        header = [mode, unit, "ratio", "quartiles", "CPU s", "CPU ratio", "wall s"]
+        header += ["other hypotheses"] * compared
+        table = [
+            [
+                row["name"],
+                f"{row['speed']:,.1f}",
+                f"{row['ratio']:.3f}",
+                f"[{row['ratio_low']:.3f}, {row['ratio_high']:.3f}]",
+                f"{row['cpu_s']:.1f}",
+                f"{row['cpu_ratio']:.3f}",
+                f"{row['wall_s']:.1f}",
+                *([f"{row['different']} of {row['sentences']}"] * compared),
+            ]
+            for row in rows
+        ]
+        if rows:
+            blocks.append(format_table(header, table))
+    return "\n\n".join(blocks)
