@@ -32,7 +32,7 @@ from .subjects import (
 
 INT8 = f"{CTRANSLATE2} int8"
 LONGEST = 200  # tokens of a hypothesis, fairseq-generate's default
-INTERVALS = 4  # logged rates of a training
+INTERVALS = 4  # logged rates of a training run
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Work:
         subset: translated subset
         vocabulary, length: types and mean tokens a sentence, of random text
         tokens: of a batch
-        updates: of a training
+        updates: of a training run
         beam: hypotheses a sentence
         rounds: runs of each program
         threads: of the CPU

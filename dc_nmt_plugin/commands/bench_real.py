@@ -9,7 +9,7 @@ from ..bench import CTRANSLATE2, PYTORCH, USUAL
 from ..table import format_table
 from .parser import number, print_report
 
-UPDATES = 100  # of a training
+UPDATES = 100  # of a training run
 ROUNDS = 5
 UNITS = {"train": "words/s", "decode": "sentences/s"}
 
@@ -32,7 +32,7 @@ def add_real(parser: argparse.ArgumentParser, instead: Any) -> None:
     parser.add_argument(
         "--updates",
         type=number(1),
-        help=f"updates of a training, for --real (default: {UPDATES})",
+        help=f"updates of a training run, for --real (default: {UPDATES})",
     )
 
 

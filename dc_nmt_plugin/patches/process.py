@@ -93,6 +93,28 @@ def no_cudnn_attention() -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)
 
 
+# functions of an optimizer that torch keeps out of compiled models
+_NOT_COMPILED = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+
+
+@changes(
+    "torch.optim:Optimizer",
+    reason="the first optimizer imports torch's compiler and SymPy, a fifth of a training run's "
+    "start, to keep four functions out of compiled models; fairseq compiles none",
+    since="torch 2.2",
+    test="tests/unit/patches/test_start.py",
+    needed=lambda: (
+        "torch._dynamo" not in sys.modules
+        and hasattr(torch.optim.Optimizer.add_param_group, "__wrapped__")
+    ),
+)
+def optimizers_without_compiler() -> None:
+    for name in _NOT_COMPILED:
+        function = getattr(getattr(torch.optim.Optimizer, name), "__wrapped__", None)
+        if function is not None:  # torch._compile looks for its own function here
+            vars(function).setdefault("__dynamo_disable", function)
+
+
 @changes(
     "libc:mallopt",
     reason="glibc returns freed tensors to the system, which clears each page for the next one",
