@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from pathlib import Path
 from typing import Any
 
 from ..bench import CTRANSLATE2, PYTORCH, USUAL
+from ..models.presets import architectures
 from ..table import format_table
 from .parser import number, print_report
 
@@ -60,9 +63,21 @@ def check_real(args: argparse.Namespace) -> list[str]:
         problems.append(f"--precision {args.precision}: {what} measures float32.")
     if engine and args.device == "cuda":
         problems.append(f"--device cuda: {what} measures the CPU; choose cpu.")
+    if "decode" in args.mode:
+        changed = [name for name in (*args.arch, args.against) if _is_changed_run(name)]
+        problems += [
+            f"{name}: {what} translates with the run's checkpoint, whose model has its flags; "
+            "leave further flags out."
+            for name in changed
+        ]
     args.updates = args.updates or UPDATES
     args.subset = args.subset or "test"
     return [*problems, *(_engine_problems() if engine else [])]
+
+
+def _is_changed_run(name: str) -> bool:
+    first, *flags = shlex.split(name)
+    return bool(flags) and first not in architectures() and Path(first).is_dir()
 
 
 def _engine_problems() -> list[str]:

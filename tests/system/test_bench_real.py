@@ -6,6 +6,7 @@ import json
 import sys
 
 import pytest
+from records import write_run
 
 from dc_nmt_plugin.bench import CTRANSLATE2, STOCK, programs
 from dc_nmt_plugin.bench.comparison import CONTROL
@@ -80,6 +81,18 @@ def test_what_programs_cannot_measure_is_one_sentence(words, said):
     with pytest.raises(UserError) as error:
         bench.main([ARCH, *words])
     assert str(error.value).startswith(said)
+
+
+def test_a_trained_model_takes_no_further_flags(tmp_path):
+    write_run(tmp_path / "run", ARCH)
+    with pytest.raises(UserError, match=r"run --dropout 0.1: --real translates with the run's ch"):
+        bench.main([str(tmp_path / "run"), "--real", "--dropout", "0.1"])
+
+
+def test_a_run_without_a_checkpoint_is_refused(tmp_path):
+    write_run(tmp_path / "run", ARCH)
+    with pytest.raises(UserError, match=r"run: has no checkpoint \(average/"):
+        bench.main([str(tmp_path / "run"), "--real", "--mode", "decode"])
 
 
 def test_a_missing_engine_is_named_with_its_installation(monkeypatch):
