@@ -2,8 +2,8 @@
 
 Auxiliary decoders without fusion only help in training. Without them, the translations are the
 same, and the model is as large as the plain Transformer. If everything else is standard too,
---stock writes fairseq's own transformer, which loads without this plugin, --ctranslate2 a folder
-for CTranslate2, and --hf a folder for Hugging Face's transformers (FSMT). None of these programs
+--stock writes fairseq's own transformer, which loads without this plugin. --ctranslate2 writes a
+folder for CTranslate2, and --hf one for Hugging Face's transformers (FSMT). None of these programs
 can compute the other architectures. Several checkpoints are averaged first.
 """
 

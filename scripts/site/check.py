@@ -144,6 +144,8 @@ def looked_at(site: Path, out: Path, browser: Any) -> Iterator[str]:
             here = path.relative_to(site)
             page.goto(path.as_uri())
             page.wait_for_timeout(150)
+            if page.evaluate(_FAULTS):  # the page may not be laid out to its end
+                page.wait_for_timeout(1000)
             faults = [*page.evaluate(_FAULTS), *errors]
             yield from (f"{here} ({width} pixels, {scheme}): {fault}" for fault in faults)
             name = "-".join(here.with_suffix("").parts)

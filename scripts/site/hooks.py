@@ -212,6 +212,7 @@ DIRECTIVES: dict[str, Callable[[str, str], str]] = {
     "kinds": _words(generated.kinds),
     "bases": _words(generated.bases),
     "commands": _words(generated.commands),
+    "chart": lambda uri, _: f"![{results.CAPTION}]({_relative(uri, results.CHART)})",
     "results": _words(results.table),
     "advice": _words(results.advice),
 }
