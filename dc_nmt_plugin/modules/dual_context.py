@@ -113,7 +113,7 @@ class DualContextAttention(MultiHeadSelfAttention):
         # the local context of a position is at this position
         local_query, query, key, local_key = self.placed(flow, local_query, query, key, local_key)
         key, value, local_key, local_value = self.with_past(
-            flow.state, key, value, local_key, local_value
+            flow, key, value, local_key, local_value
         )
         # Eq. (7)
         h_l = self.attend(local_query, local_key, local_value, flow, record="local_weights")

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.attention import attend, merge_heads, softmax, split_heads
+from .core.attention import attend_to_source, merge_heads, softmax, split_heads
 from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
 from .core.recording import Recordable
@@ -37,8 +37,17 @@ class MultiLayerAttention(Recordable):
 
     Rows of `q_proj` and columns of `out_proj` (contexts side by side) are ordered (layer, head, K).
     In training on a CPU, a loop over layers was measured to be faster than one attention with n·H
-    heads (separate weights) or with heads of width n·K (joint weights), which need copies. In
-    decoding, keys and values are copied once per sentence, and one attention is faster.
+    heads (separate weights), which needs copies. In decoding, keys and values are copied once per
+    sentence, and one attention is faster.
+
+    Joint weights need no product per source layer in a decoding step. With the rows W^{j,h} of
+    `q_proj` and the columns O^{i,h} of `out_proj` for a layer and a head,
+
+        Σ_j q^{j,h} k^{j,h}ᵀ = x (Σ_j W^{j,h}ᵀ k^{j,h}ᵀ) + Σ_j b^{j,h} k^{j,h}ᵀ
+        Σ_i a^h v^{i,h} O^{i,h}ᵀ = a^h (Σ_i v^{i,h} O^{i,h}ᵀ)
+
+    and the sums in brackets are of the sentence: as many numbers as the keys and values of H source
+    layers. A step is one product for the scores of all heads, and one for the output.
 
     Args:
         embed_dim: width C of decoder and output
@@ -65,6 +74,7 @@ class MultiLayerAttention(Recordable):
     ) -> None:
         super().__init__()
         self.num_heads = num_heads
+        self.head_dim = embed_dim // num_heads
         self.num_layers = num_layers
         self.joint_weights = joint_weights
         self.sum_contexts = sum_contexts
@@ -87,41 +97,75 @@ class MultiLayerAttention(Recordable):
         )
 
     def project_source(self, source: Source, *, decoding: bool) -> tuple[Tensor, ...]:
-        """Returns keys and values of all source layers; see :meth:`arrange_source`."""
-        return self.arrange_source(
-            [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)],
-            decoding=decoding,
-        )
+        """Returns keys and values of all source layers, see :meth:`arrange_source`; with
+        `decoding`, see :meth:`arrange_for_decoding`."""
+        projected = [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)]
+        if decoding:
+            return self.arrange_for_decoding(projected, source)
+        return self.arrange_source(projected)
 
-    def arrange_source(self, projected: Sequence[Tensor], *, decoding: bool) -> tuple[Tensor, ...]:
+    def arrange_source(self, projected: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """
         Args:
             projected: keys and values of each source layer, concatenated, (S, M, 2C)
-            decoding: arrange them once for many steps
 
         Returns:
             keys k^1 … k^n, then values v^1 … v^n, each (S, H, M, K); for M-01 the only value is
-            Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n). Decoding, one key and one
-            value: (S, n·H, M, K) for separate weights, else (S, H, M, n·K)
+            Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n)
         """
+        keys, values = self._keys_and_values(projected)
+        return tuple(split_heads(part, self.num_heads) for part in (*keys, *values))
+
+    def _keys_and_values(self, projected: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         pairs = [part.chunk(2, dim=-1) for part in projected]
         keys = [key for key, _ in pairs]
         values = [value for _, value in pairs]
         if self.joint_weights and self.sum_contexts:
             values = [reduce(torch.add, values)]
-        parts = [[split_heads(part, self.num_heads) for part in group] for group in (keys, values)]
-        if decoding:
-            along = -1 if self.joint_weights else 1
-            parts = [[torch.cat(group, dim=along)] for group in parts]
-        return tuple(part for group in parts for part in group)
+        return keys, values
 
     def source_projections(self) -> list[nn.Linear]:
         """See :class:`.source_projection.ProjectsSource`."""
         return [proj for proj in self.kv_projs if isinstance(proj, nn.Linear)]
 
-    def arrange_for_decoding(self, projected: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """See :class:`.source_projection.ProjectsSource`."""
-        return self.arrange_source(projected, decoding=True)
+    def arrange_for_decoding(
+        self, projected: Sequence[Tensor], source: Source
+    ) -> tuple[Tensor, ...]:
+        """See :class:`.source_projection.ProjectsSource`.
+
+        Returns:
+            for separate weights one key and one value, (S, n·H, M, K). For joint weights the sums
+            of the class's docstring for scores and output, (S, H·M, C) each, and what is added to
+            scaled scores, (S, 1, H·M), -inf at padding
+        """
+        keys, values = self._keys_and_values(projected)
+        if not self.joint_weights:
+            parts = [[split_heads(x, self.num_heads) for x in group] for group in (keys, values)]
+            return tuple(torch.cat(group, dim=1) for group in parts)
+        # (H, n·K, C), of the sum over layers in one product
+        of_queries = self._by_head(self.q_proj.weight.t()).transpose(1, 2)
+        of_contexts = self._by_head(self.out_proj.weight).transpose(1, 2)
+        heads = self._by_head(torch.cat(keys, dim=-1).flatten(0, 1))  # (H, S·M, n·K)
+        for_scores = self._of_sentences(heads @ of_queries, source)
+        for_output = self._of_sentences(
+            self._by_head(torch.cat(values, dim=-1).flatten(0, 1)) @ of_contexts, source
+        )
+        if self.q_proj.bias is None:
+            bias = heads.new_zeros(*heads.shape[:2], 1)
+        else:
+            bias = heads @ self._by_head(self.q_proj.bias[None]).transpose(1, 2)  # (H, S·M, 1)
+        added = self._of_sentences(bias / math.sqrt(self.head_dim), source).transpose(1, 2)
+        if source.padding is not None:
+            added = added.masked_fill(source.padding.repeat(1, self.num_heads)[:, None], -math.inf)
+        return for_scores, for_output, added
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """Returns x (N, layers·H·K) by head, (H, N, layers·K)."""
+        return x.view(len(x), -1, self.num_heads, self.head_dim).permute(2, 0, 1, 3).flatten(2)
+
+    def _of_sentences(self, x: Tensor, source: Source) -> Tensor:
+        """Returns x (H, S·M, …) by sentence, (S, H·M, …)."""
+        return x.unflatten(1, (source.sentences, -1)).transpose(0, 1).flatten(1, 2)
 
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """
@@ -139,11 +183,14 @@ class MultiLayerAttention(Recordable):
         project = partial(self.project_source, decoding=decoding)
         projected = source.cached(self, project, keep=decoding)
         # hypotheses of a sentence are further queries on the same keys
-        query = self.q_proj(x).view(source.sentences, rows // source.sentences * length, -1)
+        queries = x.view(source.sentences, -1, width)
+        if decoding and self.joint_weights:
+            return self._attend_with_sums(queries, projected, source, length).view_as(x)
+        query = self.q_proj(queries)
         if self.joint_weights:
-            contexts = self._attend_jointly(query, projected, source, length, decoding)
+            contexts = self._attend_jointly(query, projected, source, length)
         else:
-            contexts = self._attend_separately(query, projected, source, length, decoding)
+            contexts = self._attend_separately(query, projected, flow, length)
         merged = [merge_heads(context) for context in contexts]  # (S, beam·T, C), or all n·C
         if self.sum_contexts:
             of_layers = [part for context in merged for part in context.split(width, dim=-1)]
@@ -153,43 +200,43 @@ class MultiLayerAttention(Recordable):
         output: Tensor = self.out_proj(joint)  # Eq. (3.11)
         return output.view(rows, length, -1)
 
+    def _attend_with_sums(
+        self, queries: Tensor, sums: Sequence[Tensor], source: Source, length: int
+    ) -> Tensor:
+        """Returns the output for queries (S, beam·T, C), of :meth:`arrange_for_decoding`'s sums."""
+        for_scores, for_output, added = sums
+        scale = 1 / math.sqrt(self.head_dim)
+        logits = torch.baddbmm(added, queries, for_scores.transpose(1, 2), alpha=scale)
+        weights = softmax(logits.unflatten(-1, (self.num_heads, -1)), for_output.dtype)
+        by_head = weights.transpose(1, 2)  # (S, H, beam·T, M)
+        self._record_weights(by_head, source, length)
+        weights = F.dropout(weights, self.dropout, self.training).flatten(2)
+        if self.out_proj.bias is None:
+            return weights @ for_output
+        return torch.baddbmm(self.out_proj.bias, weights, for_output)
+
     def _attend_jointly(
-        self,
-        query: Tensor,
-        projected: Sequence[Tensor],
-        source: Source,
-        length: int,
-        decoding: bool,
+        self, query: Tensor, projected: Sequence[Tensor], source: Source, length: int
     ) -> list[Tensor]:
         """Returns contexts c^i (S, H, beam·T, K), or only their sum if the values are summed."""
         queries = [split_heads(q, self.num_heads) for q in query.chunk(self.num_layers, dim=-1)]
-        width = queries[0].size(-1)
-        if decoding:  # keys side by side: their product with the queries is Σ_j α^j
-            queries = [torch.cat(queries, dim=-1)]
         keys, values = projected[: len(queries)], projected[len(queries) :]
-        if decoding and not (self.wants("weights") or self.wants("context_norms")):
-            context = F.scaled_dot_product_attention(
-                queries[0],
-                keys[0],
-                values[0],
-                attn_mask=source.allowed,
-                dropout_p=self.dropout if self.training else 0.0,
-                scale=1 / math.sqrt(width),
-            )
-            return list(context.split(width, dim=-1))
         scores = [q @ key.transpose(-2, -1) for q, key in zip(queries, keys, strict=True)]
-        logits = reduce(torch.add, scores) / math.sqrt(width)  # Σ_j α^j
+        logits = reduce(torch.add, scores) / math.sqrt(self.head_dim)  # Σ_j α^j
         if source.allowed is not None:
             logits = logits.masked_fill(~source.allowed, -math.inf)
         weights = softmax(logits, values[0].dtype)
+        self._record_weights(weights, source, length)
+        weights = F.dropout(weights, self.dropout, self.training)
+        return [weights @ value for value in values]  # Eq. (3.9)
+
+    def _record_weights(self, weights: Tensor, source: Source, length: int) -> None:
+        """Records joint weights (S, H, beam·T, M), and the norms of their contexts."""
         if self.wants("weights"):
             self.record(weights=source.rows_of(weights, length))
         if self.wants("context_norms"):
             every_value = self._separate_values(source)
             self._record_norms([weights @ value for value in every_value], source, length)
-        weights = F.dropout(weights, self.dropout, self.training)
-        contexts = [weights @ value for value in values]  # Eq. (3.9)
-        return [part for context in contexts for part in context.split(width, dim=-1)]
 
     def _separate_values(self, source: Source) -> list[Tensor]:
         """Returns v^i (S, H, M, K) of each source layer, also when only their sum is used."""
@@ -197,25 +244,20 @@ class MultiLayerAttention(Recordable):
         return [split_heads(part.chunk(2, dim=-1)[1], self.num_heads) for part in parts]
 
     def _attend_separately(
-        self,
-        query: Tensor,
-        projected: Sequence[Tensor],
-        source: Source,
-        length: int,
-        decoding: bool,
+        self, query: Tensor, projected: Sequence[Tensor], flow: Flow, length: int
     ) -> list[Tensor]:
         """Returns contexts c^i (S, H, beam·T, K); in decoding, all in one (S, n·H, beam·T, K)."""
-        calls = 1 if decoding else self.num_layers
+        source, calls = flow.source, len(projected) // 2
         heads = self.num_layers * self.num_heads // calls
         contexts, all_weights = [], []
         for part, key, value in zip(
             query.chunk(calls, dim=-1), projected[:calls], projected[calls:], strict=True
         ):
-            context, weights = attend(  # Eq. (3.8)
+            context, weights = attend_to_source(  # Eq. (3.8)
                 split_heads(part, heads),
                 key,
                 value,
-                allowed=source.allowed,
+                flow,
                 dropout=self.dropout if self.training else 0.0,
                 need_weights=self.wants("weights"),
             )

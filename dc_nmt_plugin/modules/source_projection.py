@@ -19,7 +19,9 @@ class ProjectsSource(Protocol):
     def source_projections(self) -> Sequence[nn.Linear]:
         """Returns the linear layer of each source feature, in the features' order."""
 
-    def arrange_for_decoding(self, projected: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def arrange_for_decoding(
+        self, projected: Sequence[Tensor], source: Source
+    ) -> tuple[Tensor, ...]:
         """Returns what the module keeps in the source's cache, of its layers' outputs (S, M, …)."""
 
 
@@ -50,7 +52,7 @@ def project_all(attentions: Sequence[nn.Module], source: Source) -> None:
         )
     ]
     for module, of_all_features in zip(waiting, zip(*projected, strict=True), strict=True):
-        _keep(module, module.arrange_for_decoding(of_all_features), source)
+        _keep(module, module.arrange_for_decoding(of_all_features, source), source)
 
 
 def _in_one_product(x: Tensor, linears: Sequence[nn.Linear]) -> tuple[Tensor, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from fairseq.search import BeamSearch
@@ -12,8 +12,11 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
 from ..errors import UserError
+from ..modules.core.source import Source
+from ..modules.core.state import State
 
 Hypotheses = list[list[dict[str, Tensor]]]
+_BLOCK = 64  # types whose best is found first
 
 
 class _Candidates(NamedTuple):
@@ -26,6 +29,17 @@ class _Candidates(NamedTuple):
 
     def of(self, sentences: Tensor) -> _Candidates:
         return _Candidates(*(part.index_select(0, sentences) for part in self))
+
+
+@runtime_checkable
+class KnowsSentences(Protocol):
+    """A decoder of this plugin, which is told which sentences its hypotheses belong to."""
+
+    def begin_beam_search(self, state: State) -> None:
+        """See :meth:`..models.decoder.Decoder.begin_beam_search`."""
+
+    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None:
+        """See :meth:`..models.decoder.Decoder.reorder_hypotheses`."""
 
 
 class BeamSearchGenerator(SequenceGenerator):
@@ -77,9 +91,8 @@ class BeamSearchGenerator(SequenceGenerator):
         """
         source, lengths = net_input["src_tokens"], net_input["src_lengths"]
         sentences, beam, longest = source.size(0), self.beam_size, self._longest(source)
-        states: list[dict[str, Any]] = [{} for _ in range(self.model.models_size)]
-        repeated = torch.arange(sentences, device=source.device).repeat_interleave(beam)
-        encoded = self.model.reorder_encoder_out(self.model.forward_encoder(net_input), repeated)
+        encoded = self.model.forward_encoder(net_input)
+        states = self._begin()
         tokens = source.new_full((sentences * beam, longest + 2), self.pad)
         tokens[:, 0] = self.eos if bos_token is None else bos_token
         scores = torch.zeros(sentences * beam, longest + 1, device=source.device)  # cumulative
@@ -88,13 +101,14 @@ class BeamSearchGenerator(SequenceGenerator):
         finished = [False] * sentences
 
         for step in range(longest + 1):
-            lprobs, weights = self.model.forward_decoder(
-                tokens[:, : step + 1], encoded, states, self.temperature
-            )
+            # at the first step, all hypotheses of a sentence are the same
+            prefix = tokens[:, : step + 1] if step else tokens[::beam, :1]
+            lprobs, weights = self.model.forward_decoder(prefix, encoded, states, self.temperature)
             self._forbid(lprobs, step, longest)
             candidates = self._candidates(lprobs, scores[:, step - 1] if step else None)
             if weights is not None:
                 if attention is None:
+                    weights = weights.repeat_interleave(beam, dim=0)
                     attention = weights.new_empty(*weights.shape, longest + 2)
                 attention[:, :, step + 1] = weights
 
@@ -119,6 +133,7 @@ class BeamSearchGenerator(SequenceGenerator):
                 )
             if all(finished):
                 break
+            keep: Tensor | None = None
             if done:
                 left = sorted(set(range(len(ends))) - set(done))
                 keep = torch.tensor(left, device=source.device)
@@ -133,9 +148,11 @@ class BeamSearchGenerator(SequenceGenerator):
             scores[:, step] = candidates.scores.gather(1, active).view(-1)
             if attention is not None:
                 attention = attention.index_select(0, rows)
-            self.model.reorder_incremental_state(states, rows)
-            if done:
-                encoded = self.model.reorder_encoder_out(encoded, rows)
+            if step == 0:  # the models have one row a sentence
+                rows = rows.div(beam, rounding_mode="floor")
+            self._reorder(states, rows, keep)
+            if encoded is not None and (step == 0 or done):
+                encoded = self._sources(encoded, rows, keep)
 
         if not all(found):
             raise UserError(
@@ -149,6 +166,48 @@ class BeamSearchGenerator(SequenceGenerator):
         return [
             [each for _, each in sorted(rows, key=itemgetter(0), reverse=True)] for rows in by_score
         ]
+
+    def _begin(self) -> list[State]:
+        """Returns a new decoding session of each model."""
+        states: list[State] = [{} for _ in self.model.models]
+        for model, state in zip(self.model.models, states, strict=True):
+            if self.model.has_incremental_states() and isinstance(model.decoder, KnowsSentences):
+                model.decoder.begin_beam_search(state)
+        return states
+
+    def _reorder(self, states: list[State], rows: Tensor, sentences: Tensor | None) -> None:
+        """Reorders the models' hypotheses.
+
+        Args:
+            states: the decoding sessions
+            rows: (R') indices of the models' rows
+            sentences: (S') numbers of the sentences that are left, or None when all are
+        """
+        if not self.model.has_incremental_states():
+            return
+        for model, state in zip(self.model.models, states, strict=True):
+            if isinstance(model.decoder, KnowsSentences):
+                model.decoder.reorder_hypotheses(state, rows, sentences)
+            else:
+                model.decoder.reorder_incremental_state_scripting(state, rows)
+
+    def _sources(self, encoded: list[Any], rows: Tensor, sentences: Tensor | None) -> list[Any]:
+        """Returns the encoders' outputs for all hypotheses of the sentences that are left.
+
+        Sources of this plugin need not find out what `rows` are, and do not wait for the device.
+
+        Args:
+            encoded: outputs of the models' encoders
+            rows, sentences: see :meth:`_reorder`
+        """
+        found = []
+        for model, source in zip(self.model.models, encoded, strict=True):
+            if isinstance(source, Source):
+                left = source if sentences is None else source.select(sentences)
+                found.append(left.repeat(self.beam_size))
+            else:
+                found.append(model.encoder.reorder_encoder_out(source, rows))
+        return found
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
         """Sets `lprobs` (rows, V) of forbidden next tokens to -inf."""
@@ -165,20 +224,57 @@ class BeamSearchGenerator(SequenceGenerator):
         """Returns the 2 × beam best continuations of each sentence's hypotheses, best first.
 
         Args:
-            lprobs: (rows, V) log-probabilities of the next token
-            scores: (rows) of the hypotheses so far; None at the first step, where all hypotheses
-                of a sentence are the same and only the first counts
+            lprobs: (rows, V) log-probabilities of the next token; at the first step (sentences, V)
+            scores: (rows) of the hypotheses so far; None at the first step
         """
-        beam, number = self.beam_size, 2 * self.beam_size
-        if scores is None:
-            lprobs = lprobs[::beam]
-        best, words = lprobs.topk(number)  # (rows, 2 * beam)
-        if scores is not None:
-            best = best + scores[:, None]
+        vocabulary = lprobs.size(1)
+        beam = 1 if scores is None else self.beam_size
+        of_hypotheses = None if scores is None else scores.view(-1, beam)
+        of_words = lprobs.reshape(-1, beam * vocabulary)  # (S, beam * V)
+        index = _worth_comparing(lprobs, of_hypotheses, 2 * self.beam_size)
+        best = of_words.gather(1, index)
+        hypothesis = index.div(vocabulary, rounding_mode="floor")
+        if of_hypotheses is not None:
+            best = best + of_hypotheses.gather(1, hypothesis)
         best = best.nan_to_num(-math.inf, math.inf, -math.inf)  # as fairseq does for NaN
-        of_sentence = 1 if scores is None else beam
-        best = best.view(-1, of_sentence * number)
-        best, index = best.topk(number)
-        row = index.div(number, rounding_mode="floor")
-        row += torch.arange(0, len(best) * beam, beam, device=row.device)[:, None]
-        return _Candidates(best, words.view(len(best), -1).gather(1, index), row)
+        best, chosen = best.topk(2 * self.beam_size)
+        row = hypothesis.gather(1, chosen)
+        row += torch.arange(0, len(best) * self.beam_size, self.beam_size, device=row.device)[
+            :, None
+        ]
+        return _Candidates(best, index.gather(1, chosen).remainder(vocabulary), row)
+
+
+def _worth_comparing(lprobs: Tensor, scores: Tensor | None, number: int) -> Tensor:
+    """Returns where the `number` best continuations of each sentence's hypotheses are.
+
+    They are in the `number` blocks of types with the best maxima. To find these, a maximum of each
+    block suffices, which takes a tenth of the time of ``topk`` over all types.
+
+    Args:
+        lprobs: (S × beam, V) log-probabilities of the next token
+        scores: (S, beam) of the hypotheses so far, or None
+        number: of continuations
+
+    Returns:
+        (S, …) indices into the beam × V continuations
+    """
+    rows, vocabulary = lprobs.shape
+    beam = 1 if scores is None else scores.size(1)
+    every = torch.arange(beam * vocabulary, device=lprobs.device).expand(rows // beam, -1)
+    blocks = vocabulary // _BLOCK
+    if blocks * beam <= number:
+        return every
+    whole = blocks * _BLOCK
+    best = lprobs[:, :whole].unflatten(1, (blocks, _BLOCK)).amax(dim=-1).view(-1, beam, blocks)
+    if scores is not None:
+        best = best + scores[:, :, None]
+    # a hypothesis without numbers is worth nothing
+    best = best.nan_to_num(-math.inf, math.inf, -math.inf)
+    found = best.flatten(1).topk(number, sorted=False).indices  # (S, number)
+    hypothesis = found.div(blocks, rounding_mode="floor")
+    start = hypothesis * vocabulary + (found - hypothesis * blocks) * _BLOCK
+    inside = start[:, :, None] + torch.arange(_BLOCK, device=start.device)
+    # types that make no whole block
+    others = every.unflatten(1, (beam, vocabulary))[:, :, whole:]
+    return torch.cat([inside.flatten(1), others.flatten(1)], dim=1)

@@ -10,6 +10,7 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ...errors import ConfigError
+from ...modules.core import beams
 from ...modules.core.masks import SequenceMask
 from ...modules.core.packing import real_rows_and_side, worth_packing
 from ...modules.core.recording import recording
@@ -88,6 +89,15 @@ class TransformerDecoder(Decoder):
         if self.auxiliary and self.training and not features_only:
             raise ConfigError([AUXILIARY_IGNORED])
 
+    def begin_beam_search(self, state: State) -> None:
+        """See :meth:`Decoder.begin_beam_search`; keys and values of the past are then shared."""
+        beams.begin(state)
+
+    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None:
+        """See :meth:`Decoder.reorder_hypotheses`."""
+        super().reorder_hypotheses(state, rows, sentences)
+        beams.reorder(state, rows, sentences)
+
     def extract_features(
         self,
         prev_output_tokens: Tensor,
@@ -107,6 +117,10 @@ class TransformerDecoder(Decoder):
             all layers, "auxiliary": {layer: features (R, T, C)}
         """
         mask = self._mask(prev_output_tokens, incremental_state)
+        step = None
+        if incremental_state is not None:
+            rows, device = len(prev_output_tokens), prev_output_tokens.device
+            step = beams.advance(incremental_state, encoder_out.beam, rows, device)
 
         def run(stack: Any, source: Source, fused: list[Tensor] | None) -> list[Tensor]:
             # every decoder embeds for itself: its dropout is its own
@@ -118,6 +132,7 @@ class TransformerDecoder(Decoder):
                 *(x, mask, source),
                 tokens=prev_output_tokens,
                 state=incremental_state,
+                beams=step,
                 auxiliary=fused,
             )
 

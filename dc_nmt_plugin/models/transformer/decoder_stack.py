@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from ...modules.core.beams import Beams
 from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.source import Source
@@ -22,6 +23,7 @@ class DecoderStack(LayerStack, Stateful):
         *,
         tokens: Tensor | None = None,
         state: State | None = None,
+        beams: Beams | None = None,
         auxiliary: list[Tensor] | None = None,
     ) -> list[Tensor]:
         """
@@ -31,13 +33,22 @@ class DecoderStack(LayerStack, Stateful):
             source: what the layers attend to
             tokens: (R, t) the whole prefix
             state: the decoding session, or None
+            beams: its step, when it is one of beam search
             auxiliary: final states (R, T, C) of the auxiliary decoders to fuse
 
         Returns:
             the outputs (R, T, C) of all layers, the last one final
         """
         past = None if state is None else self.slot(state)
-        flow = Flow(mask, tokens=tokens, state=state, past=past, source=source, auxiliary=auxiliary)
+        flow = Flow(
+            mask,
+            tokens=tokens,
+            state=state,
+            beams=beams,
+            past=past,
+            source=source,
+            auxiliary=auxiliary,
+        )
         outputs = self.outputs(x, flow)
         outputs[-1] = self.top(outputs[-1])
         return outputs

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -101,6 +102,59 @@ def attend(
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
+def attend_from_few(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    *,
+    added: Tensor | None = None,
+    dropout: float = 0.0,
+    need_weights: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Returns what :func:`attend` does, for the few queries of a decoding step.
+
+    For them torch's fused attention takes 1.2 to 2 times as long as products on a CPU (measured
+    with 5 queries of 22 to 100 keys).
+
+    Args:
+        query: (S, H, b, K)
+        key, value: (S, H, N, K)
+        mask: 0 where attention is allowed, else -inf, broadcastable to (S, H, b, N), or None
+        added: to the products before scaling, (S, H, b, N)
+        dropout: probability of dropping an attention weight
+        need_weights: return them too
+
+    Returns:
+        (S, H, b, K) and the weights (S, H, b, N) before dropout, or None
+    """
+    if query.device.type != "cpu" and added is None and not need_weights:
+        if mask is not None:
+            mask = mask.to(query.dtype)
+        output = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, dropout_p=dropout
+        )
+        return output, None
+    scores = query @ key.transpose(-2, -1)  # (S, H, b, K) @ (S, H, K, N) = (S, H, b, N)
+    if added is not None:
+        scores = scores + added
+    scale = 1 / math.sqrt(query.size(-1))
+    logits = scores * scale if mask is None else torch.add(mask, scores, alpha=scale)
+    weights = softmax(logits, value.dtype)
+    return drop(weights, dropout, True) @ value, weights if need_weights else None
+
+
+def attend_to_source(
+    query: Tensor, key: Tensor, value: Tensor, flow: Flow, *, dropout: float, need_weights: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Returns :func:`attend` to the source of `flow`, in the form that suits it: whole sequences,
+    or the queries of a decoding step."""
+    options: dict[str, Any] = {"dropout": dropout, "need_weights": need_weights}
+    if flow.state is None:
+        return attend(query, key, value, allowed=flow.source.allowed, **options)
+    return attend_from_few(query, key, value, flow.source.mask, **options)
+
+
 class SourceAttention(Recordable):
     """Encoder-decoder attention over one source representation.
 
@@ -150,7 +204,9 @@ class SourceAttention(Recordable):
         """See :class:`..source_projection.ProjectsSource`."""
         return [self.kv_proj]
 
-    def arrange_for_decoding(self, projected: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def arrange_for_decoding(
+        self, projected: Sequence[Tensor], source: Source
+    ) -> tuple[Tensor, ...]:
         """See :class:`..source_projection.ProjectsSource`."""
         return self.arrange_source(*projected)
 
@@ -169,11 +225,11 @@ class SourceAttention(Recordable):
         key, value = source.cached(self, self.project_source, keep=flow.state is not None)
         # hypotheses of a sentence are further queries on the same keys
         query = split_heads(self.q_proj(x).view(source.sentences, -1, width), self.num_heads)
-        output, weights = attend(
+        output, weights = attend_to_source(
             query,  # (sentences, H, beam * T, K)
             key,
             value,
-            allowed=source.allowed,
+            flow,
             dropout=self.dropout if self.training else 0.0,
             need_weights=self.wants("weights"),
         )

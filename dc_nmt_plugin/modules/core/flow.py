@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from .beams import Beams
 from .masks import SequenceMask
 from .source import Source
 from .state import State
@@ -31,6 +32,7 @@ class Flow:
         mask: padding and causality of the stack's sequences; None: no padding, not causal
         tokens: (B, T) their token ids; when decoding, of the whole prefix
         state: the decoding session, or None
+        beams: the step of a session of beam search, or None
         past: for incremental decoding, the slot (kept between steps, one row a hypothesis) that
             holds the running sums; None otherwise
         source: what decoder layers attend to; None in encoders
@@ -46,6 +48,7 @@ class Flow:
         *,
         tokens: Tensor | None = None,
         state: State | None = None,
+        beams: Beams | None = None,
         past: dict[str, Tensor] | None = None,
         source: Source | None = None,
         auxiliary: list[Tensor] | None = None,
@@ -53,6 +56,7 @@ class Flow:
         self.mask = SequenceMask() if mask is None else mask
         self.tokens = tokens
         self.state = state
+        self.beams = beams
         self.past = past
         self._source = source
         self.auxiliary = auxiliary

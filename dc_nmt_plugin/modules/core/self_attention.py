@@ -10,7 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import attention_logits, merge_heads, softmax, split_heads
+from .attention import (
+    attend_from_few,
+    attention_logits,
+    merge_heads,
+    softmax,
+    split_heads,
+)
+from .beams import Beams
 from .dropout import dropout as drop
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
@@ -51,22 +58,28 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         """Splits (B, T, parts · C) into `parts` tensors (B, H, T, K)."""
         return [split_heads(part, self.num_heads) for part in projected.chunk(parts, dim=-1)]
 
-    def with_past(self, state: State | None, *new: Tensor) -> list[Tensor]:
+    def with_past(self, flow: Flow, *new: Tensor) -> list[Tensor]:
         """Returns keys and values of all steps so far; without a decoding session, `new` itself.
 
-        They are stored as one tensor with all heads adjacent. The reordering of beam search is
-        delayed to the next step, so that reordering and appending are one copy.
+        In beam search (:class:`~.beams.Beams`) they are written into space that is allocated ahead,
+        and never reordered. In other sessions, they are stored as one tensor with all heads
+        adjacent; a reordering is delayed to the next step, so that reordering and appending are one
+        copy.
 
         Args:
-            state: the decoding session, or None
+            flow: with the decoding session, if any
             new: (R, H, 1, K) each, in the same order at every step
 
         Returns:
-            (R, H, t, K) each
+            (R, H, t, K) each; in beam search (S, H, N, K), the columns of all hypotheses
         """
-        if state is None:
+        if flow.state is None:
             return list(new)
-        slot = self.slot(state)
+        slot = self.slot(flow.state)
+        if flow.beams is not None:
+            for number, part in enumerate(new):
+                slot[str(number)] = flow.beams.store(slot.get(str(number)), part)
+            return [flow.beams.used(past) for past in slot.values()]
         stacked = torch.cat(new, dim=1)  # (R, n · H, 1, K)
         if "heads" in slot:
             stacked = _append(slot["heads"], slot.pop("order", None), stacked)
@@ -79,6 +92,9 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         if "heads" in slot:
             order = slot.get("order")
             slot["order"] = new_order if order is None else order.index_select(0, new_order)
+
+    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None:
+        """See :class:`~.state.Stateful`; :class:`~.beams.Beams` says what each hypothesis sees."""
 
     def placed(self, flow: Flow, *parts: Tensor) -> list[Tensor]:
         """Returns queries and keys (B, H, T, K) with their positions in them, if they are rotary.
@@ -110,6 +126,8 @@ class MultiHeadSelfAttention(Recordable, Stateful):
             (B, T, C)
         """
         dropout = self.dropout if self.training else 0.0
+        if flow.beams is not None:
+            return self._attend_to_columns(query, key, value, flow, flow.beams, record)
         if not (self.needs_logits or self.wants(record)):
             mask, causal = flow.mask.allowed, flow.is_causal
             fused = F.scaled_dot_product_attention(
@@ -122,6 +140,31 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         output = weights @ value  # (B, H, T, S) @ (B, H, S, K)
         if self.positions is not None:
             output = output + self.positions.values(weights, flow)
+        return merge_heads(output)
+
+    def _attend_to_columns(
+        self, query: Tensor, key: Tensor, value: Tensor, flow: Flow, step: Beams, record: str
+    ) -> Tensor:
+        """Returns :meth:`attend` of one step of beam search, (R, 1, C)."""
+        added = None
+        if self.positions is not None and self.positions.in_logits:
+            scores = self.positions.scores(query, step.steps, flow)
+            added = step.by_column(scores) if isinstance(scores, Tensor) else None
+        output, weights = attend_from_few(
+            step.queries(query),
+            key,
+            value,
+            step.seen,
+            added=added,
+            dropout=self.dropout if self.training else 0.0,
+            need_weights=self.needs_logits or self.wants(record),
+        )
+        output = step.rows(output)
+        if weights is not None:
+            weights = step.by_position(weights)
+            self.record(**{record: weights})
+            if self.positions is not None:
+                output = output + self.positions.values(weights, flow)
         return merge_heads(output)
 
     @property
@@ -183,7 +226,7 @@ class SelfAttention(MultiHeadSelfAttention):
         """See :class:`MultiHeadSelfAttention`; records ``weights`` (B, H, T, S)."""
         query, key, value = self.project(x, flow)
         query, key = self.placed(flow, query, key)
-        key, value = self.with_past(flow.state, key, value)
+        key, value = self.with_past(flow, key, value)
         output: Tensor = self.out_proj(self.attend(query, key, value, flow))
         return output  # (B, T, C)
 

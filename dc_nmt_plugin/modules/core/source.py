@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -46,6 +47,15 @@ class Source:
         """Returns (sentences, 1, 1, M) bool, True = may be attended; None without padding."""
         return None if self.padding is None else ~self.padding[:, None, None, :]
 
+    @cached_property
+    def mask(self) -> Tensor | None:
+        """Returns (sentences, 1, 1, M), 0 where attention is allowed, else -inf; None without
+        padding."""
+        if self.padding is None:
+            return None
+        zeros = torch.zeros(self.padding.shape, device=self.padding.device)
+        return zeros.masked_fill(self.padding, -math.inf)[:, None, None, :]
+
     def cached(
         self,
         module: object,
@@ -80,7 +90,8 @@ class Source:
 
         The orders of beam search (repeat each sentence, swap hypotheses inside sentences, drop
         finished sentences) keep one row per sentence. Any other order falls back to one row per
-        hypothesis.
+        hypothesis. The host waits for the device to know; :meth:`repeat` and :meth:`select` do
+        not wait.
         """
         sentence = new_order.div(self.beam, rounding_mode="floor")  # (R',)
         rows, sentences = new_order.numel(), self.sentences
@@ -92,17 +103,23 @@ class Source:
         if rows % self.beam == 0:
             groups = sentence.view(-1, self.beam)
             if bool((groups == groups[:, :1]).all()):
-                return self._select(groups[:, 0], beam=self.beam)
-        return self._select(sentence, beam=1)
+                return self.select(groups[:, 0])
+        return replace(self.select(sentence), beam=1)
 
-    def _select(self, sentence: Tensor, *, beam: int) -> Source:
+    def repeat(self, beam: int) -> Source:
+        """Gives each sentence `beam` hypotheses in place of one."""
+        return replace(self, beam=beam)
+
+    def select(self, sentences: Tensor) -> Source:
+        """Keeps the sentences (S') of these numbers, with all their hypotheses."""
+
         def pick(tensor: Tensor) -> Tensor:
-            return tensor.index_select(0, sentence)
+            return tensor.index_select(0, sentences)
 
         return Source(
             features=[pick(tensor) for tensor in self.features],
             padding=None if self.padding is None else pick(self.padding),
             auxiliary={layer: pick(tensor) for layer, tensor in self.auxiliary.items()},
-            beam=beam,
+            beam=self.beam,
             cache={key: tuple(map(pick, tensors)) for key, tensors in self.cache.items()},
         )
