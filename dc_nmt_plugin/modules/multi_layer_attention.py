@@ -165,7 +165,7 @@ class MultiLayerAttention(Recordable):
 
     def _of_sentences(self, x: Tensor, source: Source) -> Tensor:
         """Returns x (H, S·M, …) by sentence, (S, H·M, …)."""
-        return x.unflatten(1, (source.sentences, -1)).transpose(0, 1).flatten(1, 2)
+        return x.view(len(x), source.sentences, -1, x.size(2)).transpose(0, 1).flatten(1, 2)
 
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """

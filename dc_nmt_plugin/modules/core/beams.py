@@ -34,25 +34,29 @@ class _Slot(dict[str, Tensor]):
     steps = 0  # so far
 
 
-@dataclass(frozen=True)
 class Kept:
     """Describes new space for keys and values.
 
-    Attributes:
+    Args:
         sentences: (S') numbers of those that are left
         columns: (S', N') numbers of the columns that are left
         space: columns of the space that there was
     """
 
-    sentences: Tensor
-    columns: Tensor
-    space: int
+    def __init__(self, sentences: Tensor, columns: Tensor, space: int) -> None:
+        self.sentences = sentences
+        self.columns = columns
+        self.space = space
+        self._rows: dict[int, Tensor] = {}
 
     def of(self, past: Tensor) -> Tensor:
         """Returns what is kept of past (S, H, space, K): (S', H, N', K)."""
         heads, width = past.size(1), past.size(3)
-        block = self.sentences[:, None] * heads + torch.arange(heads, device=past.device)  # (S', H)
-        rows = block[:, :, None] * self.space + self.columns[:, None]  # (S', H, N')
+        if heads not in self._rows:  # layers and keys and values share it
+            every = torch.arange(heads, device=past.device)
+            block = self.sentences[:, None] * heads + every  # (S', H)
+            self._rows[heads] = block[:, :, None] * self.space + self.columns[:, None]
+        rows = self._rows[heads]  # (S', H, N')
         return past.view(-1, width).index_select(0, rows.view(-1)).view(*rows.shape, width)
 
 

@@ -40,6 +40,19 @@ def test_dropping_sentences_selects_rows_and_cache():
     assert torch.equal(kept, left.features[0] * 2)
 
 
+def test_without_a_look_at_the_order():
+    """As :meth:`Source.reorder` does, which compares tensors to find out what the order is."""
+    once = make()
+    source = once.repeat(2)
+    assert source.features[0] is once.features[0]
+    left = source.select(torch.tensor([0, 2]))
+    compared = source.reorder(torch.tensor([1, 0, 4, 4]))
+    assert left.beam == compared.beam == 2
+    assert torch.equal(rows(left), rows(compared))
+    assert torch.equal(left.padding, compared.padding)
+    assert torch.equal(source.mask.eq(0), source.allowed)
+
+
 def test_any_other_order_is_followed():
     source = make().reorder(torch.tensor([0, 0, 1, 1, 2, 2]))
     for order in ([5, 0, 0, 3, 2], [2, 4, 0], [3, 1, 1, 5, 0, 2], [4]):

@@ -1,0 +1,140 @@
+"""Training and beam search on torch's ``meta`` device: nothing is made on the CPU by mistake.
+
+Meta tensors have no values. What the host reads of them is answered here: all positions are real,
+and a sentence ends where the test says so. A tensor on the CPU that a model makes in between would
+be a copy and a wait on a GPU, or an error.
+"""
+
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
+from unittest import mock
+
+import pytest
+import torch
+from helpers import dictionary, sample, sentences, task
+from product import VALUES
+from product import model as transformer
+from recurrent import MODELS
+from recurrent import build as recurrent
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from dc_nmt_plugin.tasks.beam_search import BeamSearchGenerator
+
+META = torch.device("meta")
+BEAM, STEPS = 2, 5
+
+
+class HandAnswers(TorchDispatchMode):
+    """Answers what the host asks of meta tensors, and collects what is made on the CPU."""
+
+    def __init__(self):
+        super().__init__()
+        self.on_cpu = []
+        self.asked = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name, kwargs = func.name().split(".")[0].removeprefix("aten::"), kwargs or {}
+        given = [part for part in (*args, *kwargs.values()) if isinstance(part, torch.Tensor)]
+        if any(part.device == META for part in given):
+            self.asked.add(name)
+            if name == "nonzero":  # as if true everywhere
+                return torch.empty(args[0].numel(), args[0].dim(), dtype=torch.long, device=META)
+            if name == "masked_select":  # one row
+                return torch.empty(1, dtype=args[0].dtype, device=META)
+            if name == "equal":
+                return True
+            if name == "_local_scalar_dense":
+                return False if args[0].dtype == torch.bool else 1
+        made = func(*args, **kwargs)
+        if (
+            isinstance(made, torch.Tensor)
+            and made.device.type == "cpu"
+            and all(part.device == META for part in given)
+        ):
+            self.on_cpu.append(name)
+        return made
+
+
+@contextmanager
+def on_meta():
+    """Runs on the meta device; fails when a tensor is made on the CPU."""
+    answers = HandAnswers()
+    autocast = {
+        "autocast": lambda *_, **__: nullcontext(),
+        "is_autocast_enabled": lambda *_: False,
+    }
+    with ExitStack() as patches:
+        for name, answer in autocast.items():
+            patches.enter_context(mock.patch.object(torch, name, answer))
+        # fairseq's positions make a tensor of a shape, which the host knows
+        patches.enter_context(
+            mock.patch("torch.onnx.operators.shape_as_tensor", lambda tensor: tensor.shape)
+        )
+        patches.enter_context(answers)
+        yield answers
+    assert not answers.on_cpu, answers.on_cpu
+
+
+def moved(batch):
+    return {
+        key: moved(part)
+        if isinstance(part, dict)
+        else part.to(META)
+        if torch.is_tensor(part)
+        else part
+        for key, part in batch.items()
+    }
+
+
+def batch():
+    return sample(sentences([5, 3, 4]), sentences([4, 2, 5], seed=5))
+
+
+class Search(BeamSearchGenerator):
+    """The first sentence ends at the second step, all others at the last."""
+
+    def finalize_hypos(self, step, rows, scores, tokens, _, found, finished, *others):
+        left = [number for number, done in enumerate(finished) if not done]
+        ending = left[:1] if step == 1 else left if step == STEPS else []
+        for number in ending:
+            found[number].append({"score": torch.empty((), device=META)})
+            finished[number] = True
+        return [left.index(number) for number in ending]
+
+
+CASES = {
+    **{" ".join(each): partial(transformer, each, dropout=0.1) for each in VALUES},
+    **{" ".join(each): partial(recurrent, *each) for each in MODELS},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_training_step(name):
+    net = CASES[name]().to(META).train()
+    criterion = JointLossCriterion(task(), False, 0.1)
+    given = batch()
+    if name.startswith("lm "):
+        given["net_input"]["src_tokens"] = given["net_input"].pop("prev_output_tokens")
+    given = moved(given)
+    with on_meta():
+        loss, _, _ = criterion(net, given)
+        loss.backward()
+    assert all(p.grad is not None and p.grad.device == META for p in net.parameters())
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("lm ")])
+def test_beam_search(name):
+    net = CASES[name]().to(META).eval()
+    given = moved(batch())
+    tolist = mock.patch.object(torch.Tensor, "tolist", lambda x: [0.0] * x.numel())
+    with on_meta() as answers, tolist:
+        search = Search([net], dictionary(), beam_size=BEAM, max_len_b=STEPS)
+        found = search.generate([net], given)
+    assert [len(each) for each in found] == [1, 1, 1]
+    assert "equal" not in answers.asked  # which order it is, the search knows
+
+
+def test_what_is_made_on_the_cpu_is_noticed():
+    with pytest.raises(AssertionError, match="arange"), on_meta():
+        torch.arange(3)
