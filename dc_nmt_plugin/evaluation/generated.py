@@ -26,7 +26,7 @@ _FREE = {
 # flags that decide which translation is found
 _SEARCH = (
     *("beam", "lenpen", "length-penalty", "max-len-a", "max-len-b", "min-len"),
-    *("decode-with", "no-aux-fusion", "mask-source-layers"),
+    *("decode-with", "no-aux-fusion", "mask-source-layers", "int8"),
 )
 TARGET = re.compile(r"T-(\d+)\t(.*)")
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")

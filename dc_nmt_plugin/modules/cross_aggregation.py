@@ -110,6 +110,8 @@ class CrossAggregationSelfAttention(SelfAttention):
         if self.vertical:
             self.head_proj = nn.Linear(num_heads, num_heads, bias=False)
 
+    reads_weights = ("head_proj",)
+
     @property
     def needs_logits(self) -> bool:
         return self.iterations > 0 or super().needs_logits

@@ -78,6 +78,8 @@ class MultiLayerAttention(Recordable):
         self.num_layers = num_layers
         self.joint_weights = joint_weights
         self.sum_contexts = sum_contexts
+        # by arrange_for_decoding; these layers are not called then
+        self.reads_weights = ("q_proj", "out_proj") if joint_weights else ()
         self.dropout = dropout
         same = source_dim == embed_dim
         self.q_proj = input_projection(
@@ -124,9 +126,9 @@ class MultiLayerAttention(Recordable):
             values = [reduce(torch.add, values)]
         return keys, values
 
-    def source_projections(self) -> list[nn.Linear]:
+    def source_projections(self) -> list[nn.Module]:
         """See :class:`.source_projection.ProjectsSource`."""
-        return [proj for proj in self.kv_projs if isinstance(proj, nn.Linear)]
+        return list(self.kv_projs)
 
     def arrange_for_decoding(
         self, projected: Sequence[Tensor], source: Source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from .core.source import Source
 class ProjectsSource(Protocol):
     """An encoder-decoder attention whose projections of the source can be stacked with others'."""
 
-    def source_projections(self) -> Sequence[nn.Linear]:
+    def source_projections(self) -> Sequence[nn.Module]:
         """Returns the linear layer of each source feature, in the features' order."""
 
     def arrange_for_decoding(
@@ -44,6 +44,8 @@ def project_all(attentions: Sequence[nn.Module], source: Source) -> None:
     if not waiting:
         return
     projections = [module.source_projections() for module in waiting]
+    if not all(isinstance(linear, nn.Linear) for group in projections for linear in group):
+        return  # 8-bit layers, whose weights cannot be stacked
     # by feature, then by module: (S, M, 2C)
     projected = [
         _in_one_product(feature, list(of_all_modules))
@@ -55,7 +57,7 @@ def project_all(attentions: Sequence[nn.Module], source: Source) -> None:
         _keep(module, module.arrange_for_decoding(of_all_features, source), source)
 
 
-def _in_one_product(x: Tensor, linears: Sequence[nn.Linear]) -> tuple[Tensor, ...]:
+def _in_one_product(x: Tensor, linears: Sequence[Any]) -> tuple[Tensor, ...]:
     """Returns one (S, M, …) for each linear layer, from (S, M, C)."""
     weights: list[Tensor] = [linear.weight for linear in linears]
     biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]

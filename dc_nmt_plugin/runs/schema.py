@@ -101,10 +101,12 @@ class Decoding:
 
     @property
     def decoder(self) -> str | None:
-        """Returns the decoder, and whether without fusion; None for the main one as trained."""
+        """Returns the decoder, and whether without fusion or in 8 bits; None for the main one as
+        trained."""
         decoder = self.search.get("decode-with", MAIN)
         found = [str(decoder)] if decoder != MAIN else []
         found += ["without fusion"] if self.search.get("no-aux-fusion") else []
+        found += ["in 8 bits"] if self.search.get("int8") else []
         return " ".join(found) or None
 
     def score(self, *metrics: str) -> Score | None:

@@ -58,6 +58,7 @@ def test_one_validation_logs_everything_and_one_task_decodes_everything(
         ["--decode-with", "aux:1"],
         ["--mask-source-layers", "2"],
         ["--length-penalty", "wu", "--lenpen", 1.1],
+        ["--int8"],
     ):
         assert generate(*flags).good().scored() != plain, flags
     refused = generate("--no-aux-fusion")

@@ -200,7 +200,7 @@ class SourceAttention(Recordable):
         key, value = (split_heads(part, self.num_heads) for part in projected.chunk(2, dim=-1))
         return key, value
 
-    def source_projections(self) -> list[nn.Linear]:
+    def source_projections(self) -> list[nn.Module]:
         """See :class:`..source_projection.ProjectsSource`."""
         return [self.kv_proj]
 

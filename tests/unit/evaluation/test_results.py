@@ -408,6 +408,7 @@ def test_one_run_decoded_in_two_ways(task, capsys):
         ({"decode-with": "main", "beam": 5}, None),
         ({"decode-with": "aux:3"}, "aux:3"),
         ({"no-aux-fusion": True}, "without fusion"),
+        ({"decode-with": "aux:1", "int8": True}, "aux:1 in 8 bits"),
         ({}, None),
     ],
 )
