@@ -34,7 +34,7 @@ def add_real(parser: argparse.ArgumentParser, instead: Any) -> None:
     )
     parser.add_argument(
         "--updates",
-        type=number(1),
+        type=number(2),
         help=f"updates of a training run, for --real (default: {UPDATES})",
     )
 

@@ -75,6 +75,7 @@ def test_ctranslate2_translates_the_same_with_the_same_weights(ran, capsys):
         (["--precision", "bfloat16", "--real"], "--precision bfloat16: --real measures float32"),
         (["--against", "pytorch", "--real"], "--against pytorch: no program trains it"),
         (["--updates", "3"], "--updates: belongs to --real"),
+        (["--updates", "1", "--real"], "--updates: '1' is not a whole number from 2"),
     ],
 )
 def test_what_programs_cannot_measure_is_one_sentence(words, said):
