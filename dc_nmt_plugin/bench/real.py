@@ -37,14 +37,14 @@ INTERVALS = 4  # logged rates of a training run
 
 @dataclass(frozen=True)
 class Work:
-    """What the programs do.
+    """Describes the work of the programs.
 
     Attributes:
         data: made by ``fairseq-preprocess``; None makes random text
         subset: translated subset
         vocabulary, length: types and mean tokens a sentence, of random text
         tokens: of a batch
-        updates: of a training run
+        updates: of ``fairseq-train``
         beam: hypotheses a sentence
         rounds: runs of each program
         threads: of the CPU
@@ -85,7 +85,7 @@ def compare_programs(
         modes: ``train`` and ``decode``
         archs: architectures, or runs
         against: ``stock`` (fairseq without this plugin), ``ctranslate2``, an architecture or a run
-        work: what the programs do
+        work: of the programs
 
     Raises:
         UserError: a program failed, or a model that the baseline cannot compute
@@ -130,7 +130,7 @@ class _Sides:
         names: label → subject
         like: the first subject
         folder: for checkpoints
-        work: what the programs do
+        work: of the programs
     """
 
     def __init__(self, names: Mapping[str, str], like: str, folder: Path, work: Work) -> None:

@@ -12,7 +12,7 @@ from ..models.presets import architectures
 from ..table import format_table
 from .parser import number, print_report
 
-UPDATES = 100  # of a training run
+UPDATES = 100
 ROUNDS = 5
 UNITS = {"train": "words/s", "decode": "sentences/s"}
 
@@ -35,7 +35,7 @@ def add_real(parser: argparse.ArgumentParser, instead: Any) -> None:
     parser.add_argument(
         "--updates",
         type=number(2),
-        help=f"updates of a training run, for --real (default: {UPDATES})",
+        help=f"number of updates, for --real (default: {UPDATES})",
     )
 
 
