@@ -33,7 +33,7 @@ class _Candidates(NamedTuple):
 
 @runtime_checkable
 class KnowsSentences(Protocol):
-    """A decoder of this plugin, which is told about its hypotheses."""
+    """Beam search with a decoder of this plugin."""
 
     def begin_beam_search(self, state: State) -> None:
         """See :meth:`..models.decoder.Decoder.begin_beam_search`."""
