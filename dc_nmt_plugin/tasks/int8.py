@@ -19,7 +19,7 @@ def use_int8(model: Any) -> None:
 
     Weights are rounded to 8 bits once, and inputs at every call ("dynamic quantization" of torch).
     One scale for each row of a matrix instead of one for all was no better: BLEU 38.04 and 38.56
-    instead of 38.25 and 38.57 for the models of docs/speed.md.
+    instead of 38.25 and 38.39 for the models of docs/speed.md.
     Layers stay as they are where a module reads their weights instead of calling them; it names
     them in ``reads_weights``.
 
