@@ -20,7 +20,6 @@ from .initial_weights import input_projection, output_projection
 from .recording import Recordable
 from .source import Source
 
-
 _MANY = 128  # sentences × heads; see attend_from_few
 
 
