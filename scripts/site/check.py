@@ -36,6 +36,11 @@ _FAULTS = """() => {
     if (code.offsetHeight - code.clientHeight < 4) // a bar that takes room is seen
       found.push(`code ends without a scrollbar: ${name(code)}`);
   }
+  for (const table of article.querySelectorAll(".highlighttable")) {
+    const heights = [".linenodiv pre", "pre > code"].map(part =>
+      Math.round(10 * parseFloat(getComputedStyle(table.querySelector(part)).lineHeight)));
+    if (heights[0] !== heights[1]) found.push(`numbers of lines are not beside: ${name(table)}`);
+  }
   for (const cell of article.querySelectorAll("td, th, .number, figcaption")) {
     if (cell.offsetParent && cell.scrollWidth > cell.clientWidth + 1 && cell.clientWidth)
       found.push(`text is cut: ${name(cell)}`);
