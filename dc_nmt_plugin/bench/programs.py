@@ -20,8 +20,8 @@ from ..errors import UserError
 
 USER_DIR = Path(__file__).resolve().parents[1]
 ENGINE = Path(__file__).with_name("ctranslate2_program.py")
-# Plain fairseq: torch does not call this plugin, and reads fairseq's checkpoints as before 2.6.
-PLAIN = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+# Plain fairseq: torch does not call this plugin.
+PLAIN = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 _INTERVAL = re.compile(r"\| train_inner \| (\{.*\})")
 _TRANSLATED = re.compile(r"Translated ([\d,]+) sentences .* \(([\d.]+) sentences/s")
 _HYPOTHESIS = re.compile(r"^H-(\d+)\t[^\t]*\t(.*)$", re.MULTILINE)

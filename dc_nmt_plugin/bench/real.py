@@ -14,6 +14,7 @@ import torch
 
 from ..checkpoints.ctranslate2 import to_ctranslate2
 from ..checkpoints.loading import load_checkpoint
+from ..checkpoints.plain import plain
 from ..errors import UserError
 from ..models.transformer.stock_checkpoint import drop_auxiliary, to_stock
 from . import CTRANSLATE2, STOCK
@@ -189,7 +190,13 @@ class _Sides:
         path = self._save(name) / "checkpoint_last.pt"
         if not path.is_file():
             run(self._training(name, 1), self._work.threads)
-        return path
+        if name != STOCK:
+            return path
+        # plain fairseq cannot load what it saved: torch's safe loader refuses its types
+        readable = path.with_name("plain.pt")
+        if not readable.is_file():
+            torch.save(plain(load_checkpoint(str(path))), readable)
+        return readable
 
     def decodings(self) -> dict[str, Program]:
         """Returns label → ``fairseq-generate``, or a program that translates with CTranslate2."""
