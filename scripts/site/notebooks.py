@@ -36,7 +36,9 @@ def executed(path: Path) -> Any:
 
     notebook = nbformat.read(path, as_version=4)
     try:
-        NotebookClient(notebook, timeout=TIMEOUT, cwd=str(path.parent)).execute()
+        NotebookClient(
+            notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(path.parent)}}
+        ).execute()
     except CellExecutionError as error:
         raise PluginError(f"{path}: {error}") from error
     return notebook
