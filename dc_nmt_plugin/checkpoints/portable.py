@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
+from .plain import plain
 
 # groups of fairseq's settings that say where and how a training ran, not what the model is
 _OF_TRAINING = (
@@ -41,8 +42,6 @@ def portable(state: Mapping[str, Any], name: str, data: str) -> dict[str, Any]:
     Raises:
         UserError: a parameter is too large for half precision
     """
-    from omegaconf import OmegaConf
-
     model = {}
     for key, tensor in state["model"].items():
         model[key] = tensor.half() if tensor.is_floating_point() else tensor
@@ -53,9 +52,7 @@ def portable(state: Mapping[str, Any], name: str, data: str) -> dict[str, Any]:
     if cfg:
         cfg |= {group: values for group, values in defaults.items() if group in cfg}
         cfg["model"] = _without_places(cfg["model"], defaults, data)
-        task = cfg["task"]
-        task = OmegaConf.to_container(task) if OmegaConf.is_config(task) else task
-        cfg["task"] = _without_places(task, {}, data)
+        cfg["task"] = _without_places(plain(cfg["task"]), {}, data)
     args = state.get("args")
     extra = {key: value for key, value in state["extra_state"].items() if key != "metrics"}
     return {
@@ -72,8 +69,6 @@ def _defaults() -> dict[str, dict[str, Any]]:
     """Returns fairseq's defaults of each group in :data:`_OF_TRAINING`."""
     from fairseq.dataclass.configs import FairseqConfig
     from omegaconf import OmegaConf
-
-    from .plain import plain
 
     # whole, because its groups name each other's values
     config = plain(OmegaConf.structured(FairseqConfig))

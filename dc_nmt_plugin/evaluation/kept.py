@@ -15,7 +15,7 @@ from ..runs.finding import Run
 from ..runs.records import record_of, with_decoding, write_record
 from ..runs.schema import RECORD, Decoding, Record, TextFile
 from ..text.lines import read_log
-from .kept_model import check_model, keep_model
+from .kept_model import DATA, check_model, keep_model
 from .logs import parse_statistics
 from .systems import files_of
 from .texts import load_texts
@@ -56,14 +56,10 @@ def keep_all(
         _check(run, to / run.record.name, to)
         if with_model:
             check_model(run)
-    folders = [_keep(run, to / run.record.name, tasks) for run in runs]
-    for run, folder in zip(runs, folders, strict=True):
-        if with_model:
-            keep_model(run, folder)
-    return folders
+    return [_keep(run, to / run.record.name, tasks, with_model) for run in runs]
 
 
-def _keep(run: Run, folder: Path, tasks: Collection[str]) -> Path:
+def _keep(run: Run, folder: Path, tasks: Collection[str], with_model: bool) -> Path:
     files = files_of(run)
     texts = load_texts(files)
     # tokenised as it was translated: what is tokenised again need not be the same
@@ -75,6 +71,9 @@ def _keep(run: Run, folder: Path, tasks: Collection[str]) -> Path:
     if log and Path(log).is_file():
         write_lines(folder / LOG, list(_learning_curve(Path(log))))
     kept = _without_places(run, folder, tasks)
+    if with_model:
+        keep_model(run, folder)
+        kept = replace(kept, data=replace(kept.data, folder=DATA))
     if there := record_of(folder):
         kept = replace(kept, decodings=there.decodings)
     decoding = _decoding_without_places(run, folder, tasks)

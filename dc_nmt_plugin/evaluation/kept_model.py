@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
+from ..checkpoints.names import CHECKPOINTS
 from ..errors import UserError
 from ..files import replacing
 from ..runs.finding import Run
-from ..runs.records import read_record, write_record
-from ..runs.schema import RECORD
+from ..text.sentencepieces import MODEL
 
-MODEL = "average/checkpoint.pt"  # the first place that dc-nmt translate and analyze look at
 DATA = "data/bin"  # inside the kept folder
 
 
@@ -34,6 +32,8 @@ def check_model(run: Run) -> tuple[Path, Path]:
 def keep_model(run: Run, folder: Path) -> None:
     """Writes model, dictionaries, segmentation, and the translated set into a kept run.
 
+    Its record names :data:`DATA`.
+
     Args:
         run: with the translation whose model is kept
         folder: the kept run
@@ -48,17 +48,16 @@ def keep_model(run: Run, folder: Path) -> None:
 
     checkpoint, data = check_model(run)
     state = portable(load_checkpoint(str(checkpoint)), str(checkpoint), DATA)
-    (folder / MODEL).parent.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / MODEL) as temporary:
+    place = folder / CHECKPOINTS[0]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(place) as temporary:
         torch.save(state, temporary)
     # of what translating that subset and new text needs
-    for place, to, names in (
+    for origin, to, names in (
         (data, "bin", ("dict.*.txt", f"{run.decoding.subset}.*")),
-        (data.parent / data.name.replace("bin", "bpe", 1), "bpe", ("codes*",)),
+        (data.parent / data.name.replace("bin", "bpe", 1), "bpe", ("codes*", f"*{MODEL}")),
         (data.parent / "raw", "raw", ("manifest.json", "truecase.*")),
     ):
-        for file in (each for name in names for each in place.glob(name)):
+        for file in (each for name in names for each in origin.glob(name)):
             (folder / "data" / to).mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, folder / "data" / to / file.name)
-    record = read_record(folder / RECORD)
-    write_record(folder / RECORD, replace(record, data=replace(record.data, folder=DATA)))

@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from records import REFERENCE as LINES
 from records import change, write_run, write_scored
 
 from dc_nmt_plugin.analysis.curves import read_curves
+from dc_nmt_plugin.analysis.sentence import codes_of
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.commands.results import BEGIN, END, readme_block
 from dc_nmt_plugin.errors import UserError
@@ -250,6 +252,24 @@ def test_kept_runs_say_where_the_references_come_from(task):
     raw.unlink()
     with pytest.raises(UserError, match=r"test.de: what .* 'dc-nmt prepare multi30k_en_de'"):
         results("examples/multi30k_en_de/runs")
+
+
+def test_a_kept_model_has_the_segmentation_of_either_library(task, tmp_path):
+    run = finished(task, "c", data=Data("en", "de", "../data/bin"))
+    files = ("bin/dict.en.txt", "bin/dict.de.txt", "bpe/en.sentencepiece.model", "bpe/codes.de")
+    for name in (*files, "bpe/train.en"):
+        (task / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (task / "data" / name).write_text("a 1\n")
+    model = {"w": torch.ones(2, 3)}
+    state = {"cfg": {"model": {}, "task": {"data": "x"}}, "model": model, "extra_state": {}}
+    torch.save({**state, "optimizer_history": []}, run / "model.pt")
+    decoded(run, checkpoint="model.pt")
+    results(run, "--keep", tmp_path / "kept", "--with-model")
+    kept = tmp_path / "kept" / "c"
+    there = {path.relative_to(kept / "data").as_posix() for path in kept.glob("data/*/*")}
+    assert there == set(files)
+    assert codes_of(kept / "data/bin", "en") == kept / "data/bpe/en.sentencepiece.model"
+    assert read_record(kept).data.folder == "data/bin"
 
 
 def test_a_run_is_not_kept_over_a_run(task):
