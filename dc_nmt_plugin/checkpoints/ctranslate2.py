@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError, UserError, check_choices
-from .hugging_face import languages_of
+from .dictionaries import languages_of
 
 INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
 QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from .loading import load_checkpoint
 
 KEY = (
@@ -91,6 +91,32 @@ def check_folder(path: str, data: Path, languages: Sequence[str]) -> None:
     if problem := size_problem(path, task):
         raise UserError(problem)
     check_dictionaries(path, task)
+
+
+def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str]:
+    """Returns source and target language of a checkpoint.
+
+    Args:
+        stock: from :func:`.stock_checkpoint.to_stock`
+        data: folder with the dictionaries that the model was trained with
+        name: path of the checkpoint
+
+    Raises:
+        UserError: `data` has no dictionaries, or others than the training
+    """
+    from fairseq.data.data_utils import infer_language_pair
+
+    task = stock["cfg"]["task"]
+    languages = [task.get("source_lang"), task.get("target_lang")]
+    if None in languages:  # read from file names
+        languages = list(infer_language_pair(str(data)))
+    if None in languages:
+        raise UsageError(f"--data {data}: has no text made by fairseq-preprocess")
+    for language in languages:
+        if not (data / f"dict.{language}.txt").is_file():
+            raise UsageError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
+    check_folder(name, data, languages)
+    return languages[0], languages[1]
 
 
 def size_problem(path: str, task: Any) -> str | None:

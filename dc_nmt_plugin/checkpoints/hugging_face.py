@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fairseq.data import Dictionary
-from fairseq.data.data_utils import infer_language_pair
 
 from ..errors import UsageError, UserError
-from .dictionaries import check_folder
+from ..flags import flag_name
 
 INSTALL = "pip install 'dc_nmt_plugin[transformers]'"
 MARK = "@@"  # subword-nmt's, at a piece that another follows in the same word
@@ -37,42 +36,29 @@ _SIZES = {
     "activation_dropout": "activation_dropout",
     "activation_function": "activation_fn",
     **{
-        f"{side}_{ours}": f"{side}_{theirs}"
+        f"{side}_{name}": f"{side}_{setting}"
         for side in ("encoder", "decoder")
-        for ours, theirs in (
+        for name, setting in (
             ("layers", "layers"), ("ffn_dim", "ffn_embed_dim"), ("attention_heads",) * 2,
         )
     },
 }  # fmt: skip
 
 
-def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str]:
-    """Returns source and target language of a checkpoint.
-
-    Raises:
-        UserError: `data` has no dictionaries, or others than the training
-    """
-    task = stock["cfg"]["task"]
-    languages = [task.get("source_lang"), task.get("target_lang")]
-    if None in languages:  # read from file names
-        languages = list(infer_language_pair(str(data)))
-    if None in languages:
-        raise UsageError(f"--data {data}: has no text made by fairseq-preprocess")
-    for language in languages:
-        if not (data / f"dict.{language}.txt").is_file():
-            raise UsageError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
-    check_folder(name, data, languages)
-    return languages[0], languages[1]
-
-
 def to_hugging_face(
-    stock: dict[str, Any], data: Path, codes: Path | None, output: Path, name: str
+    stock: dict[str, Any],
+    data: Path,
+    languages: tuple[str, str],
+    codes: Path | None,
+    output: Path,
+    name: str,
 ) -> None:
     """Writes a folder that ``FSMTForConditionalGeneration`` and ``FSMTTokenizer`` load.
 
     Args:
         stock: from :func:`.stock_checkpoint.to_stock`
         data: folder with the dictionaries that the model was trained with
+        languages: source and target, from :func:`.dictionaries.languages_of`
         codes: the source's BPE codes, from subword-nmt; None if there are none
         output: created; an earlier model in it is replaced
         name: path of the checkpoint
@@ -88,17 +74,17 @@ def to_hugging_face(
     settings = stock["cfg"]["model"]
     for setting, value in _FIXED.items():
         if (settings.get(setting) or None) != (value or None):
-            flag = f"--{setting.replace('_', '-')}"
-            raise UserError(f"{name}: --hf: FSMT has no {flag}; --stock keeps this model")
+            raise UserError(
+                f"{name}: --hf: FSMT has no {flag_name(setting)}; --stock keeps this model"
+            )
     if settings["encoder_embed_dim"] != settings["decoder_embed_dim"]:
         raise UserError(f"{name}: --hf: FSMT has one width for encoder and decoder")
-    languages = languages_of(stock, data, name)
     if codes is None or codes.suffix == ".model":
         raise UserError(f"--data {data}: has no BPE codes beside it, which FSMT's tokeniser needs")
     if output.exists() and not (output / "config.json").is_file() and any(output.iterdir()):
         raise UsageError(f"--out {output}: exists and is no model of transformers")
     vocabularies = [_vocabulary(data / f"dict.{language}.txt") for language in languages]
-    sizes = {ours: settings[theirs] for ours, theirs in _SIZES.items()}
+    sizes = {name: settings[setting] for name, setting in _SIZES.items()}
     config = FSMTConfig(
         langs=list(languages),
         src_vocab_size=len(vocabularies[0]),

@@ -74,10 +74,12 @@ def _to_hugging_face(
     state: dict[str, Any], args: argparse.Namespace, name: str, parameters: int
 ) -> int:
     from ..analysis.sentence import codes_of
-    from ..checkpoints.hugging_face import languages_of, to_hugging_face
+    from ..checkpoints.dictionaries import languages_of
+    from ..checkpoints.hugging_face import to_hugging_face
 
-    source, _ = languages_of(state, args.data, name)
-    to_hugging_face(state, args.data, codes_of(args.data, source), args.out, name)
+    languages = languages_of(state, args.data, name)
+    codes = codes_of(args.data, languages[0])
+    to_hugging_face(state, args.data, languages, codes, args.out, name)
     print(f"{args.out}: {parameters:,} parameters, for transformers.FSMTForConditionalGeneration")
     return 0
 
