@@ -100,7 +100,7 @@ def compare_programs(
         sides = _Sides(names, archs[0], Path(folder), work)
         rows = []
         for mode in modes:
-            programs = sides.trainings(work.updates) if mode == "train" else sides.decodings()
+            programs = sides.train(work.updates) if mode == "train" else sides.decode()
             finished = _in_turns(programs, work, mode)
             rows += [_row(mode, label, names, finished) for label in names]
         for row in rows:
@@ -159,7 +159,7 @@ class _Sides:
             return self._stock if self._stock is not None and self._stock.is_file() else None
         return self._runs[name]
 
-    def trainings(self, updates: int) -> dict[str, Program]:
+    def train(self, updates: int) -> dict[str, Program]:
         """Returns label → ``fairseq-train``, which leaves a checkpoint in a folder of the label."""
         return {
             label: self._training(name, updates)
@@ -198,7 +198,7 @@ class _Sides:
             torch.save(plain(load_checkpoint(str(path))), readable)
         return readable
 
-    def decodings(self) -> dict[str, Program]:
+    def decode(self) -> dict[str, Program]:
         """Returns label → ``fairseq-generate``, or a program that translates with CTranslate2."""
         work = self._work
         assert work.data is not None

@@ -6,17 +6,20 @@ import argparse
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..bench import CTRANSLATE2, LEAST_TYPES, MODES, PYTORCH, STOCK, USUAL, conditions_text
 from ..errors import UsageError, check_architectures, check_choices
 from ..flags import add_list, split_words
 from ..table import format_table
 from .bench_inside import look_inside
-from .bench_real import ROUNDS, add_real, check_real, is_real, show_real
+from .bench_real import ROUNDS, add_real, check_real, is_real, measure_real, real_as_text
 from .bench_scaling import add_scaling, check_scaling, show_scaling
 from .completion import completed, sized_names
 from .parser import Parser, add_json, number, print_report
+
+if TYPE_CHECKING:
+    from ..bench.subjects import Setting
 
 BASELINES = (STOCK, PYTORCH, CTRANSLATE2)
 
@@ -25,21 +28,38 @@ def main(argv: Sequence[str]) -> int:
     """Measures and prints."""
     args = _parse(argv)
     if is_real(args):
-        show_real(args)
-        return 0
+        (conditions, results), as_text = measure_real(args), real_as_text
+    else:
+        import torch
 
-    import torch
+        from ..bench.subjects import Setting
 
-    from ..bench.comparison import compare
+        torch.set_num_threads(args.threads)
+        setting = Setting(args.device, args.precision, args.beam, args.length)
+        if args.scaling:
+            show_scaling(args, setting)
+            return 0
+        task, samples = _batches(args)
+        if args.count or args.profile:
+            look_inside(args, task, setting, samples[len(samples) // 2])  # --data: by length
+            return 0
+        (conditions, results), as_text = _measure_steps(args, task, setting, samples), _as_text
+    report = {
+        **conditions,
+        "precision": args.precision,
+        "data": args.data or f"random, vocabulary {args.vocabulary}, length about {args.length}",
+        "baseline": args.against,
+        "rounds": args.rounds,
+        "results": results,
+    }
+    print_report(report, args.json, as_text)
+    return 0
+
+
+def _batches(args: argparse.Namespace) -> tuple[Any, list[Any]]:
+    """Returns a task and its batches, on the device."""
     from ..bench.data import corpus_batches, random_batches, to_device
-    from ..bench.measure import make_clock
-    from ..bench.subjects import Setting
 
-    torch.set_num_threads(args.threads)
-    setting = Setting(args.device, args.precision, args.beam, args.length)
-    if args.scaling:
-        show_scaling(args, setting)
-        return 0
     if args.data:
         task, samples = corpus_batches(
             args.data, subset=args.subset, max_tokens=args.max_tokens, batches=args.rounds
@@ -49,10 +69,16 @@ def main(argv: Sequence[str]) -> int:
         task, samples = random_batches(
             vocabulary=args.vocabulary, sentences=sentences, length=args.length, batches=4
         )
-    samples = to_device(samples, args.device)
-    if args.count or args.profile:
-        look_inside(args, task, setting, samples[len(samples) // 2])  # --data: by length
-        return 0
+    return task, to_device(samples, args.device)
+
+
+def _measure_steps(
+    args: argparse.Namespace, task: Any, setting: Setting, samples: list[Any]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Returns the conditions of a measurement of single steps, and its rows."""
+    from ..bench.comparison import compare
+    from ..bench.measure import make_clock
+
     clock, conditions = make_clock(args.device, args.threads)
     results = []
     for mode in args.mode:
@@ -67,16 +93,7 @@ def main(argv: Sequence[str]) -> int:
             clock=clock,
             with_memory=not args.no_memory,
         )
-    report = {
-        **conditions,
-        "precision": args.precision,
-        "data": args.data or f"random, vocabulary {args.vocabulary}, length about {args.length}",
-        "baseline": args.against,
-        "rounds": args.rounds,
-        "results": results,
-    }
-    print_report(report, args.json, _as_text)
-    return 0
+    return conditions, results
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:

@@ -7,10 +7,10 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from ..bench import CTRANSLATE2, PYTORCH, USUAL
+from ..bench import CTRANSLATE2, PYTORCH, USUAL, conditions_text
 from ..models.presets import architectures
 from ..table import format_table
-from .parser import number, print_report
+from .parser import number
 
 UPDATES = 100
 ROUNDS = 5
@@ -90,8 +90,8 @@ def _engine_problems() -> list[str]:
     return []
 
 
-def show_real(args: argparse.Namespace) -> None:
-    """Measures and prints the tables or JSON."""
+def measure_real(args: argparse.Namespace) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Returns the conditions of a measurement of programs, and its rows."""
     from ..bench.measure import make_clock
     from ..bench.real import Work, compare_programs
 
@@ -108,21 +108,12 @@ def show_real(args: argparse.Namespace) -> None:
         device=args.device,
     )
     results = compare_programs(args.mode, args.arch, args.against, work)
-    report = {
-        **make_clock(args.device, args.threads)[1],
-        "clock": "the programs' own rates",
-        "precision": args.precision,
-        "data": args.data or f"random, vocabulary {args.vocabulary}, length about {args.length}",
-        "baseline": args.against,
-        "rounds": args.rounds,
-        "results": results,
-    }
-    print_report(report, args.json, _as_text)
+    conditions = make_clock(args.device, args.threads)[1]
+    return {**conditions, "clock": "the programs' own rates"}, results
 
 
-def _as_text(report: dict[str, Any]) -> str:
-    from ..bench import conditions_text
-
+def real_as_text(report: dict[str, Any]) -> str:
+    """Returns the tables of programs."""
     blocks = [
         f"{conditions_text(report)}, {report['precision']}; {report['data']}; {report['rounds']} "
         f"runs of each program, in turns; ratio = rate / rate of {report['baseline']}; CPU "
