@@ -2,20 +2,25 @@
 
 ``results.json`` has every system's means, the interval of its difference to the baseline and its
 speed; the kept runs have each seed's scores; the example's page has the differences in chrF.
+Called with a file, it writes the chart there: ``python scripts/site/results.py
+docs/figures/results.svg`` draws the README's.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import re
+import sys
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from pathlib import Path
 
 from source_code import ROOT
 
+from dc_nmt_plugin.evaluation.run_table import RunRow, RunTable
 from dc_nmt_plugin.figure import new_figure, saved_as_svg
+from dc_nmt_plugin.reproduction.claims import LEAST, LEVEL
+from dc_nmt_plugin.runs.records import read_record
 from dc_nmt_plugin.table import markdown_table
 
 HERE = ROOT / "examples" / "multi30k_en_de"
@@ -25,7 +30,6 @@ CAPTION = (
     "to the baseline, whose mean is the grey line. Multi30k English-German, test_2016_flickr."
 )
 BASELINE = "transformer_standard"
-GAIN = 0.5  # BLEU: an interval without a gain of this size says that none is seen
 METRICS = {"mteval-v13a": "BLEU", "chrf": "chrF"}
 
 
@@ -71,22 +75,18 @@ SYSTEMS = {
 
 
 @cache
-def rows() -> dict[str, dict[str, Any]]:
+def rows() -> dict[str, RunRow]:
     """The rows of ``results.json`` by their labels."""
-    stored = json.loads((HERE / "results.json").read_text("utf-8"))
-    return {row["label"]: row for row in stored["rows"]}
+    return {row.label: row for row in RunTable.read(HERE / "results.json").rows}
 
 
 @cache
 def seeds(system: str) -> dict[str, list[float]]:
     """Metric → the score of each kept seed."""
-    found: dict[str, list[float]] = {metric: [] for metric in METRICS}
-    for run in sorted(HERE.glob(f"runs/{system}-s[0-9]/run.json")):
-        scores = json.loads(run.read_text("utf-8"))["decodings"][0]["scores"]
-        for score in scores:
-            if score["metric"] in found:
-                found[score["metric"]].append(score["value"])
-    return found
+    runs = [read_record(run).decodings[0] for run in sorted(HERE.glob(f"runs/{system}-s[0-9]"))]
+    return {
+        metric: [score.value for run in runs if (score := run.score(metric))] for metric in METRICS
+    }
 
 
 @cache
@@ -102,20 +102,20 @@ def interval(system: str, metric: str) -> tuple[float, float] | None:
     """The 95% interval of a system's difference to the baseline, if it is known."""
     if metric == "chrf":
         return _chrf().get(SYSTEMS[system].in_example)
-    against = rows()[system]["against"]
-    return tuple(against["interval"]) if against else None
+    against = rows()[system].against
+    return against.interval if against else None
 
 
 def seen(system: str) -> str:
     """What is seen in BLEU, in words: a gain, no gain, undecided; nothing of the baseline."""
     row = rows()[system]
-    if row["against"] is None:
+    if row.against is None or row.corrected_p is None:
         return ""
     if system == "transformer":
         return "the same model"
-    if row["corrected_p"] < 0.05 and row["difference"] > 0:
+    if row.corrected_p < LEVEL and row.against.value > 0:
         return "a gain"
-    return "no gain" if row["against"]["interval"][1] < GAIN else "undecided"
+    return "no gain" if row.against.interval[1] < LEAST else "undecided"
 
 
 def table() -> str:
@@ -129,12 +129,12 @@ def table() -> str:
         lines.append(
             (
                 system.name,
-                f"{row['parameters'] / 1e6:.2f}M",
-                f"{row['score']:.2f}",
+                f"{(row.parameters or 0) / 1e6:.2f}M",
+                f"{row.score:.2f}",
                 " ".join(f"{value:.1f}" for value in bleu),
-                f"{row['difference']:+.2f} [{span[0]:.2f}, {span[1]:.2f}]" if span else "",
+                f"{row.difference:+.2f} [{span[0]:.2f}, {span[1]:.2f}]" if span else "",
                 seen(label),
-                f"{row['scores']['chrf']:.2f}",
+                f"{row.scores['chrf']:.2f}",
             )
         )
     heads = ("system", "parameters", "BLEU", "seeds", "difference, 95% interval", "seen", "chrF")
@@ -147,20 +147,24 @@ def advice() -> str:
     lines = []
     for label, system in SYSTEMS.items():
         row = rows().get(label)
-        if row is None or label == "transformer" or row["train_tokens_per_second"] is None:
+        if row is None or label == "transformer" or row.train_tokens_per_second is None:
             continue
         lines.append(
             (
                 f"{system.name}, with flags" if label == "axes" else f"`{label}`",
                 seen(label) or "the baseline",
-                f"{row['parameters'] / base['parameters']:.2f} ×",
-                f"{base['train_tokens_per_second'] / row['train_tokens_per_second']:.2f} ×",
-                f"{base['decode_sentences_per_second'] / row['decode_sentences_per_second']:.2f} ×",
+                _times(row.parameters, base.parameters),
+                _times(base.train_tokens_per_second, row.train_tokens_per_second),
+                _times(base.decode_sentences_per_second, row.decode_sentences_per_second),
                 system.needs,
             )
         )
     heads = ("architecture", "BLEU", "parameters", "training time", "decoding time", "needs")
     return markdown_table(heads, lines)
+
+
+def _times(one: float | None, other: float | None) -> str:
+    return f"{one / other:.2f} ×" if one and other else ""
 
 
 def chart() -> str:
@@ -170,11 +174,11 @@ def chart() -> str:
     panels = figure.subplots(1, len(METRICS), sharey=True)
     for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
         base = rows()[BASELINE]
-        centre = base["score"] if metric == "mteval-v13a" else base["scores"][metric]
+        centre = base.score if metric == "mteval-v13a" else base.scores[metric]
         axes.axvline(centre, color="#999999", linewidth=1, zorder=0)
         for place, label in enumerate(names):
             row = rows()[label]
-            mean = row["score"] if metric == "mteval-v13a" else row["scores"][metric]
+            mean = row.score if metric == "mteval-v13a" else row.scores[metric]
             if span := interval(label, metric):
                 axes.plot([centre + end for end in span], [place] * 2, color="#56B4E9",
                           linewidth=5, alpha=0.6, solid_capstyle="butt", zorder=1)  # fmt: skip
@@ -193,3 +197,7 @@ def chart() -> str:
     written = io.BytesIO()
     saved_as_svg(figure, written)
     return written.getvalue().decode("utf-8")
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(chart(), encoding="utf-8")

@@ -163,7 +163,7 @@ def test_the_table_of_results_has_the_stored_numbers_and_says_what_is_seen() -> 
     assert len(lines) == 2 + len(results.SYSTEMS)
     dc = next(line for line in lines if "Enc-DC" in line)
     stored = results.rows()["transformer_dc"]
-    assert f"{stored['score']:.2f}" in dc
+    assert f"{stored.score:.2f}" in dc
     assert results.seen("transformer_dc") == "undecided"
     assert results.seen("transformer_ctxaware") == "no gain"
     for system in results.SYSTEMS:
