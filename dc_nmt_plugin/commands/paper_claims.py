@@ -111,16 +111,12 @@ def _block(one: Decided) -> str:
 
 
 def _numbers(each: Compared) -> str:
-    if each.by in ("training", "decoding"):
-        return f"{each.value:.2f} {_interval(each)}"
+    from ..reproduction.claims import BENCHED
+
+    value = f"{each.value:.2f}" if each.by in BENCHED else f"{each.value:+.2f}"
     if each.interval is None:
-        return f"{each.value:+.2f}"
-    return f"{each.value:+.2f} {_interval(each)}"
-
-
-def _interval(each: Compared) -> str:
-    assert each.interval is not None
-    return f"[{each.interval[0]:.2f}, {each.interval[1]:.2f}]"
+        return value
+    return f"{value} [{each.interval[0]:.2f}, {each.interval[1]:.2f}]"
 
 
 def _test(each: Compared) -> str:

@@ -10,7 +10,7 @@ from ..papers.document import Subject
 from ..recipes.experiment import Experiment
 from ..recipes.options import RunOptions
 from ..recipes.run_plan import plan_run
-from .claims import HOME, KEPT, TASK, Decided, training
+from .claims import BENCHED, HOME, KEPT, TASK, Decided, training
 from .system import NeededDecoding
 
 
@@ -21,10 +21,9 @@ def commands_of(one: Decided, home: Path = HOME) -> list[str]:
         items = dict.fromkeys(f"{cell.document}, {cell.item}" for cell, _ in claim.evidence)
         return [shlex.join(["dc-nmt", "params", "--item", item]) for item in items]
     subjects = list(dict.fromkeys([*claim.ours, *claim.than]))
-    if claim.by in ("training", "decoding"):
-        mode = {"training": "train", "decoding": "decode"}[claim.by]
+    if claim.by in BENCHED:
         archs = [f"{subject.words[0]}_tiny" for subject in subjects]
-        return [shlex.join(["dc-nmt", "bench", *archs, "--mode", mode])]
+        return [shlex.join(["dc-nmt", "bench", *archs, "--mode", BENCHED[claim.by]])]
     if claim.by == "score" and all(one.seen):
         return [_again(subjects, home)]
     missing = [s for s in subjects if claim.by == "analysis" or not _kept(s, home)]

@@ -23,6 +23,7 @@ KEPT = ("runs", "runs/claims")
 STORED = "claims.json"
 SAME_RUN = ", same run"  # behind a system's name: the run that has the other translation too
 SPEEDS = "runs/bench.json"
+BENCHED = {"training": "train", "decoding": "decode"}  # what decides a claim → mode of bench
 
 LEVEL = 0.05
 LEAST = 0.5  # BLEU: the difference that matters, where none or a larger one is published
@@ -250,13 +251,14 @@ def _speeds(home: Path) -> Iterator[Compared]:
     path = home / SPEEDS
     if not path.is_file():
         return
+    of_mode = {mode: by for by, mode in BENCHED.items()}
     try:
         rows: list[dict[str, Any]] = [row for row in load_json(path)["results"] if row["system"]]
         for one, other in product(rows, rows):
             if one["mode"] == other["mode"] and one is not other:
                 low, high = one["ratio_low"], one["ratio_high"]
                 yield Compared(
-                    by={"train": "training", "decode": "decoding"}[one["mode"]],
+                    by=of_mode[one["mode"]],
                     ours=one["system"],
                     than=other["system"],
                     value=one["ratio"] / other["ratio"],
