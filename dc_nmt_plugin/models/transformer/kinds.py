@@ -12,6 +12,7 @@ from torch import nn
 from ... import modules
 from ...modules.core.attention import SourceAttention
 from ...modules.core.positions import Positions, RelativePositions, RotaryPositions
+from ...modules.core.rms_norm import RMSNorm
 from ...modules.multi_layer_attention import MultiLayerAttention
 from .axes import SELF_ATTENTION_KINDS, SOURCE_FEATURES, Options
 from .config import TransformerConfig
@@ -66,7 +67,7 @@ def build_norm(cfg: TransformerConfig, width: int) -> nn.Module:
     Norms inside a mechanism are those of its paper's equations, on every base.
     """
     if cfg.of_base.norm == "rms_norm":
-        return nn.RMSNorm(width, eps=1e-6)  # the paper has no ε; a vector of zeros needs one
+        return RMSNorm(width)
     norm: nn.Module = LayerNorm(width)
     return norm
 
