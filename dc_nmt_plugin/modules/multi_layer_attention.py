@@ -137,8 +137,9 @@ class MultiLayerAttention(Recordable):
 
         Returns:
             for separate weights one key and one value, (S, n·H, M, K). For joint weights the sums
-            of the class's docstring for scores and output, (S, H·M, C) each, and what is added to
-            scaled scores, (S, 1, H·M), -inf at padding
+            of the class's docstring for scores (S, C, H·M), in the order in which a step reads
+            them, and for output (S, H·M, C), and what is added to scaled scores, (S, 1, H·M),
+            -inf at padding
         """
         keys, values = self._keys_and_values(projected)
         if not self.joint_weights:
@@ -148,7 +149,7 @@ class MultiLayerAttention(Recordable):
         of_queries = self._by_head(self.q_proj.weight.t()).transpose(1, 2)
         of_contexts = self._by_head(self.out_proj.weight).transpose(1, 2)
         heads = self._by_head(torch.cat(keys, dim=-1).flatten(0, 1))  # (H, S·M, n·K)
-        for_scores = self._of_sentences(heads @ of_queries, source)
+        for_scores = self._of_sentences(heads @ of_queries, source).transpose(1, 2).contiguous()
         for_output = self._of_sentences(
             self._by_head(torch.cat(values, dim=-1).flatten(0, 1)) @ of_contexts, source
         )
@@ -208,7 +209,7 @@ class MultiLayerAttention(Recordable):
         """Returns the output for queries (S, beam·T, C), of :meth:`arrange_for_decoding`'s sums."""
         for_scores, for_output, added = sums
         scale = 1 / math.sqrt(self.head_dim)
-        logits = torch.baddbmm(added, queries, for_scores.transpose(1, 2), alpha=scale)
+        logits = torch.baddbmm(added, queries, for_scores, alpha=scale)
         weights = softmax(logits.unflatten(-1, (self.num_heads, -1)), for_output.dtype)
         by_head = weights.transpose(1, 2)  # (S, H, beam·T, M)
         self._record_weights(by_head, source, length)
