@@ -82,17 +82,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _lengths(path: Path, edges: str) -> str:
     """Returns a table of the numbers of lines by words (pieces, in segmented text)."""
-    from ..evaluation.buckets import parse_edges
+    from ..evaluation.buckets import group_by_length, parse_edges
 
-    starts = (0, *parse_edges("--lengths", edges))
+    starts = parse_edges("--lengths", edges)
     lengths = [len(line.split()) for line in read_lines(path)]
     if not lengths:
         raise UserError(f"{path}: is empty")
-    rows = []
-    for start, end in zip(starts, (*starts[1:], None), strict=True):
-        lines = sum(start <= length and (end is None or length < end) for length in lengths)
-        label = f"{start}+" if end is None else f"{start}-{end - 1}"
-        rows.append((label, f"{lines:,}", f"{100 * lines / len(lengths):.1f}"))
+    rows = [
+        (group.label, f"{group.sentences:,}", f"{100 * group.sentences / len(lengths):.1f}")
+        for group, _ in group_by_length(lengths, starts)
+    ]
     about = f"{len(lengths):,} lines, {min(lengths)} to {max(lengths)} words"
     mean = f"{sum(lengths) / len(lengths):.2f} on average"
     return f"{format_table(('words', 'lines', '%'), rows)}\n\n{path}: {about}, {mean}"

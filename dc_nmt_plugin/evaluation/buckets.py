@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import UsageError
@@ -25,8 +25,8 @@ class Bucket:
     Attributes:
         low, high: both included; high is None in the last bucket
         sentences: how many
-        scores: system → corpus score of these sentences; None for fewer than ten, and for BLEU
-            where the system or the reference has no 4-gram
+        scores: system → corpus score of these sentences, if any are scored; None for fewer than
+            ten, and for BLEU where the system or the reference has no 4-gram
     """
 
     low: int
@@ -73,6 +73,25 @@ def source_lengths(lines: Sequence[str], lang: str | None) -> list[int]:
     return [len(line.split()) for line in lines]
 
 
+def group_by_length(
+    lengths: Sequence[int], edges: Sequence[int]
+) -> Iterator[tuple[Bucket, list[int]]]:
+    """Yields each bucket, without scores, and the indices of its sentences, if any.
+
+    Args:
+        lengths: of the sentences
+        edges: lengths at which a new bucket begins: 10,20 makes 0-9, 10-19, 20 and more
+    """
+    highs: list[int | None] = [*(edge - 1 for edge in edges), None]
+    for low, high in zip((0, *edges), highs, strict=True):
+        chosen = [
+            i
+            for i, length in enumerate(lengths)
+            if low <= length and (high is None or length <= high)
+        ]
+        yield Bucket(low, high, len(chosen), {}), chosen
+
+
 def score_buckets(
     systems: Mapping[str, Sequence[str]],
     references: Sequence[str],
@@ -88,20 +107,13 @@ def score_buckets(
         systems: name → hypotheses
         references: as many
         lengths: of the source sentences
-        edges: lengths at which a new bucket begins: 10,20 makes 0-9, 10-19, 20 and more
+        edges: see :func:`group_by_length`
         metric: what is computed
         target_lang: chooses sacreBLEU's tokeniser
         more: further references of the same sentences
     """
-    bounds = [0, *edges]
-    highs: list[int | None] = [*(edge - 1 for edge in edges), None]
     buckets = []
-    for low, high in zip(bounds, highs, strict=True):
-        chosen = [
-            i
-            for i, length in enumerate(lengths)
-            if low <= length and (high is None or length <= high)
-        ]
+    for bucket, chosen in group_by_length(lengths, edges):
         if not chosen:
             continue
         reference, *others = [[lines[i] for i in chosen] for lines in (references, *more)]
@@ -109,7 +121,7 @@ def score_buckets(
             name: group_score(metric, [lines[i] for i in chosen], reference, target_lang, others)
             for name, lines in systems.items()
         }
-        buckets.append(Bucket(low, high, len(chosen), scores))
+        buckets.append(replace(bucket, scores=scores))
     return buckets
 
 

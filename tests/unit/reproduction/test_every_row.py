@@ -193,10 +193,10 @@ def test_a_sample_leaves_out_numbers_of_sentences_that_it_may_not_have():
 def test_lines_are_counted_by_length(tmp_path, capsys):
     path = tmp_path / "text"
     path.write_text("a\na b\na b c\na b c d e\n")
-    assert check_text.main(["--lengths", "2,4", str(path)]) == 0
+    assert check_text.main(["--lengths", "1,2,4", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split() for line in lines[2:5]] == [
-        ["0-1", "1", "25.0"], ["2-3", "2", "50.0"], ["4+", "1", "25.0"],
+    assert [line.split() for line in lines[2:6]] == [
+        ["0", "0", "0.0"], ["1", "1", "25.0"], ["2-3", "2", "50.0"], ["4+", "1", "25.0"],
     ]  # fmt: skip
     assert lines[-1].endswith("4 lines, 1 to 5 words, 2.75 on average")
     with pytest.raises(UserError, match="--lengths: '4,2' is not a rising list"):
