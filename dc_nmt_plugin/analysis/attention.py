@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..figure import add_legend, finish_axes, heat_map, styles
+from ..modules.core.recording import Records
 from .base import Analysis, Results, Table
 from .loop import ForcedBatch
 from .sites import ATTENTIONS, Site, attentions
@@ -157,10 +158,10 @@ class SpanSums:
         self.sums: dict[Site, Tensor] = {}
         self.rows: dict[Site, int] = {}
 
-    def add(self, batch: ForcedBatch) -> None:
-        """Adds one batch."""
+    def add(self, records: Records, batch: ForcedBatch) -> None:
+        """Adds one module."""
         side, reads = ("decoder", "source") if self.of == "source" else (self.of, "self")
-        for site, weights in attentions(batch.records, self.source_layers):
+        for site, weights in attentions(records, self.source_layers):
             if (site.side, site.reads) == (side, reads):
                 *sums, rows = span_sums(weights, batch.padding(side), self.keys)
                 self.sums[site] = self.sums.get(site, 0) + torch.stack(sums).cpu()

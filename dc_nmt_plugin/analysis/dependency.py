@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from ..figure import add_legend, finish_axes, grouped_bars, styles
+from ..modules.core.recording import Records
 from ..modules.diagnostics.divergence import kl
 from ..tasks.decoding import choose_fusion
 from .base import Analysis, Results, Table, layer_table
-from .loop import forced_batch, samples
-from .sites import ATTENTIONS, attentions
+from .loop import ForcedBatch, described, reduced_batch, samples
+from .sites import attentions
 from .subject import Subject, check_index
 
 
@@ -32,6 +33,26 @@ def output_dependency(main: Tensor, independent: Tensor) -> Tensor:
     p = torch.log_softmax(main, dim=-1, dtype=precise)
     q = torch.log_softmax(independent, dim=-1, dtype=precise)
     return (p.exp() * (p - q)).sum(dim=-1)
+
+
+def token_dependency(
+    main: Tensor, independent: Tensor, project: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Returns :func:`output_dependency` of states; logits exist for one sentence at a time.
+
+    Args:
+        main, independent: (B, T, C) states of the main decoder and of the ind-decoder
+        project: (T, C) → logits (T, V)
+
+    Returns:
+        (B, T)
+    """
+    return torch.stack(
+        [
+            output_dependency(project(one), project(other))
+            for one, other in zip(main, independent, strict=True)
+        ]
+    )
 
 
 def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tensor:
@@ -89,15 +110,12 @@ class Dependency(Analysis):
         layers: dict[int, Tensor] = {}  # layer → sum over sentences of D_h, (H,)
         words: dict[str, Any] = {}
         for sample in samples(subject, self.text):
-            main_logits, main, padding = _forward(subject, sample)
-            with without_fusion(subject.model):
-                own_logits, own, _ = _forward(subject, sample)
-            by_token = output_dependency(main_logits, own_logits).masked_fill(padding, 0.0)
-            lengths = (~padding).sum(dim=1)
+            by_token, heads = _of_batch(subject, sample)
+            lengths = described(subject, sample).target_lengths
             output_total += float((by_token.double().sum(dim=1) / lengths).sum())  # Eq. (4.5)
-            for layer, weights in main.items():
-                heads = head_dependency(weights, own[layer], padding).double().sum(dim=0)
-                layers[layer] = layers[layer] + heads if layer in layers else heads
+            for layer, own in heads.items():
+                total = own.double().sum(dim=0)
+                layers[layer] = layers[layer] + total if layer in layers else total
             sentences += len(lengths)
             for number, row, target in zip(
                 sample["id"].tolist(), by_token, sample["target"], strict=True
@@ -177,17 +195,48 @@ def without_fusion(model: Any) -> Iterator[None]:
         choose_fusion(model, without=False)
 
 
-def _forward(subject: Subject, sample: dict[str, Any]) -> tuple[Tensor, dict[int, Tensor], Tensor]:
-    """Returns the main decoder's logits (B, T, V), source attention (B, H, T, M), and padding."""
-    batch = forced_batch(subject, sample, ATTENTIONS, with_logits=True)
-    layers: dict[int, list[Tensor]] = {}
-    for site, weights in attentions(batch.records, subject.source_layers):
-        if (site.side, site.reads) == ("decoder", "source"):
-            layers.setdefault(site.layer, []).append(weights)
-    assert batch.logits is not None
-    # one softmax a source layer: its heads are further heads
-    return (
-        batch.logits,
-        {layer: torch.cat(parts, dim=1) for layer, parts in layers.items()},
-        batch.padding("decoder"),
-    )
+def _of_batch(subject: Subject, sample: dict[str, Any]) -> tuple[Tensor, dict[int, Tensor]]:
+    """Forces a batch with and without fusion.
+
+    Returns:
+        D_{y_t} of every token (B, T), zero at padding, and layer → D_h^l of every sentence (B, H)
+    """
+    padding = described(subject, sample).padding("decoder")
+    weights: dict[int, Tensor] = {}  # of the main decoder, until the ind-decoder's layer has run
+    heads: dict[int, Tensor] = {}
+
+    def keep(layer: int, main: Tensor) -> None:
+        weights[layer] = main
+
+    def compare(layer: int, independent: Tensor) -> None:
+        heads[layer] = head_dependency(weights.pop(layer), independent, padding)
+
+    states = _states(subject, sample, keep)
+    with without_fusion(subject.model):
+        own_states = _states(subject, sample, compare)
+    by_token = token_dependency(states, own_states, subject.model.decoder.output_layer)
+    return by_token.masked_fill(padding, 0.0), heads
+
+
+def _states(
+    subject: Subject, sample: dict[str, Any], take: Callable[[int, Tensor], None]
+) -> Tensor:
+    """Returns the main decoder's states (B, T, C); gives `take` each layer's source attention.
+
+    Args:
+        subject: the model
+        sample: one of fairseq's batches
+        take: gets the number of a layer and its weights (B, H, T, M), right after it has run; with
+            one softmax for each source layer, its heads are further heads
+    """
+
+    def of_module(records: Records, batch: ForcedBatch) -> None:
+        found = [
+            (site.layer, weights)
+            for site, weights in attentions(records, subject.source_layers)
+            if (site.side, site.reads) == ("decoder", "source")
+        ]
+        if found:
+            take(found[0][0], torch.cat([weights for _, weights in found], dim=1))
+
+    return reduced_batch(subject, sample, ("weights",), of_module)

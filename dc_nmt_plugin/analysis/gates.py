@@ -23,6 +23,15 @@ def contexts(subject: Subject) -> dict[str, str]:
     return found
 
 
+def gated_layers(subject: Subject, side: str) -> set[int]:
+    """Returns the layers of a side that have gates, from 1."""
+    return {
+        module.place.layer
+        for module in getattr(subject.model, side).modules()
+        if hasattr(module, "gate_input") and not module.place.auxiliary
+    }
+
+
 class Gates(Analysis):
     """Computes the mean λ_Q and λ_K by layer and side."""
 

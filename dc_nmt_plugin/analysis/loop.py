@@ -12,7 +12,7 @@ from fairseq.data import data_utils
 from torch import Tensor
 
 from ..modules import diagnostics
-from ..modules.core.recording import Records, recording
+from ..modules.core.recording import Recorded, Records, recording, reducing
 from ..modules.diagnostics.records import Diagnostic, Totals, pool
 from ..progress_bar import bar
 from .subject import Subject
@@ -28,17 +28,13 @@ class ForcedBatch(diagnostics.Batch):
 
     Attributes:
         numbers: of the sentences in the subset, from 0
-        records: recorded tensors by name of the module
-        logits: (B, T, V) of the main decoder, if requested
     """
 
     numbers: list[int]
-    records: Records
-    logits: Tensor | None = None
 
 
 class Collector(Protocol):
-    """Collects sums and counts over batches for one analysis; means are then exact.
+    """Collects sums and counts over modules and batches for one analysis; means are then exact.
 
     Attributes:
         needs: names of the recorded tensors that it reads
@@ -49,8 +45,13 @@ class Collector(Protocol):
         """Returns the names of the tensors; a class attribute is enough."""
         ...
 
-    def add(self, batch: ForcedBatch) -> None:
-        """Adds one batch."""
+    def add(self, records: Records, batch: ForcedBatch) -> None:
+        """Adds one module of a main stack, right after it has run.
+
+        Args:
+            records: what this module alone recorded; its name is empty
+            batch: on which it ran
+        """
         ...
 
     def result(self) -> dict[str, Any]:
@@ -63,12 +64,12 @@ class DiagnosticSums:
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         self.needs = diagnostic.needs
-        self._of_batch = diagnostic.totals
+        self._totals_of = diagnostic.totals
         self._totals: Totals = {}
 
-    def add(self, batch: ForcedBatch) -> None:
-        """Adds one batch."""
-        for parts, (total, count) in self._of_batch(batch.records, batch).items():
+    def add(self, records: Records, batch: ForcedBatch) -> None:
+        """Adds one module."""
+        for parts, (total, count) in self._totals_of(records, batch).items():
             pool(self._totals, parts, float(total), int(count))
 
     def result(self) -> dict[str, Any]:
@@ -81,16 +82,23 @@ def force(subject: Subject, collectors: Sequence[Collector], text: str = "refere
 
     Args:
         subject: model and subset
-        collectors: take in each batch
+        collectors: take in each module of each batch
         text: one of :data:`TEXTS`
     """
-    names = needed(collectors)
     total = len(subject.translation.batches)
     title = f"{subject.label}: forced decoding"
     for sample in bar(samples(subject, text), desc=title, total=total, unit=" batches"):
-        batch = forced_batch(subject, sample, names)
+        collect(subject, sample, collectors)
+
+
+def collect(subject: Subject, sample: dict[str, Any], collectors: Sequence[Collector]) -> None:
+    """Runs one of fairseq's batches through the model, for the collectors."""
+
+    def take(records: Records, batch: ForcedBatch) -> None:
         for collector in collectors:
-            collector.add(batch)
+            collector.add(records, batch)
+
+    reduced_batch(subject, sample, needed(collectors), take)
 
 
 def needed(collectors: Sequence[Collector]) -> set[str]:
@@ -99,23 +107,52 @@ def needed(collectors: Sequence[Collector]) -> set[str]:
 
 
 @torch.no_grad()
-def forced_batch(
+def reduced_batch(
     subject: Subject,
     sample: dict[str, Any],
-    names: Collection[str] | None = None,
-    *,
-    with_logits: bool = False,
-) -> ForcedBatch:
-    """Runs one of fairseq's batches through the model with recording.
+    names: Collection[str],
+    take: Callable[[Records, ForcedBatch], None],
+) -> Tensor:
+    """Runs one of fairseq's batches through the model; reduces records where they are made.
 
     Args:
         subject: model and subset
         sample: the batch
+        names: of the tensors to record
+        take: gets what one module of the main stacks recorded, as :meth:`Collector.add` does
+
+    Returns:
+        states of the main decoder, (B, T, C)
+    """
+    batch = described(subject, sample)
+
+    def reduce(recorded: Recorded) -> None:
+        take({"": recorded}, batch)
+
+    with reducing(subject.model, names, reduce):
+        return _forward(subject, sample)
+
+
+@torch.no_grad()
+def recorded_batch(
+    subject: Subject, sample: dict[str, Any], names: Collection[str] | None = None
+) -> Records:
+    """Returns everything that all modules record of a batch, auxiliary decoders included.
+
+    Keeps the attention weights of all layers, so the batch should be small.
+
+    Args:
+        subject: model and subset
+        sample: one of fairseq's batches
         names: of the tensors to record; None for all
-        with_logits: also project to the vocabulary
     """
     with recording(subject.model, names) as records:
-        output = _forward(subject, sample, features_only=not with_logits)
+        _forward(subject, sample, with_auxiliary=True)
+    return {name: tensors for name, tensors in records.items() if tensors}
+
+
+def described(subject: Subject, sample: dict[str, Any]) -> ForcedBatch:
+    """Describes one of fairseq's batches for the reductions."""
     return ForcedBatch(
         source=sample["net_input"]["src_tokens"],
         prefix=sample["net_input"]["prev_output_tokens"],
@@ -123,9 +160,6 @@ def forced_batch(
         padding_idx=subject.padding_idx,
         read_layers=subject.source_layers,
         numbers=sample["id"].tolist(),
-        # the next forward pass uses new dicts, so these tensors stay
-        records={name: tensors for name, tensors in records.items() if tensors},
-        logits=output if with_logits else None,
     )
 
 
@@ -188,11 +222,8 @@ def seconds_with_recording(
 
     def run() -> None:
         collectors = next(fresh)
-        names = needed(collectors)
         for sample in batches:
-            batch = forced_batch(subject, sample, names)
-            for collector in collectors:
-                collector.add(batch)
+            collect(subject, sample, collectors)
 
     return _timed(run, subject, batches[0])
 
@@ -213,9 +244,10 @@ def _timed(run: Callable[[], Any], subject: Subject, first: dict[str, Any]) -> f
     return best
 
 
-def _forward(subject: Subject, sample: dict[str, Any], *, features_only: bool = True) -> Tensor:
+def _forward(subject: Subject, sample: dict[str, Any], *, with_auxiliary: bool = False) -> Tensor:
     model = subject.model
-    options = {"with_auxiliary": True} if len(getattr(model.decoder, "auxiliary", ())) else {}
-    output: Tensor
-    output, _ = model(**sample["net_input"], features_only=features_only, **options)
-    return output
+    has_auxiliary = len(getattr(model.decoder, "auxiliary", ()))
+    options = {"with_auxiliary": True} if with_auxiliary and has_auxiliary else {}
+    features: Tensor
+    features, _ = model(**sample["net_input"], features_only=True, **options)
+    return features

@@ -12,7 +12,7 @@ from ..errors import UsageError, UserError
 from ..figure import HEAT
 from ..flags import add_list
 from .base import Analysis, Results, Table
-from .loop import ForcedBatch, forced_batch, with_target
+from .loop import described, recorded_batch, with_target
 from .sentence import encoded_sentence
 from .sites import ATTENTIONS, attentions
 from .subject import Subject, check_index
@@ -62,12 +62,15 @@ class Matrix(Analysis):
     @torch.no_grad()
     def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
         """Runs one sentence, and keeps the chosen matrices."""
-        batch = self._batch(subject)
+        sample = self._sample(subject)
+        batch = described(subject, sample)
         source = subject.pieces(batch.source[0], subject.task.source_dictionary)
         target = subject.pieces(batch.target[0], subject.task.target_dictionary)
         sites = {
             site.name: (site, weights)
-            for site, weights in attentions(batch.records, subject.source_layers)
+            for site, weights in attentions(
+                recorded_batch(subject, sample, ATTENTIONS), subject.source_layers
+            )
         }
         if not sites:
             raise UserError(f"{subject.label}: has no attention that is recorded.")
@@ -92,7 +95,7 @@ class Matrix(Analysis):
                 )
         return {"attentions": list(sites), "matrices": matrices}
 
-    def _batch(self, subject: Subject) -> ForcedBatch:
+    def _sample(self, subject: Subject) -> dict[str, Any]:
         if self.args.sentence is not None:
             if self.args.index is not None:
                 raise UsageError("--index: is of the subset; leave it out with --sentence.")
@@ -103,7 +106,7 @@ class Matrix(Analysis):
             translation = subject.translation
             hypotheses = translation.decode(translation.generator(), sample)
             sample = with_target(subject, sample, hypotheses)
-        return forced_batch(subject, sample, ATTENTIONS)
+        return sample
 
     def _from_subset(self, subject: Subject) -> dict[str, Any]:
         index = 1 if self.args.index is None else self.args.index

@@ -6,16 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ..errors import UsageError, UserError
 from ..figure import add_legend, finish_axes, grouped_bars
+from ..modules.core.recording import Records
 from ..modules.diagnostics.gates import GATES
 from ..modules.diagnostics.records import pool, self_attentions
 from ..text.lines import read_lines
 from .base import Analysis, Results, Table
-from .gates import SYMBOLS, contexts
+from .gates import SYMBOLS, contexts, gated_layers
 from .loop import ForcedBatch
 from .subject import Subject
 from .tagging import TAGS, tagger
@@ -59,9 +59,20 @@ class PartsOfSpeech(Analysis):
         return f"has no gates of context-aware self-attention in the {self._side(subject)}."
 
     def collector(self, subject: Subject) -> WordGates:
-        """Returns the collector for the words of the subset and their tags."""
-        side = self._side(subject)
-        return WordGates(side, self._tags(subject, side), subject, self.args.layer)
+        """Returns the collector for the words of the subset and their tags.
+
+        Raises:
+            UserError: --layer names a layer without gates; tags of another length
+        """
+        side, layer = self._side(subject), self.args.layer
+        gated = gated_layers(subject, side)
+        if layer is not None and layer not in gated:
+            raise UsageError(
+                f"--layer {layer}: has no gates in the {side}; choose one of "
+                f"{', '.join(map(str, sorted(gated)))}."
+            )
+        layers = gated if layer is None else {layer}
+        return WordGates(side, self._tags(subject, side), subject, layers)
 
     def _tags(self, subject: Subject, side: str) -> dict[int, list[str]]:
         """Returns sentence number → one tag for each word."""
@@ -119,20 +130,17 @@ class WordGates:
         side: ``encoder`` or ``decoder``
         tags: sentence number → one tag for each word
         subject: the model
-        layer: one layer, or None for all that have gates
-
-    Raises:
-        UserError: no such layer
+        layers: layers with gates whose mean is taken
     """
 
     needs = GATES
 
     def __init__(
-        self, side: str, tags: dict[int, list[str]], subject: Subject, layer: int | None
+        self, side: str, tags: dict[int, list[str]], subject: Subject, layers: set[int]
     ) -> None:
         self.side = side
         self.tags = tags
-        self.layer = layer
+        self.layers = layers
         dictionary = (
             subject.task.source_dictionary if side == "encoder" else subject.task.target_dictionary
         )
@@ -143,20 +151,12 @@ class WordGates:
         }
         self.totals: dict[str, dict[str, tuple[float, int]]] = {}
 
-    def add(self, batch: ForcedBatch) -> None:
-        """Adds one batch."""
-        here = [
-            tensors
-            for side, layer, tensors in self_attentions(batch.records)
-            if side == self.side and self.layer in (None, layer)
-        ]
-        found = {gate: [each[gate] for each in here if gate in each] for gate in GATES}
-        if self.layer is not None and not any(found.values()):
-            raise UsageError(f"--layer {self.layer}: has no gates in the {self.side}.")
-        for gate, layers in found.items():
-            if layers:
-                mean = torch.stack(layers).double().mean(dim=0).squeeze(-1)  # (B, T)
-                self._add(gate, mean, batch)
+    def add(self, records: Records, batch: ForcedBatch) -> None:
+        """Adds one module."""
+        for side, layer, tensors in self_attentions(records):
+            for gate in GATES:
+                if side == self.side and layer in self.layers and gate in tensors:
+                    self._add(gate, tensors[gate].double().squeeze(-1), batch)
 
     def _add(self, gate: str, values: Tensor, batch: ForcedBatch) -> None:
         padding = batch.padding(self.side)
@@ -172,10 +172,21 @@ class WordGates:
         """Returns the means by tag, content words first, and of all words."""
         order = {tag: place for place, tag in enumerate(TAGS)}
         tags = {
-            tag: _means([self.totals[tag]])
+            tag: self._means([self.totals[tag]])
             for tag in sorted(self.totals, key=lambda tag: (order.get(tag, len(order)), tag))
         }
-        return {"side": self.side, "tags": tags, "all": _means(list(self.totals.values()))}
+        return {"side": self.side, "tags": tags, "all": self._means(list(self.totals.values()))}
+
+    def _means(self, rows: list[dict[str, tuple[float, int]]]) -> dict[str, Any]:
+        """Returns {"words": …, "lambda_q": mean, …} over the rows."""
+        found: dict[str, Any] = {}
+        for gate in GATES:
+            values = [row[gate] for row in rows if gate in row]
+            if values:
+                count = sum(count for _, count in values)  # each word once in every layer
+                found["words"] = count // len(self.layers)
+                found[gate] = sum(total for total, _ in values) / count
+        return found
 
 
 def sentence_pieces(subject: Subject, side: str) -> dict[int, list[str]]:
@@ -198,14 +209,3 @@ def sentence_words(subject: Subject, side: str) -> dict[int, list[str]]:
     return {
         number: words_of(pieces, kind) for number, pieces in sentence_pieces(subject, side).items()
     }
-
-
-def _means(rows: list[dict[str, tuple[float, int]]]) -> dict[str, Any]:
-    """Returns {"words": …, "lambda_q": mean, …} over the rows."""
-    found: dict[str, Any] = {}
-    for gate in GATES:
-        values = [row[gate] for row in rows if gate in row]
-        if values:
-            found["words"] = sum(count for _, count in values)
-            found[gate] = sum(total for total, _ in values) / found["words"]
-    return found

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..figure import add_legend, finish_axes, styles
+from ..modules.core.recording import Records
 from ..modules.diagnostics.previous_words import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
 from .base import Analysis, Results, Table
@@ -159,10 +160,11 @@ class PositionCounts:
     def __init__(self) -> None:
         self.counts = torch.zeros(3, 0, dtype=torch.float64)
 
-    def add(self, batch: ForcedBatch) -> None:
-        """Adds one batch."""
-        weights = previous_word_weights(batch.records)
-        assert weights is not None
+    def add(self, records: Records, batch: ForcedBatch) -> None:
+        """Adds one module."""
+        weights = previous_word_weights(records)
+        if weights is None:
+            return
         found = torch.stack(position_counts(weights, batch.target_lengths)).cpu()
         longest = max(found.size(1), self.counts.size(1))
         self.counts = torch.nn.functional.pad(self.counts, (0, longest - self.counts.size(1)))

@@ -12,6 +12,7 @@ from torch import Tensor
 from ..errors import UsageError
 from ..figure import add_legend, finish_axes, grouped_bars, styles
 from ..flags import add_list
+from ..modules.core.recording import Records
 from ..modules.diagnostics.gates import token_total
 from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
 from ..modules.diagnostics.records import pool, self_attentions
@@ -158,10 +159,10 @@ class RoutingSums:
         self.heads: dict[int, tuple[Tensor, int]] = {}
         self.by_length: dict[int, dict[int, tuple[float, int]]] = {}
 
-    def add(self, batch: ForcedBatch) -> None:
-        """Adds one batch."""
+    def add(self, records: Records, batch: ForcedBatch) -> None:
+        """Adds one module."""
         padding = batch.padding("encoder")
-        for side, layer, tensors in self_attentions(batch.records):
+        for side, layer, tensors in self_attentions(records):
             if side != "encoder" or "added_norm" not in tensors:
                 continue
             for part in PARTS:

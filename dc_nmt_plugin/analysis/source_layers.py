@@ -13,6 +13,7 @@ from ..evaluation.chance import Difference
 from ..evaluation.difference_text import TEST_COLUMNS, difference_notes, test_cells
 from ..evaluation.significance import paired_bootstrap
 from ..figure import add_legend, finish_axes, grouped_bars
+from ..modules.core.recording import Place, Records
 from ..modules.diagnostics.records import pool
 from ..modules.diagnostics.source_shares import DIAGNOSTIC, source_shares
 from .base import Analysis, Results, Table, layer_table
@@ -136,12 +137,12 @@ class ShareSums:
     def __init__(self) -> None:
         self.totals: dict[str, dict[str, tuple[float, int]]] = {}
 
-    def add(self, batch: ForcedBatch) -> None:
-        """Adds one batch."""
-        for module, tensors in batch.records.items():
-            for (_, layer), pair in source_shares({module: tensors}, batch).items():
-                for name in ("all", _place(module)):
-                    pool(self.totals.setdefault(name, {}), str(layer), *pair)
+    def add(self, records: Records, batch: ForcedBatch) -> None:
+        """Adds one module."""
+        (module,) = records.values()
+        for (_, layer), pair in source_shares(records, batch).items():
+            for name in ("all", _name(module.place)):
+                pool(self.totals.setdefault(name, {}), str(layer), *pair)
 
     def result(self) -> dict[str, Any]:
         """Returns the shares over all modules, and of each module if there are several."""
@@ -180,12 +181,9 @@ def masked_translations(subject: Subject) -> Iterator[tuple[int | None, dict[int
         yield layer, found
 
 
-def _place(module: str) -> str:
-    """Returns a name such as "decoder layer 2" for ``decoder.stack.layers.1.encoder_attn``."""
-    parts = module.split(".")
-    if "layers" in parts:
-        return f"{parts[0]} layer {int(parts[parts.index('layers') + 1]) + 1}"
-    return "aggregation"
+def _name(place: Place | None) -> str:
+    """Returns a name such as "decoder layer 2"; a layer aggregation has no place."""
+    return "aggregation" if place is None else f"{place.side} layer {place.layer}"
 
 
 def _test(row: dict[str, Any]) -> Difference | None:

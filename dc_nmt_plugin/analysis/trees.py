@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..figure import add_legend, finish_axes, grouped_bars
+from ..modules.core.recording import Records
 from ..modules.diagnostics.previous_words import previous_word_weights
 from ..text.lines import read_lines
 from .base import Results, Table
@@ -146,10 +147,11 @@ class SentenceTrees:
         self.kind = piece_kind(subject.task.target_dictionary)
         self.sentences: dict[int, dict[str, Any]] = {}
 
-    def add(self, batch: ForcedBatch) -> None:
-        """Adds one batch."""
-        weights = previous_word_weights(batch.records)
-        assert weights is not None
+    def add(self, records: Records, batch: ForcedBatch) -> None:
+        """Adds one module."""
+        weights = previous_word_weights(records)
+        if weights is None:
+            return
         for number, own, target in zip(batch.numbers, weights, batch.target, strict=True):
             pieces = self.subject.pieces(target, self.subject.task.target_dictionary)
             spans = word_spans(pieces, self.kind)

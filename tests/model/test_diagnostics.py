@@ -89,8 +89,9 @@ def test_nothing_else_is_logged(settings, expected):
 
 
 def test_recurrent_models_and_language_models_too():
-    for kind in ("gru", "lm"):
-        model = build_recurrent(kind, "content").eval()
+    # the memory is recorded by a loop over steps, after its own forward pass
+    for kind, readout in (("gru", "content"), ("gru", "memory-rnn"), ("lm", "content")):
+        model = build_recurrent(kind, readout).eval()
         rows = batch()
         if kind == "lm":
             prefix = rows["net_input"].pop("prev_output_tokens")

@@ -3,6 +3,8 @@
 import json
 import math
 import shlex
+import weakref
+from contextlib import contextmanager, nullcontext
 from html import unescape
 
 import pytest
@@ -16,10 +18,11 @@ from systems import train
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.dependency import without_fusion
-from dc_nmt_plugin.analysis.loop import forced_batch, samples
+from dc_nmt_plugin.analysis.loop import described, recorded_batch, samples
 from dc_nmt_plugin.analysis.registry import ANALYSES
 from dc_nmt_plugin.analysis.sites import attentions
 from dc_nmt_plugin.analysis.subject import Subject, find
+from dc_nmt_plugin.modules.core.recording import Recordable
 from dc_nmt_plugin.runs.schema import Data
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
@@ -69,12 +72,34 @@ def analyze(capsys):
     return call
 
 
+@contextmanager
+def one_module_at_a_time():
+    """Requires that what one module recorded is reduced before another module records."""
+    record, living = Recordable.record, []
+
+    def counted(self, **tensors):
+        record(self, **tensors)
+        if self._records is not None:
+            own = [tensor for name, tensor in self._records.items() if name in tensors]
+            living.extend((self, weakref.ref(tensor)) for tensor in own)
+            assert {module for module, tensor in living if tensor() is not None} <= {self}
+
+    Recordable.record = counted
+    try:
+        yield
+    finally:
+        Recordable.record = record
+    assert living
+
+
 @pytest.fixture
 def measured(analyze):
-    """What one run's analysis found, as JSON."""
+    """What one run's analysis found, as JSON; in the memory of one module's weights."""
 
     def call(what, folder, *arguments):
-        code, output, errors = analyze(what, folder, "--json", *arguments)
+        keeps = what in ("matrix", "lengths")  # of one sentence; of nothing
+        with nullcontext() if keeps else one_module_at_a_time():
+            code, output, errors = analyze(what, folder, "--json", *arguments)
         assert code == 0, errors
         report = json.loads(output)
         assert report["analysis"] == what
@@ -101,8 +126,11 @@ def subject_of(folder, subset="test"):
 
 
 def one_by_one(subject, text="reference"):
-    """A batch without any padding for each sentence."""
-    return [forced_batch(subject, sample) for sample in samples(subject, text)]
+    """A batch without any padding for each sentence, and what all modules recorded."""
+    return [
+        (described(subject, sample), recorded_batch(subject, sample))
+        for sample in samples(subject, text)
+    ]
 
 
 MEASURED = {
@@ -142,8 +170,8 @@ def test_spans_are_those_of_loops(models, measured):
     found = measured("attention", folder)
     subject = subject_of(folder)
     weights = {}
-    for batch in one_by_one(subject):
-        for site, own in attentions(batch.records, subject.source_layers):
+    for _, records in one_by_one(subject):
+        for site, own in attentions(records, subject.source_layers):
             weights.setdefault(site.name, []).append(own[0].double())
     assert [row["name"] for row in found["layers"]] == ["encoder.1.self", "encoder.2.self"]
     for row in found["layers"]:
@@ -158,9 +186,9 @@ def test_divergence_is_that_of_loops(models, measured):
     folder = models("transformer_dc")
     found = measured("divergence", folder, "--subset", "test1")
     totals, rows = {}, 0
-    for batch in one_by_one(subject_of(folder, "test1")):
+    for batch, records in one_by_one(subject_of(folder, "test1")):
         rows += batch.source.size(1)
-        for name, tensors in batch.records.items():
+        for name, tensors in records.items():
             if "local_weights" in tensors:
                 pair = (tensors[key][0].double() for key in ("global_weights", "local_weights"))
                 totals[name] = totals.get(name, 0.0) + divergence(*pair)
@@ -180,12 +208,14 @@ def test_dependency_is_that_of_loops(models, measured):
     outputs, layers = [], []
     with torch.no_grad():
         for sample in samples(subject, "greedy"):
-            main = forced_batch(subject, sample, with_logits=True)
+            main = recorded_batch(subject, sample)
+            logits, _ = subject.model(**sample["net_input"])
             with without_fusion(subject.model):
-                own = forced_batch(subject, sample, with_logits=True)
-            outputs.append(dependency.output_dependency(main.logits[0], own.logits[0]))
+                own = recorded_batch(subject, sample)
+                own_logits, _ = subject.model(**sample["net_input"])
+            outputs.append(dependency.output_dependency(logits[0], own_logits[0]))
             name = "decoder.stack.layers.0.encoder_attn"
-            pair = (batch.records[name]["weights"][0] for batch in (main, own))
+            pair = (records[name]["weights"][0] for records in (main, own))
             layers.append(dependency.layer_dependency(*pair))
     assert found["output"] == pytest.approx(sum(outputs) / 5, rel=1e-3) and len(outputs) == 5
     assert found["layers"][0]["mean"] == pytest.approx(sum(layers) / 5, rel=1e-3)
@@ -214,9 +244,9 @@ def test_words_of_a_part_of_speech(models, measured, corpus, tmp_path):
     found = measured("parts-of-speech", folder, "--tags", tag_file(corpus, tmp_path), "--layer", 2)
     lines = (corpus.parent / "text" / "test.xx").read_text().splitlines()
     values = {}
-    for batch in one_by_one(subject_of(folder)):
+    for batch, records in one_by_one(subject_of(folder)):
         (number,) = batch.numbers
-        gates = batch.records["encoder.stack.layers.1.self_attn"]["lambda_q"][0, :, 0]
+        gates = records["encoder.stack.layers.1.self_attn"]["lambda_q"][0, :, 0]
         for word, gate in zip(lines[number].split(), gates[:-1], strict=True):
             values.setdefault(word[0].upper(), []).append(float(gate))
     assert found["tags"].keys() == values.keys()

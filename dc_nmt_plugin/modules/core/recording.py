@@ -113,6 +113,7 @@ def reducing(
 ) -> Iterator[None]:
     """Gives `take` what each module of the main stacks recorded, when its forward pass ends.
 
+    What is recorded later for a module, such as by a loop over steps, is given at the end.
     Nothing is kept, so that no more than one module's attention weights exist at a time. Auxiliary
     decoders record nothing.
 
@@ -140,6 +141,8 @@ def reducing(
         for module in modules:
             module._records, module._names = found[module], names
         yield
+        for module in modules:
+            finish(module)
     finally:
         for module, records, names_outside in outer:
             module._records, module._names = records, names_outside
