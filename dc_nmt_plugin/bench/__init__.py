@@ -18,3 +18,9 @@ GROWING = ("length", "layers", "source-layers", "decoders", "beam", "vocabulary"
 def conditions_text(report: Mapping[str, Any]) -> str:
     """Returns machine, threads and clock of a report in words."""
     return f"{report['machine']}; {report['threads']} thread(s), {report['clock']}"
+
+
+def rounds_text(report: Mapping[str, Any]) -> str:
+    """Returns the number of finished rounds; they differ by mode after an interrupt."""
+    finished = sorted({row["rounds"] for row in report["results"]})
+    return " to ".join(map(str, dict.fromkeys([finished[0], finished[-1]])))

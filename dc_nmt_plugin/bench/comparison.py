@@ -10,7 +10,7 @@ from typing import Any
 
 from . import MODES
 from .apart import apart
-from .measure import Ratio, interleave, peak_memory, ratio, timed
+from .measure import Ratio, finished_rounds, interleave, peak_memory, ratio, timed
 from .subjects import (
     Sample,
     Setting,
@@ -41,6 +41,8 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Returns one row for the baseline, its control and each architecture.
 
+    After an interrupt, the rows are of the rounds that are finished.
+
     Args:
         mode: one of MODES
         archs: architectures; the baseline may be among them
@@ -51,6 +53,9 @@ def compare(
         rounds: timed rounds
         clock: seconds
         with_memory: measure peak memory too
+
+    Raises:
+        KeyboardInterrupt: no round is finished
     """
     like = archs[0]
     names = {against: against, CONTROL: against}
@@ -63,8 +68,12 @@ def compare(
         for label in names
         if with_memory and label != CONTROL
     }
-    times = time_of(make, samples, device=setting.device, rounds=rounds, clock=clock, title=mode)
-    used = [samples[i % len(samples)] for i in range(rounds)]
+    times = finished_rounds(
+        lambda: time_of(
+            make, samples, device=setting.device, rounds=rounds, clock=clock, title=mode
+        )
+    )
+    used = [samples[i % len(samples)] for i in range(len(times[against]))]
     results = []
     for label in names:
         counted = "nsentences" if mode == "decode" else "ntokens"
@@ -74,6 +83,7 @@ def compare(
         row: dict[str, Any] = {
             "mode": mode,
             "name": label,
+            "rounds": len(used),
             "system": system_of(names[label]),
             "speed": statistics.median(speeds),
             "updates_per_s": 1 / statistics.median(times[label]) if mode == "train" else None,

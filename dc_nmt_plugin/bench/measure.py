@@ -28,6 +28,18 @@ class Ratio:
     high: float
 
 
+class Interrupted(KeyboardInterrupt):
+    """An interrupt in the middle of a measurement.
+
+    Attributes:
+        times: name → seconds of the finished rounds
+    """
+
+    def __init__(self, times: dict[str, list[float]]) -> None:
+        super().__init__()
+        self.times = times
+
+
 def interleave(
     runs: Mapping[str, Callable[[int], float]],
     *,
@@ -50,16 +62,64 @@ def interleave(
 
     Returns:
         name → seconds, one a round
+
+    Raises:
+        Interrupted: Ctrl-C; with the rounds that all subjects have finished
     """
     names = list(runs)
     times: dict[str, list[float]] = {name: [] for name in names}
-    for number in bar(range(-warm_up, rounds), desc=title, unit=" rounds"):
-        turn = number % len(names)
-        for name in names[turn:] + names[:turn]:
-            seconds = runs[name]((number if number >= 0 else number + warm_up) % batches)
-            if number >= 0:
-                times[name].append(seconds)
+    try:
+        for number in bar(range(-warm_up, rounds), desc=title, unit=" rounds"):
+            turn = number % len(names)
+            for name in names[turn:] + names[:turn]:
+                seconds = runs[name]((number if number >= 0 else number + warm_up) % batches)
+                if number >= 0:
+                    times[name].append(seconds)
+    except KeyboardInterrupt:
+        finished = min(map(len, times.values()))
+        raise Interrupted({name: own[:finished] for name, own in times.items()}) from None
     return times
+
+
+def finished_rounds(measure: Callable[[], dict[str, list[float]]]) -> dict[str, list[float]]:
+    """Returns the times of :func:`interleave`; after an interrupt, those of the finished rounds.
+
+    Raises:
+        KeyboardInterrupt: no round is finished
+    """
+    try:
+        return measure()
+    except Interrupted as error:
+        if not any(error.times.values()):
+            raise
+        return error.times
+
+
+def by_mode(
+    modes: Sequence[str], rounds: int, measure: Callable[[str], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Returns the rows of all modes; after an interrupt, those of the finished rounds.
+
+    Args:
+        modes: such as ``train``
+        rounds: wanted
+        measure: mode → rows, each with its ``rounds``
+
+    Raises:
+        KeyboardInterrupt: no round is finished
+    """
+    rows: list[dict[str, Any]] = []
+    for mode in modes:
+        try:
+            found = measure(mode)
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            break
+        rows += found
+        if found[0]["rounds"] < rounds:
+            break
+    return rows
 
 
 def timed(

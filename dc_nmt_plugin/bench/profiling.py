@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -29,6 +30,8 @@ KINDS = {
 ELEMENTWISE = "elementwise"  # and all else
 OUTSIDE = "Python"
 REPEATS = 3
+# torch's profiler announces each start and stop on standard error; 6 is above all its levels
+os.environ.setdefault("KINETO_LOG_LEVEL", "6")
 
 
 def time_by_kind(step: Callable[[Any], None], sample: Any, device: str) -> dict[str, float]:

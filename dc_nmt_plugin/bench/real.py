@@ -20,7 +20,7 @@ from ..models.transformer.stock_checkpoint import drop_auxiliary, to_stock
 from . import CTRANSLATE2, STOCK
 from .comparison import CONTROL
 from .data import write_random, write_source
-from .measure import interleave, ratio
+from .measure import by_mode, finished_rounds, interleave, ratio
 from .programs import USER_DIR, Finished, Program, engine, fairseq, run
 from .subjects import (
     CLIP_NORM,
@@ -90,6 +90,7 @@ def compare_programs(
 
     Raises:
         UserError: a program failed, or a model that the baseline cannot compute
+        KeyboardInterrupt: no round is finished; otherwise the finished rounds are returned
     """
     with tempfile.TemporaryDirectory() as folder:
         work = work.on_text(Path(folder, "text"))
@@ -98,18 +99,20 @@ def compare_programs(
             names[INT8] = INT8
         names |= {name: name for name in archs if name != against}
         sides = _Sides(names, archs[0], Path(folder), work)
-        rows = []
-        for mode in modes:
+
+        def measure(mode: str) -> list[dict[str, Any]]:
             programs = sides.train(work.updates) if mode == "train" else sides.decode()
             finished = _in_turns(programs, work, mode)
-            rows += [_row(mode, label, names, finished) for label in names]
+            return [_row(mode, label, names, finished) for label in names]
+
+        rows = by_mode(modes, work.rounds, measure)
         for row in rows:
             row["same_weights"] = sides.same_weights
     return rows
 
 
 def _in_turns(programs: Mapping[str, Program], work: Work, title: str) -> dict[str, list[Finished]]:
-    """Runs every program, round by round."""
+    """Runs every program, round by round; returns the rounds that all have finished."""
     finished: dict[str, list[Finished]] = {label: [] for label in programs}
 
     def turn(label: str) -> Any:
@@ -120,8 +123,10 @@ def _in_turns(programs: Mapping[str, Program], work: Work, title: str) -> dict[s
         return once
 
     turns = {label: turn(label) for label in programs}
-    interleave(turns, batches=1, rounds=work.rounds, title=title, warm_up=0)
-    return finished
+    times = finished_rounds(
+        lambda: interleave(turns, batches=1, rounds=work.rounds, title=title, warm_up=0)
+    )
+    return {label: own[: len(times[label])] for label, own in finished.items()}
 
 
 class _Sides:
@@ -262,6 +267,7 @@ def _row(
     return {
         "mode": mode,
         "name": label,
+        "rounds": len(own),
         "system": system_of(name) if _is_fairseqs(name) else None,
         "speed": statistics.median(rates[1]),
         "updates_per_s": None,

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..bench import CTRANSLATE2, LEAST_TYPES, MODES, PYTORCH, STOCK, USUAL, conditions_text
+from ..bench import (
+    CTRANSLATE2,
+    LEAST_TYPES,
+    MODES,
+    PYTORCH,
+    STOCK,
+    USUAL,
+    conditions_text,
+    rounds_text,
+)
 from ..errors import UsageError, check_architectures, check_choices
 from ..flags import add_list, split_words
 from ..table import format_table
 from .bench_inside import look_inside
+from .bench_names import Names, short_names
 from .bench_real import ROUNDS, add_real, check_real, is_real, measure_real, real_as_text
 from .bench_scaling import add_scaling, check_scaling, show_scaling
+from .bench_signals import terminated_as_interrupted
 from .completion import completed, sized_names
 from .parser import Parser, add_json, number, print_report
 
@@ -25,8 +37,18 @@ BASELINES = (STOCK, PYTORCH, CTRANSLATE2)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures and prints."""
+    """Measures and prints; after a signal, the rounds that are finished."""
     args = _parse(argv)
+    with terminated_as_interrupted() as came:
+        try:
+            return came.status if _measure(args) else 0
+        except KeyboardInterrupt:
+            print("dc-nmt bench: stopped; no round is finished.", file=sys.stderr)
+            return came.status
+
+
+def _measure(args: argparse.Namespace) -> bool:
+    """Measures and prints; returns True when an interrupt came before the last round."""
     if is_real(args):
         (conditions, results), as_text = measure_real(args), real_as_text
     else:
@@ -38,11 +60,11 @@ def main(argv: Sequence[str]) -> int:
         setting = Setting(args.device, args.precision, args.beam, args.length)
         if args.scaling:
             show_scaling(args, setting)
-            return 0
+            return False
         task, samples = _batches(args)
         if args.count or args.profile:
             look_inside(args, task, setting, samples[len(samples) // 2])  # --data: by length
-            return 0
+            return False
         (conditions, results), as_text = _measure_steps(args, task, setting, samples), _as_text
     report = {
         **conditions,
@@ -52,8 +74,14 @@ def main(argv: Sequence[str]) -> int:
         "rounds": args.rounds,
         "results": results,
     }
-    print_report(report, args.json, as_text)
-    return 0
+    names = short_names(args.arch, [args.against])
+    print_report(report, args.json, lambda report: as_text(report, names))
+    finished = dict.fromkeys(args.mode, 0) | {row["mode"]: row["rounds"] for row in results}
+    if min(finished.values()) == args.rounds:
+        return False
+    done = " and ".join(f"{count} of {args.rounds} of {mode}" for mode, count in finished.items())
+    print(f"dc-nmt bench: stopped; finished rounds: {done}.", file=sys.stderr)
+    return True
 
 
 def _batches(args: argparse.Namespace) -> tuple[Any, list[Any]]:
@@ -77,12 +105,12 @@ def _measure_steps(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Returns the conditions of a measurement of single steps, and its rows."""
     from ..bench.comparison import compare
-    from ..bench.measure import make_clock
+    from ..bench.measure import by_mode, make_clock
 
     clock, conditions = make_clock(args.device, args.threads)
-    results = []
-    for mode in args.mode:
-        results += compare(
+
+    def measure(mode: str) -> list[dict[str, Any]]:
+        return compare(
             mode,
             args.arch,
             args.against,
@@ -93,7 +121,8 @@ def _measure_steps(
             clock=clock,
             with_memory=not args.no_memory,
         )
-    return conditions, results
+
+    return conditions, by_mode(args.mode, args.rounds, measure)
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -231,16 +260,17 @@ def _check(args: argparse.Namespace) -> None:
         stock_settings(args.arch[0])  # refuses a size that fairseq lacks early
 
 
-def _as_text(report: dict[str, Any]) -> str:
+def _as_text(report: dict[str, Any], names: Names) -> str:
     head = (
         f"{conditions_text(report)}, {report['precision']}; {report['data']}; "
-        f"{report['rounds']} interleaved rounds; ratio = speed / speed of {report['baseline']}"
+        f"{rounds_text(report)} interleaved rounds; ratio = speed / speed of "
+        f"{names(report['baseline'])}"
     )
-    blocks = [head]
+    blocks = [head, *names.lines()]
     for mode, unit in zip(MODES, ("tokens/s", "sentences/s", "tokens/s"), strict=True):
         rows = [
             [
-                row["name"],
+                names(row["name"]),
                 f"{row['speed']:,.1f}",
                 f"{row['updates_per_s']:.2f}" if row["updates_per_s"] else "",
                 f"{row['ratio']:.3f}",

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..table import format_table
+from .bench_names import Names, short_names
 from .parser import print_report
 
 
@@ -22,7 +23,8 @@ def look_inside(args: argparse.Namespace, task: Any, setting: Any, sample: Any) 
             make = partial(_looker, look, mode, name, args.arch[0], task, setting)
             with apart(make, args.device) as found:  # memory set up as for timing
                 rows.append({"mode": mode, "name": name, **found(sample)})
-    print_report(rows, args.json, _as_text)
+    names = short_names(args.arch, [args.against])
+    print_report(rows, args.json, lambda rows: _as_text(rows, names))
 
 
 def _looker(
@@ -59,12 +61,12 @@ def _profile(step: Any, sample: Any, device: str) -> dict[str, Any]:
     }
 
 
-def _as_text(rows: list[dict[str, Any]]) -> str:
+def _as_text(rows: list[dict[str, Any]], names: Names) -> str:
     """Returns one table for each mode, with a column for each subject."""
-    tables = []
+    tables = names.lines()
     for mode in dict.fromkeys(row["mode"] for row in rows):
         columns = [row for row in rows if row["mode"] == mode]
-        header = [mode, *(column["name"] for column in columns)]
+        header = [mode, *(names(column["name"]) for column in columns)]
         entries = [key for key in columns[0] if key not in ("mode", "name")]
         tables.append(
             format_table(header, [[key, *(_cell(c[key]) for c in columns)] for key in entries])

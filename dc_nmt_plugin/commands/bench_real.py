@@ -7,9 +7,10 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from ..bench import CTRANSLATE2, PYTORCH, USUAL, conditions_text
+from ..bench import CTRANSLATE2, PYTORCH, USUAL, conditions_text, rounds_text
 from ..models.presets import architectures
 from ..table import format_table
+from .bench_names import Names
 from .parser import number
 
 UPDATES = 100
@@ -112,12 +113,13 @@ def measure_real(args: argparse.Namespace) -> tuple[dict[str, Any], list[dict[st
     return {**conditions, "clock": "the programs' own rates"}, results
 
 
-def real_as_text(report: dict[str, Any]) -> str:
+def real_as_text(report: dict[str, Any], names: Names) -> str:
     """Returns the tables of programs."""
     blocks = [
-        f"{conditions_text(report)}, {report['precision']}; {report['data']}; {report['rounds']} "
-        f"runs of each program, in turns; ratio = rate / rate of {report['baseline']}; CPU "
-        "and wall are of the whole program"
+        f"{conditions_text(report)}, {report['precision']}; {report['data']}; "
+        f"{rounds_text(report)} runs of each program, in turns; ratio = rate / rate of "
+        f"{names(report['baseline'])}; CPU and wall are of the whole program",
+        *names.lines(),
     ]
     for mode, unit in UNITS.items():
         rows = [row for row in report["results"] if row["mode"] == mode]
@@ -126,7 +128,7 @@ def real_as_text(report: dict[str, Any]) -> str:
         header += ["other hypotheses"] * compared
         table = [
             [
-                row["name"],
+                names(row["name"]),
                 f"{row['speed']:,.1f}",
                 f"{row['ratio']:.3f}",
                 f"[{row['ratio_low']:.3f}, {row['ratio_high']:.3f}]",

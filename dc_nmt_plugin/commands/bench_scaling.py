@@ -12,6 +12,7 @@ from typing import Any
 from ..bench import GROWING, conditions_text
 from ..flags import add_list
 from ..table import format_table
+from .bench_names import Names, short_names
 from .parser import add_plot, number, print_report
 
 # key of a row, key of its exponent, title, unit, units in one measured unit
@@ -89,7 +90,8 @@ def show_scaling(args: argparse.Namespace, setting: Any) -> None:
         "baseline": args.against,
         "results": rows,
     }
-    print_report(report, args.json, _as_text)
+    names = short_names(args.arch, [args.against])
+    print_report(report, args.json, lambda report: _as_text(report, names))
     if args.plot:
         for path in _draw(report, args.plot):
             print(f"written: {path}", file=sys.stderr)
@@ -106,12 +108,13 @@ def _panels(report: dict[str, Any]) -> list[tuple[str, Any, list[dict[str, Any]]
     ]
 
 
-def _as_text(report: dict[str, Any]) -> str:
+def _as_text(report: dict[str, Any], names: Names) -> str:
     values = report["results"][0]["values"]
     blocks = [
         f"{conditions_text(report)}, {report['precision']}; random text; "
         f"{report['label']}: from {values[0]:,} to {values[-1]:,}; "
-        "the exponent is that of the upper values"
+        "the exponent is that of the upper values",
+        *names.lines(),
     ]
     for mode, (key, power, title, unit, factor), rows in _panels(report):
         header = [f"{mode}, {title} ({unit})", *(f"{value:,}" for value in values), "exponent"]
@@ -119,7 +122,7 @@ def _as_text(report: dict[str, Any]) -> str:
         for row in rows:
             costs = [f"{cost * factor:,.4g}" for cost in row[key]]
             shown = "" if row[power] is None else f"{row[power]:.2f}"
-            lines.append([row["name"], *costs, shown])
+            lines.append([names(row["name"]), *costs, shown])
         blocks.append(format_table(header, lines))
     return "\n\n".join(blocks)
 

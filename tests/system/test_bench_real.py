@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 
 import pytest
@@ -49,6 +51,30 @@ def test_training_is_measured_by_fairseqs_own_programs(ran, capsys):
     stock, _, ours = (done for _, done in ran)
     batches = [[row["bsz"] for row in logged(done)] for done in (stock, ours)]
     assert batches[0] == batches[1]
+
+
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_the_finished_rounds_of_a_stopped_measurement_are_printed(
+    sent, status, rounds, monkeypatch, capsys
+):
+    calls = []
+
+    def run(program, threads):
+        calls.append(program)
+        if len(calls) == 3 * rounds + 2:  # after the first of three programs
+            os.kill(os.getpid(), sent)
+        return programs.Finished('| train_inner | {"wps": 5}', wall=1, cpu=1)
+
+    monkeypatch.setattr("dc_nmt_plugin.bench.real.run", run)
+    words = [ARCH, "--real", *SMALL[2:], "--rounds", "9", "--dropout", "0.2"]
+    assert bench.main(words) == status
+    output, errors = capsys.readouterr()
+    assert ("Flags of every ARCH: --dropout 0.2" in output) == (rounds > 0)
+    assert output.count(f"{ARCH} ") == output.count("5.0  1.000") / 3 == (rounds > 0)
+    assert ("; 2 runs of each program" in output) == (rounds > 0)
+    told = "stopped; finished rounds: 2 of 9 of train and 0 of 9 of decode."
+    assert (told if rounds else "stopped; no round is finished.") in errors
 
 
 def logged(done):

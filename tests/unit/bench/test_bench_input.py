@@ -10,6 +10,7 @@ from records import write_run
 from dc_nmt_plugin.bench import LEAST_TYPES, STOCK
 from dc_nmt_plugin.bench.subjects import stock_settings, subject, with_positions
 from dc_nmt_plugin.commands.bench import main
+from dc_nmt_plugin.commands.bench_names import short_names
 from dc_nmt_plugin.errors import UserError
 
 ARCH = "transformer_dc_micro"
@@ -44,6 +45,16 @@ def test_a_run_whose_folder_has_a_space_is_a_baseline(tmp_path, monkeypatch, cap
         names = [row["name"] for row in json.loads(capsys.readouterr().out)]
         baseline = "'my run'" if against == "my run" else against
         assert names == list(dict.fromkeys([baseline, ARCH, "'my run'"]))
+
+
+def test_a_table_names_shared_flags_once():
+    names = short_names(["a --x 1 --base modern -q 3", "'b c' --x 2 --base modern -q 3"], [STOCK])
+    assert names.flags == "--base modern -q 3"
+    assert names("'b c' --x 2 --base modern -q 3") == "'b c' --x 2" and names(STOCK) == STOCK
+    assert short_names(["a --x 1"]).short == {"a --x 1": "a"}
+    # nothing shared; a value alone; the baseline is the same model without the flags
+    for archs, others in ((["a --x 1", "b"], []), (["a --x 1", "b --y 1"], []), (["a --x"], ["a"])):
+        assert short_names(archs, others).lines() == []
 
 
 def test_sentences_may_be_longer_than_the_models_positions():
