@@ -8,6 +8,7 @@ from typing import Any
 STOCK = "stock"  # the baseline: fairseq's transformer of the same size
 PYTORCH = "pytorch"  # the baseline of recurrent models: the same one out of PyTorch's GRU cells
 CTRANSLATE2 = "ctranslate2"  # the baseline: that engine, with the first model's weights
+INT8 = " int8"  # end of the name of a row with 8-bit layers
 LEAST_TYPES = 5  # of a dictionary: fairseq's four special symbols, and one to make text of
 MODES = ("train", "decode", "validate")
 USUAL = MODES[:2]

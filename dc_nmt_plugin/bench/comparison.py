@@ -5,10 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from . import MODES
+from . import INT8, MODES
 from .apart import apart
 from .measure import Ratio, finished_rounds, interleave, peak_memory, ratio, timed
 from .subjects import (
@@ -38,6 +39,7 @@ def compare(
     rounds: int,
     clock: Callable[[], float],
     with_memory: bool,
+    int8: bool = False,
 ) -> list[dict[str, Any]]:
     """Returns one row for the baseline, its control and each architecture.
 
@@ -53,6 +55,7 @@ def compare(
         rounds: timed rounds
         clock: seconds
         with_memory: measure peak memory too
+        int8: add a row with 8-bit layers for each architecture; decoding alone
 
     Raises:
         KeyboardInterrupt: no round is finished
@@ -60,8 +63,11 @@ def compare(
     like = archs[0]
     names = {against: against, CONTROL: against}
     names |= {name: name for name in archs if name != against}
+    eight = {f"{name}{INT8}": name for name in archs} if int8 else {}
+    names |= eight
     make = {
-        label: partial(make_step, mode, name, like, task, setting) for label, name in names.items()
+        label: partial(make_step, mode, name, like, task, replace(setting, int8=label in eight))
+        for label, name in names.items()
     }
     memory = {
         label: memory_of(make[label], setting.device, samples[0])
@@ -84,7 +90,7 @@ def compare(
             "mode": mode,
             "name": label,
             "rounds": len(used),
-            "system": system_of(names[label]),
+            "system": None if label in eight else system_of(names[label]),
             "speed": statistics.median(speeds),
             "updates_per_s": 1 / statistics.median(times[label]) if mode == "train" else None,
             "ratio": speedup.median,

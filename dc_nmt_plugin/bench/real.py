@@ -17,7 +17,7 @@ from ..checkpoints.loading import load_checkpoint
 from ..checkpoints.plain import plain
 from ..errors import UserError
 from ..models.transformer.stock_checkpoint import drop_auxiliary, to_stock
-from . import CTRANSLATE2, STOCK
+from . import CTRANSLATE2, INT8, STOCK
 from .comparison import CONTROL
 from .data import write_random, write_source
 from .measure import by_mode, finished_rounds, interleave, ratio
@@ -31,7 +31,7 @@ from .subjects import (
     with_positions,
 )
 
-INT8 = f"{CTRANSLATE2} int8"
+ENGINE_INT8 = f"{CTRANSLATE2}{INT8}"
 LONGEST = 200  # tokens of a hypothesis, fairseq-generate's default
 INTERVALS = 4  # logged rates of a training run
 
@@ -50,6 +50,7 @@ class Work:
         rounds: runs of each program
         threads: of the CPU
         device: "cpu" or "cuda"
+        int8: each subject decodes with 8-bit layers too
     """
 
     data: str | None
@@ -62,6 +63,7 @@ class Work:
     rounds: int
     threads: int
     device: str
+    int8: bool = False
 
     def flags(self) -> list[str]:
         """Returns the flags of both programs."""
@@ -96,8 +98,9 @@ def compare_programs(
         work = work.on_text(Path(folder, "text"))
         names = {against: against, CONTROL: against}
         if against == CTRANSLATE2:
-            names[INT8] = INT8
+            names[ENGINE_INT8] = ENGINE_INT8
         names |= {name: name for name in archs if name != against}
+        names |= {f"{name}{INT8}": name for name in archs if work.int8}
         sides = _Sides(names, archs[0], Path(folder), work)
 
         def measure(mode: str) -> list[dict[str, Any]]:
@@ -219,6 +222,7 @@ class _Sides:
                 words += ["--max-len-b", longest, "--min-len", shortest]
                 words += [] if name == STOCK else ["--user-dir", USER_DIR]
                 words += [] if name == STOCK else ["--task", training_flags(name, self._like)[3]]
+                words += ["--int8"] if label == f"{name}{INT8}" else []
                 programs[label] = fairseq("generate", *words, plain=name == STOCK)
                 continue
             if not source.exists():
@@ -235,13 +239,13 @@ class _Sides:
         if not folder.exists():
             path = self._made(self._like)
             state = _stock_state(path, self._like, f"--against {CTRANSLATE2}")
-            number = "int8" if name == INT8 else None
+            number = "int8" if name == ENGINE_INT8 else None
             to_ctranslate2(state, Path(str(self._work.data)), folder, number, str(path))
         return folder
 
 
 def _is_fairseqs(name: str) -> bool:
-    return name not in (CTRANSLATE2, INT8)
+    return name not in (CTRANSLATE2, ENGINE_INT8)
 
 
 def _stock_state(path: Path, name: str, flag: str) -> dict[str, Any]:
@@ -268,7 +272,7 @@ def _row(
         "mode": mode,
         "name": label,
         "rounds": len(own),
-        "system": system_of(name) if _is_fairseqs(name) else None,
+        "system": system_of(name) if _is_fairseqs(name) and label in (name, CONTROL) else None,
         "speed": statistics.median(rates[1]),
         "updates_per_s": None,
         "ratio": speedup.median,

@@ -33,6 +33,7 @@ from ..runs.records import record_of
 from ..runs.schema import RECORD
 from ..tasks.beam_search import BeamSearchGenerator
 from ..tasks.fused_adam import step_fused
+from ..tasks.int8 import use_int8
 from . import PYTORCH, STOCK
 from .profiling import optimizing
 from .pytorch_gru import with_pytorch_cells
@@ -55,12 +56,14 @@ class Setting:
         precision: "float32" or "bfloat16" (autocast)
         beam: hypotheses a sentence
         length: tokens that every hypothesis is forced to have
+        int8: decode with 8-bit layers
     """
 
     device: str
     precision: str
     beam: int
     length: int
+    int8: bool = False
 
     def autocast(self) -> Any:
         return torch.autocast(
@@ -279,6 +282,8 @@ def decoding_step(name: str, like: str, task: Any, setting: Setting) -> Callable
     """
     model: Any = build_model(name, like, task).to(setting.device).eval()
     model.make_generation_fast_(need_attn=False)
+    if setting.int8:
+        use_int8(model)
     generator_class = SequenceGenerator if name == STOCK else BeamSearchGenerator
     generator = generator_class(
         [model],

@@ -23,6 +23,7 @@ from ..errors import UsageError, check_architectures, check_choices
 from ..flags import add_list, split_words
 from ..table import format_table
 from .bench_inside import look_inside
+from .bench_int8 import add_int8, check_int8
 from .bench_names import Names, short_names
 from .bench_real import ROUNDS, add_real, check_real, is_real, measure_real, real_as_text
 from .bench_scaling import add_scaling, check_scaling, show_scaling
@@ -120,6 +121,7 @@ def _measure_steps(
             rounds=args.rounds,
             clock=clock,
             with_memory=not args.no_memory,
+            int8=args.int8,
         )
 
     return conditions, by_mode(args.mode, args.rounds, measure)
@@ -205,6 +207,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     add_scaling(parser, inside)
     add_real(parser, inside)
+    add_int8(parser)
     parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory")
     add_json(parser)
     args, words = parser.parse_with_flags(argv)
@@ -241,19 +244,19 @@ def _check(args: argparse.Namespace) -> None:
     usual = 3 if args.scaling else ROUNDS if is_real(args) else 15
     args.rounds = args.rounds if args.rounds is not None else usual
     args.device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    real_problems = check_real(args)
+    problems: list[str | None] = [*check_int8(args), *check_real(args)]
     args.mode, args.subset = args.mode or list(USUAL), args.subset or "train"
     check_choices("--mode", args.mode, MODES)
     first = shlex.split(args.against)[0]
     if first not in architectures() and not Path(first).is_dir():
         check_architectures([args.against], [*BASELINES, *architectures()], "--against")
     named = [name for name in [*args.arch, args.against] if name not in BASELINES]
-    problems = [
+    problems += [
         language_model_problem(name, "bench times translation models only") for name in named
     ]
     if args.device == "cuda" and not torch.cuda.is_available():
         problems.append("--device cuda: torch sees no GPU here; choose cpu.")
-    problems += [*real_problems, *check_scaling(args)]
+    problems += check_scaling(args)
     if any(problems):
         raise UsageError("\n".join(problem for problem in problems if problem))
     if args.against == STOCK:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from ..bench import INT8
+
 
 @dataclass(frozen=True)
 class Names:
@@ -22,7 +24,8 @@ class Names:
 
     def __call__(self, name: str) -> str:
         """Returns the short name, or the same name where there is none."""
-        return self.short.get(name, name)
+        own, eight, _ = name.rpartition(INT8)
+        return self.short.get(name) or (self.short.get(own, own) + eight if eight else name)
 
     def lines(self) -> list[str]:
         """Returns the line above a table; nothing if no flags are shared."""

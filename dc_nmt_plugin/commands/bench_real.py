@@ -107,6 +107,7 @@ def measure_real(args: argparse.Namespace) -> tuple[dict[str, Any], list[dict[st
         rounds=args.rounds,
         threads=args.threads,
         device=args.device,
+        int8=args.int8,
     )
     results = compare_programs(args.mode, args.arch, args.against, work)
     conditions = make_clock(args.device, args.threads)[1]

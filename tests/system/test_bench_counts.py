@@ -48,6 +48,13 @@ def counted(name: str, mode: str, batch) -> OperationCounter:
     return count(STEPS[mode](name, SINGLE_DECODER[0], task, setting), sample)
 
 
+def test_8_bit_layers_decode(batch):
+    task, sample = batch
+    setting = Setting(device="cpu", precision="float32", beam=3, length=8, int8=True)
+    step = STEPS["decode"](SINGLE_DECODER[0], SINGLE_DECODER[0], task, setting)
+    assert count(step, sample).operations["quantized::linear_dynamic"] > 0
+
+
 @pytest.mark.parametrize("mode", USUAL)
 @pytest.mark.parametrize("name", SINGLE_DECODER)
 def test_no_more_operations_and_waits_than_stock(name, mode, batch, stock):

@@ -12,7 +12,7 @@ from records import write_run
 
 from dc_nmt_plugin.bench import CTRANSLATE2, STOCK, programs
 from dc_nmt_plugin.bench.comparison import CONTROL
-from dc_nmt_plugin.bench.real import INT8
+from dc_nmt_plugin.bench.real import ENGINE_INT8
 from dc_nmt_plugin.commands import bench
 from dc_nmt_plugin.errors import UserError
 
@@ -77,13 +77,25 @@ def test_the_finished_rounds_of_a_stopped_measurement_are_printed(
     assert (told if rounds else "stopped; no round is finished.") in errors
 
 
+def test_8_bit_layers_are_one_more_row_of_decoding(monkeypatch, capsys):
+    def run(program, threads):
+        rate = 8 if "--int8" in program.words else 4
+        return programs.Finished(f"Translated 5 sentences in 1s ({rate}.0 sentences/s)", 1, 1)
+
+    monkeypatch.setattr("dc_nmt_plugin.bench.real.run", run)
+    rows = measured([ARCH, "--real", "--int8", "--against", "transformer_dc_micro"], capsys)
+    speeds = {name: (row["mode"], row["ratio"]) for name, row in rows.items()}
+    once = dict.fromkeys(("transformer_dc_micro", CONTROL, ARCH), ("decode", 1))
+    assert speeds == {**once, f"{ARCH} int8": ("decode", 2)}
+
+
 def logged(done):
     return [json.loads(text) for text in programs._INTERVAL.findall(done.output)]
 
 
 def test_ctranslate2_translates_the_same_with_the_same_weights(ran, capsys):
     rows = measured([ARCH, "--against", CTRANSLATE2, "--beam", "1"], capsys)
-    assert list(rows) == [CTRANSLATE2, CONTROL, INT8, ARCH]
+    assert list(rows) == [CTRANSLATE2, CONTROL, ENGINE_INT8, ARCH]
     assert rows[ARCH]["sentences"] == 2 * (100 // 8)
     assert rows[CONTROL]["different"] == rows[ARCH]["different"] == 0
     assert rows[CTRANSLATE2]["wall_s"] > 0

@@ -7,7 +7,7 @@ import json
 import pytest
 from records import write_run
 
-from dc_nmt_plugin.bench import LEAST_TYPES, STOCK
+from dc_nmt_plugin.bench import INT8, LEAST_TYPES, STOCK
 from dc_nmt_plugin.bench.subjects import stock_settings, subject, with_positions
 from dc_nmt_plugin.commands.bench import main
 from dc_nmt_plugin.commands.bench_names import short_names
@@ -25,6 +25,12 @@ SMALL = ["--mode", "train", "--max-tokens", "20", "--length", "5", "--count", "-
         ([f"{ARCH} 'x"], 'ARCH|RUN: "transformer_dc_micro \'x": No closing quotation'),
         ([ARCH, "--against", ""], "--against: '' names neither"),
         ([ARCH, "--against", "my run"], "--against: 'my run' is not one of"),
+        ([ARCH, "--int8", "--mode", "decode,train"], "--mode train: --int8 is for decoding"),
+        ([ARCH, "--int8", "--count"], "--count: --int8 measures time"),
+        ([ARCH, "--int8", "--precision", "bfloat16"], "--precision bfloat16: --int8 stands"),
+        ([ARCH, "--int8", "--device", "cuda"], "--device cuda: --int8 is for CPUs"),
+        ([STOCK, "--int8"], "--int8: stock is no Transformer of this plugin"),
+        (["gru_selfattn_residual", "--int8"], "--int8: gru_selfattn_residual is no Transformer"),
         ([ARCH, "--vocabulary", "4"], "--vocabulary: '4' is not a whole number from 5"),
     ],
 )
@@ -51,6 +57,7 @@ def test_a_table_names_shared_flags_once():
     names = short_names(["a --x 1 --base modern -q 3", "'b c' --x 2 --base modern -q 3"], [STOCK])
     assert names.flags == "--base modern -q 3"
     assert names("'b c' --x 2 --base modern -q 3") == "'b c' --x 2" and names(STOCK) == STOCK
+    assert names(f"a --x 1 --base modern -q 3{INT8}") == f"a --x 1{INT8}"
     assert short_names(["a --x 1"]).short == {"a --x 1": "a"}
     # nothing shared; a value alone; the baseline is the same model without the flags
     for archs, others in ((["a --x 1", "b"], []), (["a --x 1", "b --y 1"], []), (["a --x"], ["a"])):
