@@ -141,6 +141,7 @@ class WordGates:
         self.side = side
         self.tags = tags
         self.layers = layers
+        self.layers_of: dict[str, set[int]] = {}  # gate → layers that have it
         dictionary = (
             subject.task.source_dictionary if side == "encoder" else subject.task.target_dictionary
         )
@@ -156,6 +157,7 @@ class WordGates:
         for side, layer, tensors in self_attentions(records):
             for gate in GATES:
                 if side == self.side and layer in self.layers and gate in tensors:
+                    self.layers_of.setdefault(gate, set()).add(layer)
                     self._add(gate, tensors[gate].double().squeeze(-1), batch)
 
     def _add(self, gate: str, values: Tensor, batch: ForcedBatch) -> None:
@@ -184,7 +186,7 @@ class WordGates:
             values = [row[gate] for row in rows if gate in row]
             if values:
                 count = sum(count for _, count in values)  # each word once in every layer
-                found["words"] = count // len(self.layers)
+                found["words"] = count // len(self.layers_of[gate])
                 found[gate] = sum(total for total, _ in values) / count
         return found
 

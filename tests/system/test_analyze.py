@@ -354,6 +354,7 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
         (["dependency", aif, "--index", 0], ["--index 0", "50"]),
         (["trees", gru_run, "--index", 99], ["--index 99", "50"]),
         (["matrix", dc, "--sentence", " "], ["--sentence: is empty"]),
+        (["parts-of-speech", ctx, "--layer", 9], ["--layer 9: has no gates", "one of 1, 2."]),
         (["parts-of-speech", ctx], ["no tagger for 'xx'"]),
         (["parts-of-speech", ctx, "--tags", short], ["--tags", "1 lines for 50 sentences"]),
         (["parts-of-speech", ctx, "--tags", wrong], ["line 1", "1 tags for the", "words"]),

@@ -69,13 +69,11 @@ def test_a_layer_may_have_gates_of_keys_alone():
     gates.spans = {0: [(0, 1)]}
     place = Place("encoder", 2, "self")
     records = {"": Recorded(place, lambda_k=torch.full((1, 2, 1), 0.25))}
-    batch = SimpleNamespace(records=records, numbers=[0], padding=lambda _: torch.zeros(1, 2) > 0)
-    gates.layer = 2
-    gates.add(batch)
+    batch = SimpleNamespace(numbers=[0], padding=lambda _: torch.zeros(1, 2) > 0)
+    gates.layers, gates.layers_of = {1, 2}, {}
+    gates.add(records, batch)
     assert gates.totals["NOUN"]["lambda_k"] == (0.25, 1)
-    gates.layer = 1
-    with pytest.raises(UserError, match="--layer 1: has no gates in the encoder"):
-        gates.add(batch)
+    assert gates.result()["tags"]["NOUN"] == {"words": 1, "lambda_k": 0.25}
 
 
 def test_what_is_missing_is_named(monkeypatch):
