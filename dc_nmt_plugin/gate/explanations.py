@@ -73,6 +73,12 @@ _KNOWN = (
         "no sentence is left to train on: all are too long; raise --max-source-positions",
     ),
     _Known(
+        "ZeroDivisionError",
+        "fairseq_cli.generate:_main",
+        r"division by zero",
+        "no sentence is left to translate: all are too long; raise --max-source-positions",
+    ),
+    _Known(
         "FileNotFoundError",
         "fairseq.tasks.*:load_*",
         r"^Dataset not found: (\S+) \((.*)\)",
