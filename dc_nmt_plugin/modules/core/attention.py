@@ -54,15 +54,16 @@ def attention_logits(
     Returns:
         (B, H, T, S)
     """
-    products = query @ key.transpose(-2, -1)  # (B, H, T, K) @ (B, H, K, S) = (B, H, T, S)
+    # in place, because these are the largest tensors of a layer; autograd needs none of them
+    logits = query @ key.transpose(-2, -1)  # (B, H, T, K) @ (B, H, K, S) = (B, H, T, S)
     if isinstance(added, Tensor):
-        products = products + added
-    logits = products / math.sqrt(query.size(-1))
+        logits += added
+    logits /= math.sqrt(query.size(-1))
     if causal:
         future = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).triu(1)
-        logits = logits.masked_fill(future, -math.inf)
+        logits.masked_fill_(future, -math.inf)
     if allowed is not None:
-        logits = logits.masked_fill(~allowed, -math.inf)
+        logits.masked_fill_(~allowed, -math.inf)
     return logits
 
 
