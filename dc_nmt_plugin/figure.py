@@ -1,9 +1,8 @@
 """Style of the figures (PNG and SVG): readable in print and by colour-blind readers.
 
-One place decides colours, markers, hatching, the size of panels, and where the legend is: below the
-panels, so that it hides nothing. A panel has at most :data:`MOST_SERIES` series; more become small
-multiples. On dark pages, style sheets turn the figures with :data:`DARK`: white becomes the ground,
-and colours keep their hue.
+One place decides colours, markers, hatching, and where the legend is: below the panels, so that it
+hides nothing. :mod:`.charts` spreads series over panels. On dark pages, style sheets turn the
+figures with :data:`DARK`: white becomes the ground, and colours keep their hue.
 """
 
 from __future__ import annotations
@@ -22,9 +21,6 @@ DASHES = ("-", "--", "-.", ":")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
 FORMATS = (".png", ".svg", ".pdf")
-PANEL = (3.4, 2.8)  # inches of a panel among others
-ALONE = (6.4, 3.6)  # of a single one
-MOST_SERIES = 8
 WIDEST_BAR = 0.3  # of the distance between two groups
 DARK = "filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen;"
 
@@ -56,26 +52,11 @@ def new_figure(size: tuple[float, float]) -> Any:
     return figure
 
 
-def panels(figure: Any, number: int, columns: int = 3) -> list[Any]:
-    """Adds a grid of panels to a figure, and gives it the size that they need.
+def add_legend(figure: Any, *axes: Any) -> None:
+    """Adds one legend below the panels, with every label of the given axes once.
 
-    Args:
-        figure: without panels
-        number: of panels
-        columns: at most
+    The figure grows by the legend's lines.
     """
-    columns = min(columns, number)
-    rows = -(-number // columns)
-    size = ALONE if number == 1 else (PANEL[0] * columns, PANEL[1] * rows)
-    figure.set_size_inches(*size)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for axes in grid.flat[number:]:
-        axes.set_visible(False)
-    return list(grid.flat[:number])
-
-
-def add_legend(figure: Any, *axes: Any, title: str | None = None) -> None:
-    """Adds one legend below the panels, with every label of the given axes once."""
     shown: dict[str, Any] = {}
     for each in axes:
         for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
@@ -83,10 +64,12 @@ def add_legend(figure: Any, *axes: Any, title: str | None = None) -> None:
     if not shown:
         return
     longest = max(map(len, shown))
-    room = max(1, int(figure.get_size_inches()[0] * 12 / (longest + 6)))  # 12 letters an inch
+    width, height = figure.get_size_inches()
+    columns = min(max(1, int(width * 12 / (longest + 6))), len(shown), 4)  # 12 letters an inch
+    figure.set_size_inches(width, height + 0.2 * -(-len(shown) // columns))
     figure.legend(
         shown.values(), shown.keys(), loc="outside lower center", fontsize=8, frameon=False,
-        ncols=min(room, len(shown), 4), title=title, title_fontsize=8,
+        ncols=columns,
     )  # fmt: skip
 
 
@@ -141,6 +124,7 @@ def grouped_bars(
     axes: Any,
     groups: Sequence[str],
     bars: Mapping[str, Sequence[float]],
+    looks: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     across: bool = False,
 ) -> None:
@@ -150,20 +134,23 @@ def grouped_bars(
         axes: where
         groups: names along the horizontal axis; with `across`, along the vertical one
         bars: label → one height a group
+        looks: label → colour and hatching; None for those of :func:`fills` in their order
         across: bars lie, so that long names of groups stand beside them
     """
+    looks = looks or dict(zip(bars, fills()))  # noqa: B905
     width = min(WIDEST_BAR, 0.8 / max(1, len(bars)))
     start = -width * len(bars) / 2
-    for number, ((label, heights), fill) in enumerate(zip(bars.items(), fills())):  # noqa: B905
+    for number, (label, heights) in enumerate(bars.items()):
         places = [i + start + width * (number + 0.5) for i in range(len(groups))]
         draw = axes.barh if across else axes.bar
-        draw(places, heights, width, label=label or None, **fill)
+        draw(places, heights, width, label=label or None, **looks[label])
     if across:
         axes.set_yticks(range(len(groups)), groups)
-        axes.set_ylim(len(groups) - 0.4, -0.6)  # the first group on top
+        room = 1.0 if len(groups) < 3 else 0.6  # a bar alone does not fill its panel
+        axes.set_ylim(len(groups) - 1 + room, -room)  # the first group on top
         return
     axes.set_xticks(range(len(groups)), groups)
-    if len(groups) < 3:  # a bar alone does not fill its panel
+    if len(groups) < 3:
         axes.set_xlim(-0.75, len(groups) - 0.25)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..figure import add_legend, finish_axes, heat_map, styles
+from ..charts import Chart, Line, draw_charts
+from ..figure import heat_map
 from ..modules.core.recording import Records
 from .base import Analysis, Results, Table
 from .loop import ForcedBatch
@@ -115,29 +116,31 @@ class AttentionSpans(Analysis):
         has_distance = all(found["of"] != "source" for found in results.values())
         names = [("distance", "mean distance, tokens")] if has_distance else []
         names += [("entropy", "mean entropy, nats")]
+        if len(results) > 1:
+            draw_charts(figure, [Chart("layer", axis, _by_layer(results, key), integers=True)
+                                 for key, axis in names])  # fmt: skip
+            return
+        (found,) = results.values()
         panels = figure.subplots(1, len(names), squeeze=False)[0]
         for (key, axis), axes in zip(names, panels, strict=True):
-            if len(results) == 1:
-                (found,) = results.values()
-                plural = "distances" if key == "distance" else "entropies"
-                values = [row[plural] for row in found["layers"]]
-                heat_map(figure, axes, values, x="head", y="layer", colour=axis, numbers=".2f")
-                axes.set_xticks(range(len(values[0])), range(1, len(values[0]) + 1))
-                axes.set_yticks(range(len(values)), [row["label"] for row in found["layers"]])
-                continue
-            for (label, found), style in zip(results.items(), styles(), strict=False):
-                parts = dict.fromkeys(row["part"] for row in found["layers"])
-                for part in parts:
-                    rows = [row for row in found["layers"] if row["part"] == part]
-                    axes.plot(
-                        [row["layer"] for row in rows],
-                        [row[key] for row in rows],
-                        label=f"{label} {part}".strip(),
-                        **{**style, "fillstyle": "none" if part == "local" else "full"},
-                    )
-            finish_axes(axes, "layer", axis, integers=True)
-        if len(results) > 1:
-            add_legend(figure, panels[0])
+            plural = "distances" if key == "distance" else "entropies"
+            values = [row[plural] for row in found["layers"]]
+            heat_map(figure, axes, values, x="head", y="layer", colour=axis, numbers=".2f")
+            axes.set_xticks(range(len(values[0])), range(1, len(values[0]) + 1))
+            axes.set_yticks(range(len(values)), [row["label"] for row in found["layers"]])
+
+
+def _by_layer(results: Results, key: str) -> dict[str, Line]:
+    """Returns the means of a number by layer; both parts of a run share their colour."""
+    lines = {}
+    for label, found in results.items():
+        for part in dict.fromkeys(row["part"] for row in found["layers"]):
+            rows = [row for row in found["layers"] if row["part"] == part]
+            fill = {"fillstyle": "none" if part == "local" else "full"}
+            lines[f"{label} {part}".strip()] = Line(
+                [row["layer"] for row in rows], [row[key] for row in rows], like=label, more=fill
+            )
+    return lines
 
 
 class SpanSums:

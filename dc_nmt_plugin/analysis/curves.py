@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..charts import MOST_SERIES, Chart, Line, draw_charts
 from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
 from ..evaluation.seeds import by_row, system_of
-from ..figure import add_legend, finish_axes, panels, styles
 from ..flags import add_list
 from ..runs.records import record_of
 from ..text.lines import read_log
@@ -42,8 +42,7 @@ WORDS = {  # diagnostics, by the beginnings of their names
     "previous_last": "share of the last word",
 }
 MOST = 12  # panels
-MOST_LINES = 3  # of one number in a panel of its own
-GREY = {"color": "#cccccc", "marker": None, "linestyle": "-", "linewidth": 1, "zorder": 1}
+MOST_ALONE = 3  # lines of a single number that do not hide each other
 
 
 class Curves(Report):
@@ -215,47 +214,53 @@ class Curves(Report):
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws a panel for each number, a line for each run; over seeds, mean and range."""
-        from matplotlib.ticker import LogFormatter
-
         names = self.chosen(results)
         if self.args.numbers and len(names) > MOST:
             raise UsageError(
                 f"--numbers: a figure has room for {MOST} of them, not for {len(names)}"
             )
         names = names[:MOST]
-        lines = self._rows(results)
-        # many lines of one number hide each other: a panel for each run, the others grey behind it
-        apart = len(names) == 1 and len(lines) > MOST_LINES
-        shown = names * len(lines) if apart else names
-        every = panels(figure, len(shown))
-        for number, (name, axes) in enumerate(zip(shown, every, strict=True)):
-            for place, ((label, runs), style) in enumerate(zip(lines.items(), styles())):  # noqa: B905
-                if apart:
-                    style = {**style, "linestyle": "-", "zorder": 3} if place == number else GREY
-                    axes.set_title(list(lines)[number], fontsize=9)
-                curves = [dict(results[run]["curves"].get(name, [])) for run in runs]
-                updates = [at for at in curves[0] if all(at in curve for curve in curves)]
-                values = [[curve[at] for curve in curves] for at in updates]
-                few = {"marker": None} if len(updates) > 30 else {"markersize": 3}
-                means = [statistics.fmean(several) for several in values]
-                (drawn,) = axes.plot(updates, means, label=label, **{**style, **few})
-                if len(runs) > 1 and (not apart or place == number):
-                    axes.fill_between(
-                        updates,
-                        [min(several) for several in values],
-                        [max(several) for several in values],
-                        color=drawn.get_color(),
-                        alpha=0.15,
-                    )
+        rows = self._rows(results)
+        # many lines of one number hide each other: each has a panel, the others grey behind it
+        apart = len(names) == 1 and len(rows) > MOST_ALONE
+        charts = []
+        for name in names:
+            curves = {run: dict(found["curves"].get(name, [])) for run, found in results.items()}
             unit = UNITS.get(re.sub("^aux[0-9]+_|_aux[0-9]+$", "", name.partition(":")[2]))
-            finish_axes(axes, "updates", _in_words(name, unit), integers=True)
-            axes.locator_params(axis="x", nbins=5)  # long numbers in narrow panels
-            if unit == UNITS["ppl"]:  # from hundreds to single digits
-                axes.set_yscale("log")
-                axes.yaxis.set_major_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
-                axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
-        if not apart:
-            add_legend(figure, *every)
+            charts.append(
+                Chart(
+                    "updates",
+                    _in_words(name, unit),
+                    {row: _line([curves[run] for run in runs]) for row, runs in rows.items()},
+                    integers=True,
+                    most=1 if apart else MOST_SERIES,
+                    finish=_perplexities if unit == UNITS["ppl"] else _long_numbers,
+                )
+            )
+        draw_charts(figure, charts)
+
+
+def _line(curves: list[dict[int, float]]) -> Line:
+    """Returns the mean of the curves where all have a value, with their range."""
+    updates = [at for at in curves[0] if all(at in curve for curve in curves)]
+    values = [[curve[at] for curve in curves] for at in updates]
+    spread = ([min(several) for several in values], [max(several) for several in values])
+    means = [statistics.fmean(several) for several in values]
+    return Line(updates, means, spread if len(curves) > 1 else None)
+
+
+def _long_numbers(axes: Any) -> None:
+    axes.locator_params(axis="x", nbins=5)  # in narrow panels
+
+
+def _perplexities(axes: Any) -> None:
+    """Makes the vertical axis logarithmic: from hundreds to single digits."""
+    from matplotlib.ticker import LogFormatter
+
+    _long_numbers(axes)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
 
 
 def _in_words(name: str, unit: str | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..figure import add_legend, finish_axes, grouped_bars, styles
+from ..charts import Chart, Line, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics.divergence import kl
 from ..tasks.decoding import choose_fusion
@@ -165,24 +165,24 @@ class Dependency(Analysis):
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws Figs 4.7a, 4.7b and 4.8."""
-        figure.set_size_inches(self.size[0], 3.2 + 2.2 * len(results))
-        grid = figure.add_gridspec(1 + len(results), 2, height_ratios=[1.4] + [1.0] * len(results))
-        by_model, by_layer = (figure.add_subplot(grid[0, i]) for i in range(2))
-        grouped_bars(by_model, list(results), {"": [found["output"] for found in results.values()]})
-        finish_axes(by_model, "model", "mean dependency $D_Y$, nats")
-        for (label, found), style in zip(results.items(), styles(), strict=False):
-            rows = found["layers"]
-            numbers = [row["layer"] for row in rows]
-            by_layer.plot(numbers, [row["mean"] for row in rows], label=label, **style)
-        finish_axes(by_layer, "decoder layer", "mean dependency $D^l$, nats", integers=True)
-        add_legend(figure, by_layer)
-        for row, (label, found) in enumerate(results.items(), start=1):
-            axes = figure.add_subplot(grid[row, :])
+        by_model = {"": [found["output"] for found in results.values()]}
+        lines = {
+            label: Line([row["layer"] for row in rows], [row["mean"] for row in rows])
+            for label, rows in ((label, found["layers"]) for label, found in results.items())
+        }
+        charts = [
+            Chart("mean dependency $D_Y$, nats", "model", bars=by_model, groups=[*results],
+                  across=True),
+            Chart("decoder layer", "mean dependency $D^l$, nats", lines, integers=True),
+        ]  # fmt: skip
+        for label, found in results.items():
             shown = found["sentence"]
-            grouped_bars(axes, shown["pieces"], {"": shown["dependency"]})
-            axes.set_title(f"{label}: {shown['source']}", fontsize=9)
-            axes.tick_params(axis="x", labelrotation=45)
-            finish_axes(axes, "piece of the translation", "$D_{y_t}$, nats")
+            charts.append(
+                Chart("piece of the translation", "$D_{y_t}$, nats", bars={"": shown["dependency"]},
+                      groups=shown["pieces"], title=f"{label}: {shown['source']}", wide=True,
+                      finish=lambda axes: axes.tick_params(axis="x", labelrotation=45))
+            )  # fmt: skip
+        draw_charts(figure, charts, columns=2, size=(self.size[0] / 2, 2.6))
 
 
 @contextmanager

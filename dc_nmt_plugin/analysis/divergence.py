@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..figure import add_legend, finish_axes, grouped_bars, styles
+from ..charts import Chart, Line, draw_charts
 from ..modules.diagnostics.divergence import DIAGNOSTIC
 from ..modules.dual_context import LocalContext
 from .base import Analysis, Results, Table, layer_table
@@ -54,29 +54,35 @@ class ContextDivergence(Analysis):
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws Fig. 4: a, by layer; b, the mean over layers by kernel size (or by run)."""
-        by_layer, by_size = figure.subplots(1, 2)
-        curves = [(label, side) for label, found in results.items() for side in found["mean"]]
-        for (label, side), style in zip(curves, styles(), strict=False):
-            rows = [row for row in results[label]["layers"] if row["side"] == side]
-            text = f"{label}, {side}" if len(results[label]["mean"]) > 1 else label
-            values = [row["divergence"] for row in rows]
-            by_layer.plot([row["layer"] for row in rows], values, label=text, **style)
-        finish_axes(by_layer, "layer", "divergence, nats", integers=True)
+        lines = {}
+        for label, found in results.items():
+            for side in found["mean"]:
+                rows = [row for row in found["layers"] if row["side"] == side]
+                text = f"{label}, {side}" if len(found["mean"]) > 1 else label
+                lines[text] = Line(
+                    [row["layer"] for row in rows], [row["divergence"] for row in rows]
+                )
+        by_layer = Chart("layer", "divergence, nats", lines, integers=True)
+        mean = "mean divergence E_d, nats"
         # a run whose layers differ in size has no place on an axis of sizes
         sizes = [_only_size(found) for found in results.values()]
         sides = sorted({side for found in results.values() for side in found["mean"]})
         if None not in sizes and len(set(sizes)) == len(results) > 1:
             ordered = sorted(results.values(), key=lambda found: int(_only_size(found) or 0))
-            for side, style in zip(sides, styles(), strict=False):
+            lines = {}
+            for side in sides:
                 kept = [found for found in ordered if side in found["mean"]]
-                sizes_here = [_only_size(found) for found in kept]
-                by_size.plot(sizes_here, [f["mean"][side] for f in kept], label=side, **style)
-            finish_axes(by_size, "kernel size f", "mean divergence E_d, nats", integers=True)
+                lines[side] = Line(
+                    [_only_size(found) or 0 for found in kept], [f["mean"][side] for f in kept]
+                )
+            total = Chart("kernel size f", mean, lines, integers=True)
         else:
-            bars = {s: [found["mean"].get(s, 0.0) for found in results.values()] for s in sides}
-            grouped_bars(by_size, list(results), bars)
-            finish_axes(by_size, "run", "mean divergence E_d, nats")
-        add_legend(figure, by_layer, *([by_size] if len(sides) > 1 else []))
+            bars = {
+                side if len(sides) > 1 else "": [f["mean"].get(side, 0.0) for f in results.values()]
+                for side in sides
+            }
+            total = Chart(mean, "run", bars=bars, groups=[*results], across=True)
+        draw_charts(figure, [by_layer, total])
 
 
 def _kernels(subject: Subject) -> dict[str, list[int]]:

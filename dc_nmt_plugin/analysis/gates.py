@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..figure import add_legend, finish_axes, styles
+from ..charts import Chart, Line, draw_charts
 from ..modules.diagnostics.gates import DIAGNOSTIC
 from .base import Analysis, Results, Table, layer_table
 from .loop import DiagnosticSums
@@ -71,18 +71,21 @@ class Gates(Analysis):
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws λ_Q and λ_K by layer, a panel for each run and side, as Figs 2 and 3."""
-        panels = [(label, side) for label, found in results.items() for side in found["means"]]
-        figure.set_size_inches(1.2 + 2.9 * len(panels), 3.6)
-        all_axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-        for (label, side), axes in zip(panels, all_axes, strict=True):
-            found = results[label]
-            for gate, style in zip(found["means"][side], styles(), strict=False):
-                values = _by_layer(found, side, gate)
-                axes.plot(list(values), list(values.values()), label=SYMBOLS[gate], **style)
-            axes.set_title(f"{label}\n{side}, {found['contexts'][side]}", fontsize=9)
-            axes.set_ylim(0, 1)
-            finish_axes(axes, "layer", "mean gate λ" if axes is all_axes[0] else "", integers=True)
-        add_legend(figure, *all_axes)
+        charts = []
+        for label, found in results.items():
+            for side in found["means"]:
+                lines = {}
+                for gate in found["means"][side]:
+                    values = _by_layer(found, side, gate)
+                    # an open gate's marker is whole at the edge of the panel
+                    lines[SYMBOLS[gate]] = Line([*values], [*values.values()],
+                                                more={"clip_on": False})  # fmt: skip
+                title = f"{label}\n{side}, {found['contexts'][side]}"
+                charts.append(
+                    Chart("layer", "mean gate λ", lines, title=title, integers=True,
+                          finish=lambda axes: axes.set_ylim(0, 1))
+                )  # fmt: skip
+        draw_charts(figure, charts)
 
 
 def _by_layer(found: dict[str, Any], side: str, gate: str) -> dict[int, float]:

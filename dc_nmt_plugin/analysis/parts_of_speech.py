@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from ..charts import Chart, draw_charts
 from ..errors import UsageError, UserError
-from ..figure import add_legend, finish_axes, grouped_bars
 from ..modules.core.recording import Records
 from ..modules.diagnostics.gates import GATES
 from ..modules.diagnostics.records import pool, self_attentions
@@ -107,18 +108,24 @@ class PartsOfSpeech(Analysis):
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws Fig. 4: bars by tag, a grey line at the average; one panel for each run."""
-        figure.set_size_inches(self.size[0], 0.6 + 3.2 * len(results))
-        panels = figure.subplots(len(results), 1, squeeze=False)[:, 0]
-        for (label, found), axes in zip(results.items(), panels, strict=True):
-            gates = [gate for gate in SYMBOLS if gate in found["all"]]
-            bars = {SYMBOLS[g]: [row[g] for row in found["tags"].values()] for g in gates}
-            grouped_bars(axes, list(found["tags"]), bars)
-            for gate, dashes in zip(gates, ("-", "--"), strict=False):
-                name = f"all words, {SYMBOLS[gate]}"
-                axes.axhline(found["all"][gate], color="grey", linestyle=dashes, label=name)
-            axes.set_title(f"{label}, {found['side']}", fontsize=9)
-            finish_axes(axes, "part of speech", "mean gate λ")
-        add_legend(figure, *panels)
+        charts = []
+        for label, found in results.items():
+            means = {SYMBOLS[gate]: found["all"][gate] for gate in SYMBOLS if gate in found["all"]}
+            bars = {
+                SYMBOLS[gate]: [row[gate] for row in found["tags"].values()]
+                for gate in SYMBOLS
+                if gate in found["all"]
+            }
+            charts.append(
+                Chart("part of speech", "mean gate λ", bars=bars, groups=[*found["tags"]],
+                      title=f"{label}, {found['side']}", finish=partial(_mark_means, means))
+            )  # fmt: skip
+        draw_charts(figure, charts, columns=1, size=(self.size[0], 3.2))
+
+
+def _mark_means(means: dict[str, float], axes: Any) -> None:
+    for (gate, mean), dashes in zip(means.items(), ("-", "--"), strict=False):
+        axes.axhline(mean, color="grey", linestyle=dashes, label=f"all words, {gate}")
 
 
 class WordGates:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..figure import add_legend, finish_axes, styles
+from ..charts import Chart, Line, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics.previous_words import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
@@ -141,15 +141,17 @@ class PreviousWords(OfEarlierWords):
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws Fig. 2."""
-        axes = figure.add_subplot()
         longest = min(self.args.longest, max(len(found["shares"]) for found in results.values()))
-        for (label, found), style in zip(results.items(), styles(), strict=False):
-            places = range(1, longest + 1)
-            axes.plot([-k for k in places], [_at(found["shares"], k) for k in places], label=label,
-                      **{**style, "markersize": 3})  # fmt: skip
-        axes.invert_xaxis()
-        finish_axes(axes, "relative position of the word, words", "predictions, %", integers=True)
-        add_legend(figure, axes)
+        places = range(1, longest + 1)
+        lines = {
+            label: Line([-k for k in places], [_at(found["shares"], k) for k in places])
+            for label, found in results.items()
+        }
+        chart = Chart(
+            "relative position of the word, words", "predictions, %", lines, integers=True,
+            finish=lambda axes: axes.invert_xaxis(),
+        )  # fmt: skip
+        draw_charts(figure, [chart])
 
 
 class PositionCounts:

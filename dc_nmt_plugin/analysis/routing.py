@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..charts import Chart, Line, draw_charts
 from ..errors import UsageError
-from ..figure import add_legend, finish_axes, grouped_bars, styles
 from ..flags import add_list
 from ..modules.core.recording import Records
 from ..modules.diagnostics.gates import token_total
@@ -116,8 +116,7 @@ class Routing(Analysis):
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws entropy by length, zero weights, and norms by layer."""
-        entropy, zeros, norms = figure.subplots(1, 3)
-        style = styles()
+        lines = {}
         for label, found in results.items():
             for row in found["layers"]:
                 lengths = _grouped(row.get("by_length", {}))
@@ -125,11 +124,12 @@ class Routing(Analysis):
                     name = (
                         f"{label} {row['layer']}" if len(results) > 1 else f"layer {row['layer']}"
                     )
-                    entropy.plot(list(lengths), list(lengths.values()), label=name, **next(style))
-        finish_axes(entropy, "source length, tokens", "mean entropy of Λ, nats")
+                    lines[name] = Line([*lengths], [*lengths.values()])
+        charts = [Chart("source length, tokens", "mean entropy of Λ, nats", lines)]
         layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
-        for axes, prefix, suffix in ((zeros, "zero_", ""), (norms, "", "_norm")):
-            bars = {}
+        bars_of: dict[str, dict[str, list[float]]] = {}
+        for prefix, suffix in (("zero_", ""), ("", "_norm")):
+            bars = bars_of[prefix] = {}
             for label, found in results.items():
                 rows = {row["layer"]: row for row in found["layers"]}
                 for part in PARTS:
@@ -137,11 +137,13 @@ class Routing(Analysis):
                     if any(key in row for row in rows.values()):
                         name = f"{label} {PARTS[part]}" if len(results) > 1 else PARTS[part]
                         bars[name] = [rows.get(n, {}).get(key, 0.0) for n in layers]
-            grouped_bars(axes, [str(layer) for layer in layers], bars)
-        finish_axes(zeros, "layer", f"share of weights below {self.args.zero:g}")
-        zeros.set_ylim(0, 1)
-        finish_axes(norms, "layer", "mean norm of the added logits")
-        add_legend(figure, entropy, zeros, norms)
+        groups = [str(layer) for layer in layers]
+        charts += [
+            Chart("layer", f"share of weights below {self.args.zero:g}", bars=bars_of["zero_"],
+                  groups=groups, finish=lambda axes: axes.set_ylim(0, 1)),
+            Chart("layer", "mean norm of the added logits", bars=bars_of[""], groups=groups),
+        ]  # fmt: skip
+        draw_charts(figure, charts)
 
 
 class RoutingSums:

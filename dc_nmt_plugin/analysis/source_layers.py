@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from ..charts import Chart, draw_charts
 from ..errors import UsageError
 from ..evaluation.chance import Difference
 from ..evaluation.difference_text import TEST_COLUMNS, difference_notes, test_cells
 from ..evaluation.significance import paired_bootstrap
-from ..figure import add_legend, finish_axes, grouped_bars
 from ..modules.core.recording import Place, Records
 from ..modules.diagnostics.records import pool
 from ..modules.diagnostics.source_shares import DIAGNOSTIC, source_shares
@@ -111,22 +111,22 @@ class SourceLayers(Analysis):
         numbers = sorted({int(n) for found in results.values() for n in found["shares"]["all"]})
         names = [str(number) for number in numbers]
         with_masks = any("masked" in found for found in results.values())
-        panels = figure.subplots(1, 2 if with_masks else 1, squeeze=False)[0]
         shares = {
             label: [100 * found["shares"]["all"].get(n, 0.0) for n in names]
             for label, found in results.items()
         }
-        grouped_bars(panels[0], names, shares)
-        finish_axes(panels[0], "encoder layer", "share in what the decoder reads, %")
-        add_legend(figure, panels[0])
+        of_reading = "share in what the decoder reads, %"
+        charts = [Chart("encoder layer", of_reading, bars=shares, groups=names)]
         if with_masks:
             bars = {}
             for label, found in results.items():
                 rows = {str(row["layer"]): row["difference"] for row in found.get("masked", [])}
                 bars[label] = [rows.get(name, 0.0) for name in names]
-            grouped_bars(panels[1], names, bars)
-            panels[1].axhline(0, color="black", linewidth=0.8)
-            finish_axes(panels[1], "masked encoder layer", "difference of BLEU")
+            charts.append(
+                Chart("masked encoder layer", "difference of BLEU", bars=bars, groups=names,
+                      finish=lambda axes: axes.axhline(0, color="black", linewidth=0.8))
+            )  # fmt: skip
+        draw_charts(figure, charts)
 
 
 class ShareSums:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -131,27 +130,28 @@ def _draw(report: dict[str, Any], path: Path) -> list[Path]:
     """Draws with logarithmic axes: a power is a straight line with the exponent as slope."""
     from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-    from ..figure import finish_axes, new_figure, save, styles
+    from ..charts import Chart, Line, draw_charts
+    from ..figure import new_figure, save
 
-    panels = _panels(report)
-    columns = min(2, len(panels))
-    rows_of_panels = math.ceil(len(panels) / columns)
-    figure = new_figure((4.6 * columns, 3.4 * rows_of_panels))
-    grid = figure.subplots(rows_of_panels, columns, squeeze=False)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_visible(False)
-    for (mode, (key, power, title, unit, factor), rows), axes in zip(
-        panels, grid.flat, strict=False
-    ):
-        for row, style in zip(rows, styles(), strict=False):
-            slope = "" if row[power] is None else f": {row[power]:.2f}"
-            costs = [cost * factor for cost in row[key]]
-            axes.plot(row["values"], costs, label=f"{row['name']}{slope}", **style)
+    def logarithmic(axes: Any) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.set_xticks(row["values"])
+        axes.set_xticks(report["results"][0]["values"])
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_formatter(NullFormatter())
-        finish_axes(axes, report["label"], f"{mode}: {title} ({unit})")
-        axes.legend(fontsize=7, title="exponent", title_fontsize=7)
+
+    charts = [
+        Chart(
+            report["label"],
+            f"{mode}: {title} ({unit})",
+            {
+                row["name"]: Line(row["values"], [cost * factor for cost in row[key]])
+                for row in rows
+            },
+            finish=logarithmic,
+        )
+        for mode, (key, _, title, unit, factor), rows in _panels(report)
+    ]
+    figure = new_figure((9.2, 3.4))
+    draw_charts(figure, charts, columns=2, size=(4.6, 3.4))
     return save(figure, path)

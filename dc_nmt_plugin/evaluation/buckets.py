@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..charts import Chart, Line, draw_charts
 from ..errors import UsageError
-from ..figure import add_legend, finish_axes, styles
 from .metrics import Metric
 from .significance import LEAST_SENTENCES
 from .text_checks import UNSPACED
 
 EDGES = (10, 20, 30, 40, 50, 60)  # compare-mt's own
 NO_GROUP_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or no 4-gram"
-FIGURE_SIZE = (8.0, 5.6)  # inches
+FIGURE_SIZE = (8.0, 5.6)  # inches, of two panels
 
 
 @dataclass(frozen=True)
@@ -198,21 +198,27 @@ def draw_buckets(figure: Any, buckets: Sequence[Bucket], metric: str, unit: str)
         unit: what lengths count, such as "words"
     """
     first, *others = buckets[0].scores
-    panels = figure.subplots(2 if others else 1, 1, squeeze=False)[:, 0]
     places = range(len(buckets))
-    for name, style in zip(buckets[0].scores, styles(), strict=False):
-        panels[0].plot(places, _drawn([b.scores[name] for b in buckets]), label=name, **style)
-        if name != first:
-            gains = _drawn([_gain(b.scores, name, first) for b in buckets])
-            panels[1].plot(places, gains, label=name, **style)
-    x = f"{unit} of the source sentence (number of sentences)"
-    finish_axes(panels[0], x, metric)
-    if others:
-        panels[1].axhline(0, color="grey", linewidth=2, label=first)
-        finish_axes(panels[1], x, f"{metric} above {first}")
-    for axes in panels:
+    scores = {
+        name: Line(places, _drawn([b.scores[name] for b in buckets])) for name in (first, *others)
+    }
+    gains = {
+        name: Line(places, _drawn([_gain(b.scores, name, first) for b in buckets]))
+        for name in others
+    }
+
+    def name_groups(axes: Any) -> None:
         axes.set_xticks(places, [f"{b.label}\n({b.sentences:,})" for b in buckets], fontsize=8)
-    add_legend(figure, *panels)
+
+    def mark_baseline(axes: Any) -> None:
+        name_groups(axes)
+        axes.axhline(0, color="grey", linewidth=2)
+
+    x = f"{unit} of the source sentence (number of sentences)"
+    charts = [Chart(x, metric, scores, finish=name_groups)]
+    if others:
+        charts.append(Chart(x, f"{metric} above {first}", gains, finish=mark_baseline))
+    draw_charts(figure, charts, columns=1, size=(FIGURE_SIZE[0], FIGURE_SIZE[1] / 2))
 
 
 def _gain(scores: Mapping[str, float | None], name: str, first: str) -> float | None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import isnan, nan
 from pathlib import Path
 
+from ..charts import Chart, Line, draw_charts
 from ..errors import UserError
-from ..figure import add_legend, finish_axes, new_figure, save, styles
+from ..figure import new_figure, save
 from .comparison import Cell
 from .producers import POINT
 
@@ -52,25 +53,24 @@ def draw(
         the files written
     """
     setting, curves = series(cells, origin)
-    figure = new_figure((6.4, 4.0))
-    axes = figure.add_subplot()
-    for (name, points), style in zip(curves.items(), styles(), strict=False):
+    lines = {}
+    for name, points in curves.items():
         x = [value for value, _ in points]
         # no line over a missing point
         measured = [nan if cell.mean is None else cell.mean for _, cell in points]
         printed = [nan if cell.published is None else float(cell.published) for _, cell in points]
-        error = [cell.deviation or 0.0 for _, cell in points]
+        spread = (
+            [nan if cell.mean is None else cell.mean - (cell.deviation or 0) for _, cell in points],
+            [nan if cell.mean is None else cell.mean + (cell.deviation or 0) for _, cell in points],
+        )
         start = f"{name}, " if len(curves) > 1 else ""
         other = ", other settings" if any(cell.other_settings for _, cell in points) else ""
         if not all(map(isnan, measured)):
-            axes.errorbar(
-                x, measured, yerr=error, capsize=2, label=f"{start}measured{other}", **style
-            )
+            lines[f"{start}measured{other}"] = Line(x, measured, spread, like=name)
         if not all(map(isnan, printed)):
-            dotted = {**style, "linestyle": ":", "fillstyle": "none"}
-            axes.plot(x, printed, label=f"{start}published", **dotted)
-    axes.set_title(title)
+            dotted = {"linestyle": ":", "fillstyle": "none"}
+            lines[f"{start}published"] = Line(x, printed, like=name, more=dotted)
     measure = next(iter(curves.values()))[0][1].measure
-    finish_axes(axes, setting, measure, integers=True)
-    add_legend(figure, axes)
+    figure = new_figure((6.4, 4.0))
+    draw_charts(figure, [Chart(setting, measure, lines, title=title, integers=True)])
     return save(figure, path)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from ...figure import add_legend, finish_axes, grouped_bars, panels
+from ...charts import Chart, draw_charts
 from ..base import Table
 from .encoding import ENCODERS
 from .tasks import GROUPS
@@ -35,21 +36,22 @@ def table(results: Accuracies, title: str) -> Table:
 def draw(figure: Any, results: Accuracies) -> None:
     """Draws a panel for each task: bars by run, of its encoder and the controls."""
     names = [n for group in GROUPS.values() for n in group if _line(results, n)]
-    every = panels(figure, len(names))
-    rows = -(-len(names) // 3)
-    figure.set_size_inches(10.0, rows * (0.9 + 0.4 * len(results)) + 0.6)
-    for number, (name, axes) in enumerate(zip(names, every, strict=True)):
+    charts = []
+    for name in names:
         bars = {
             about: [found["tasks"][name][encoder]["test"] for found in results.values()]
             for encoder, about in ENCODERS.items()
         }
-        grouped_bars(axes, list(results), bars, across=True)
         most_frequent = next(iter(results.values()))["tasks"][name]["majority"]
-        axes.axvline(most_frequent, color="black", linestyle="--", label="most frequent class")
-        axes.set_title(name, fontsize=9)
-        finish_axes(axes, "accuracy, %", "" if number % 3 else "run")
-        axes.tick_params(axis="y", labelsize=8, labelleft=not number % 3)
-    add_legend(figure, *every)
+        charts.append(
+            Chart("accuracy, %", "run", bars=bars, groups=[*results], title=name, across=True,
+                  finish=partial(_mark, most_frequent))
+        )  # fmt: skip
+    draw_charts(figure, charts)
+
+
+def _mark(most_frequent: float, axes: Any) -> None:
+    axes.axvline(most_frequent, color="black", linestyle="--", label="most frequent class")
 
 
 def _line(results: Accuracies, name: str) -> list[float]:

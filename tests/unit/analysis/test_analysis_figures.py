@@ -3,6 +3,7 @@
 import argparse
 import math
 from argparse import ArgumentTypeError
+from collections import Counter
 from dataclasses import asdict
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from dc_nmt_plugin.analysis.page import _options
 from dc_nmt_plugin.analysis.probing import report as probing
 from dc_nmt_plugin.analysis.registry import ANALYSES
+from dc_nmt_plugin.charts import MOST_SERIES, Chart, Line, draw_charts
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
-from dc_nmt_plugin.figure import COLOURS, add_legend, grouped_bars, new_figure, panels, save
+from dc_nmt_plugin.figure import COLOURS, grouped_bars, new_figure, save
 
 
 def drawn(name, results, **options):
@@ -75,7 +77,7 @@ def divergence(size, values):
 def test_layers_of_several_kernel_sizes_have_no_place_on_their_axis():
     results = {"f23": divergence([2, 3], [0.1, 0.3]), "f2": divergence(2, [0.4, 0.6])}
     (_, by_run), tables = drawn("divergence", results)
-    assert by_run.get_xlabel() == "run"
+    assert by_run.get_ylabel() == "run"
     assert tables[0].rows[0][:4] == ["f23", "encoder", "2, 3", "0.2000"]
 
 
@@ -88,7 +90,7 @@ def test_divergence_by_layer_and_by_kernel_size():
     assert line(by_size, "encoder") == pytest.approx([0.5, 0.2])
     assert tables[0].rows[0] == ["f3", "encoder", "3", "0.2000", "0.1000", "0.3000"]
     (_, bars), _ = drawn("divergence", {"a": results["f2"]})
-    assert heights(bars) == [0.5]
+    assert [bar.get_width() for bar in bars.patches] == [0.5]
 
 
 def test_gates():
@@ -152,7 +154,10 @@ def test_dependency():
     results = {"a": {"output": 0.7, "layers": layers, "sentence": sentence}}
     (by_model, by_layer, words), _ = drawn("dependency", results)
     assert named([by_model, by_layer, words])
-    assert heights(by_model) == [0.7] and line(by_layer, "a") == [0.1, 0.3]
+    assert [bar.get_width() for bar in by_model.patches] == [0.7] and line(by_layer, "a") == [
+        0.1,
+        0.3,
+    ]
     assert heights(words) == [0.2, 0.4]
     assert [text.get_text() for text in words.get_xticklabels()] == ["y", "<EOS>"]
 
@@ -238,10 +243,10 @@ def test_curves_of_several_seeds():
     }
     axes, (table,) = drawn("curves", results, numbers=["valid:ppl"], at=[10, 30], over_seeds=True)
     assert line(axes[0], "a") == [7, 4.5]  # where both are
-    (band,) = axes[0].collections
-    assert {tuple(point) for point in band.get_paths()[0].vertices} == {
-        (10, 6), (20, 4), (20, 5), (10, 8)
-    }  # fmt: skip
+    (ranges,) = axes[0].collections
+    assert [segment.tolist() for segment in ranges.get_segments()] == [
+        [[10, 6], [10, 8]], [[20, 4], [20, 5]]
+    ]  # fmt: skip
     assert list(table.header) == ["run", "10", "30"]
     assert table.rows == [["a", "7 ± 1.4", "2 (1)"], ["b", "9", ""]]
     _, (table,) = drawn("curves", results, numbers=["valid:ppl"], at=[10])
@@ -286,19 +291,57 @@ def test_files(tmp_path):
 
 
 def test_a_legend_lies_below_the_panels_and_names_each_series_once():
+    lines = {f"a long name of {label}": Line([1, 2], [1, 2]) for label in "abc"}
     figure = new_figure((6, 3))
-    every = panels(figure, 4)
-    assert list(figure.get_size_inches()) == [3 * 3.4, 2 * 2.8]
-    for axes in every:
-        for label in "abc":
-            axes.plot([1, 2], label=f"a long name of {label}")
-    add_legend(figure, *every)
+    draw_charts(figure, [Chart("x", "y", lines) for _ in range(4)])
+    assert list(figure.get_size_inches()) == pytest.approx([3 * 3.4, 2 * 2.8 + 0.2])
     figure.canvas.draw()
     (legend,) = figure.legends
     assert [text.get_text()[-1] for text in legend.get_texts()] == ["a", "b", "c"]
     top = legend.get_window_extent().y1
-    assert all(axes.get_window_extent().y0 > top for axes in every)
-    assert all(axes.get_legend() is None for axes in every)
+    assert all(axes.get_window_extent().y0 > top for axes in figure.axes)
+    assert all(axes.get_legend() is None for axes in figure.axes)
+
+
+MANY = [f"run{n}" for n in range(17)]  # three panels
+
+
+def many_results():
+    """Results of every analysis that draws a series for each run, of more runs than a panel has."""
+    row = {"layer": 1, "zero_vertical": 0.5, "vertical_norm": 1.0, "by_length": {"3": [0.6, 2]}}
+    of = {
+        "attention": spans([2.0, 3.0]),
+        "curves": {"curves": {"train:loss": [(1, 3.0)], "valid:loss": [(1, 3.0)]}, "seed": 1},
+        "dependency": {
+            "output": 0.7, "layers": [{"layer": 1, "mean": 0.1}],
+            "sentence": {"index": 1, "source": "x", "pieces": ["y"], "dependency": [0.2]},
+        },
+        "divergence": divergence(2, [0.4, 0.6]),
+        "lengths": lengths([10.0, 20.0]),
+        "previous-words": {"shares": [75.0, 25.0]},
+        "routing": {"layers": [row]},
+        "source-layers": {"shares": {"all": {"1": 1.0}}, "bleu": 10.0, "text": "", "signature": ""},
+    }  # fmt: skip
+    return {name: dict.fromkeys(MANY, found) for name, found in of.items()}
+
+
+@pytest.mark.parametrize("name", many_results())
+def test_more_series_than_a_panel_has_room_for_become_small_multiples(name):
+    axes, _ = drawn(name, many_results()[name])
+    most, shown = 0, set()
+    for each in axes:
+        labels = {label for label in each.get_legend_handles_labels()[1] if label in MANY}
+        labels |= {
+            label[:-2] for label in each.get_legend_handles_labels()[1] if label[:-2] in MANY
+        }
+        most, shown = max(most, len(labels)), shown | labels
+    assert 1 < most <= MOST_SERIES == 8 and len(shown) >= 16
+    names = Counter(each.get_ylabel() for each in axes)
+    name = next(name for name, number in names.items() if number == 3)
+    parts = [each for each in axes if each.get_ylabel() == name]
+    assert len({each.get_ylim() for each in parts}) == 1
+    if parts[0].lines and not parts[0].patches:  # the other panels' lines are grey behind its own
+        assert all(len(each.lines) >= len(MANY) - 1 for each in parts)
 
 
 def test_a_single_bar_does_not_fill_its_panel():
