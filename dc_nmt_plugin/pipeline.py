@@ -138,12 +138,16 @@ class Pipeline:
         """Prints one line of progress, with the seconds since the start."""
         print(f"[{int(time.monotonic() - self._began):4d}s] {text}", flush=True)
 
-    def run(self, *steps: Step) -> None:
+    def run(self, *steps: Step) -> bool:
         """Runs the steps that are not done.
+
+        Returns:
+            True if there was one, and this is no dry run
 
         Raises:
             UserError: a step failed
         """
+        made = False
         for step in steps:
             if self.dry_run:
                 print(f"\n# {step.name}", *step.commands(step.folder), sep="\n")
@@ -151,12 +155,14 @@ class Pipeline:
                 self.say(f"{step.name}: done before")
             else:
                 self.say(step.announcement())
+                made = True
                 try:
                     step.make()
                 except OSError as error:
                     if reason := no_space(error):
                         raise _full(step.folder, reason) from error
                     raise
+        return made
 
     @contextmanager
     def alone(self, folder: Path, wait: bool) -> Iterator[None]:

@@ -58,15 +58,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def prepare(pipeline: Pipeline, options: object) -> None:
-    """Prepares the text of a task and prints the result."""
+def prepare(pipeline: Pipeline, options: object, *, show: bool = True) -> None:
+    """Prepares the text of a task and prints the result.
+
+    Args:
+        pipeline: runs the steps
+        options: those of the text
+        show: show segmented sentences of one's own text, even if the text was prepared before
+    """
     from ..recipes.cleaning import pairs_kept
     from ..recipes.text_plan import plan_text
 
     plan = plan_text(options)  # type: ignore[arg-type]
     preparation = plan.preparation
     with pipeline.alone(preparation.work, wait=True):
-        pipeline.run(*plan.steps())
+        made = pipeline.run(*plan.steps())
     if pipeline.dry_run:
         return
     for segmentation in preparation.segmentations:
@@ -81,7 +87,7 @@ def prepare(pipeline: Pipeline, options: object) -> None:
         )
         for language, size in preparation.dictionary_sizes(segmentation).items():
             pipeline.say(f"dictionary of {language}{suffix}: {size} types{published}")
-    if plan.recipe.own:
+    if plan.recipe.own and (show or made):
         for line in _segmented(preparation):
             print(line)
     pipeline.say(f"done; everything is in {preparation.work}")

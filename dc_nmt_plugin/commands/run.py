@@ -97,7 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     pipeline = Pipeline(args.dry_run)
     with stoppable():
         needed = (settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs)
-        prepare(pipeline, values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(needed))))
+        text = values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(needed)))
+        prepare(pipeline, text, show=False)
         for run in runs:
             code = train(pipeline, run, training)
             if not first:

@@ -124,7 +124,7 @@ def _run(
         like = ""  # the settings in use anyway
     like = re.sub(r"[^\w.-]+", "_", like)
     name = "-".join(filter(None, (settings.arch, settings.size, like, f"s{options.seed}")))
-    score = _score_flags(recipe, settings, work, options.subset)
+    score = _score_flags(recipe, settings, segmentation, work, options.subset)
     other = options.average is not None and (options.decoding or options.subset != "test")
     sample = f"sample{options.sample}" if options.sample else ""
     return Experiment(
@@ -174,10 +174,14 @@ def _valid_tokens(lengths: dict[str, int], batch: Batch) -> list[str]:
     return ["--max-tokens-valid", str(longest)] if longest > batch.max_tokens else []
 
 
-def _score_flags(recipe: Recipe, settings: RunSettings, work: Path, split: str) -> tuple[str, ...]:
+def _score_flags(
+    recipe: Recipe, settings: RunSettings, segmentation: Segmentation, work: Path, split: str
+) -> tuple[str, ...]:
     text = recipe.task.text
-    reference = work / f"raw/tokenised/{split}.{recipe.target}"
-    flags = ["--tokenizer", text.scored_as, "--tokenized-reference", str(reference)]
+    flags = ["--tokenizer", text.scored_as]
+    # without a tokeniser, sentencepiece segments raw text, whose words multi-bleu cannot count
+    if segmentation.kind != "sentencepiece" or text.scored_as != "none":
+        flags += ["--tokenized-reference", str(work / f"raw/tokenised/{split}.{recipe.target}")]
     flags += ["--truecased"] if text.casing == "truecase" else []
     flags += ["--metrics", settings.metrics] if settings.metrics else []
     return (*flags, "--main" if recipe.own else "--paper", settings.paper)

@@ -9,7 +9,9 @@ import pytest
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.sentence import byte_pairs, codes_of
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes.options import RunOptions
 from dc_nmt_plugin.recipes.preparation import Preparation
+from dc_nmt_plugin.recipes.run_plan import plan_run
 from dc_nmt_plugin.recipes.schema import Segmentation
 from dc_nmt_plugin.text.pieces import remove_bpe
 from dc_nmt_plugin.text.sentencepieces import MODEL, _marked, check_installed, learn
@@ -78,3 +80,16 @@ def test_the_steps_learn_one_model_or_two(joint, tmp_path) -> None:
     learnt = [words for words in commands if "learn-pieces 99" in words]
     assert len(learnt) == (1 if joint else 2)
     assert sum("apply-pieces" in words for words in commands) == 6
+
+
+def test_words_of_raw_text_are_not_scored(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("sentencepiece")
+    monkeypatch.chdir(tmp_path)
+    for code, line in (("de", LINES[1]), ("en", LINES[3])):
+        (tmp_path / f"a.{code}").write_text("".join(f"{n} {line}\n" for n in range(200)))
+    scored = {}
+    for name, *flags in (("raw", "--sentencepiece"), ("bpe",)):
+        assert cli.main(["new", name, "--train", "a.de", "a.en", *flags]) == 0
+        scored[name] = plan_run(RunOptions(name, "transformer_standard")).score
+    assert "--tokenized-reference" in scored["bpe"]
+    assert scored["raw"] == ("--tokenizer", "none", "--main", "mteval-v13a")
