@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,6 +159,8 @@ def _checkpoint(path: Path) -> Path:
     if found is None:
         runs = sorted(str(folder.parent) for folder in path.glob("*/checkpoints"))
         hint = f" Its runs are {', '.join(runs)}." if runs else ""
+        if not runs and (path / "recipe.yaml").is_file():
+            hint = f" dc-nmt run {shlex.quote(str(path))} trains a model there."
         raise UserError(f"{path}: has no checkpoint ({', '.join(CHECKPOINTS)}).{hint}")
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -19,6 +20,7 @@ LANGUAGE_MODEL = (
     "--sample-break-mode eos --optimizer adam --lr 1e-3 --weight-init xavier "
     "--output-bias-init unigram --max-tokens 4096 --max-epoch 20"
 )
+COMMAND_WIDTH = 96
 
 
 @dataclass(frozen=True)
@@ -161,4 +163,14 @@ def _command(architecture: Architecture, published: RunSettings | None, user_dir
         f"--max-update {published.updates}"
     )
     # the architecture's name already has the flags of the size
-    return " \\\n  ".join([head, names, shlex.join(published.flags), batch, save])
+    return " \\\n  ".join([head, names, *_wrapped(published.flags), batch, save])
+
+
+def _wrapped(flags: Sequence[str]) -> list[str]:
+    """Returns lines of a command; no line ends between a flag and its values."""
+    lines = [""]
+    for flag in " ".join(map(shlex.quote, flags)).replace(" --", "\n--").splitlines():
+        if lines[-1] and len(lines[-1]) + len(flag) > COMMAND_WIDTH:
+            lines.append("")
+        lines[-1] += f" {flag}" if lines[-1] else flag
+    return lines

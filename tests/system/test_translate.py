@@ -238,6 +238,12 @@ BROKEN = {
         lambda run: ["mine"],
         ["mine: has no checkpoint", "Its runs are mine/"],
     ),
+    "a recipe's folder before training": (
+        lambda run: (
+            [shutil.rmtree(at.parent) for at in run.parent.glob("*/checkpoints")] and ["mine"]
+        ),
+        ["mine: has no checkpoint", "dc-nmt run mine trains a model there."],
+    ),
     "no checkpoint": (
         lambda run: [shutil.rmtree(run / name) for name in ("average", "checkpoints")],
         ["has no checkpoint (average/checkpoint.pt"],
