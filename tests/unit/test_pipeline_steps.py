@@ -6,14 +6,17 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dc_nmt_plugin import pipeline as module
+from dc_nmt_plugin.commands.prepare import prepare
 from dc_nmt_plugin.errors import Stopped, UserError
 from dc_nmt_plugin.pipeline import Command, Pipeline, Step, running, start, stoppable
+from dc_nmt_plugin.recipes import text_plan
 from dc_nmt_plugin.stamps import digest, file_digest
 
 
@@ -48,6 +51,26 @@ def test_a_step_is_done_again_only_with_another_stamp(tmp_path, capsys):
     assert (folder / ".stamp").read_text() == "one\n" and (folder / "made").exists()
     pipeline.run(step(folder, "two"))
     assert not (folder / "of the first").exists() and (folder / ".stamp").read_text() == "two\n"
+
+
+def test_run_shows_segmented_sentences_of_ones_own_text_once(tmp_path, monkeypatch, capsys):
+    made = Step(
+        "segment", tmp_path / "bpe", lambda: "one",
+        lambda to: [Command(["cp", "ab", str(to / f"train.{code}")]) for code in ("de", "en")],
+    )  # fmt: skip
+    preparation = SimpleNamespace(
+        work=tmp_path, languages=("de", "en"), dictionary_sizes=lambda _: {},
+        segmentations=[SimpleNamespace(suffix="", vocabulary=None)],
+    )  # fmt: skip
+    plan = SimpleNamespace(
+        recipe=SimpleNamespace(own=True), preparation=preparation, steps=lambda: [made]
+    )
+    monkeypatch.setattr(text_plan, "plan_text", lambda _: plan)
+    monkeypatch.chdir(tmp_path)
+    Path("ab").write_text("a@@ b\n")
+    for show, shown in ((False, True), (False, False), (True, True)):
+        prepare(Pipeline(), None, show=show)
+        assert ("  de  a@@ b" in capsys.readouterr().out) == shown
 
 
 def test_a_step_that_fails_leaves_the_old_result(tmp_path):
