@@ -180,7 +180,8 @@ class Matrix(Analysis):
             shades = axes.imshow(matrix["weights"], cmap=HEAT, aspect="auto", vmin=0, vmax=most)
             axes.set_xticks(range(len(matrix["keys"])), matrix["keys"], rotation=90, fontsize=7)
             axes.set_yticks(range(len(matrix["queries"])), matrix["queries"], fontsize=7)
-            axes.set_title(f"{label}: {matrix['attention']} {matrix['head']}".rstrip(), fontsize=9)
+            title = f"{label}\n{matrix['attention']} {matrix['head']}"  # beside other panels
+            axes.set_title(title.rstrip(), fontsize=9)
             axes.set_xlabel("attended piece")
             axes.set_ylabel("piece that attends")
         figure.colorbar(shades, ax=grid, label="attention weight")

@@ -217,6 +217,7 @@ def test_matrices():
     found = {"attentions": ["encoder.1.self"], "matrices": [matrix] * 4}
     axes, tables = drawn("matrix", {"a": found})
     assert named(axes) and len(axes) == 5
+    assert axes[0].get_title() == "a\nencoder.1.self head 1"  # no wider than its panel
     assert axes[0].images[0].get_array().tolist() == matrix["weights"]
     assert [text.get_text() for text in axes[0].get_xticklabels()] == ["c", "d"]
     assert tables[1].rows == [["a", "0.10", "0.90"], ["b", "0.40", "0.60"]]
