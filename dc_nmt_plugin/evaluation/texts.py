@@ -122,7 +122,7 @@ def load_texts(files: TextFiles) -> Texts:
     more = [references[path] for path in files.more_references]
     tokenized_reference = references.get(files.tokenized_reference or "")
     # text that the user tokenised: dc-nmt new --tokenized
-    as_it_is = files.tokenizer == "none" and raw_reference == tokenized_reference
+    as_it_is = files.tokenizer == "none" and _words(raw_reference) == _words(tokenized_reference)
     known = next(iter(references.values()))
     spaced = not is_spaceless(files.target_lang, known) and not as_it_is
     if files.reference and spaced:
@@ -148,6 +148,11 @@ def load_texts(files: TextFiles) -> Texts:
     either = tokenized or raw
     warnings += unlike_warnings(files.hypotheses, either.hypotheses, either.references)
     return Texts(raw, tokenized, warnings)
+
+
+def _words(lines: list[str] | None) -> list[list[str]] | None:
+    """Returns the words of each line; the preparation of tokenised text alters spaces alone."""
+    return None if lines is None else [line.split() for line in lines]
 
 
 class _Hypotheses:

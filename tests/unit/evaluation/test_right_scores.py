@@ -282,9 +282,11 @@ def test_compare_names_systems_as_they_were_scored(tmp_path, capsys, monkeypatch
 
 
 def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):
-    """As a recipe of ``dc-nmt new --tokenized`` has it: both references are one text."""
-    write(tmp_path, hyp=moses(HYPOTHESES, True), ref=moses(REFERENCE, True))
-    words = [tmp_path / "hyp", "--tokenized", "--reference", tmp_path / "ref"]
+    """As a recipe of ``dc-nmt new --tokenized`` has it: the references differ in spaces alone."""
+    reference = moses(REFERENCE, True)
+    given = [f"{line.replace(' ', '  ')} " for line in reference]
+    write(tmp_path, hyp=moses(HYPOTHESES, True), ref=reference, given=given)
+    words = [tmp_path / "hyp", "--tokenized", "--reference", tmp_path / "given"]
     words += ["--tokenized-reference", tmp_path / "ref", "--target-lang", "de"]
     words += ["--tokenizer", "none", "--metrics", "multi-bleu"]
     assert score_command.main([str(word) for word in words]) == 0
