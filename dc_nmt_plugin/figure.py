@@ -18,7 +18,7 @@ from .files import replacing
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = "osD^vPX*"  # one more than colours: no two of 56 lines have both
 DASHES = ("-", "--", "-.", ":")
-HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
+HATCHES = ("", "//", "..", "xx", "\\\\", "++")  # one less than colours, for the same reason
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
 FORMATS = (".png", ".svg", ".pdf")
 WIDEST_BAR = 0.3  # of the distance between two groups

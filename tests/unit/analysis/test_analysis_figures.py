@@ -5,6 +5,7 @@ import math
 from argparse import ArgumentTypeError
 from collections import Counter
 from dataclasses import asdict
+from itertools import islice
 
 import pytest
 
@@ -15,7 +16,7 @@ from dc_nmt_plugin.charts import MOST_SERIES, Chart, Line, draw_charts
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
-from dc_nmt_plugin.figure import COLOURS, grouped_bars, new_figure, save
+from dc_nmt_plugin.figure import COLOURS, fills, grouped_bars, new_figure, save, styles
 
 
 def drawn(name, results, **options):
@@ -343,6 +344,12 @@ def test_more_series_than_a_panel_has_room_for_become_small_multiples(name):
     assert len({each.get_ylim() for each in parts}) == 1
     if parts[0].lines and not parts[0].patches:  # the other panels' lines are grey behind its own
         assert all(len(each.lines) >= len(MANY) - 1 for each in parts)
+
+
+def test_no_two_series_of_a_figure_look_alike():
+    for looks in (styles(), fills()):
+        shown = [tuple(str(value) for value in look.values()) for look in islice(looks, 40)]
+        assert len(set(shown)) == len(shown)
 
 
 def test_a_single_bar_does_not_fill_its_panel():
