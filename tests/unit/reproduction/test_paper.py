@@ -399,7 +399,7 @@ def test_missing_points_are_missing_not_zero(tmp_path, monkeypatch):
     paths = draw(cells, "title", tmp_path / "figure")
     handles, labels = figures[0].axes[0].get_legend_handles_labels()
     drawn = dict(zip(labels, handles, strict=True))
-    printed, ours = drawn["published"], drawn["measured"].lines[0]
+    printed, ours = drawn["published"], drawn["measured"]
     assert list(printed.get_xdata()) == list(ours.get_xdata()) == [2, 3, 4]
     assert_array_equal(printed.get_ydata(), [29.26, nan, nan])
     assert_array_equal(ours.get_ydata().astype(float), [20.5, nan, 19.0])  # a gap, no line over it
