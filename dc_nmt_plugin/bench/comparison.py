@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..errors import UserError
+from ..machine import available_memory_gib
 from . import INT8, MODES
 from .apart import apart
 from .measure import Ratio, finished_rounds, interleave, peak_memory, ratio, timed
@@ -59,6 +61,7 @@ def compare(
 
     Raises:
         KeyboardInterrupt: no round is finished
+        UserError: too little memory for all subjects, which live beside each other
     """
     like = archs[0]
     names = {against: against, CONTROL: against}
@@ -74,6 +77,8 @@ def compare(
         for label in names
         if with_memory and label != CONTROL
     }
+    if setting.device == "cpu":
+        check_memory([*memory.values(), memory.get(against)], available_memory_gib())
     times = finished_rounds(
         lambda: time_of(
             make, samples, device=setting.device, rounds=rounds, clock=clock, title=mode
@@ -100,6 +105,23 @@ def compare(
         }
         results.append(row)
     return results
+
+
+def check_memory(peaks: Sequence[float | None], available: float | None) -> None:
+    """
+    Args:
+        peaks: peak memory of each process in MiB, None where it is not known
+        available: memory left on this machine in GiB, None where it is not known
+
+    Raises:
+        UserError: it is too little; the system would stand still instead of measuring
+    """
+    needed = sum(peak or 0.0 for peak in peaks) / 1024
+    if available is not None and needed > available:
+        raise UserError(
+            f"the {len(peaks)} models need {needed:.1f} GiB of memory beside each other, and "
+            f"{available:.1f} GiB are available; name fewer in a call, or give less --max-tokens."
+        )
 
 
 def make_step(mode: str, name: str, like: str, task: Any, setting: Setting) -> Step:

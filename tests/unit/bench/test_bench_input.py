@@ -7,7 +7,7 @@ import json
 import pytest
 from records import write_run
 
-from dc_nmt_plugin.bench import INT8, LEAST_TYPES, STOCK
+from dc_nmt_plugin.bench import INT8, LEAST_TYPES, STOCK, comparison
 from dc_nmt_plugin.bench.subjects import stock_settings, subject, with_positions
 from dc_nmt_plugin.commands.bench import main
 from dc_nmt_plugin.commands.bench_names import short_names
@@ -39,6 +39,13 @@ def test_bad_input_is_one_sentence(words, said, tmp_path, monkeypatch):
     with pytest.raises(UserError) as error:
         main(words)
     assert str(error.value).startswith(said)
+
+
+def test_too_little_memory_for_all_subjects_is_told(monkeypatch):
+    monkeypatch.setattr(comparison, "available_memory_gib", lambda: 0.001)
+    words = [ARCH, "--mode", "decode", "--rounds", "1", "--max-tokens", "20", "--length", "5"]
+    with pytest.raises(UserError, match=r"the 3 models need .* and 0.0 GiB are available; name"):
+        main(words)
 
 
 def test_a_run_whose_folder_has_a_space_is_a_baseline(tmp_path, monkeypatch, capsys):
