@@ -68,7 +68,12 @@ def test_the_finished_rounds_of_a_stopped_measurement_are_printed(
 
     monkeypatch.setattr("dc_nmt_plugin.bench.real.run", run)
     words = [ARCH, "--real", *SMALL[2:], "--rounds", "9", "--dropout", "0.2"]
-    assert bench.main(words) == status
+    # a job in the background of a shell ignores Ctrl-C
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert bench.main(words) == status
+    finally:
+        signal.signal(signal.SIGINT, before)
     output, errors = capsys.readouterr()
     assert ("Flags of every ARCH: --dropout 0.2" in output) == (rounds > 0)
     assert output.count(f"{ARCH} ") == output.count("5.0  1.000") / 3 == (rounds > 0)
