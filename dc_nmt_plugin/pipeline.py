@@ -22,6 +22,7 @@ from pathlib import Path
 
 from .errors import Stopped, UserError
 from .files import FULL, MAKE_ROOM, no_space, take_lock
+from .signals import interrupts, interrupts_wait
 from .stamps import read_stamp, write_stamp
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
@@ -205,41 +206,12 @@ def stoppable() -> Iterator[None]:
     Raises:
         Stopped: after a signal
     """
-
-    before = {sent: signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)}
-    # background jobs of a shell ignore Ctrl-C, and so do their programs
-    heard = {sent: handler for sent, handler in before.items() if handler != signal.SIG_IGN}
-    for sent in heard:
-        signal.signal(sent, _interrupt)
     try:
-        yield
+        with interrupts():
+            yield
     except KeyboardInterrupt:
         print(file=sys.stderr)
         raise Stopped(STOPPED) from None
-    finally:
-        for sent, handler in heard.items():
-            signal.signal(sent, handler)
-
-
-_waiting: list[int] | None = None  # signals that arrived while interrupts were delayed
-
-
-def _interrupt(sent: int, _: object) -> None:
-    if _waiting is None:
-        raise KeyboardInterrupt
-    _waiting.append(sent)
-
-
-@contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    global _waiting
-    _waiting = []
-    try:
-        yield
-    finally:
-        came, _waiting = _waiting, None
-    if came:
-        raise KeyboardInterrupt
 
 
 def check_space(folder: Path, output: str, code: int) -> None:
@@ -293,7 +265,7 @@ def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[
     """
     process = None
     try:
-        with _interrupts_wait():  # an earlier signal would leave the process running
+        with interrupts_wait():  # an earlier signal would leave the process running
             process = start(words, **pipes)
         yield process
     except BaseException:

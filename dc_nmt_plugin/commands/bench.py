@@ -21,13 +21,13 @@ from ..bench import (
 )
 from ..errors import UsageError, check_architectures, check_choices
 from ..flags import add_list, split_words
+from ..signals import interrupts
 from ..table import format_table
 from .bench_inside import look_inside
 from .bench_int8 import add_int8, check_int8
 from .bench_names import Names, short_names
 from .bench_real import ROUNDS, add_real, check_real, is_real, measure_real, real_as_text
 from .bench_scaling import add_scaling, check_scaling, show_scaling
-from .bench_signals import terminated_as_interrupted
 from .completion import completed, sized_names
 from .parser import Parser, add_json, number, print_report
 
@@ -40,12 +40,13 @@ BASELINES = (STOCK, PYTORCH, CTRANSLATE2)
 def main(argv: Sequence[str]) -> int:
     """Measures and prints; after a signal, the rounds that are finished."""
     args = _parse(argv)
-    with terminated_as_interrupted() as came:
+    with interrupts() as came:
         try:
-            return came.status if _measure(args) else 0
+            stopped = _measure(args)
         except KeyboardInterrupt:
             print("dc-nmt bench: stopped; no round is finished.", file=sys.stderr)
-            return came.status
+            stopped = True
+    return 128 + came[-1] if stopped else 0  # as shells do
 
 
 def _measure(args: argparse.Namespace) -> bool:
