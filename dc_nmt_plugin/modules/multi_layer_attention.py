@@ -149,7 +149,8 @@ class MultiLayerAttention(Recordable):
         of_queries = self._by_head(self.q_proj.weight.t()).transpose(1, 2)
         of_contexts = self._by_head(self.out_proj.weight).transpose(1, 2)
         heads = self._by_head(torch.cat(keys, dim=-1).flatten(0, 1))  # (H, S·M, n·K)
-        for_scores = self._of_sentences(heads @ of_queries, source).transpose(1, 2).contiguous()
+        by_sentence = (heads @ of_queries).unflatten(1, (source.sentences, -1))  # (H, S, M, C)
+        for_scores = by_sentence.permute(1, 3, 0, 2).flatten(2)
         for_output = self._of_sentences(
             self._by_head(torch.cat(values, dim=-1).flatten(0, 1)) @ of_contexts, source
         )

@@ -24,17 +24,18 @@ class RMSNorm(nn.RMSNorm):
         eps: ε; the paper has none, but a vector of zeros needs one
     """
 
+    eps: float
+
     def __init__(self, width: int, *, eps: float = 1e-6) -> None:
         super().__init__(width, eps=eps)
-        self.epsilon = eps
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps (…, C) → (…, C)."""
         if x.device.type != "cpu" or x.dtype not in _EXACT or x.dtype != self.weight.dtype:
             return super().forward(x)
         if not torch.is_grad_enabled():
-            return (x * self.weight).mul_(_inverse_root(x, self.epsilon))
-        normed: Tensor = _Norm.apply(x, self.weight, self.epsilon)  # type: ignore[no-untyped-call]
+            return (x * self.weight).mul_(_inverse_root(x, self.eps))
+        normed: Tensor = _Norm.apply(x, self.weight, self.eps)  # type: ignore[no-untyped-call]
         return normed
 
 
