@@ -20,6 +20,7 @@ MARKERS = "osD^vPX*"  # one more than colours: no two of 56 lines have both
 DASHES = ("-", "--", "-.", ":")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")  # one less than colours, for the same reason
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
+SIZE = (6.4, 4.0)  # inches, unless a drawing gives its figure another
 FORMATS = (".png", ".svg", ".pdf")
 WIDEST_BAR = 0.3  # of the distance between two groups
 DARK = "filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen;"
@@ -42,7 +43,7 @@ def fills() -> Iterator[dict[str, Any]]:
         yield {"color": colour, "hatch": hatch, "edgecolor": "white"}
 
 
-def new_figure(size: tuple[float, float]) -> Any:
+def new_figure(size: tuple[float, float] = SIZE) -> Any:
     """Returns an empty figure, without a window and without state of pyplot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

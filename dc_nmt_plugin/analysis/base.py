@@ -66,13 +66,11 @@ class Report:
         name: on the command line, one of ABOUT
         title: one line for lists and pages, from ABOUT
         source: the paper and the figure that it draws, from ABOUT
-        size: of the figure, inches
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
-    size: tuple[float, float] = (6.4, 4.0)
 
     def __init_subclass__(cls) -> None:
         if "name" in vars(cls):

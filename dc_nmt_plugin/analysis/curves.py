@@ -49,7 +49,6 @@ class Curves(Report):
     """Curves of the training logs of runs; needs no model."""
 
     name = "curves"
-    size = (10.0, 3.4)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:

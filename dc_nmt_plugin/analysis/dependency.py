@@ -77,7 +77,6 @@ class Dependency(Analysis):
 
     name = "dependency"
     text = "greedy"
-    size = (9.0, 6.0)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
@@ -110,8 +109,9 @@ class Dependency(Analysis):
         layers: dict[int, Tensor] = {}  # layer → sum over sentences of D_h, (H,)
         words: dict[str, Any] = {}
         for sample in samples(subject, self.text):
-            by_token, heads = _of_batch(subject, sample)
-            lengths = described(subject, sample).target_lengths
+            batch = described(subject, sample)
+            by_token, heads = _of_batch(subject, sample, batch.padding("decoder"))
+            lengths = batch.target_lengths
             output_total += float((by_token.double().sum(dim=1) / lengths).sum())  # Eq. (4.5)
             for layer, own in heads.items():
                 total = own.double().sum(dim=0)
@@ -182,7 +182,7 @@ class Dependency(Analysis):
                       groups=shown["pieces"], title=f"{label}: {shown['source']}", wide=True,
                       finish=lambda axes: axes.tick_params(axis="x", labelrotation=45))
             )  # fmt: skip
-        draw_charts(figure, charts, columns=2, size=(self.size[0] / 2, 2.6))
+        draw_charts(figure, charts, columns=2, size=(4.5, 2.6))
 
 
 @contextmanager
@@ -195,13 +195,19 @@ def without_fusion(model: Any) -> Iterator[None]:
         choose_fusion(model, without=False)
 
 
-def _of_batch(subject: Subject, sample: dict[str, Any]) -> tuple[Tensor, dict[int, Tensor]]:
+def _of_batch(
+    subject: Subject, sample: dict[str, Any], padding: Tensor
+) -> tuple[Tensor, dict[int, Tensor]]:
     """Forces a batch with and without fusion.
+
+    Args:
+        subject: the model
+        sample: one of fairseq's batches
+        padding: (B, T) bool, of its target
 
     Returns:
         D_{y_t} of every token (B, T), zero at padding, and layer → D_h^l of every sentence (B, H)
     """
-    padding = described(subject, sample).padding("decoder")
     weights: dict[int, Tensor] = {}  # of the main decoder, until the ind-decoder's layer has run
     heads: dict[int, Tensor] = {}
 

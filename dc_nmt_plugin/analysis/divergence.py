@@ -17,7 +17,6 @@ class ContextDivergence(Analysis):
     """Computes the Jensen-Shannon divergence of α_g and α_l, eqs (10)-(13)."""
 
     name = "divergence"
-    size = (8.0, 3.6)
 
     def missing(self, subject: Subject) -> str | None:
         """Requires dual-context self-attention."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..errors import UsageError, UserError
 from ..evaluation.buckets import (
-    FIGURE_SIZE,
     NO_GROUP_SCORE,
     Bucket,
     bucket_table,
@@ -29,7 +28,6 @@ class LengthGains(Analysis):
     """Computes BLEU of the model's own translations, by length of the source."""
 
     name = "lengths"
-    size = FIGURE_SIZE
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:

@@ -158,7 +158,7 @@ def write_page(
     for section in sections:
         if section.results:
             name = section.report.name
-            figure = new_figure(section.report.size)
+            figure = new_figure()
             try:
                 text = _section(section, command(section))
                 section.report.draw(figure, section.results)

@@ -27,7 +27,6 @@ class PartsOfSpeech(Analysis):
     """Computes the mean gates of words by part of speech."""
 
     name = "parts-of-speech"
-    size = (8.0, 4.0)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
@@ -110,17 +109,15 @@ class PartsOfSpeech(Analysis):
         """Draws Fig. 4: bars by tag, a grey line at the average; one panel for each run."""
         charts = []
         for label, found in results.items():
-            means = {SYMBOLS[gate]: found["all"][gate] for gate in SYMBOLS if gate in found["all"]}
-            bars = {
-                SYMBOLS[gate]: [row[gate] for row in found["tags"].values()]
-                for gate in SYMBOLS
-                if gate in found["all"]
-            }
+            gates = {gate: symbol for gate, symbol in SYMBOLS.items() if gate in found["all"]}
+            means = {symbol: found["all"][gate] for gate, symbol in gates.items()}
+            rows = found["tags"].values()
+            bars = {symbol: [row[gate] for row in rows] for gate, symbol in gates.items()}
             charts.append(
                 Chart("part of speech", "mean gate λ", bars=bars, groups=[*found["tags"]],
                       title=f"{label}, {found['side']}", finish=partial(_mark_means, means))
             )  # fmt: skip
-        draw_charts(figure, charts, columns=1, size=(self.size[0], 3.2))
+        draw_charts(figure, charts, columns=1, size=(8.0, 3.2))
 
 
 def _mark_means(means: dict[str, float], axes: Any) -> None:

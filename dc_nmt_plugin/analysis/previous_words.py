@@ -89,7 +89,6 @@ class PreviousWords(OfEarlierWords):
     """Computes the share of predictions with the greatest weight at each relative position."""
 
     name = "previous-words"
-    size = (7.0, 4.0)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:

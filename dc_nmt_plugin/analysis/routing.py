@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -30,7 +31,6 @@ class Routing(Analysis):
     """Computes entropy of Λ by length, share of zero weights, and norms of the two parts."""
 
     name = "routing"
-    size = (10.0, 3.4)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
@@ -127,23 +127,32 @@ class Routing(Analysis):
                     lines[name] = Line([*lengths], [*lengths.values()])
         charts = [Chart("source length, tokens", "mean entropy of Λ, nats", lines)]
         layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
-        bars_of: dict[str, dict[str, list[float]]] = {}
-        for prefix, suffix in (("zero_", ""), ("", "_norm")):
-            bars = bars_of[prefix] = {}
-            for label, found in results.items():
-                rows = {row["layer"]: row for row in found["layers"]}
-                for part in PARTS:
-                    key = f"{prefix}{part}{suffix}"
-                    if any(key in row for row in rows.values()):
-                        name = f"{label} {PARTS[part]}" if len(results) > 1 else PARTS[part]
-                        bars[name] = [rows.get(n, {}).get(key, 0.0) for n in layers]
         groups = [str(layer) for layer in layers]
         charts += [
-            Chart("layer", f"share of weights below {self.args.zero:g}", bars=bars_of["zero_"],
-                  groups=groups, finish=lambda axes: axes.set_ylim(0, 1)),
-            Chart("layer", "mean norm of the added logits", bars=bars_of[""], groups=groups),
+            Chart("layer", f"share of weights below {self.args.zero:g}", groups=groups,
+                  bars=_bars(results, layers, "zero_{}"), finish=lambda axes: axes.set_ylim(0, 1)),
+            Chart("layer", "mean norm of the added logits", groups=groups,
+                  bars=_bars(results, layers, "{}_norm")),
         ]  # fmt: skip
         draw_charts(figure, charts)
+
+
+def _bars(results: Results, layers: Sequence[int], key: str) -> dict[str, list[float]]:
+    """Returns a number of every layer, for each run and part that has it.
+
+    Args:
+        results: of the runs
+        layers: in order
+        key: of the number in a row, with {} for the part
+    """
+    bars = {}
+    for label, found in results.items():
+        rows = {row["layer"]: row for row in found["layers"]}
+        for part, about in PARTS.items():
+            if any(key.format(part) in row for row in rows.values()):
+                name = f"{label} {about}" if len(results) > 1 else about
+                bars[name] = [rows.get(n, {}).get(key.format(part), 0.0) for n in layers]
+    return bars
 
 
 class RoutingSums:

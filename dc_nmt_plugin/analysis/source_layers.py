@@ -27,7 +27,6 @@ class SourceLayers(Analysis):
     """Computes shares of the source layers, and BLEU with each layer masked."""
 
     name = "source-layers"
-    size = (9.0, 3.6)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ from .tagging import needs
 from .words import check_lines, piece_kind, word_spans, words_of
 
 SHOWN = 5  # sentences in the table
+WIDTH = 8.0  # inches of the figure
 SCORES = ("precision", "recall", "f1")
 
 
@@ -27,7 +28,6 @@ class Trees(OfEarlierWords):
     """Builds the trees of Algorithm 1, and computes ParsEval against given trees."""
 
     name = "trees"
-    size = (8.0, 4.0)
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +110,7 @@ class Trees(OfEarlierWords):
         """Draws ParsEval of every run with given trees, and one tree for each run."""
         scored = {label: found for label, found in results.items() if "parseval" in found}
         rows = len(results) + (1 if scored else 0)
-        figure.set_size_inches(self.size[0], 2.6 * rows)
+        figure.set_size_inches(WIDTH, 2.6 * rows)
         panels = list(figure.subplots(rows, 1, squeeze=False)[:, 0])
         if scored:
             axes = panels.pop(0)

@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
         results, facts = _curves(report, args, flags)
         about = ""
     tables = report.tables(results)  # refuses a wrong option before writing
-    figure = new_figure(report.size) if args.plot else None
+    figure = new_figure() if args.plot else None
     if figure is not None:
         report.draw(figure, results)
     if args.json:

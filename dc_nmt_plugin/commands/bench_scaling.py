@@ -152,6 +152,6 @@ def _draw(report: dict[str, Any], path: Path) -> list[Path]:
         )
         for mode, (key, _, title, unit, factor), rows in _panels(report)
     ]
-    figure = new_figure((9.2, 3.4))
+    figure = new_figure()
     draw_charts(figure, charts, columns=2, size=(4.6, 3.4))
     return save(figure, path)

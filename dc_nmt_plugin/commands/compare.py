@@ -11,7 +11,6 @@ from pathlib import Path
 from ..errors import UsageError, UserError
 from ..evaluation.buckets import (
     EDGES,
-    FIGURE_SIZE,
     NO_GROUP_SCORE,
     Bucket,
     bucket_table,
@@ -155,7 +154,7 @@ def compare(
         words, reference = _words(metric, texts, first.references, language)
         sampled = sampled_tests(words, reference, args.pairs, metric.lowercase)
     if args.plot:
-        figure = new_figure(FIGURE_SIZE)
+        figure = new_figure()
         draw_buckets(figure, buckets, metric.name, unit)
         for path in save(figure, args.plot):
             print(f"written: {path}", file=sys.stderr)

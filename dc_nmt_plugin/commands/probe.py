@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
             unknown = f"{found['unknown']:.2f}% of the pieces are unknown to the model"
             print(f"\n{label}: {unknown}", flush=True)
     if args.plot:  # after the table: writing may fail
-        figure = new_figure((2.5 + 0.8 * len(tasks) * (1 + 0.4 * len(results)), 4.2))
+        figure = new_figure()
         draw(figure, results)
         for path in save(figure, args.plot):
             print(f"written: {path}", file=sys.stderr)

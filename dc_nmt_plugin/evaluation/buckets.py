@@ -15,7 +15,7 @@ from .text_checks import UNSPACED
 
 EDGES = (10, 20, 30, 40, 50, 60)  # compare-mt's own
 NO_GROUP_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or no 4-gram"
-FIGURE_SIZE = (8.0, 5.6)  # inches, of two panels
+PANEL = (8.0, 2.8)  # inches
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def draw_buckets(figure: Any, buckets: Sequence[Bucket], metric: str, unit: str)
     charts = [Chart(x, metric, scores, finish=name_groups)]
     if others:
         charts.append(Chart(x, f"{metric} above {first}", gains, finish=mark_baseline))
-    draw_charts(figure, charts, columns=1, size=(FIGURE_SIZE[0], FIGURE_SIZE[1] / 2))
+    draw_charts(figure, charts, columns=1, size=PANEL)
 
 
 def _gain(scores: Mapping[str, float | None], name: str, first: str) -> float | None:

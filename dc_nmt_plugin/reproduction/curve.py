@@ -71,6 +71,6 @@ def draw(
             dotted = {"linestyle": ":", "fillstyle": "none"}
             lines[f"{start}published"] = Line(x, printed, like=name, more=dotted)
     measure = next(iter(curves.values()))[0][1].measure
-    figure = new_figure((6.4, 4.0))
+    figure = new_figure()
     draw_charts(figure, [Chart(setting, measure, lines, title=title, integers=True)])
     return save(figure, path)

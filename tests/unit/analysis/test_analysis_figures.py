@@ -23,7 +23,7 @@ def drawn(name, results, **options):
     """Axes of the figure; every one that is shown has names on both axes."""
     kind = ANALYSES[name]
     analysis = kind(argparse.Namespace(**{**vars(_options(kind, argparse.Namespace())), **options}))
-    figure = new_figure(analysis.size)
+    figure = new_figure()
     analysis.draw(figure, results)
     figure.canvas.draw()
     shown = [axes for axes in figure.axes if axes.get_visible()]
