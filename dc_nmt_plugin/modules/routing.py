@@ -22,12 +22,11 @@ from .core.masks import SequenceMask
 def squash_scale(squared_norm: Tensor) -> Tensor:
     """Returns |s| / (1 + |s|²) from |s|²; squash(s) is this times s (Eq. 7).
 
-    It is 0 at 0, and below 0, which rounding can produce. The gradient there is 0, because the
-    gradient of the square root is infinite.
+    At 0, and below, which rounding can produce, it is the root of the smallest normal number, and
+    its gradient is 0, because that of the square root is infinite.
     """
-    positive = squared_norm > torch.finfo(squared_norm.dtype).tiny
-    norm = torch.where(positive, squared_norm, 1.0).sqrt() * positive
-    return norm / (1 + squared_norm)
+    squared_norm = squared_norm.clamp(min=torch.finfo(squared_norm.dtype).tiny)
+    return squared_norm.sqrt() / (1 + squared_norm)
 
 
 def squash(s: Tensor) -> Tensor:
