@@ -12,6 +12,7 @@ from typing import IO
 from .logs import parse_statistics
 
 LAST_WORDS = 20  # lines of the log that are shown when a run stops early
+RECENT = 30  # lines of the log whose speed is shown: that of one jumps
 
 
 class ProgressLine:
@@ -28,6 +29,8 @@ class ProgressLine:
         self.finished = False
         self._valid = ""
         self._shown = 0.0
+        self._done: int | None = None
+        self._recent: deque[tuple[int, float, float]] = deque(maxlen=RECENT)
         # runs that train at the same time would overwrite each other's line
         self._terminal = sys.stdout.isatty() and multiprocessing.parent_process() is None
 
@@ -60,13 +63,20 @@ class ProgressLine:
             self._show(self.describe(values), int(values["num_updates"]) >= self.updates)
 
     def describe(self, values: dict[str, str]) -> str:
-        done = int(values["num_updates"])
+        """Returns the line for the statistics of a log's next line."""
+        done, rate = int(values["num_updates"]), float(values["ups"])
         line = f"  {self.name}: {done}/{self.updates} updates  loss {values['loss']}{self._valid}"
-        line += f"  {float(values['wps']):,.0f} tokens/s"
-        rate = float(values["ups"])
-        if rate and done < self.updates:
-            minutes, seconds = divmod(round((self.updates - done) / rate), 60)
-            line += f"  {minutes}:{seconds:02d} left"
+        # a first line's speed is that of the start; after a resumption the updates go back
+        if self._done is not None and done > self._done and rate > 0:
+            more = done - self._done
+            self._recent.append((more, more / rate * float(values["wps"]), more / rate))
+        self._done = done
+        if self._recent:
+            updates, tokens, seconds = map(sum, zip(*self._recent, strict=True))
+            line += f"  {tokens / seconds:,.0f} tokens/s"
+            if done < self.updates:
+                left = round((self.updates - done) * seconds / updates)
+                line += f"  {left // 60}:{left % 60:02d} left"
         return line
 
     @staticmethod

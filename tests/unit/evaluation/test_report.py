@@ -15,6 +15,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.generated import read_generated
 from dc_nmt_plugin.evaluation.logs import read_training_log
 from dc_nmt_plugin.evaluation.metrics import METRICS
+from dc_nmt_plugin.evaluation.progress_line import ProgressLine
 
 EXAMPLES = ("--examples", "3")
 GENERATED = """\
@@ -196,13 +197,25 @@ def test_two_runs_of_one_name_are_told_apart(scored, capsys):
     assert "against seed1" in printed and "\nseed2 " in printed
 
 
+def test_progress_shows_the_speed_of_its_last_lines():
+    """One line's speed jumps, and the first of fairseq is 0, or that of the start."""
+    line, described = ProgressLine("dc", 100), []
+    for done, rate in ((10, 0), (20, 2), (30, 1), (40, 0.5)):
+        values = {"num_updates": done, "loss": 4.2, "ups": rate, "wps": rate * 1000}
+        described.append(line.describe({name: str(each) for name, each in values.items()}))
+    speeds = [each.partition("loss 4.2")[2] for each in described]
+    assert speeds[:2] == ["", "  2,000 tokens/s  0:40 left"]
+    # 30 updates in 5 + 10 + 20 seconds; 60 are left
+    assert speeds[3] == "  857 tokens/s  1:10 left"
+
+
 def test_progress_shows_one_line_and_keeps_the_log(tmp_path, capsys, monkeypatch):
     flags = f"--name dc --max-update 25 --interval 0 --log {tmp_path}/train.log".split()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
     assert progress.main(flags) == 1
     printed = capsys.readouterr()
     assert (tmp_path / "train.log").read_text() == LOG
-    assert "  dc: 15/25 updates  loss 4.2  valid loss 3.3  3,000 tokens/s  0:05 left" in printed.out
+    assert "  dc: 15/25 updates  loss 4.2  valid loss 3.3  1,000 tokens/s  0:05 left" in printed.out
     assert "stopped early" in printed.err and LOG.splitlines()[-1] in printed.err
     end = io.BytesIO(b"k\xe9far\nINFO | done training in 3.0 seconds\n")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(end))
