@@ -87,7 +87,8 @@ def _row(one: Decided) -> tuple[str, ...]:
     claim = one.claim
     return (
         claim.name, f"{claim.document}, {claim.place}", "; ".join(map(_gap, claim.evidence)),
-        "; ".join(_numbers(each) for each in one.seen if each), _seeds(one), one.verdict,
+        claim.here or "; ".join(_numbers(each) for each in one.seen if each), _seeds(one),
+        one.verdict,
     )  # fmt: skip
 
 
@@ -106,6 +107,7 @@ def _block(one: Decided) -> str:
         if each:
             unit = _UNITS[claim.by]
             lines.append(f"  here: {ours} against {than}: {_numbers(each)} {unit}{_test(each)}")
+    lines += [f"  here: {claim.here}"] * bool(claim.here)
     lines.append(f"  seen: {one.verdict}")
     return "\n".join([*lines, *(f"  {command}" for command in commands_of(one))])
 
@@ -169,6 +171,7 @@ def _as_json(one: Decided) -> dict[str, Any]:
     return {
         "document": claim.document, "claim": claim.name, "says": claim.says, "place": claim.place,
         "by": claim.by, "expects": claim.expects, "published": published,
-        "here": [each and asdict(each) for each in one.seen], "seen": one.verdict,
+        "here": [each and asdict(each) for each in one.seen], "analysis": claim.here,
+        "seen": one.verdict,
         "commands": commands_of(one),
     }  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from .document import Claim, Derived, Subject
+from .document import VERDICTS, Claim, Derived, Subject
 from .schema import Entry, Item
 from .written import Located, WrittenClaim, WrittenDerived
 
@@ -27,6 +27,7 @@ def claims_of(
             document, claim.name, claim.says, claim.place, claim.by, claim.expects,
             tuple(_cells(claim, text, items) for text in claim.evidence),
             tuple(map(_subject, claim.ours)), tuple(map(_subject, claim.than)), claim.analysis,
+            claim.here, claim.seen,
         )  # fmt: skip
 
 
@@ -56,6 +57,8 @@ def _check(claim: WrittenClaim) -> None:
             raise claim.problem(f"{key}: is missing; {claim.by} compares it")
     if bool(claim.analysis) != (claim.by == "analysis"):
         raise claim.problem("analysis: goes with by: analysis, and only with it")
+    if bool(claim.here) != (claim.seen != VERDICTS[-1]) or (claim.here and not claim.analysis):
+        raise claim.problem("here, seen: belong together, and to an analysis")
 
 
 def _cells(place: Located, text: str, items: Sequence[Item]) -> tuple[Entry, Entry | None]:

@@ -46,6 +46,8 @@ class Claim:
             the one at its place where both lists have several and are equally long
         evidence: published cells, each with the cell that it is compared with, if there is one
         analysis: words of the command that shows it, without its runs
+        here, seen: what the analysis showed on Multi30k, and what a reader made of it, of
+            :data:`VERDICTS`
     """
 
     document: str
@@ -58,6 +60,8 @@ class Claim:
     ours: tuple[Subject, ...]
     than: tuple[Subject, ...]
     analysis: str = ""
+    here: str = ""
+    seen: str = VERDICTS[-1]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import UserError, choice_problem
-from .document import DECIDED_BY, EXPECTED, RULES
+from .document import DECIDED_BY, EXPECTED, RULES, VERDICTS
 from .schema import MEASURES, SCORES, SUBSETS, TASKS
 
 
@@ -178,6 +178,7 @@ class WrittenClaim(Located):
     Attributes:
         evidence: ``ITEM | COLUMN | ROW``, or ``ITEM | COLUMN | ROW | ROW`` for two compared rows
         ours, than: words behind ``dc-nmt run TASK``; behind a slash, flags for translating
+        here, seen: of an analysis that somebody ran here and read: its numbers, and the verdict
     """
 
     name: str
@@ -189,6 +190,8 @@ class WrittenClaim(Located):
     ours: list[str] = field(default_factory=list)
     than: list[str] = field(default_factory=list)
     analysis: str = ""
+    here: str = ""
+    seen: str = field(default=VERDICTS[-1], metadata={"choices": VERDICTS})
 
 
 @dataclass(kw_only=True)

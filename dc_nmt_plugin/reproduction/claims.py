@@ -116,7 +116,7 @@ def _decided(claim: Claim, known: Mapping[tuple[str, str, str], Compared]) -> De
     seen = tuple(known.get((claim.by, *pair)) for pair in pairs_of(claim))
     words = [verdict(claim, each) for each in seen]
     if not any(seen):
-        word = "unmeasured"
+        word = claim.seen
     elif "against" in words:
         word = "against"
     else:

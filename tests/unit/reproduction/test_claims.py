@@ -102,6 +102,15 @@ def test_a_further_run_has_a_seed_of_the_kept_ones():
     )
 
 
+def test_an_analysis_has_what_was_read_off_it(capsys):
+    name = "gates of deep contexts stay at one half"
+    found = {one.claim.name: one for one in decided(["context-aware"])}[name]
+    assert found.verdict == "against" and found.claim.here
+    for form in ([], ["--markdown"], ["--json"]):
+        assert paper.main(["claims", "context-aware", *form]) == 0
+        assert "λ_Q 0.10, 0.05, 0.66" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
@@ -111,6 +120,8 @@ def test_a_further_run_has_a_seed_of_the_kept_ones():
         ("[Table 1 | BLEU | Dec-DC | Transformer]", "[Table 1 | BLEU]", "with one row or two"),
         ("    than: [transformer_dc_dec]\n", "", "than: is missing; score compares it"),
         ("    analysis: analyze divergence\n", "", "analysis: goes with by: analysis"),
+        ("    by: analysis\n", "    by: analysis\n    here: 0.1\n", "here, seen: belong together"),
+        ("    by: training\n", "    by: training\n    here: 0.1\n    seen: for\n", "here, seen: b"),
         ("  - name: Dec-DC improves", "  - name: Enc-DC improves", "occurs twice"),
         ("    by: training\n", "    by: speed\n", "'speed'"),
     ],
@@ -333,7 +344,8 @@ def test_a_kept_run_of_other_settings_is_refused(home):
 def test_no_kept_run_is_said(tmp_path):
     with pytest.raises(UserError, match="has no kept run of any claim"):
         measure(tmp_path)
-    assert {one.verdict for one in decided(home=tmp_path)} == {"unmeasured"}
+    found = decided(home=tmp_path)
+    assert {one.verdict for one in found if not one.claim.analysis} == {"unmeasured"}
 
 
 # -- the command -----------------------------------------------------------------------------------
