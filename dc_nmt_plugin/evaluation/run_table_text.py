@@ -98,6 +98,13 @@ def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
     if speeds:
         measured = f", by dc-nmt bench on {table.speeds}" if table.speeds else ""
         notes.append(f"training and decoding speed: 1.00 is {' and '.join(speeds)}{measured}")
+        without = [
+            row.label
+            for row in table.rows
+            if row.arch and not (row.train_tokens_per_second or row.decode_sentences_per_second)
+        ]
+        if without and not table.speeds:
+            notes.append(f"{', '.join(without)}: no speeds, of another device or unknown")
     if any(row.published_metric not in (None, table.metric) for row in table.rows):
         notes.append("to published: score by the metric in brackets minus the published one")
     places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)

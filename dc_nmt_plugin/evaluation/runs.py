@@ -71,11 +71,13 @@ def collect(
         if (score := first.score(*COLUMNS[heading])) and score.metric != metric.name
     }
     signatures = {metric.name: signature, **others}
+    device = by_label[next(iter(order))].record.training.device
     rows = [
         RunRow(label=c.name, run=_relative(names_of_files[c.name]), **_tested(c))
         if c.name in names_of_files
         else _row(
-            [by_label[label] for label in runs_of[c.name]], c, metric.name, list(others), speeds
+            [by_label[label] for label in runs_of[c.name]],
+            *(c, metric.name, list(others), speeds, device),
         )
         for c in compared
     ]
@@ -124,14 +126,20 @@ def _row(
     metric: str,
     others: Sequence[str],
     speeds: Speeds | None,
+    device: str | None,
 ) -> RunRow:
-    """Returns the row of a system: means over its runs, and the first run's common values."""
+    """Returns the row of a system: means over its runs, and the first run's common values.
+
+    Speeds from the records are those of runs on the baseline's device, or on an unknown one.
+    """
     run = runs[0]
     if speeds:
         training, decoding = (speeds.speed(mode, runs) for mode in (TRAINING, DECODING))
     else:
-        training = _mean(each.record.training.tokens_per_second for each in runs)
-        decoding = _mean(each.decoding.sentences_per_second for each in runs)
+        known = (device, None)
+        there = [each for each in runs if not device or each.record.training.device in known]
+        training = _mean(each.record.training.tokens_per_second for each in there)
+        decoding = _mean(each.decoding.sentences_per_second for each in there)
     paper = published(run, metric)
     if paper.metric and paper.score is not None:
         own = comparison.score  # by the table's metric

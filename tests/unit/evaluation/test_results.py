@@ -88,6 +88,19 @@ def test_the_table_of_runs(task, capsys):
     assert "with 80% power such a test (p < 0.05) finds a difference of" in printed
 
 
+def test_speeds_are_compared_on_one_device(task, capsys):
+    finished(task, "c-old", OTHER)
+    for name, device in (("a-dc", "1 x NVIDIA H200"), ("b-plain", "Intel Xeon"), ("c-old", None)):
+        training = read_record(task / name).training
+        change(task / name, training=replace(training, device=device))
+    results(task)
+    printed = capsys.readouterr().out
+    assert "a-dc: no speeds, of another device or unknown" in printed
+    plain, dual, old = rows(capsys, task)
+    assert dual["train_tokens_per_second"] is dual["decode_sentences_per_second"] is None
+    assert plain["train_tokens_per_second"] == old["train_tokens_per_second"] == 1000
+
+
 def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
     finished(task, "plain-s1", arch="transformer_standard", tokens_per_second=900.0)
     finished(task, "plain-s2", OTHER, arch="transformer_standard", tokens_per_second=700.0)
