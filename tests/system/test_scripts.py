@@ -17,7 +17,7 @@ from dc_nmt_plugin.runs.records import read_record
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "examples/multi30k_en_de/table.sh"
-PLACES = ("--user-dir", "--save-dir")  # flags that are not of the training
+PLACES = ("--user-dir", "--save-dir", "--cpu")  # flags that are not of the training
 SHIMS = {
     "scripts/prepare.sh": ["prepare"],
     "scripts/train.sh": ["train"],
