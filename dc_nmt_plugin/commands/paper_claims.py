@@ -107,7 +107,8 @@ def _block(one: Decided) -> str:
         if each:
             unit = _UNITS[claim.by]
             lines.append(f"  here: {ours} against {than}: {_numbers(each)} {unit}{_test(each)}")
-    lines += [f"  here: {claim.here}"] * bool(claim.here)
+    if claim.here:
+        lines.append(f"  here: {claim.here}")
     lines.append(f"  seen: {one.verdict}")
     return "\n".join([*lines, *(f"  {command}" for command in commands_of(one))])
 

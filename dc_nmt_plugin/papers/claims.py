@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from .document import VERDICTS, Claim, Derived, Subject
+from .document import UNMEASURED, Claim, Derived, Subject
 from .schema import Entry, Item
 from .written import Located, WrittenClaim, WrittenDerived
 
@@ -57,7 +57,7 @@ def _check(claim: WrittenClaim) -> None:
             raise claim.problem(f"{key}: is missing; {claim.by} compares it")
     if bool(claim.analysis) != (claim.by == "analysis"):
         raise claim.problem("analysis: goes with by: analysis, and only with it")
-    if bool(claim.here) != (claim.seen != VERDICTS[-1]) or (claim.here and not claim.analysis):
+    if bool(claim.here) != (claim.seen != UNMEASURED) or (claim.here and not claim.analysis):
         raise claim.problem("here, seen: belong together, and to an analysis")
 
 

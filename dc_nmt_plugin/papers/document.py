@@ -18,7 +18,8 @@ RULES: Mapping[str, Callable[[float, float], float]] = {
     "slower": lambda one, other: 100 * (1 - one / other),  # in per cent
 }
 # what is seen of a claim here
-VERDICTS = ("for", "against", "undecided", "unmeasured")
+UNMEASURED = "unmeasured"
+VERDICTS = ("for", "against", "undecided", UNMEASURED)
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Claim:
     than: tuple[Subject, ...]
     analysis: str = ""
     here: str = ""
-    seen: str = VERDICTS[-1]
+    seen: str = UNMEASURED
 
 
 @dataclass(frozen=True)

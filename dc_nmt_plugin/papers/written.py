@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import UserError, choice_problem
-from .document import DECIDED_BY, EXPECTED, RULES, VERDICTS
+from .document import DECIDED_BY, EXPECTED, RULES, UNMEASURED, VERDICTS
 from .schema import MEASURES, SCORES, SUBSETS, TASKS
 
 
@@ -191,7 +191,7 @@ class WrittenClaim(Located):
     than: list[str] = field(default_factory=list)
     analysis: str = ""
     here: str = ""
-    seen: str = field(default=VERDICTS[-1], metadata={"choices": VERDICTS})
+    seen: str = field(default=UNMEASURED, metadata={"choices": VERDICTS})
 
 
 @dataclass(kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..files import load_json, sha256, write_json
-from ..papers.document import Claim, Subject
+from ..papers.document import UNMEASURED, Claim, Subject
 from ..papers.register import DOCUMENTS, read_document
 from ..papers.schema import Entry
 from ..typed_files import from_json
@@ -135,7 +135,7 @@ def verdict(claim: Claim, seen: Compared | None) -> str:
     Speed: the quartiles of the ratio are on one side of 1, or, of equal systems, within 10%.
     """
     if seen is None:
-        return "unmeasured"
+        return UNMEASURED
     if seen.interval is None:
         holds = {"more": seen.value > 0, "less": seen.value < 0, "same": seen.value == 0}
         return "for" if holds[claim.expects] else "against"
