@@ -22,8 +22,7 @@ def commands_of(one: Decided, home: Path = HOME) -> list[str]:
         return [shlex.join(["dc-nmt", "params", "--item", item]) for item in items]
     subjects = list(dict.fromkeys([*claim.ours, *claim.than]))
     if claim.by in BENCHED:
-        archs = [f"{subject.words[0]}_tiny" for subject in subjects]
-        return [shlex.join(["dc-nmt", "bench", *archs, "--mode", BENCHED[claim.by]])]
+        return [_bench(subjects, BENCHED[claim.by], home)]
     if claim.by == "score" and all(one.seen):
         return [_again(subjects, home)]
     missing = [s for s in subjects if claim.by == "analysis" or not _kept(s, home)]
@@ -77,6 +76,18 @@ def _seed(subjects: Iterable[Subject], home: Path) -> int:
     """Returns the seed for further runs: the first, or the first that the kept ones have."""
     kept = [set(seeds) for subject in subjects if (seeds := _kept(subject, home))]
     return min(set.intersection(*kept), default=1) if kept else 1
+
+
+def _bench(subjects: Sequence[Subject], mode: str, home: Path) -> str:
+    """Returns the command that times kept runs and stores their speeds; without runs, models."""
+    kept = [_kept(subject, home) for subject in subjects]
+    if not all(kept):
+        archs = [f"{subject.words[0]}_tiny" for subject in subjects]
+        return shlex.join(["dc-nmt", "bench", *archs, "--mode", mode])
+    place = f"examples/{TASK}"
+    runs = [f"{place}/{runs[min(runs)].relative_to(home).as_posix()}" for runs in kept]
+    words = ["dc-nmt", "bench", *runs, "--mode", mode, "--data", f"runs/{TASK}/data/bin", "--json"]
+    return f"{shlex.join(words)} > {place}/{KEPT[-1]}/bench-{folder_of(subjects[0])}.json"
 
 
 def _again(subjects: Sequence[Subject], home: Path) -> str:

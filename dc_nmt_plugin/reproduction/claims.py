@@ -22,7 +22,7 @@ HOME = Path(__file__).resolve().parents[2] / "examples" / TASK
 KEPT = ("runs", "runs/claims")
 STORED = "claims.json"
 SAME_RUN = ", same run"  # behind a system's name: the run that has the other translation too
-SPEEDS = "runs/bench.json"
+SPEEDS = "bench*.json"  # in these folders
 BENCHED = {"training": "train", "decoding": "decode"}  # what decides a claim → mode of bench
 
 LEVEL = 0.05
@@ -247,10 +247,13 @@ def stale(home: Path = HOME) -> list[str]:
 
 
 def _speeds(home: Path) -> Iterator[Compared]:
+    for folder in KEPT:
+        for path in sorted((home / folder).glob(SPEEDS)):
+            yield from _ratios(path)
+
+
+def _ratios(path: Path) -> Iterator[Compared]:
     """Yields the ratios of every two benchmarked systems, from their ratios to fairseq's model."""
-    path = home / SPEEDS
-    if not path.is_file():
-        return
     of_mode = {mode: by for by, mode in BENCHED.items()}
     try:
         rows: list[dict[str, Any]] = [row for row in load_json(path)["results"] if row["system"]]

@@ -193,6 +193,41 @@ def test_a_verdict_of_speed(expects, low, high, word):
     assert verdict(claim(expects, "training"), seen) == word
 
 
+def test_kept_runs_are_timed_and_their_speeds_decide(tmp_path):
+    for name, folder in (("transformer_dc_full", "claims"), ("transformer_dc", "."),
+                         ("transformer_dc_dec", "claims")):  # fmt: skip
+        place = tmp_path / "runs" / folder / f"{name}-s1"
+        place.mkdir(parents=True)
+        (place / "hypotheses.de").touch()
+
+    def full():
+        found = decided(["dual-context"], tmp_path)
+        return next(one for one in found if one.claim.name == "Full-DC trains slowest")
+
+    (command,) = commands_of(full(), tmp_path)
+    words, _, file = command.partition(" > examples/multi30k_en_de/")
+    assert words.startswith("dc-nmt bench examples/multi30k_en_de/runs/claims/transformer_dc_full")
+    rows = [
+        {
+            "mode": "train",
+            "system": system,
+            "ratio": r,
+            "ratio_low": r - 0.01,
+            "ratio_high": r + 0.01,
+        }
+        for system, r in (
+            (None, 1.0),
+            ("transformer_dc_full", 0.8),
+            ("transformer_dc", 1.0),
+            ("transformer_dc_dec", 1.1),
+        )
+    ]
+    (tmp_path / file).write_text(json.dumps({"results": rows}))
+    assert full().verdict == "for"
+    (command,) = commands_of(full(), tmp_path / "nothing kept")
+    assert command.startswith("dc-nmt bench transformer_dc_full_tiny transformer_dc_tiny")
+
+
 def test_equally_long_lists_are_pairs_and_others_all_combinations():
     one, two, three = (Subject((name,)) for name in (PLAIN, DUAL, "transformer_mlmha"))
     pairs = replace(claim(), ours=(one, two), than=(two, three))
