@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# logits alive at a time; on a CPU a chunk should stay near the caches, a GPU wants big products
-CHUNK_ELEMENTS = {"cpu": 1 << 21, "cuda": 1 << 25}
+# logits alive at a time; a chunk should stay near the caches of a CPU, a GPU wants big products
+_FEW, _MANY, _MANY_ON_GPU = 1 << 21, 1 << 23, 1 << 25
+_ROWS = 256  # with fewer, a CPU reads the weights too often
 
 # torch 2.8's has no types
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -63,8 +64,7 @@ def label_smoothed_loss(
         sums over the N tokens
     """
     if chunk_rows is None:
-        elements = CHUNK_ELEMENTS.get(features.device.type, CHUNK_ELEMENTS["cuda"])
-        chunk_rows = max(1, elements // weight.size(0))
+        chunk_rows = rows_of_chunk(features.device.type, weight.size(0))
     device = features.device.type
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
@@ -82,6 +82,13 @@ def label_smoothed_loss(
         torch.is_grad_enabled(),
     )
     return SmoothedLoss(loss, nll, correct)
+
+
+def rows_of_chunk(device: str, vocabulary: int) -> int:
+    """Returns the rows projected at a time on a device, "cpu" or another."""
+    if device != "cpu":
+        return max(1, _MANY_ON_GPU // vocabulary)
+    return max(1, _FEW // vocabulary, min(_ROWS, _MANY // vocabulary))
 
 
 class _ChunkedLoss(torch.autograd.Function):
