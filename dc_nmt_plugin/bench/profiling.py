@@ -17,8 +17,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.mkldnn import to_mkldnn
 
 OPTIMIZER = "optimizer"  # label of the part of a step that updates the parameters
+ONEDNN = "_linear_pointwise"  # of oneDNN; see tasks/onednn_layers.py
 KINDS = {
-    "products": ("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addbmm"),
+    "products": ("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addbmm", ONEDNN),
     "attention": ("scaled_dot_product", "_transform_bias_rescale_qkv", "_native_multi_head"),
     "softmax and loss": ("softmax", "logsumexp", "exp_", "gather", "scatter"),
     "norms": ("layer_norm",),
@@ -59,7 +60,7 @@ def _profiled(step: Callable[[Any], None], sample: Any, device: str) -> dict[str
     seconds = dict.fromkeys((*KINDS, OPTIMIZER, ELEMENTWISE), 0.0)
     for event in profiled.events():
         own = event.self_device_time_total if device == "cuda" else event.self_cpu_time_total
-        if event.name.startswith("aten::"):
+        if event.name.startswith(("aten::", "mkldnn::")):
             seconds[_kind(event)] += own / 1e6
     if device == "cpu":
         seconds[OUTSIDE] = max(0.0, whole - _total(seconds))
@@ -72,7 +73,7 @@ def _kind(event: Any) -> str:
         if parent.name == OPTIMIZER:
             return OPTIMIZER
         parent = parent.cpu_parent
-    name = event.name.removeprefix("aten::")
+    name = event.name.split("::")[1]
     for kind, parts in KINDS.items():
         if any(part == name if kind == "products" else part in name for part in parts):
             return kind
@@ -99,8 +100,11 @@ class _Products(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        name = func.name().split(".")[0].removeprefix("aten::")
-        if name in KINDS["products"]:
+        name = func.name().split(".")[0].split("::")[1]
+        if name == ONEDNN:
+            rows, (wide, deep) = args[0].numel() // args[0].size(-1), args[1].shape
+            self.sizes[((rows, deep), (deep, wide)), args[0].dtype] += 1
+        elif name in KINDS["products"]:
             left, right = args[-2:] if name.startswith(("add", "badd")) else args[:2]
             self.sizes[(tuple(left.shape), tuple(right.shape)), left.dtype] += 1
         return func(*args, **(kwargs or {}))

@@ -34,6 +34,7 @@ from ..runs.schema import RECORD
 from ..tasks.beam_search import BeamSearchGenerator
 from ..tasks.fused_adam import step_fused
 from ..tasks.int8 import use_int8
+from ..tasks.onednn_layers import onednn_layers
 from . import PYTORCH, STOCK
 from .profiling import optimizing
 from .pytorch_gru import with_pytorch_cells
@@ -248,8 +249,10 @@ def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable
     criterion = build_criterion(name, task)
     optimizer = FairseqAdam(_ADAM, [p for p in model.parameters() if p.requires_grad])
 
+    parts = [] if name == STOCK else [model]
+
     def step(sample: Sample) -> None:
-        with setting.autocast():
+        with setting.autocast(), onednn_layers(parts):
             loss, size, _ = criterion(model, sample)
         loss.backward()
         with optimizing():

@@ -14,6 +14,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..modules.core.source import Source
 from ..modules.core.state import State
+from .onednn_layers import onednn_layers
 
 Hypotheses = list[list[dict[str, Tensor]]]
 _BLOCK = 64  # types whose best is found first
@@ -61,9 +62,11 @@ class BeamSearchGenerator(SequenceGenerator):
         constraints: Tensor | None = None,
         bos_token: int | None = None,
     ) -> Hypotheses:
-        if prefix_tokens is None and constraints is None and self._is_plain(sample["net_input"]):
-            return self._beam_search(sample["net_input"], bos_token)
-        found: Hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
+        net_input = sample["net_input"]
+        with onednn_layers(getattr(model, "decoder", model) for model in self.model.models):
+            if prefix_tokens is None and constraints is None and self._is_plain(net_input):
+                return self._beam_search(net_input, bos_token)
+            found: Hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
         return found
 
     def _is_plain(self, net_input: dict[str, Any]) -> bool:

@@ -24,6 +24,7 @@ from .decoding import (
 from .fused_adam import step_fused
 from .int8 import use_int8
 from .length_penalty import WuLengthPenalty
+from .onednn_layers import onednn_layers
 
 LENGTH_PENALTIES = ("fairseq", "wu")
 
@@ -149,6 +150,11 @@ class JointTranslationTask(FairseqTranslationTask):
                     bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
                 log.update(bleu_statistics(f"bleu_aux{layer}", bleu))
         return loss, sample_size, log
+
+    def train_step(self, sample: Any, model: Any, *arguments: Any, **options: Any) -> Any:
+        """Computes loss and gradients as fairseq, by the faster library of the processor."""
+        with onednn_layers([model]):
+            return super().train_step(sample, model, *arguments, **options)
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
         """Runs fairseq's optimizer step, with Adam in one operation."""

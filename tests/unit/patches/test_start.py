@@ -88,7 +88,7 @@ print(json.dumps([modules, frozen, collects, called, applied, "scipy.stats" in s
 """
 HEAVY = ("sklearn", "scipy", "pandas", "matplotlib", "torchaudio", "tensorboard", "sympy")
 ROOMS = {"allocator", "checkpoints", "compat", "criterions", "errors", "files", "flags", "gate",
-         "models", "modules", "names", "patches", "registration", "tasks"}  # fmt: skip
+         "machine", "models", "modules", "names", "patches", "registration", "tasks"}  # fmt: skip
 
 
 def test_a_program_imports_what_every_task_needs():
