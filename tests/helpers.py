@@ -12,6 +12,8 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from torch import Tensor, nn
 
+from dc_nmt_plugin.tasks.beam_search import BeamSearchGenerator
+
 THOROUGH = pytest.mark.thorough
 # widths at which swapped dimensions do not fit
 TINY: dict[str, Any] = {
@@ -124,3 +126,10 @@ def sample(
         },
         "target": pad(target, left=left_target),
     }
+
+
+def translated(model: Any, **options: Any) -> list[dict[str, Tensor]]:
+    """Hypotheses of three sentences by this plugin's beam search, best first in each sentence."""
+    batch = sample(sentences([5, 3, 4]), sentences([4, 2, 5], seed=5))
+    search = BeamSearchGenerator([model], dictionary(), beam_size=3, max_len_b=6, **options)
+    return [each for rows in search.generate([model], batch) for each in rows]

@@ -16,10 +16,11 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.mkldnn import to_mkldnn
 
+from ..tasks.onednn_layers import OPERATION
+
 OPTIMIZER = "optimizer"  # label of the part of a step that updates the parameters
-ONEDNN = "_linear_pointwise"  # of oneDNN; see tasks/onednn_layers.py
 KINDS = {
-    "products": ("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addbmm", ONEDNN),
+    "products": ("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addbmm", OPERATION),
     "attention": ("scaled_dot_product", "_transform_bias_rescale_qkv", "_native_multi_head"),
     "softmax and loss": ("softmax", "logsumexp", "exp_", "gather", "scatter"),
     "norms": ("layer_norm",),
@@ -101,7 +102,7 @@ class _Products(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         name = func.name().split(".")[0].split("::")[1]
-        if name == ONEDNN:
+        if name == OPERATION:
             rows, (wide, deep) = args[0].numel() // args[0].size(-1), args[1].shape
             self.sizes[((rows, deep), (deep, wide)), args[0].dtype] += 1
         elif name in KINDS["products"]:

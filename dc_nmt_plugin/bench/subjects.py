@@ -249,10 +249,8 @@ def training_step(name: str, like: str, task: Any, setting: Setting) -> Callable
     criterion = build_criterion(name, task)
     optimizer = FairseqAdam(_ADAM, [p for p in model.parameters() if p.requires_grad])
 
-    parts = [] if name == STOCK else [model]
-
     def step(sample: Sample) -> None:
-        with setting.autocast(), onednn_layers(parts):
+        with setting.autocast(), onednn_layers([] if name == STOCK else [model]):
             loss, size, _ = criterion(model, sample)
         loss.backward()
         with optimizing():

@@ -14,6 +14,7 @@ from torch.autograd.function import once_differentiable
 from ..machine import processor
 from ..modules.core.slow_linear import SlowLinear
 
+OPERATION = "_linear_pointwise"  # of oneDNN, a product with its bias
 _FORWARDS = (nn.Linear.forward, SlowLinear.forward)
 
 
@@ -47,7 +48,7 @@ def _helps() -> bool:
     return (
         processor("cpu").startswith("AMD")
         and torch.backends.mkldnn.is_available()
-        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+        and hasattr(torch.ops.mkldnn, OPERATION)
     )
 
 

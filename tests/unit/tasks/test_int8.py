@@ -4,21 +4,18 @@ import copy
 
 import pytest
 import torch
-from helpers import build, dictionary, perturb, sample, sentences
+from helpers import build, perturb, translated
 from product import VALUES
 from product import model as transformer
 
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.gate.run_checks import refuse_in_training
-from dc_nmt_plugin.tasks.beam_search import BeamSearchGenerator
 from dc_nmt_plugin.tasks.int8 import use_int8
 from dc_nmt_plugin.tasks.translation import JointTranslationTask, TranslationConfig
 
 
 def found(model):
-    batch = sample(sentences([5, 3, 4]), sentences([4, 2, 5], seed=5))
-    search = BeamSearchGenerator([model], dictionary(), beam_size=3, max_len_b=6, min_len=6)
-    return [each["score"] for rows in search.generate([model], batch) for each in rows]
+    return [each["score"] for each in translated(model, min_len=6)]
 
 
 @pytest.mark.parametrize("combination", VALUES, ids=" ".join)

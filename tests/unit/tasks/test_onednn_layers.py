@@ -4,13 +4,12 @@ import argparse
 
 import pytest
 import torch
-from helpers import build, dictionary, perturb, sample, sentences
+from helpers import build, dictionary, perturb, sample, sentences, translated
 from product import VALUES
 from product import model as transformer
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.tasks import onednn_layers
-from dc_nmt_plugin.tasks.beam_search import BeamSearchGenerator
 from dc_nmt_plugin.tasks.translation import JointTranslationTask, TranslationConfig
 
 pytestmark = pytest.mark.skipif(
@@ -29,10 +28,7 @@ def products(monkeypatch):
 
 
 def found(model, **options):
-    batch = sample(sentences([5, 3, 4]), sentences([4, 2, 5], seed=5))
-    search = BeamSearchGenerator([model], dictionary(), beam_size=3, max_len_b=6, **options)
-    with torch.no_grad():
-        hypotheses = [each for rows in search.generate([model], batch) for each in rows]
+    hypotheses = translated(model, **options)
     assert not any("forward" in layer.__dict__ for layer in model.modules())
     return hypotheses
 
