@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import Any
 
 from ..errors import check_architectures
@@ -91,7 +91,7 @@ def describe(name: str, user_dir: str) -> Description:
             here=_text(here[field.name]),
             default=_text(field.default),
             paper="" if _same(paper[field.name], here[field.name]) else _text(paper[field.name]),
-            choices=_choices(field.metadata, field.default),
+            choices=_choices(field),
             about=str(field.metadata["help"]).split("; one of ")[0],
         )
         for field in fields(architecture.config)
@@ -140,14 +140,16 @@ def _text(value: Any) -> str:
     return {True: "yes", False: "no"}.get(value, "") if isinstance(value, bool) else str(value)
 
 
-def _choices(valid: Any, default: Any) -> str:
+def _choices(field: Field[Any]) -> str:
+    valid = field.metadata
     if valid.get("one_of"):
         return f"One of {', '.join(map(str, valid['one_of']))}"
     if valid.get("below") is not None and valid["below"] != float("inf"):
         return f"From {valid['at_least']} to below {valid['below']}"
     if valid.get("at_least") is not None:
         return f"{valid['at_least']} or more"
-    return "Switch" if isinstance(default, bool) else "Text"
+    kinds = {"bool": "Switch", "int": "Whole number", "float": "Number"}
+    return next((shown for kind, shown in kinds.items() if kind in str(field.type)), "Text")
 
 
 def _command(architecture: Architecture, published: RunSettings | None, user_dir: str) -> str:
