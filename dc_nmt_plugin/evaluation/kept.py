@@ -56,7 +56,7 @@ def keep_all(
         _check(run, to / run.record.name, to)
         if with_model:
             check_model(run)
-    return [_keep(run, to / run.record.name, tasks, with_model) for run in runs]
+    return list(dict.fromkeys(_keep(run, to / run.record.name, tasks, with_model) for run in runs))
 
 
 def _keep(run: Run, folder: Path, tasks: Collection[str], with_model: bool) -> Path:
