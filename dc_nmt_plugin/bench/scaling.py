@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -93,50 +94,74 @@ def scale(
 
     Returns:
         a row for each mode and subject: ``{"mode", "name", "values", "seconds", "memory_mib",
-        "exponent", "memory_exponent"}``, seconds and MiB one a value, for a batch, no MiB without
-        `with_memory`; exponents of :func:`exponent`
+        "exponent", "memory_exponent"}``, seconds (of the fastest round) and MiB one a value, for a
+        batch, no MiB without `with_memory`; exponents of :func:`exponent`. After an interrupt,
+        the values that are finished
+
+    Raises:
+        KeyboardInterrupt: no value is finished
     """
     found = AXES[axis]
     names = list(dict.fromkeys([against, *archs]))
-    rows = []
+
+    def costs_at(mode: str, value: int) -> dict[str, tuple[float, float | None]]:
+        """Returns seconds and MiB of every subject."""
+        length = value if axis == "length" else setting.length
+        here = replace(setting, length=length, beam=value if axis == "beam" else setting.beam)
+        task, samples = random_batches(
+            vocabulary=value if axis == "vocabulary" else vocabulary,
+            sentences=max(1, max_tokens // (values[-1] if axis == "length" else length)),
+            length=length,
+            batches=1,
+        )
+        samples = to_device(samples, setting.device)
+        flags = found.flags(value, values[-1])
+        like = with_flags(archs[0], flags)
+        make = {
+            name: partial(make_step, mode, with_flags(name, flags), like, task, here)
+            for name in names
+        }
+        times = time_of(
+            make,
+            samples,
+            device=setting.device,
+            rounds=rounds,
+            clock=clock,
+            title=f"{mode}, {axis} {value}",
+        )
+        return {
+            name: (
+                min(times[name]),
+                memory_of(make[name], setting.device, samples[0]) if with_memory else None,
+            )
+            for name in names
+        }
+
+    rows: list[dict[str, Any]] = []
     for mode in (mode for mode in found.modes if mode in modes):
-        costs: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in names}
-        for value in values:
-            length = value if axis == "length" else setting.length
-            here = replace(setting, length=length, beam=value if axis == "beam" else setting.beam)
-            task, samples = random_batches(
-                vocabulary=value if axis == "vocabulary" else vocabulary,
-                sentences=max(1, max_tokens // (values[-1] if axis == "length" else length)),
-                length=length,
-                batches=1,
+        finished: dict[int, dict[str, tuple[float, float | None]]] = {}
+        with suppress(KeyboardInterrupt):
+            for value in values:
+                finished[value] = costs_at(mode, value)
+        for name in names if finished else ():
+            seconds = [costs[name][0] for costs in finished.values()]
+            peaks = [costs[name][1] for costs in finished.values()]
+            memory = [peak for peak in peaks if peak is not None]
+            rows.append(
+                {
+                    "mode": mode,
+                    "name": name,
+                    "values": list(finished),
+                    "seconds": seconds,
+                    "memory_mib": memory,
+                    "exponent": exponent(list(finished), seconds),
+                    "memory_exponent": exponent(list(finished), memory),
+                }
             )
-            samples = to_device(samples, setting.device)
-            flags = found.flags(value, values[-1])
-            like = with_flags(archs[0], flags)
-            make = {
-                name: partial(make_step, mode, with_flags(name, flags), like, task, here)
-                for name in names
-            }
-            title = f"{mode}, {axis} {value}"
-            times = time_of(
-                make, samples, device=setting.device, rounds=rounds, clock=clock, title=title
-            )
-            for name, (seconds, memory) in costs.items():
-                seconds.append(min(times[name]))
-                peak = memory_of(make[name], setting.device, samples[0]) if with_memory else None
-                memory += [] if peak is None else [peak]
-        rows += [
-            {
-                "mode": mode,
-                "name": name,
-                "values": list(values),
-                "seconds": seconds,
-                "memory_mib": memory,
-                "exponent": exponent(values, seconds),
-                "memory_exponent": exponent(values, memory),
-            }
-            for name, (seconds, memory) in costs.items()
-        ]
+        if len(finished) < len(values):
+            break
+    if not rows:
+        raise KeyboardInterrupt
     return rows
 
 

@@ -61,12 +61,13 @@ def _measure(args: argparse.Namespace) -> bool:
         torch.set_num_threads(args.threads)
         setting = Setting(args.device, args.precision, args.beam, args.length)
         if args.scaling:
-            show_scaling(args, setting)
-            return False
+            return _stopped(show_scaling(args, setting), len(args.values), "values")
         task, samples = _batches(args)
         if args.count or args.profile:
-            look_inside(args, task, setting, samples[len(samples) // 2])  # --data: by length
-            return False
+            subjects = list(dict.fromkeys([args.against, *args.arch]))
+            sample = samples[len(samples) // 2]  # --data: by length
+            finished = look_inside(args, subjects, task, setting, sample)
+            return _stopped(finished, len(subjects), "models")
         (conditions, results), as_text = _measure_steps(args, task, setting, samples), _as_text
     report = {
         **conditions,
@@ -79,10 +80,15 @@ def _measure(args: argparse.Namespace) -> bool:
     names = short_names(args.arch, [args.against])
     print_report(report, args.json, lambda report: as_text(report, names))
     finished = dict.fromkeys(args.mode, 0) | {row["mode"]: row["rounds"] for row in results}
-    if min(finished.values()) == args.rounds:
+    return _stopped(finished, args.rounds, "rounds")
+
+
+def _stopped(finished: dict[str, int], wanted: int, what: str) -> bool:
+    """Says which part of each mode is finished, if not all; returns True then."""
+    if min(finished.values()) == wanted:
         return False
-    done = " and ".join(f"{count} of {args.rounds} of {mode}" for mode, count in finished.items())
-    print(f"dc-nmt bench: stopped; finished rounds: {done}.", file=sys.stderr)
+    done = " and ".join(f"{count} of {wanted} of {mode}" for mode, count in finished.items())
+    print(f"dc-nmt bench: stopped; finished {what}: {done}.", file=sys.stderr)
     return True
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import product
 from typing import Any
 
 from ..table import format_table
@@ -12,19 +15,31 @@ from .bench_names import Names, short_names
 from .parser import print_report
 
 
-def look_inside(args: argparse.Namespace, task: Any, setting: Any, sample: Any) -> None:
-    """Prints the table, or its rows as JSON."""
+def look_inside(
+    args: argparse.Namespace, subjects: Sequence[str], task: Any, setting: Any, sample: Any
+) -> dict[str, int]:
+    """Prints the table, or its rows as JSON; after an interrupt, of the finished subjects.
+
+    Returns:
+        mode → number of subjects that are finished
+
+    Raises:
+        KeyboardInterrupt: none is finished
+    """
     from ..bench.apart import apart
 
     look = _count if args.count else _profile
-    rows = []
-    for mode in args.mode:
-        for name in dict.fromkeys([args.against, *args.arch]):
+    rows: list[dict[str, Any]] = []
+    with suppress(KeyboardInterrupt):
+        for mode, name in product(args.mode, subjects):
             make = partial(_looker, look, mode, name, args.arch[0], task, setting)
             with apart(make, args.device) as found:  # memory set up as for timing
                 rows.append({"mode": mode, "name": name, **found(sample)})
+    if not rows:
+        raise KeyboardInterrupt
     names = short_names(args.arch, [args.against])
     print_report(rows, args.json, lambda rows: _as_text(rows, names))
+    return dict.fromkeys(args.mode, 0) | Counter(row["mode"] for row in rows)
 
 
 def _looker(

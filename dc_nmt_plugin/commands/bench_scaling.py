@@ -62,8 +62,12 @@ def check_scaling(args: argparse.Namespace) -> list[str]:
     return problems
 
 
-def show_scaling(args: argparse.Namespace, setting: Any) -> None:
-    """Measures, prints the tables or JSON, and draws."""
+def show_scaling(args: argparse.Namespace, setting: Any) -> dict[str, int]:
+    """Measures, prints the tables or JSON, and draws.
+
+    Returns:
+        mode → number of values that are finished
+    """
     from ..bench.measure import make_clock
     from ..bench.scaling import AXES, scale
 
@@ -94,6 +98,8 @@ def show_scaling(args: argparse.Namespace, setting: Any) -> None:
     if args.plot:
         for path in _draw(report, args.plot):
             print(f"written: {path}", file=sys.stderr)
+    measured = (mode for mode in AXES[args.scaling].modes if mode in args.mode)
+    return dict.fromkeys(measured, 0) | {row["mode"]: len(row["values"]) for row in rows}
 
 
 def _panels(report: dict[str, Any]) -> list[tuple[str, Any, list[dict[str, Any]]]]:
@@ -116,7 +122,7 @@ def _as_text(report: dict[str, Any], names: Names) -> str:
         *names.lines(),
     ]
     for mode, (key, power, title, unit, factor), rows in _panels(report):
-        header = [f"{mode}, {title} ({unit})", *(f"{value:,}" for value in values), "exponent"]
+        header = [f"{mode}, {title} ({unit})", *map("{:,}".format, rows[0]["values"]), "exponent"]
         lines = []
         for row in rows:
             costs = [f"{cost * factor:,.4g}" for cost in row[key]]

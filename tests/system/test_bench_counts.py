@@ -4,7 +4,10 @@ Counts do not depend on the machine: an operation more in every layer shows here
 """
 
 import json
+import os
+import pkgutil
 import shlex
+import signal
 
 import pytest
 from helpers import THOROUGH
@@ -82,6 +85,32 @@ def test_the_command_prints_a_table_a_mode(flag, modes, first, last, capsys):
         lines = table.splitlines()
         assert lines[0].split()[1:] == [STOCK, "transformer_standard_micro"]
         assert lines[2].startswith(first) and lines[-1].startswith(last)
+
+
+@pytest.mark.parametrize(
+    ("flags", "stopped_in", "what"),
+    [
+        ("--scaling length --values 3 6", "scaling.time_of", "values"),
+        ("--count", "apart.apart", "models"),
+        ("--profile", "apart.apart", "models"),
+    ],
+)
+def test_what_is_finished_is_printed_after_a_signal(flags, stopped_in, what, monkeypatch, capsys):
+    path = f"dc_nmt_plugin.bench.{stopped_in}"
+    real, calls = pkgutil.resolve_name(path), []
+
+    def stopped(*args, **settings):
+        calls.append(args)
+        if len(calls) == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return real(*args, **settings)
+
+    monkeypatch.setattr(path, stopped)
+    words = f"transformer_standard_micro --rounds 1 --max-tokens 40 --vocabulary 50 {flags}"
+    assert main([*words.split(), "--no-memory", "--mode", "train", "decode"]) == 143
+    output, errors = capsys.readouterr()
+    assert f"stopped; finished {what}: 2 of 2 of train and 1 of 2 of decode." in errors
+    assert output.count("\ndecode") == 1
 
 
 def test_a_recurrent_model_is_compared_with_pytorch_s_cells(capsys):
