@@ -78,7 +78,7 @@ def show_claims(args: argparse.Namespace) -> int:
 _HEADER = ("claim", "place", "published", "here", "seeds", "seen")
 _NOTES = (
     "here: Multi30k English-German with small models, in the recipe's schedule",
-    "BLEU: 95% interval over sentences and seeds; p by Holm for all comparisons",
+    "BLEU: 95% interval over sentences and seeds (same run: sentences); p by Holm for all of them",
     "for: p < 0.05; against: no difference in the interval agrees with the claim (docs/recipes.md)",
 )
 

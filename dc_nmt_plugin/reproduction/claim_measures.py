@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import UserError
-from ..evaluation.chance import Difference, Scores, common_seeds, compare, holm, with_seeds
+from ..evaluation.chance import Scores, common_seeds, compare, holm, with_seeds
 from ..evaluation.metrics import METRICS
 from ..evaluation.significance import resampled
 from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
@@ -134,7 +134,13 @@ def _of_scores(
 ) -> Iterator[Compared]:
     pairs = dict.fromkeys(pair for c in claims if c.by == "score" for pair in pairs_of(c))
     known = [pair for pair in pairs if pair[0] in scores and pair[1] in scores]
-    tests = [_compared(scores[one], scores[other], deviation, freedom) for one, other in known]
+    tests = []
+    for pair in known:
+        test = compare(*(scores[name] for name in pair))
+        of_one_run = any(name.endswith(SAME_RUN) for name in pair)  # the same training
+        if test.freedom is None and not of_one_run:
+            test = with_seeds(test, deviation, freedom)  # those of the other systems
+        tests.append(test)
     corrected = holm([test.p_value for test in tests])
     for (one, other), test, p_value in zip(known, tests, corrected, strict=True):
         low, high = test.interval
@@ -148,17 +154,6 @@ def _of_scores(
             corrected_p=round(p_value, 6),
             seeds=common_seeds(scores[one], scores[other]),
         )
-
-
-def _compared(
-    ours: Mapping[str, Scores], than: Mapping[str, Scores], deviation: float, freedom: int
-) -> Difference:
-    """Returns the difference as ``dc-nmt results --over-seeds`` computes it.
-
-    The variation between seeds of a single run is that of the other systems.
-    """
-    found = compare(ours, than)
-    return with_seeds(found, deviation, freedom) if found.freedom is None else found
 
 
 def _of_parameters(claims: Iterable[Claim]) -> Iterator[Compared]:

@@ -8,12 +8,14 @@ import shutil
 import statistics
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from records import REFERENCE as LINES
 from records import write_run, write_scored
 
 from dc_nmt_plugin.commands import evaluate, paper, run
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.evaluation.chance import Scores
 from dc_nmt_plugin.evaluation.run_table import RunTable
 from dc_nmt_plugin.papers.document import Claim, Subject
 from dc_nmt_plugin.papers.parameter_counts import built_count, fitted_vocabulary
@@ -233,6 +235,18 @@ def test_equally_long_lists_are_pairs_and_others_all_combinations():
     pairs = replace(claim(), ours=(one, two), than=(two, three))
     assert pairs_of(pairs) == [(PLAIN, DUAL), (DUAL, "transformer_mlmha")]
     assert len(pairs_of(replace(pairs, than=(three,)))) == 2
+
+
+def test_two_translations_of_one_run_differ_by_sentences_alone():
+    own, other = Subject(("transformer_mlmha",)), Subject((DUAL,))
+    masked = replace(own, decode=("--mask-source-layers", "1"))
+    claims = [replace(claim(), ours=(own,), than=(than,)) for than in (masked, other)]
+    chance = np.random.default_rng(1)
+    names = [name for each in claims for name in pairs_of(each)[0]]
+    scores = {name: {"1": Scores(40.0, 40 + chance.normal(size=1000))} for name in names}
+    found = claim_measures._of_scores(claims, scores, deviation=10.0, freedom=20)
+    widths = [high - low for low, high in (each.interval for each in found)]
+    assert widths[0] < 8 < 50 < widths[1]
 
 
 # -- the stored comparisons ------------------------------------------------------------------------
