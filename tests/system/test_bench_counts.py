@@ -92,7 +92,6 @@ def test_the_command_prints_a_table_a_mode(flag, modes, first, last, capsys):
     [
         ("--scaling length --values 3 6", "scaling.time_of", "values"),
         ("--count", "apart.apart", "models"),
-        ("--profile", "apart.apart", "models"),
     ],
 )
 def test_what_is_finished_is_printed_after_a_signal(flags, stopped_in, what, monkeypatch, capsys):
