@@ -98,9 +98,9 @@ def test_every_claim_has_a_command():
 def test_a_further_run_has_a_seed_of_the_kept_ones():
     """The recurrent baseline is kept with seed 2 alone."""
     found = {one.claim.name: commands_of(one) for one in decided(["residual-decoder"])}
-    assert found["memory RNN like the baseline"][0] == (
-        "dc-nmt run multi30k_en_de gru_selfattn_residual_memory "
-        "--name gru_selfattn_residual_memory-s2 --seed 2 --threads 1"
+    assert found["self-attentive RNN is worse"][0] == (
+        "dc-nmt run multi30k_en_de gru_selfattn_residual_selfattn "
+        "--name gru_selfattn_residual_selfattn-s2 --seed 2 --threads 1"
     )
 
 
