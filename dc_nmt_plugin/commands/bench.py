@@ -61,13 +61,13 @@ def _measure(args: argparse.Namespace) -> bool:
         torch.set_num_threads(args.threads)
         setting = Setting(args.device, args.precision, args.beam, args.length)
         if args.scaling:
-            return _stopped(show_scaling(args, setting), len(args.values), "values")
+            return _stopped(args.mode, show_scaling(args, setting), len(args.values), "values")
         task, samples = _batches(args)
         if args.count or args.profile:
             subjects = list(dict.fromkeys([args.against, *args.arch]))
             sample = samples[len(samples) // 2]  # --data: by length
             finished = look_inside(args, subjects, task, setting, sample)
-            return _stopped(finished, len(subjects), "models")
+            return _stopped(args.mode, finished, len(subjects), "models")
         (conditions, results), as_text = _measure_steps(args, task, setting, samples), _as_text
     report = {
         **conditions,
@@ -79,15 +79,16 @@ def _measure(args: argparse.Namespace) -> bool:
     }
     names = short_names(args.arch, [args.against])
     print_report(report, args.json, lambda report: as_text(report, names))
-    finished = dict.fromkeys(args.mode, 0) | {row["mode"]: row["rounds"] for row in results}
-    return _stopped(finished, args.rounds, "rounds")
+    finished = {row["mode"]: row["rounds"] for row in results}
+    return _stopped(args.mode, finished, args.rounds, "rounds")
 
 
-def _stopped(finished: dict[str, int], wanted: int, what: str) -> bool:
+def _stopped(modes: Sequence[str], finished: dict[str, int], wanted: int, what: str) -> bool:
     """Says which part of each mode is finished, if not all; returns True then."""
-    if min(finished.values()) == wanted:
+    counts = {mode: finished.get(mode, 0) for mode in modes}
+    if min(counts.values()) == wanted:
         return False
-    done = " and ".join(f"{count} of {wanted} of {mode}" for mode, count in finished.items())
+    done = " and ".join(f"{count} of {wanted} of {mode}" for mode, count in counts.items())
     print(f"dc-nmt bench: stopped; finished {what}: {done}.", file=sys.stderr)
     return True
 

@@ -39,7 +39,7 @@ def look_inside(
         raise KeyboardInterrupt
     names = short_names(args.arch, [args.against])
     print_report(rows, args.json, lambda rows: _as_text(rows, names))
-    return dict.fromkeys(args.mode, 0) | Counter(row["mode"] for row in rows)
+    return Counter(row["mode"] for row in rows)
 
 
 def _looker(

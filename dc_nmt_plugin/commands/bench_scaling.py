@@ -54,11 +54,13 @@ def check_scaling(args: argparse.Namespace) -> list[str]:
     if args.values[0] < axis.least or any(low >= high for low, high in pairwise(args.values)):
         shown = " ".join(map(str, args.values))
         problems.append(f"--values {shown}: are to rise, from {axis.least} or more.")
-    if not set(args.mode) & set(axis.modes):
+    affected = [mode for mode in axis.modes if mode in args.mode]
+    if not affected:
         problems.append(
             f"--mode {' '.join(args.mode)}: --scaling {args.scaling} is about "
             f"{' and '.join(axis.modes)} alone."
         )
+    args.mode = affected
     return problems
 
 
@@ -98,8 +100,7 @@ def show_scaling(args: argparse.Namespace, setting: Any) -> dict[str, int]:
     if args.plot:
         for path in _draw(report, args.plot):
             print(f"written: {path}", file=sys.stderr)
-    measured = (mode for mode in AXES[args.scaling].modes if mode in args.mode)
-    return dict.fromkeys(measured, 0) | {row["mode"]: len(row["values"]) for row in rows}
+    return {row["mode"]: len(row["values"]) for row in rows}
 
 
 def _panels(report: dict[str, Any]) -> list[tuple[str, Any, list[dict[str, Any]]]]:
