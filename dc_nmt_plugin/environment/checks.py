@@ -1,6 +1,6 @@
 """Checks the environment, with one command that fixes each problem.
 
-Only the standard library is imported here, and torch, fairseq and the plugin are tried out in
+This module needs the standard library alone, and torch, fairseq and the plugin are tried out in
 processes of their own: the report also comes where one of them is missing, broken or crashes.
 """
 
@@ -13,7 +13,7 @@ import shutil
 import sys
 import sysconfig
 from dataclasses import dataclass
-from importlib import util
+from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
@@ -98,17 +98,43 @@ def check_fairseq(probe: dict[str, Any]) -> Check:
     return Check("fairseq", f"{value}, compiled parts load")
 
 
-def check_numpy() -> Check:
-    version = version_of("numpy")
-    remedy = "" if version else pip("install 'numpy>=1.23.5,<3'")
-    return Check("numpy", version or "not installed", bool(version), remedy)
+def declared() -> dict[str, Any]:
+    """Returns what the plugin's package requires here: name → requirement of ``packaging``."""
+    try:
+        from packaging.requirements import Requirement
+
+        found = [Requirement(line) for line in metadata.requires("dc_nmt_plugin") or ()]
+    except (ImportError, metadata.PackageNotFoundError):
+        return {}
+    return {each.name: each for each in found if not each.marker or each.marker.evaluate()}
+
+
+def check_versions() -> Check:
+    """Whether installed distributions have versions that the plugin's package asks for.
+
+    ``pip install --no-deps`` and a later ``pip install`` of something else pass over them.
+    """
+    wanted = declared().values()
+    if not wanted:
+        return Check("versions", "unknown: plugin or packaging not installed", required=False)
+    wrong = {
+        each: version
+        for each in wanted
+        if (version := version_of(each.name))
+        and not each.specifier.contains(version, prereleases=True)
+    }
+    if not wrong:
+        return Check("versions", f"all {len(wanted)} are ones that the plugin works with")
+    value = "; ".join(f"{each.name} {wrong[each]} is not {each.specifier}" for each in wrong)
+    return Check("versions", value, False, pip(f"install {shlex.join(map(str, wrong))}"))
 
 
 def check_library(name: str, required: bool, also: str | None = None) -> Check:
     """Checks a distribution, and a module that it imports without declaring it."""
     version = version_of(name)
     if version is None:
-        return Check(name, "not installed", False, pip(f"install {name}"), required)
+        wanted = shlex.quote(str(declared().get(name, name)))
+        return Check(name, "not installed", False, pip(f"install {wanted}"), required)
     if also is not None and util.find_spec(also) is None:
         value = f"{version}, but it needs {also}"
         return Check(name, value, False, pip(f"install {also}"), required)
@@ -251,13 +277,14 @@ def report() -> EnvironmentReport:
         check_python(),
         check_torch(torch_probe),
         fairseq,
-        check_numpy(),
+        check_library("numpy", required=True),
         check_library("sacrebleu", required=True),
         check_library("subword-nmt", required=True),
         check_library("sacremoses", required=True),
         check_library("compare-mt", required=False, also="six"),
         check_library("babel", required=False),
         check_library("num2words", required=False),
+        check_versions(),
         check_plugin(installed, fairseq_probe),
         check_patches(patches),
         check_commands(),

@@ -160,10 +160,20 @@ def test_fairseq_remedy_without_a_checkout(installed, monkeypatch, tmp_path):
     assert_mended_by(check, sys.executable, "-m dc_nmt_plugin.environment.install_fairseq")
 
 
-def test_numpy_problems(installed):
-    assert checks.check_numpy().ok
+def test_a_missing_library_is_installed_in_a_version_that_fits(installed):
+    assert checks.check_library("numpy", required=True).ok
     del installed["numpy"]
-    assert_mended_by(checks.check_numpy(), "pip install")
+    assert_mended_by(checks.check_library("numpy", required=True), "pip install 'numpy<3,>=")
+
+
+def test_versions_that_the_package_does_not_allow(installed):
+    """With omegaconf 2.4, Hydra refuses --adam-betas '(0.9, 0.98)'."""
+    installed.update({"omegaconf": "2.3.1", "hydra-core": "1.3.8"})
+    assert checks.check_versions().ok
+    installed["omegaconf"] = "2.4.0"
+    check = checks.check_versions()
+    assert check.required and check.value == "omegaconf 2.4.0 is not <2.4,>=2.3"
+    assert_mended_by(check, "pip install 'omegaconf<2.4,>=2.3'")
 
 
 def test_undeclared_six(installed, monkeypatch):
