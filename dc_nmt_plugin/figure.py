@@ -8,9 +8,10 @@ figures with :data:`DARK`: white becomes the ground, and colours keep their hue.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import cycle
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from .files import replacing
 
@@ -176,9 +177,11 @@ def _write(figure: Any, path: Path) -> None:
         _draw(figure, temporary, path.suffix[1:].lower())
 
 
-def saved_as_svg(figure: Any, file: IO[bytes]) -> None:
-    """Writes a figure as SVG into an open file; equal numbers give equal bytes."""
-    _draw(figure, file, "svg")
+def as_svg(figure: Any) -> str:
+    """Returns a figure as SVG; equal numbers give equal text."""
+    written = BytesIO()
+    _draw(figure, written, "svg")
+    return written.getvalue().decode("utf-8")
 
 
 def _draw(figure: Any, target: Any, form: str) -> None:

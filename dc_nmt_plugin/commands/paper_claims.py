@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..papers.document import VERDICTS
-from .parser import add_forms, form_of, print_json
+from .parser import add_forms, add_plot, form_of, print_json
 
 if TYPE_CHECKING:
     from ..papers.schema import Entry
@@ -36,13 +39,14 @@ def add_claims(commands: Any) -> None:
         "--measure", action="store_true",
         help="compare the kept runs again and store the comparisons beside them",
     )  # fmt: skip
+    add_plot(claims, "draw published differences of BLEU beside those measured here")
     add_forms(claims, "markdown", "latex")
 
 
 def show_claims(args: argparse.Namespace) -> int:
     """``dc-nmt paper claims``."""
     if args.measure:
-        if args.document or args.verdict:
+        if args.document or args.verdict or args.plot:
             raise UsageError("--measure: measures the claims of all documents; give it alone")
         from ..reproduction.claim_measures import measure
 
@@ -54,6 +58,8 @@ def show_claims(args: argparse.Namespace) -> int:
     found = decided([args.document] if args.document else DOCUMENTS)
     if args.verdict:
         found = [one for one in found if one.verdict == args.verdict]
+    if args.plot:
+        _draw(found, args.plot)
     if args.json:
         print_json(list(map(_as_json, found)))
         return 0
@@ -73,6 +79,17 @@ def show_claims(args: argparse.Namespace) -> int:
         )
     print(f"\n{form.lines(notes)}")
     return 0
+
+
+def _draw(found: Sequence[Decided], path: Path) -> None:
+    from ..figure import save
+    from ..reproduction.claim_chart import draw_claims, drawable
+
+    rows = drawable(found)
+    if not rows:
+        raise UsageError("--plot: none of these claims compares BLEU that was measured here")
+    for each in save(draw_claims(rows), path):
+        print(f"written: {each}", file=sys.stderr)
 
 
 _HEADER = ("claim", "place", "published", "here", "seeds", "seen")

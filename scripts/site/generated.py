@@ -84,6 +84,15 @@ def claims(document: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.startswith("|"))
 
 
+def claims_chart(document: str) -> str:
+    """An SVG: the differences that a document claims, beside those that are seen here."""
+    from dc_nmt_plugin.figure import as_svg
+    from dc_nmt_plugin.reproduction.claim_chart import draw_claims, drawable
+    from dc_nmt_plugin.reproduction.claims import decided
+
+    return as_svg(draw_claims(drawable(decided([document]))))
+
+
 def missing(document: str) -> str:
     """What of a document no command can make, and why."""
     from dc_nmt_plugin.papers.register import read_document

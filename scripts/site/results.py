@@ -8,7 +8,6 @@ docs/figures/results.svg`` draws the README's.
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from pathlib import Path
 from source_code import ROOT
 
 from dc_nmt_plugin.evaluation.run_table import RunRow, RunTable
-from dc_nmt_plugin.figure import new_figure, saved_as_svg
+from dc_nmt_plugin.figure import as_svg, new_figure
 from dc_nmt_plugin.reproduction.claims import LEAST, LEVEL
 from dc_nmt_plugin.runs.records import read_record
 from dc_nmt_plugin.table import markdown_table
@@ -194,9 +193,7 @@ def chart() -> str:
         axes.tick_params(left=False)
     panels[0].set_yticks(range(len(names)), [SYSTEMS[label].name for label in names])
     panels[0].invert_yaxis()
-    written = io.BytesIO()
-    saved_as_svg(figure, written)
-    return written.getvalue().decode("utf-8")
+    return as_svg(figure)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from records import REFERENCE as LINES
 from records import write_run, write_scored
 
 from dc_nmt_plugin.commands import evaluate, paper, run
-from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.errors import UsageError, UserError
 from dc_nmt_plugin.evaluation.chance import Scores
 from dc_nmt_plugin.evaluation.run_table import RunTable
 from dc_nmt_plugin.papers.document import Claim, Subject
@@ -24,6 +24,7 @@ from dc_nmt_plugin.papers.register import DATA, find_item, read_register
 from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.recipes.settings import settings_of
 from dc_nmt_plugin.reproduction import claim_measures
+from dc_nmt_plugin.reproduction.claim_chart import draw_claims, drawable
 from dc_nmt_plugin.reproduction.claim_commands import commands_of, run_commands
 from dc_nmt_plugin.reproduction.claim_measures import kept_runs, measure
 from dc_nmt_plugin.reproduction.claims import (
@@ -95,9 +96,12 @@ def test_every_claim_has_a_command():
             assert commands[-1].endswith("--keep examples/multi30k_en_de/runs/claims")
 
 
-def test_a_further_run_has_a_seed_of_the_kept_ones():
+def test_a_further_run_has_a_seed_of_the_kept_ones(tmp_path):
     """The recurrent baseline is kept with seed 2 alone."""
-    found = {one.claim.name: commands_of(one) for one in decided(["residual-decoder"])}
+    kept = "runs/gru_selfattn_residual_baseline-s2"
+    shutil.copytree(HOME / kept, tmp_path / kept)
+    claims = decided(["residual-decoder"], tmp_path)
+    found = {one.claim.name: commands_of(one, tmp_path) for one in claims}
     assert found["self-attentive RNN is worse"][0] == (
         "dc-nmt run multi30k_en_de gru_selfattn_residual_selfattn "
         "--name gru_selfattn_residual_selfattn-s2 --seed 2 --threads 1"
@@ -111,6 +115,39 @@ def test_an_analysis_has_what_was_read_off_it(capsys):
     for form in ([], ["--markdown"], ["--json"]):
         assert paper.main(["claims", "context-aware", *form]) == 0
         assert "λ_Q 0.10, 0.05, 0.66" in capsys.readouterr().out
+
+
+def marks(name, document):
+    """Marker → its places in the row of a claim, from left to right."""
+    found = [one for one in decided([document]) if one.claim.name == name]
+    axes = draw_claims(drawable(found)).axes[0]
+    places = [(line.get_marker(), line.get_xdata()) for line in axes.get_lines()[1:]]
+    return {
+        mark: sorted(round(float(x[0]), 2) for each, x in places if each == mark)
+        for mark, _ in places
+        if mark != "None"
+    }
+
+
+def test_a_chart_turns_differences_to_the_claimed_side():
+    """Without gates a drop is claimed, so a gain is left of zero."""
+    assert marks("without gates", "context-aware") == {"s": [-0.16], "D": [5.23]}
+    assert marks("Enc-DC improves", "dual-context") == {"s": [0.33], "D": [0.89]}
+    ours = marks("S-Agg needs the first and last layer", "thesis")
+    assert ours == {"o": [37.84], "v": [-0.0], "D": [0.94, 27.01]}
+    equal = marks("Iter-S-Agg does not need the others", "thesis")
+    assert equal == {"o": [0.02, 0.03, 0.05]}  # a loss and a difference have opposite signs
+
+
+def test_the_chart_is_written_beside_the_list(tmp_path, capsys):
+    assert paper.main(["claims", "thesis", "--plot", str(tmp_path / "claims")]) == 0
+    said = capsys.readouterr()
+    assert "thesis, section 4.4: MS-1 improves" in said.out
+    assert said.err.splitlines() == [f"written: {tmp_path}/claims.{end}" for end in ("png", "svg")]
+    with pytest.raises(UsageError, match="none of these claims compares BLEU"):
+        paper.main(["claims", "cross-aggregation", "--verdict", "for", "--plot", "claims"])
+    with pytest.raises(UsageError, match="give it alone"):
+        paper.main(["claims", "--measure", "--plot", "claims"])
 
 
 @pytest.mark.parametrize(
