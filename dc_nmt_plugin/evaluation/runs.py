@@ -64,20 +64,19 @@ def collect(
     systems = load_systems(items, PlainTextOptions(), [*order, *names_of_files])
     metric = metric or default_metric(systems[0])
     signature, compared = _compare(systems, metric, runs_of, over_seeds)
-    first = by_label[next(iter(order))].decoding
+    compared_to = by_label[next(iter(order))]
     others = {
         score.metric: score.signature
         for heading in ("BLEU lc", "chrF")
-        if (score := first.score(*COLUMNS[heading])) and score.metric != metric.name
+        if (score := compared_to.decoding.score(*COLUMNS[heading])) and score.metric != metric.name
     }
     signatures = {metric.name: signature, **others}
-    device = by_label[next(iter(order))].record.training.device
     rows = [
         RunRow(label=c.name, run=_relative(names_of_files[c.name]), **_tested(c))
         if c.name in names_of_files
         else _row(
             [by_label[label] for label in runs_of[c.name]],
-            *(c, metric.name, list(others), speeds, device),
+            *(c, metric.name, list(others), speeds, compared_to),
         )
         for c in compared
     ]
@@ -126,18 +125,17 @@ def _row(
     metric: str,
     others: Sequence[str],
     speeds: Speeds | None,
-    device: str | None,
+    compared_to: Run,
 ) -> RunRow:
     """Returns the row of a system: means over its runs, and the first run's common values.
 
-    Speeds from the records are those of runs on the baseline's device, or on an unknown one.
+    Speeds from the records are those of runs on the device of the run that they are compared to.
     """
     run = runs[0]
     if speeds:
         training, decoding = (speeds.speed(mode, runs) for mode in (TRAINING, DECODING))
     else:
-        known = (device, None)
-        there = [each for each in runs if not device or each.record.training.device in known]
+        there = [each for each in runs if _on_one_device(each, compared_to)]
         training = _mean(each.record.training.tokens_per_second for each in there)
         decoding = _mean(each.decoding.sentences_per_second for each in there)
     paper = published(run, metric)
@@ -163,6 +161,14 @@ def _row(
         seeds=len(runs),
         **_tested(comparison),
     )
+
+
+def _on_one_device(run: Run, other: Run) -> bool:
+    """Whether the speeds of two runs can be compared, as far as their records say."""
+    one, two = run.record.training.device, other.record.training.device
+    if one and two:
+        return one == two
+    return bool(run.record.settings.get("cpu")) == bool(other.record.settings.get("cpu"))
 
 
 def _tested(comparison: Comparison) -> dict[str, Any]:

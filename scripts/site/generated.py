@@ -80,7 +80,7 @@ def _bullet(note: str) -> str:
 
 def claims(document: str) -> str:
     """What a document claims, what is published for it, and what is seen here."""
-    text = printed("paper", "claims", document, "--markdown")
+    text = printed("paper", "claims", document, "--markdown").replace(f"| {document}, ", "| ")
     return "\n".join(line for line in text.splitlines() if line.startswith("|"))
 
 

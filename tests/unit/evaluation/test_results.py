@@ -99,6 +99,12 @@ def test_speeds_are_compared_on_one_device(task, capsys):
     plain, dual, old = rows(capsys, task)
     assert dual["train_tokens_per_second"] is dual["decode_sentences_per_second"] is None
     assert plain["train_tokens_per_second"] == old["train_tokens_per_second"] == 1000
+    for name in ("b-plain", "c-old"):  # an older record says --cpu, and not of which processor
+        record = read_record(task / name)
+        training = replace(record.training, device=None)
+        change(task / name, training=training, settings={**record.settings, "cpu": True})
+    _, dual, old = rows(capsys, task)
+    assert dual["train_tokens_per_second"] is None and old["train_tokens_per_second"] == 1000
 
 
 def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
