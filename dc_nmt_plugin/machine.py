@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import cycle, islice
 from pathlib import Path, PurePosixPath
 
 GIB = 1024**3
@@ -58,6 +61,31 @@ def processor(device: str) -> str:
         return f"{names[0]}, {len(names)} cores"
     except (OSError, IndexError):
         return platform.processor() or platform.machine()
+
+
+def used_device(flags: Mapping[str, bool | int | float | str]) -> str:
+    """Returns what a program of fairseq runs on, such as "2 x NAME" for GPUs.
+
+    Args:
+        flags: of the program, without dashes; a process takes one GPU
+    """
+    names = [] if flags.get("cpu") else _visible_gpus()
+    if not names:
+        return processor("cpu")
+    processes = flags.get("distributed-world-size", len(names))
+    used = Counter(islice(cycle(names), int(processes)))  # other machines have the same GPUs
+    return ", ".join(f"{count} x {name}" for name, count in used.items())
+
+
+def _visible_gpus() -> list[str]:
+    """Returns the names of the GPUs; asking torch would take some of their memory."""
+    program, visible = shutil.which("nvidia-smi"), os.environ.get("CUDA_VISIBLE_DEVICES")
+    if program is None or visible == "":
+        return []
+    words = [program, "--query-gpu=name", "--format=csv,noheader"]
+    words += ["--id", visible] if visible else []
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
 
 
 def _left_in_groups() -> Iterator[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -135,9 +136,16 @@ def _row(
     if speeds:
         training, decoding = (speeds.speed(mode, runs) for mode in (TRAINING, DECODING))
     else:
-        there = [each for each in runs if _on_one_device(each, compared_to)]
-        training = _mean(each.record.training.tokens_per_second for each in there)
-        decoding = _mean(each.decoding.sentences_per_second for each in there)
+        training = _mean(
+            each.record.training.tokens_per_second
+            for each in runs
+            if _on_one_device(each, compared_to)
+        )
+        decoding = _mean(
+            each.decoding.sentences_per_second
+            for each in runs
+            if _on_one_device(each, compared_to, decoding=True)
+        )
     paper = published(run, metric)
     if paper.metric and paper.score is not None:
         own = comparison.score  # by the table's metric
@@ -163,12 +171,21 @@ def _row(
     )
 
 
-def _on_one_device(run: Run, other: Run) -> bool:
-    """Whether the speeds of two runs can be compared, as far as their records say."""
-    one, two = run.record.training.device, other.record.training.device
-    if one and two:
-        return one == two
-    return bool(run.record.settings.get("cpu")) == bool(other.record.settings.get("cpu"))
+_SOME_CPU = "a CPU"
+
+
+def _on_one_device(run: Run, other: Run, decoding: bool = False) -> bool:
+    """Returns whether the speeds of two runs can be compared, as far as their records say."""
+    devices = {_device(each, decoding) for each in (run, other)}
+    if None in devices or len(devices) == 1:
+        return True
+    return _SOME_CPU in devices and not any(re.match(r"\d+ x ", str(each)) for each in devices)
+
+
+def _device(run: Run, decoding: bool) -> str | None:
+    training = run.record.training.device  # older records have none for the translation, or at all
+    known = (decoding and run.decoding.device) or training
+    return known or (_SOME_CPU if run.record.settings.get("cpu") else None)
 
 
 def _tested(comparison: Comparison) -> dict[str, Any]:

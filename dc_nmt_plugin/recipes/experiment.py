@@ -10,6 +10,7 @@ from pathlib import Path
 from ..checkpoints.names import UPDATE, numbered
 from ..errors import UserError
 from ..flags import typed_flags
+from ..machine import used_device
 from ..pipeline import Command, Step
 from ..runs.places import is_its_text, path_from
 from ..runs.records import read_record, update_record, with_decoding
@@ -173,7 +174,12 @@ class Experiment:
         checkpoint = path_from(self.folder, self.folder / self.averaged / "checkpoint.pt")
         search = typed_flags(self.decode)
         found = Decoding(
-            self.decoding, self.split, search, checkpoint=checkpoint, averaged=self.average
+            self.decoding,
+            self.split,
+            search,
+            checkpoint=checkpoint,
+            averaged=self.average,
+            device=used_device({"distributed-world-size": 1, **search}),
         )
         return with_decoding(record, found)
 

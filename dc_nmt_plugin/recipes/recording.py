@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import shutil
-import subprocess
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,7 +12,7 @@ from ..environment.install_fairseq import NAMES, version_of
 from ..errors import UserError
 from ..evaluation.logs import measured
 from ..flags import typed_flags
-from ..machine import processor
+from ..machine import used_device
 from ..papers.described_run import tokens_of
 from ..runs.places import described
 from ..runs.records import read_record, record_of, update_record, write_record
@@ -45,7 +42,7 @@ def begin_record(run: Experiment, command: Sequence[str], continued: bool) -> No
     seed = settings.get("seed")
     known = Training(
         tokens=tokens_of(words),
-        device=processor("cpu") if settings.get("cpu") else _gpus(),
+        device=used_device(settings),
         versions=_versions(),
         log=LOG,
     )
@@ -79,14 +76,3 @@ def _versions() -> dict[str, str]:
     names = ("dc_nmt_plugin", "torch", *NAMES)
     found = {name: version for name in names if (version := version_of(name))}
     return {"python": platform.python_version(), **found}
-
-
-def _gpus() -> str | None:
-    """Returns the names of the GPUs; asking torch would take some of their memory."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return None
-    words = [program, "--query-gpu=name", "--format=csv,noheader"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    counts = Counter(done.stdout.split("\n")[:-1]) if done.returncode == 0 else Counter[str]()
-    return ", ".join(f"{count} x {name}" for name, count in counts.items()) or None

@@ -70,6 +70,7 @@ class Decoding:
         updates: of the model
         sentences: of the set
         sentences_per_second, tokens_per_second: of the search alone
+        device: processor or GPUs of the search
         scores: by every metric
         stamp: of everything that the scores depend on
     """
@@ -91,6 +92,7 @@ class Decoding:
     sentences: int | None = None
     sentences_per_second: float | None = None
     tokens_per_second: float | None = None
+    device: str | None = None
     scores: tuple[Score, ...] = ()
     stamp: str | None = None
 

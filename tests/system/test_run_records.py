@@ -75,6 +75,7 @@ def test_everything_is_in_one_record(run):
     scores = {score.metric: score.value for score in main.scores}
     assert scores["mteval-v13a"] == hand.score("mteval-v13a").value
     assert "torch" in record.training.versions and record.training.device
+    assert main.device == beam.device == record.training.device and hand.device is None
     text = (run / "run.json").read_text("utf-8")
     # places of this machine: `written_in`, and the reference from outside of the task's folder
     assert text.count(str(run.parents[1])) == 2

@@ -105,6 +105,10 @@ def test_speeds_are_compared_on_one_device(task, capsys):
         change(task / name, training=training, settings={**record.settings, "cpu": True})
     _, dual, old = rows(capsys, task)
     assert dual["train_tokens_per_second"] is None and old["train_tokens_per_second"] == 1000
+    (translated,) = read_record(task / "c-old").decodings
+    change(task / "c-old", decodings=(replace(translated, device="1 x NVIDIA H200"),))
+    _, _, old = rows(capsys, task)  # trained there, and translated elsewhere
+    assert old["train_tokens_per_second"] == 1000 and old["decode_sentences_per_second"] is None
 
 
 def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
