@@ -34,6 +34,8 @@ def commands_of(one: Decided, home: Path = HOME) -> list[str]:
         if what == "analyze":
             what, options = f"{what} {options[0]}", options[1:]
         words.append(["dc-nmt", *what.split(), *folders, *options])
+    elif not missing:  # all are kept, and not compared yet
+        words.append(["dc-nmt", "paper", "claims", "--measure"])
     else:
         words.append(["dc-nmt", "results", *folders, "--keep", f"examples/{TASK}/{KEPT[-1]}"])
     return list(dict.fromkeys(map(shlex.join, words)))

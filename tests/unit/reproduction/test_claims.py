@@ -106,6 +106,10 @@ def test_a_further_run_has_a_seed_of_the_kept_ones(tmp_path):
         "dc-nmt run multi30k_en_de gru_selfattn_residual_selfattn "
         "--name gru_selfattn_residual_selfattn-s2 --seed 2 --threads 1"
     )
+    mean = "runs/gru_selfattn_residual_mean-s2"
+    shutil.copytree(HOME / mean, tmp_path / mean)
+    (one,) = (one for one in claims if one.claim.name.startswith("mean residual"))
+    assert commands_of(one, tmp_path) == ["dc-nmt paper claims --measure"]
 
 
 def test_an_analysis_has_what_was_read_off_it(capsys):
