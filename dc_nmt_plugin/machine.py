@@ -63,13 +63,15 @@ def processor(device: str) -> str:
         return platform.processor() or platform.machine()
 
 
-def used_device(flags: Mapping[str, bool | int | float | str]) -> str:
-    """Returns what a program of fairseq runs on, such as "2 x NAME" for GPUs.
+def used_device(flags: Mapping[str, bool | int | float | str]) -> str | None:
+    """Returns what a program of fairseq runs on, such as "2 x NAME" for GPUs; None: unknown.
 
     Args:
         flags: of the program, without dashes; a process takes one GPU
     """
     names = [] if flags.get("cpu") else _visible_gpus()
+    if names is None:
+        return None
     if not names:
         return processor("cpu")
     processes = flags.get("distributed-world-size", len(names))
@@ -77,15 +79,17 @@ def used_device(flags: Mapping[str, bool | int | float | str]) -> str:
     return ", ".join(f"{count} x {name}" for name, count in used.items())
 
 
-def _visible_gpus() -> list[str]:
+def _visible_gpus() -> list[str] | None:
     """Returns the names of the GPUs; asking torch would take some of their memory."""
     program, visible = shutil.which("nvidia-smi"), os.environ.get("CUDA_VISIBLE_DEVICES")
-    if program is None or visible == "":
+    if visible == "":
         return []
+    if program is None:
+        return None if Path("/dev/kfd").exists() else []  # that is AMD's driver
     words = [program, "--query-gpu=name", "--format=csv,noheader"]
     words += ["--id", visible] if visible else []
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    return done.stdout.splitlines() if done.returncode == 0 else []
+    return done.stdout.splitlines() if done.returncode == 0 else None
 
 
 def _left_in_groups() -> Iterator[int]:

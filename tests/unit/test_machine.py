@@ -87,7 +87,7 @@ exit 6
         ({}, "3", "1 x NVIDIA A100"),
         ({"cpu": True}, None, "a processor"),
         ({}, "", "a processor"),
-        ({}, "9", "a processor"),
+        ({}, "MIG-of-a-GPU", None),
     ],
 )
 def test_the_devices_that_a_program_uses(flags, visible, used, tmp_path, monkeypatch):
