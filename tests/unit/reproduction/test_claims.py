@@ -163,7 +163,7 @@ def test_the_chart_is_written_beside_the_list(tmp_path, capsys):
         ("[Table 1 | BLEU | Dec-DC | Transformer]", "[Table 1 | BLEU]", "with one row or two"),
         ("    than: [transformer_dc_dec]\n", "", "than: is missing; score compares it"),
         ("    analysis: analyze divergence\n", "", "analysis: goes with by: analysis"),
-        ("    by: analysis\n", "    by: analysis\n    here: 0.1\n", "here, seen: belong together"),
+        ("    seen: for\n", "", "here, seen: belong together"),
         ("    by: training\n", "    by: training\n    here: 0.1\n    seen: for\n", "here, seen: b"),
         ("  - name: Dec-DC improves", "  - name: Enc-DC improves", "occurs twice"),
         ("    by: training\n", "    by: speed\n", "'speed'"),
