@@ -169,7 +169,7 @@ class Experiment:
         words += ["--subset", self.split] if self.split != "test" else []
         return [Command([*words, "--out", str(self.record)])]
 
-    def decoded(self, record: Record) -> Record:
+    def decoded(self, record: Record, device: str | None) -> Record:
         """Returns the record with this decoding, not scored yet."""
         checkpoint = path_from(self.folder, self.folder / self.averaged / "checkpoint.pt")
         search = typed_flags(self.decode)
@@ -179,7 +179,7 @@ class Experiment:
             search,
             checkpoint=checkpoint,
             averaged=self.average,
-            device=used_device({"distributed-world-size": 1, **search}),
+            device=device,
         )
         return with_decoding(record, found)
 
@@ -203,9 +203,13 @@ class Translation(Step):
         Raises:
             UserError: fairseq-generate failed
         """
+        device = None  # a translation without its entry may have been made elsewhere
         if not super().is_done():
             super().make()
-        update_record(self.run.record, self.run.decoded)
+            # fairseq-generate takes one GPU
+            flags = {**typed_flags(self.run.decode), "distributed-world-size": 1}
+            device = used_device(flags)
+        update_record(self.run.record, lambda record: self.run.decoded(record, device))
 
 
 @dataclass(frozen=True)
