@@ -89,6 +89,20 @@ def finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
+def finish_rows(axes: Any, centre: float) -> None:
+    """Finishes a panel with a name on each row: a light grid, and a line for no difference.
+
+    Args:
+        axes: the panel
+        centre: where this line is
+    """
+    axes.axvline(centre, color="#999999", linewidth=1, zorder=0)
+    axes.grid(axis="x", alpha=0.3)
+    axes.tick_params(left=False)
+    for side in ("top", "left", "right"):
+        axes.spines[side].set_visible(False)
+
+
 def heat_map(
     figure: Any,
     axes: Any,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -77,6 +78,11 @@ def used_device(flags: Mapping[str, bool | int | float | str]) -> str | None:
     processes = flags.get("distributed-world-size", len(names))
     used = Counter(islice(cycle(names), int(processes)))  # other machines have the same GPUs
     return ", ".join(f"{count} x {name}" for name, count in used.items())
+
+
+def is_gpu(device: str) -> bool:
+    """Returns whether a name from :func:`used_device` is that of GPUs."""
+    return re.match(r"\d+ x ", device) is not None
 
 
 def _visible_gpus() -> list[str] | None:

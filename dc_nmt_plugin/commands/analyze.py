@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.names import ABOUT
 from ..errors import UsageError, UserError, check_choices
-from ..figure import new_figure, save
+from ..figure import new_figure
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser, add_json, add_plot, print_json
+from .parser import Parser, add_json, add_plot, print_json, write_plot
 
 if TYPE_CHECKING:
     from ..analysis.base import Analysis, Report, Results
@@ -67,9 +67,7 @@ def main(argv: Sequence[str]) -> int:
         for seconds in timings:
             print(f"\n{timing_line(seconds)}")
     if figure is not None:
-        sys.stdout.flush()  # after the table: writing may fail
-        for path in save(figure, args.plot):
-            print(f"written: {path}", file=sys.stderr)
+        write_plot(figure, args.plot)
     return 0
 
 

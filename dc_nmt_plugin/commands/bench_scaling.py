@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from ..bench import GROWING, conditions_text
 from ..flags import add_list
 from ..table import format_table
 from .bench_names import Names, short_names
-from .parser import add_plot, number, print_report
+from .parser import add_plot, number, print_report, write_plot
 
 # key of a row, key of its exponent, title, unit, units in one measured unit
 QUANTITIES = (
@@ -98,8 +96,7 @@ def show_scaling(args: argparse.Namespace, setting: Any) -> dict[str, int]:
     names = short_names(args.arch, [args.against])
     print_report(report, args.json, lambda report: _as_text(report, names))
     if args.plot:
-        for path in _draw(report, args.plot):
-            print(f"written: {path}", file=sys.stderr)
+        write_plot(_drawn(report), args.plot)
     return {row["mode"]: len(row["values"]) for row in rows}
 
 
@@ -133,12 +130,12 @@ def _as_text(report: dict[str, Any], names: Names) -> str:
     return "\n\n".join(blocks)
 
 
-def _draw(report: dict[str, Any], path: Path) -> list[Path]:
+def _drawn(report: dict[str, Any]) -> Any:
     """Draws with logarithmic axes: a power is a straight line with the exponent as slope."""
     from matplotlib.ticker import NullFormatter, ScalarFormatter
 
     from ..charts import Chart, Line, draw_charts
-    from ..figure import new_figure, save
+    from ..figure import new_figure
 
     def logarithmic(axes: Any) -> None:
         axes.set_xscale("log")
@@ -161,4 +158,4 @@ def _draw(report: dict[str, Any], path: Path) -> list[Path]:
     ]
     figure = new_figure()
     draw_charts(figure, charts, columns=2, size=(4.6, 3.4))
-    return save(figure, path)
+    return figure

@@ -36,10 +36,10 @@ from ..evaluation.published_tests import TTest, check_t_test, sampled_tests, t_t
 from ..evaluation.significance import Comparison, paired_bootstrap
 from ..evaluation.systems import System, default_metric, load_systems, sides_of
 from ..evaluation.text_checks import UNSPACED
-from ..figure import new_figure, save
+from ..figure import new_figure
 from ..runs.finding import Run, is_run
 from ..table import Form
-from .parser import Parser, add_forms, add_plot, form_of, print_json
+from .parser import Parser, add_forms, add_plot, form_of, print_json, write_plot
 from .plain_text import add_plain_text, plain_text_of
 
 
@@ -156,8 +156,7 @@ def compare(
     if args.plot:
         figure = new_figure()
         draw_buckets(figure, buckets, metric.name, unit)
-        for path in save(figure, args.plot):
-            print(f"written: {path}", file=sys.stderr)
+        write_plot(figure, args.plot)
     return ComparisonReport(
         metric=metric.name,
         signature=signature,

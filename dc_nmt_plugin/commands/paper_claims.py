@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..papers.document import VERDICTS
-from .parser import add_forms, add_plot, form_of, print_json
+from .parser import add_forms, add_plot, form_of, print_json, write_plot
 
 if TYPE_CHECKING:
     from ..papers.schema import Entry
@@ -53,16 +51,24 @@ def show_claims(args: argparse.Namespace) -> int:
         print(f"written: {measure()}")
         return 0
     from ..papers.register import DOCUMENTS
-    from ..reproduction.claims import decided, stale
+    from ..reproduction.claims import decided
 
     found = decided([args.document] if args.document else DOCUMENTS)
     if args.verdict:
         found = [one for one in found if one.verdict == args.verdict]
-    if args.plot:
-        _draw(found, args.plot)
+    drawn = _drawn(found) if args.plot else None
     if args.json:
         print_json(list(map(_as_json, found)))
-        return 0
+    else:
+        _print(found, args)
+    if drawn is not None:
+        write_plot(drawn, args.plot)
+    return 0
+
+
+def _print(found: Sequence[Decided], args: argparse.Namespace) -> None:
+    from ..reproduction.claims import stale
+
     form = form_of(args)
     if args.markdown or args.latex:
         print(form.write(_HEADER, list(map(_row, found))))
@@ -78,18 +84,15 @@ def show_claims(args: argparse.Namespace) -> int:
             f"not measured yet: {', '.join(changed)}; dc-nmt paper claims --measure does it"
         )
     print(f"\n{form.lines(notes)}")
-    return 0
 
 
-def _draw(found: Sequence[Decided], path: Path) -> None:
-    from ..figure import save
+def _drawn(found: Sequence[Decided]) -> Any:
     from ..reproduction.claim_chart import draw_claims, drawable
 
     rows = drawable(found)
     if not rows:
         raise UsageError("--plot: none of these claims compares BLEU that was measured here")
-    for each in save(draw_claims(rows), path):
-        print(f"written: {each}", file=sys.stderr)
+    return draw_claims(rows)
 
 
 _HEADER = ("claim", "place", "published", "here", "seeds", "seen")

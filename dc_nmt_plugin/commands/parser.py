@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import UsageError, choice_problem, did_you_mean
-from ..figure import FORMATS
+from ..figure import FORMATS, save
 from ..flags import Listed
 from ..table import LATEX, MARKDOWN, TEXT, Form
 from .renamed import renamed_option
@@ -245,6 +245,13 @@ def add_plot(parser: argparse._ActionsContainer, about: str = "draw a figure") -
         "--plot", type=figure, metavar="FILE",
         help=f"{about}: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
     )  # fmt: skip
+
+
+def write_plot(drawn: Any, path: Path) -> None:
+    """Writes the figure of ``--plot``, after what was printed, because writing may fail."""
+    sys.stdout.flush()
+    for each in save(drawn, path):
+        print(f"written: {each}", file=sys.stderr)
 
 
 def figure(text: str) -> Path:

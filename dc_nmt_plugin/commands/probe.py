@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.probing.classifier_settings import SETTINGS, Setting
 from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tasks_from_text
 from ..errors import UsageError, check_choices
-from ..figure import new_figure, save
+from ..figure import new_figure
 from ..flags import add_list, listed
 from ..table import format_table
-from .parser import Parser, add_json, add_plot, number, print_json
+from .parser import Parser, add_json, add_plot, number, print_json, write_plot
 
 if TYPE_CHECKING:
     from ..analysis.probing.encoding import SentenceEncoder
@@ -61,11 +61,10 @@ def main(argv: Sequence[str]) -> int:
         for label, found in results.items():
             unknown = f"{found['unknown']:.2f}% of the pieces are unknown to the model"
             print(f"\n{label}: {unknown}", flush=True)
-    if args.plot:  # after the table: writing may fail
+    if args.plot:
         figure = new_figure()
         draw(figure, results)
-        for path in save(figure, args.plot):
-            print(f"written: {path}", file=sys.stderr)
+        write_plot(figure, args.plot)
     return 0
 
 

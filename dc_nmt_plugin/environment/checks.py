@@ -183,7 +183,7 @@ def check_memory() -> Check:
     if free is None:
         return Check("memory", "unknown on this system", required=False)
     ok = free >= MIN_MEMORY_GIB
-    remedy = "" if ok else "ps aux --sort=-rss | head   # and end what is not needed"
+    remedy = "" if ok else "ps aux --sort=-rss | head   # and stop programs that you do not need"
     return Check("memory", f"{free:.1f} GiB available", ok, remedy, required=False)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
+from ..machine import is_gpu
 from ..runs.finding import Run, distinguished
 from .chance import Difference
 from .metrics import Metric
@@ -130,7 +130,8 @@ def _row(
 ) -> RunRow:
     """Returns the row of a system: means over its runs, and the first run's common values.
 
-    Speeds from the records are those of runs on the device of the run that they are compared to.
+    Speeds from the records are those of runs on the device of the run that they are compared to,
+    or on an unknown one.
     """
     run = runs[0]
     if speeds:
@@ -176,10 +177,8 @@ _SOME_CPU = "a CPU"
 
 def _on_one_device(run: Run, other: Run, decoding: bool = False) -> bool:
     """Returns whether the speeds of two runs can be compared, as far as their records say."""
-    devices = {_device(each, decoding) for each in (run, other)}
-    if None in devices or len(devices) == 1:
-        return True
-    return _SOME_CPU in devices and not any(re.match(r"\d+ x ", str(each)) for each in devices)
+    devices = {device for each in (run, other) if (device := _device(each, decoding))}
+    return len(devices) < 2 or (_SOME_CPU in devices and not any(map(is_gpu, devices)))
 
 
 def _device(run: Run, decoding: bool) -> str | None:

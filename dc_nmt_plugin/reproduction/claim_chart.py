@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..figure import add_legend, new_figure
+from ..figure import COLOURS, add_legend, finish_rows, new_figure
 from .claims import Decided, published_gap, verdict
 
 # colour and marker of a comparison, by what it says about its claim
-_LOOKS = {"for": ("#0072B2", "o"), "against": ("#D55E00", "v"), "undecided": ("#888888", "s")}
+_LOOKS = {"for": (COLOURS[0], "o"), "against": (COLOURS[1], "v"), "undecided": ("#888888", "s")}
 _TICKS = (-30, -10, -3, -1, 0, 1, 3, 10, 30)  # BLEU, where a masked layer costs this much
 
 
@@ -34,15 +34,11 @@ def draw_claims(found: Sequence[Decided]) -> Any:
     panels = figure.subplots(len(documents), 1, sharex=True, squeeze=False, height_ratios=counts)
     for axes, name, claims in zip(panels[:, 0], documents, rows, strict=True):
         axes.set_title(name, loc="left", fontsize=9, fontweight="bold")
-        axes.axvline(0, color="#999999", linewidth=1, zorder=0)
+        finish_rows(axes, 0)
         for place, one in enumerate(claims):
             _draw_row(axes, place, one)
         axes.set_yticks(range(len(claims)), [one.claim.name for one in claims], fontsize=8)
         axes.set_ylim(len(claims) - 0.4, -0.6)
-        axes.grid(axis="x", alpha=0.3)
-        axes.tick_params(left=False)
-        for side in ("top", "left", "right"):
-            axes.spines[side].set_visible(False)
     last = panels[-1, 0]
     name = "difference in BLEU; a claimed difference is right of zero"
     low, high = last.get_xlim()

@@ -17,7 +17,7 @@ from pathlib import Path
 from source_code import ROOT
 
 from dc_nmt_plugin.evaluation.run_table import RunRow, RunTable
-from dc_nmt_plugin.figure import as_svg, new_figure
+from dc_nmt_plugin.figure import COLOURS, as_svg, finish_rows, new_figure
 from dc_nmt_plugin.reproduction.claims import LEAST, LEVEL
 from dc_nmt_plugin.runs.records import read_record
 from dc_nmt_plugin.table import markdown_table
@@ -174,23 +174,19 @@ def chart() -> str:
     for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
         base = rows()[BASELINE]
         centre = base.score if metric == "mteval-v13a" else base.scores[metric]
-        axes.axvline(centre, color="#999999", linewidth=1, zorder=0)
+        finish_rows(axes, centre)
         for place, label in enumerate(names):
             row = rows()[label]
             mean = row.score if metric == "mteval-v13a" else row.scores[metric]
             if span := interval(label, metric):
-                axes.plot([centre + end for end in span], [place] * 2, color="#56B4E9",
+                axes.plot([centre + end for end in span], [place] * 2, color=COLOURS[4],
                           linewidth=5, alpha=0.6, solid_capstyle="butt", zorder=1)  # fmt: skip
             values = seeds(label)[metric]
-            axes.scatter(values, [place] * len(values), s=26, color="#0072B2", zorder=2)
+            axes.scatter(values, [place] * len(values), s=26, color=COLOURS[0], zorder=2)
             axes.plot(
-                [mean] * 2, [place - 0.3, place + 0.3], color="#D55E00", linewidth=2, zorder=3
+                [mean] * 2, [place - 0.3, place + 0.3], color=COLOURS[1], linewidth=2, zorder=3
             )
         axes.set_xlabel(title)
-        axes.grid(axis="x", alpha=0.3)
-        for side in ("top", "left", "right"):
-            axes.spines[side].set_visible(False)
-        axes.tick_params(left=False)
     panels[0].set_yticks(range(len(names)), [SYSTEMS[label].name for label in names])
     panels[0].invert_yaxis()
     return as_svg(figure)
