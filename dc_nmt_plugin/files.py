@@ -12,10 +12,16 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn, TextIO
+from typing import IO, Any, NoReturn, TextIO, TypeVar
 
-from .errors import UserError
+import msgspec
+import yaml
+
+from .errors import UserError, choice_problem
+
+T = TypeVar("T")
 
 # may be redirected to a file, which must not be replaced
 _OPEN = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
@@ -107,6 +113,115 @@ def read_small(path: Path) -> str:
             f"{path}: is damaged: byte {error.start} is not UTF-8 text. Restore the file, or "
             "remove it and give the command that made it again."
         ) from None
+
+
+def read_yaml(path: Path, kind: type[T]) -> T:
+    """Returns the content of a YAML file as a dataclass, a msgspec.Struct or another type.
+
+    Single values are read as the type says, from their text: 27.50 keeps its decimals as a
+    ``Decimal``, and ``no`` stays a word as a ``str``. Choices are ``Literal["a", "b"]``.
+
+    Raises:
+        UserError: an unreadable file, or an invalid key or value
+    """
+    try:
+        values = yaml.load(path.read_text("utf-8"), _TextLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
+    if values is None:
+        raise UserError(f"{path}: is empty")
+    return _converted(path, values, kind, strict=False)
+
+
+def read_json(path: Path, kind: type[T]) -> T:
+    """Returns the content of a JSON file as a dataclass, a msgspec.Struct or another type.
+
+    Raises:
+        UserError: an unreadable file, or an invalid key or value
+    """
+    return _converted(path, load_json(path), kind, strict=True)
+
+
+class _TextLoader(yaml.SafeLoader):
+    """Keeps single values as text, and null as None; refuses a key that occurs twice."""
+
+    def construct_text(self, node: yaml.ScalarNode) -> str:
+        text = str(node.value)
+        if re.fullmatch(r"\d{1,3}(_\d{3})+", text):  # YAML's 200_000, which msgspec does not read
+            return text.replace("_", "")
+        return " ".join(text.split()) if "\n" in text else text
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [self.construct_object(name, deep=True) for name, _ in node.value]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                line = node.value[number][0].start_mark
+                raise yaml.constructor.ConstructorError(None, None, f"{name!r} occurs twice", line)
+        return super().construct_mapping(node, deep)
+
+
+for _tag in ("bool", "int", "float", "str", "timestamp", "binary", "value"):
+    _TextLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _TextLoader.construct_text)
+
+
+def _converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
+    try:
+        content = msgspec.convert(values, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        raise UserError(_invalid(path, values, kind, strict, str(error))) from error
+    _refuse_unknown_keys(path, "", values, content)
+    return content
+
+
+def _invalid(path: Path, values: Any, kind: Any, strict: bool, message: str) -> str:
+    """Returns one sentence with the file, the key and the value for an error of msgspec."""
+    reason, _, place = message.partition(" - at `$")
+    keys, value = [], values
+    for name, number in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", place):
+        if number == "...":  # msgspec leaves the key of a mapping out
+            name = _failing_key(values, kind, strict, value, message)
+        keys.append(name or f"[{number}]")
+        value = value[name] if name else value[int(number)]
+    where = ".".join(keys).replace(".[", "[")
+    shown = f" {value!r:.60}:" if where and not isinstance(value, dict | list) else ""
+    return ": ".join(filter(None, (str(path), where))) + f":{shown} {reason}"
+
+
+def _failing_key(values: Any, kind: Any, strict: bool, mapping: Any, message: str) -> Any:
+    """Returns the key whose value, alone in its mapping, gives the same error."""
+    items = dict(mapping)
+    for name, value in items.items():
+        mapping.clear()
+        mapping[name] = value
+        try:
+            msgspec.convert(values, kind, strict=strict)
+        except msgspec.ValidationError as error:
+            if str(error) == message:
+                break
+    mapping.update(items)
+    return name
+
+
+def _refuse_unknown_keys(path: Path, place: str, values: Any, content: Any) -> None:
+    """Raises UserError for a key that is no field; msgspec ignores such keys in dataclasses."""
+    if is_dataclass(content):
+        known = {field.name: field.name for field in fields(content)}
+    elif isinstance(content, msgspec.Struct):
+        known = dict(zip(content.__struct_encode_fields__, content.__struct_fields__, strict=True))
+    elif isinstance(content, dict):
+        for (name, value), inner in zip(values.items(), content.values(), strict=True):
+            _refuse_unknown_keys(path, f"{place}{name}.", value, inner)
+        return
+    elif isinstance(content, list | tuple):
+        for number, (value, inner) in enumerate(zip(values, content, strict=True)):
+            _refuse_unknown_keys(path, f"{place.rstrip('.')}[{number}].", value, inner)
+        return
+    else:
+        return
+    for name, value in values.items():
+        if problem := choice_problem(f"{place}{name}", name, known):
+            raise UserError(f"{path}: {problem}")
+        _refuse_unknown_keys(path, f"{place}{name}.", value, getattr(content, known[name]))
 
 
 def load_json(path: Path) -> Any:
