@@ -62,7 +62,6 @@ GROUPS = (
             "score": "score translations with every metric that the papers use",
             "compare": "compare systems with a baseline: significance, sentence length",
             "results": "show finished runs in a table, beside published numbers",
-            "rank": "make blind sheets for human ranking, and count the answers",
         },
     ),
     Group(

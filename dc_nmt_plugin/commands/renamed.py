@@ -45,7 +45,6 @@ OPTIONS = {
         "--updates": "--max-update",
     },
     "dc-nmt progress": {"--updates": "--max-update"},
-    "dc-nmt rank sheets": {"--to": "--out"},
     "dc-nmt recipe config": {"--to": "--out"},
     "dc-nmt recipe text": {"--to": "--out"},
     "dc-nmt paper plot": {"--to": "--out"},
@@ -61,7 +60,7 @@ def renamed_option(command: str, words: Iterable[str]) -> str | None:
     """Returns a sentence with the new name of the first renamed option; None without one.
 
     Args:
-        command: as in its help, such as ``dc-nmt rank sheets``
+        command: as in its help, such as ``dc-nmt paper plot``
         words: its arguments
     """
     known = OPTIONS.get(command, {})

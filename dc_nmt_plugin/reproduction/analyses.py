@@ -73,8 +73,6 @@ def analyses(made: Made, by: str, entries: Sequence[Entry]) -> Iterator[Job]:
         yield made.job(by, [*words, *made.published_options()], ways, plot=True)
     elif by == "examples":
         yield from _examples(made, ways)
-    elif by == "ranking":
-        yield from _sheets(made, ways)
     elif by == "t-test":
         yield from _t_tests(made, entries)
 
@@ -110,17 +108,6 @@ def _examples(made: Made, ways: Iterable[NeededDecoding]) -> Iterator[Job]:
         words = ["translate", str(folder), *given, *way.flags]
         job = Job("analysis", tuple(words), (made.evaluations[way],), gpus=1)
         yield Job(**{**vars(job), "output": made.to / f"{name}.txt"})
-
-
-def _sheets(made: Made, ways: Sequence[NeededDecoding]) -> Iterator[Job]:
-    """Yields blind sheets of each text, unless its folder is there: it may be filled in."""
-    for task in dict.fromkeys(way.training.task for way in ways):
-        own = [way for way in ways if way.training.task == task]
-        folder = made.to / f"sheets-{task}-s{made.seed}"
-        if not folder.exists():
-            words = ["rank", "sheets", *made.folders(own), "--out", str(folder)]
-            after = tuple(made.evaluations[way] for way in own)
-            yield Job("analysis", (*words, *made.published_options()), after)
 
 
 def _t_tests(made: Made, entries: Sequence[Entry]) -> Iterator[Job]:

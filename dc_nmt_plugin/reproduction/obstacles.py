@@ -44,8 +44,8 @@ FILES: Mapping[str, NeededFile] = {
 }
 # producer of a part → people whose answers it shows; a plan ends with their sheets
 PEOPLE: Mapping[str, str] = {
-    "ranking": "people who rank the sentences: dc-nmt paper run writes blind sheets, "
-    "dc-nmt rank tally FOLDER counts the answers.",
+    "ranking": "people who rank the sentences; examples/blind_sheets.py writes sheets of the runs "
+    "and counts the answers.",
 }
 
 

@@ -16,7 +16,7 @@ COMMANDS = {
     "examples": "dc-nmt translate --sentence",
     "bench": "dc-nmt bench",
     "params": "dc-nmt params --item",
-    "ranking": "dc-nmt rank",
+    "ranking": "examples/blind_sheets.py",
     "probing": "dc-nmt probe",
     "language-model": "dc-nmt paper run",
     "attention": "dc-nmt analyze attention",

@@ -248,7 +248,7 @@ def test_an_old_command_is_answered_with_the_new_one(capsys):
         ("train multi30k_en_de transformer_dc --droput 0.2", 2, "Did you mean '--dropout'?"),
         ("evaluate multi30k_en_de transformer_dc --bema 4", 2, "Did you mean '--beam'?"),
         ("quickstart --max-updates 9", 2, "Did you mean '--max-update'?"),
-        ("rank sheets a b --outt x", 2, "Did you mean '--out'?"),
+        ("average a b --outt x", 2, "Did you mean '--out'?"),
         ("evaluate multi30k_en_de transformer_dc --seed x", 2, "--seed: 'x' is not"),
     ],
 )

@@ -47,7 +47,6 @@ COMMANDS = [
     "average a --kind epoch --kind update --out out.pt",
     "export a --out b --out c",
     "results x --metric chrf --metric ter",
-    "rank sheets a b --out x --out y",
     "paper plot x --out a --out b",
     "check-text --fix a --fix b hyp refA",
     "params --vocabulary 10 --vocabulary 20",
@@ -128,7 +127,6 @@ def test_systems_are_not_compared_on_several(here, capsys):
     for command in (
         "compare out.json refA",
         "results out.json",
-        "rank sheets out.json hyp --out x",
     ):
         assert cli.main(command.split()) == 1
         assert "was scored against 2 references" in capsys.readouterr().err

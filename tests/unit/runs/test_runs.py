@@ -200,7 +200,6 @@ def before(tmp_path, monkeypatch):
         "results task",
         "results task/dc-s3",
         "compare task/dc-s3 x",
-        "rank sheets task/dc-s3 x --out y",
         "analyze curves task/dc-s3",
         "bench task/dc-s3 --count",
     ],
