@@ -10,7 +10,6 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from ..environment.checks import Check, report
 from .parser import Parser, add_json, print_json
@@ -31,18 +30,8 @@ def status(check: Check) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the report; returns 1 if a required part is broken, else 0."""
     parser = Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument(
-        "runs", nargs="*", type=Path, metavar="RUN",
-        help="folders of runs of an earlier version: write their run.json, and check nothing",
-    )  # fmt: skip
     add_json(parser)
     arguments = parser.parse_args(argv)
-    if arguments.runs:
-        from ..runs.convert import convert
-
-        for run in arguments.runs:
-            print(f"written: {convert(run)}")
-        return 0
     found = report()
     checks = found.checks
     broken = [check for check in checks if check.required and not check.ok]

@@ -32,7 +32,7 @@ def begin_record(run: Experiment, command: Sequence[str], continued: bool) -> No
         continued: keep the translations of the record that is there
 
     Raises:
-        UserError: the folder is of an earlier version
+        UserError: its record is unusable
     """
     folder = run.folder
     words = command[list(command).index("--user-dir") :]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import UsageError, UserError
 from .places import located, located_text
-from .records import is_of_before, read_record, record_path
+from .records import read_record, record_path
 from .schema import RECORD, Decoding, Record, TextFile
 
 _WITH_NAME = re.compile(r"(.+):([\w.]+)")
@@ -103,7 +103,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
     """Finds the scored translations of runs and folders of runs, and the runs without any.
 
     Raises:
-        UserError: a path is neither, nothing is finished, or a run is of an earlier version
+        UserError: a path is neither, or nothing is finished
     """
     found: list[Run] = []
     unfinished: list[Path] = []
@@ -113,14 +113,14 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
                 raise UserError(f"{path}: no such run or folder of runs")
             found += Run.all_of(path) if path.is_file() else [Run.read(path)]
             continue
-        if (path / RECORD).is_file() or is_of_before(path):
+        if (path / RECORD).is_file():
             runs = Run.all_of(path)
             if not runs:
                 raise UserError(f"{path}: has no scores yet: dc-nmt evaluate translates and scores")
             found += runs
             continue
         below = sorted(each for each in path.iterdir() if each.is_dir())
-        inside = [each for each in below if (each / RECORD).is_file() or is_of_before(each)]
+        inside = [each for each in below if (each / RECORD).is_file()]
         runs_of = {folder: Run.all_of(folder) for folder in inside}
         if not any(runs_of.values()):
             raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")

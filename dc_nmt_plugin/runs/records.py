@@ -42,30 +42,17 @@ def record_path(path: Path) -> Path:
     if not path.is_dir():
         return path
     if not (path / RECORD).is_file():
-        if is_of_before(path):
-            raise UserError(
-                f"{path}: has files of an earlier version instead of {RECORD}; convert them once "
-                f"with: dc-nmt doctor {path}"
-            )
         raise UserError(f"{path}: no {RECORD} in it: the run has not begun, or no run")
     return path / RECORD
-
-
-def is_of_before(folder: Path) -> bool:
-    """Returns True for a run's folder in the form before ``run.json``."""
-    if (folder / RECORD).is_file():
-        return False
-    return (folder / "command.txt").is_file() or any(folder.glob("score*/result.json"))
 
 
 def record_of(folder: Path) -> Record | None:
     """Returns the record in a folder; None where ``fairseq-train`` left a model alone.
 
     Raises:
-        UserError: the folder is of an earlier version, or its record is unusable
+        UserError: its record is unusable
     """
-    there = (folder / RECORD).is_file() or is_of_before(folder)
-    return read_record(folder) if there else None
+    return read_record(folder) if (folder / RECORD).is_file() else None
 
 
 def write_record(path: Path, record: Record) -> None:
