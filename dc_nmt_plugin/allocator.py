@@ -28,10 +28,3 @@ def keep_freed_memory() -> bool:
     wanted = {_M_MMAP_MAX: 0, _M_TRIM_THRESHOLD: -1, _M_TOP_PAD: _TOP_PAD}  # -1: never
     done = [mallopt(name, value) == 1 for name, value in wanted.items()]
     return all(done)
-
-
-def return_freed_memory() -> None:
-    """Returns free memory to the system, if the C library can."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)

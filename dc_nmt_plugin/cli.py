@@ -80,7 +80,6 @@ GROUPS = (
             "arch-flags": "list architectures; show the flags and training command of one",
             "average": "average checkpoints",
             "export": "remove auxiliary decoders, or convert to fairseq or CTranslate2",
-            "bench": "measure speed and memory against fairseq's transformer",
             "doctor": "list missing parts and the command that installs each",
         },
     ),
@@ -96,7 +95,6 @@ MORE = Group(
         "check-text": "check pairs of parallel text files",
         "split-text": "split text reversibly at punctuation and digits",
         "params": "compare parameter counts with the published ones",
-        "time-to-bleu": "measure updates and time until a validation BLEU is reached",
     },
 )
 FIRST_SCREEN = [name for group in GROUPS for name in group.commands]

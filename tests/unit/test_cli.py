@@ -9,7 +9,6 @@ import pytest
 
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.bench.measure import interleave, peak_memory, ratio, timed
 from dc_nmt_plugin.figure import save
 from dc_nmt_plugin.table import format_table
 
@@ -137,80 +136,6 @@ def test_params_takes_the_flags_of_the_model(capsys):
     assert status == 2 and "'--source-layer' is no flag of transformer_mlmha" in err
     status, _, err = run(capsys, "params", "--share-all-embeddings")
     assert status == 2 and "flags of a model need an ARCH" in err
-
-
-def test_bench_prints_ratios(capsys):
-    argv = ["transformer_standard_micro", "--rounds", "2", "--max-tokens", "60", "--length", "6"]
-    argv += ["--source-features", "m-10"]
-    status, out, _ = run(capsys, "bench", *argv, "--vocabulary", "50", "--beam", "2", "--json")
-    report = json.loads(out)
-    assert status == 0
-    names = [(row["mode"], row["name"]) for row in report["results"]]
-    assert names == [
-        (mode, name)
-        for mode in ("train", "decode")
-        for name in ("stock", "control", "transformer_standard_micro --source-features m-10")
-    ]
-    assert report["results"][0]["ratio"] == 1.0
-    assert all(row["ratio_low"] <= row["ratio"] <= row["ratio_high"] for row in report["results"])
-    assert report["results"][2]["peak_memory_mib"] >= 0
-
-
-@pytest.mark.parametrize(
-    ("argv", "sentence"),
-    [
-        (["transformer_dcx"], "transformer_dcx"),
-        (["transformer_dc_tiny", "--rounds", "0"], "--rounds: '0'"),
-        (["transformer_dc_tiny", "--dc-kernel", "3"], "'--dc-kernel' is no flag of transformer_dc"),
-        (["transformer_dc_tiny", "--against", "fast"], "--against: 'fast'"),
-        (["transformer_dc_tiny", "--data", "nowhere"], "--data nowhere"),
-        (["gru_selfattn_residual_tiny"], "--against stock"),
-        (["lstm_lm_selfattn_residual"], "lstm_lm_selfattn_residual: is a language model"),
-    ],
-)
-def test_bench_names_what_is_wrong(capsys, argv, sentence):
-    status, _, err = run(capsys, "bench", *argv)
-    assert status in (1, 2) and sentence in err
-
-
-def test_interleaving_and_ratio():
-    order = []
-    now = [0.0]
-
-    def run(name, seconds):
-        def step(sample):
-            order.append((name, sample))
-            now[0] += seconds
-
-        return timed(lambda: step, ["x", "y"], lambda: now[0])
-
-    times = interleave(
-        {"a": run("a", 2.0), "b": run("b", 1.0)},
-        batches=2,
-        rounds=3,
-    )
-    assert times == {"a": [2.0] * 3, "b": [1.0] * 3}
-    assert [sample for _, sample in order] == list("xxxxyyxx")  # one warm-up round
-    assert [name for name, _ in order[2:]] == ["a", "b", "b", "a", "a", "b"]
-    order.clear()
-    runs = {"a": run("a", 2.0)}
-    interleave(runs, batches=2, rounds=1, warm_up=2)
-    assert [sample for _, sample in order] == list("xyx")
-    measured = ratio(times["a"], times["b"])
-    assert (measured.median, measured.low, measured.high) == (2.0, 2.0, 2.0)
-    assert ratio([4.0, 2.0, 6.0], [1.0, 1.0, 1.0]).median == 4.0
-
-
-def test_memory_is_left_out_where_the_system_does_not_tell(monkeypatch):
-    monkeypatch.setattr("os.path.exists", lambda path: False)
-    assert peak_memory(lambda: None, "cpu") is None
-
-
-def test_peak_memory_sees_an_allocation():
-    def allocate():
-        bytearray(64 * 2**20)
-
-    assert 50 < peak_memory(allocate, "cpu") < 200
 
 
 def test_tables_align_and_drop_empty_columns():

@@ -36,7 +36,7 @@ IN_CODE = r"mend(s|ed|ing)?|homes?|cuts?|house|trainings|theirs|ours|told|(of|fr
 # A docstring says what a function does or returns, and asks no question.
 QUESTION = r"(Whether|What|Which|How|Those|Such|Why|Where|In which)\b"
 # rooms of dc-nmt alone, which tells wrong command lines (UsageError) from failures
-ROOMS = ("commands", "recipes", "evaluation", "analysis", "reproduction", "bench")
+ROOMS = ("commands", "recipes", "evaluation", "analysis", "reproduction")
 # flags whose values are right, where a program fails, or the text of a file is wrong
 FAILURES = ("--comet-model", "--on ", "--speeds", "--trees", "--tags", "--train: ")
 MODULES = {

@@ -92,7 +92,6 @@ def test_version(capsys):
         (["score", "x", "--target-lang", "de", "--tokenizer", "mose"], "moses"),
         (["score", "x", "--target-lang", "de", "--metrics", "chrff"], "chrf"),
         (["arch-flags", "transformer_dcc"], "transformer_dc"),
-        (["bench", "transformer_dcc"], "transformer_dc"),
         (["params", "transformer_dcc"], "transformer_dc"),
         (["recipe", "lst"], "list"),
         (["recipe", "published", "wmt14_en_ed"], "wmt14_en_de"),

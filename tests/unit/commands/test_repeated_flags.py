@@ -50,7 +50,6 @@ COMMANDS = [
     "paper plot x --out a --out b",
     "check-text --fix a --fix b hyp refA",
     "params --vocabulary 10 --vocabulary 20",
-    "bench transformer_dc --length 10 --length 20",
     "analyze source-layers run --data a --data b",
 ]
 

@@ -6,7 +6,6 @@ from paper_names import of_conditional_gru
 from reference.conditional_gru import conditional_gru
 from torch import nn
 
-from dc_nmt_plugin.bench.pytorch_gru import PyTorchConditionalGRU
 from dc_nmt_plugin.modules.conditional_gru import ConditionalGRU, gru_update
 from dc_nmt_plugin.modules.core import additive_attention
 from dc_nmt_plugin.modules.core.recording import recording
@@ -157,23 +156,3 @@ def test_small_caches_change_nothing(monkeypatch):
         whole = module(words, source)
         monkeypatch.setattr(additive_attention, "CACHE", 1)
         torch.testing.assert_close(module(words, source), whole)
-
-
-@pytest.mark.parametrize(("side", "beam"), [("left", 1), ("none", 2)])
-def test_the_baseline_of_pytorch_cells_is_the_same_function(side, beam):
-    module = build()
-    annotations, padding = batch(side, (4, 4, 4) if side == "none" else LENGTHS)
-    rows = len(annotations) * beam
-    words = torch.randn(rows, STEPS, E, dtype=torch.float64)
-    wanted = module(words, Source([annotations], padding, beam=beam))
-    theirs = PyTorchConditionalGRU(module)
-    found = theirs(words, Source([annotations], padding, beam=beam))
-    torch.testing.assert_close(found, wanted, atol=1e-12, rtol=0)
-
-    source, state, steps = Source([annotations], padding, beam=beam), {}, []
-    order = torch.arange(rows).flip(0) if beam == 1 else torch.arange(rows)
-    for t in range(STEPS):
-        steps.append(theirs(words[:, t : t + 1], source, state=state)[0])
-    torch.testing.assert_close(torch.cat(steps, dim=1), wanted[0], atol=1e-12, rtol=0)
-    theirs.reorder_incremental_state(state, order)
-    torch.testing.assert_close(theirs.slot(state)["state"], steps[-1][order, 0])

@@ -9,8 +9,6 @@ from fairseq.optim.amp_optimizer import AMPOptimizer
 from fairseq.optim.sgd import SGD
 from omegaconf import OmegaConf
 
-from dc_nmt_plugin.bench.apart import apart
-
 
 def parameters():
     torch.manual_seed(1)
@@ -80,10 +78,3 @@ def test_gradients_of_amp_are_unscaled_once(clipped, scaler_here):
 
 def test_attention_makes_no_plan_for_every_length():
     assert not torch.backends.cuda.cudnn_sdp_enabled()
-
-
-def test_a_fork_sees_no_gpu(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    with apart(lambda: lambda _: torch.cuda.is_available(), "cpu") as call:
-        assert call(None) is False
-    assert torch.cuda.is_available()
