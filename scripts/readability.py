@@ -25,7 +25,7 @@ from dc_nmt_plugin.analysis.names import ABOUT  # noqa: E402
 from dc_nmt_plugin.commands.parser import Parser  # noqa: E402
 
 # Sub-commands that build a parser of their own.
-_OWN_PARSERS = {"analyze": (*ABOUT, "all")}
+_OWN_PARSERS = {"analyze": tuple(ABOUT)}
 
 _VOWELS = re.compile(r"[aeiouy]+")
 _WORD = re.compile(r"[A-Za-z0-9][\w'’.,/%-]*")

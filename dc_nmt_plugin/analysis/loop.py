@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,7 +18,6 @@ from .subject import Subject
 
 TEXTS = ("reference", "beam", "greedy")
 """What the decoder is forced to say: the data's target side, or the model's own translation."""
-REPEATS = 3  # of a forced decoding that is timed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,54 +192,6 @@ def with_target(
 
     net_input = {**sample["net_input"], "prev_output_tokens": collate(True)}
     return {**sample, "net_input": net_input, "target": collate(False)}
-
-
-@torch.no_grad()
-def seconds_without_recording(subject: Subject, text: str) -> float:
-    """Returns the time of the same forced decoding without recording and reducing.
-
-    The batches are made before the clock starts, and the first is run once to warm up.
-    """
-    batches = list(samples(subject, text))
-    return _timed(lambda: [_forward(subject, sample) for sample in batches], subject, batches[0])
-
-
-def seconds_with_recording(
-    subject: Subject, make: Callable[[], Sequence[Collector]], text: str
-) -> float:
-    """Returns the time of the forced decoding with recording and reducing.
-
-    Args:
-        subject: model and subset
-        make: fresh collectors
-        text: one of :data:`TEXTS`
-    """
-    batches = list(samples(subject, text))
-    # made before the clock starts: some collectors tag or read text
-    fresh = iter([make() for _ in range(REPEATS)])
-
-    def run() -> None:
-        collectors = next(fresh)
-        for sample in batches:
-            collect(subject, sample, collectors)
-
-    return _timed(run, subject, batches[0])
-
-
-def _timed(run: Callable[[], Any], subject: Subject, first: dict[str, Any]) -> float:
-    with torch.no_grad():
-        _forward(subject, first)
-    on_gpu = first["net_input"]["src_tokens"].is_cuda
-    best = float("inf")
-    for _ in range(REPEATS):  # the best of three, because other load only adds time
-        if on_gpu:
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        run()
-        if on_gpu:
-            torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def _forward(subject: Subject, sample: dict[str, Any], *, with_auxiliary: bool = False) -> Tensor:

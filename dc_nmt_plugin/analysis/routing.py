@@ -11,14 +11,11 @@ import torch
 from torch import Tensor
 
 from ..charts import Chart, Line, draw_charts
-from ..errors import UsageError
-from ..flags import add_list
 from ..modules.core.recording import Records
 from ..modules.diagnostics.gates import token_total
 from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
 from ..modules.diagnostics.records import pool, self_attentions
 from .base import Analysis, Results, Table
-from .entropy_by_length import entropies
 from .loop import ForcedBatch
 from .subject import Subject
 
@@ -34,7 +31,7 @@ class Routing(Analysis):
 
     @staticmethod
     def options(parser: argparse.ArgumentParser) -> None:
-        """Adds --zero and --lengths."""
+        """Adds --zero."""
         parser.add_argument(
             "--zero",
             type=float,
@@ -44,11 +41,6 @@ class Routing(Analysis):
                 "weights below this value count as zero (default: 0.0005, zero in three decimals)"
             ),
         )
-        add_list(
-            parser, "--lengths", int, "N",
-            "add the entropy of Λ for sentences of N tokens (such as 10,30,100), joined and "
-            "truncated; also in untrained modules of the model's size",
-        )  # fmt: skip
 
     def missing(self, subject: Subject) -> str | None:
         """Requires cross aggregation with routing."""
@@ -59,23 +51,11 @@ class Routing(Analysis):
         return None if routes else "has no cross aggregation that routes."
 
     def collector(self, subject: Subject) -> RoutingSums:
-        """Returns the collector of the sums of every layer.
-
-        Raises:
-            UserError: a length of --lengths without room for a word
-        """
-        if min(self.args.lengths or [2]) < 2:
-            raise UsageError(f"--lengths: {min(self.args.lengths)} is not at least 2.")
+        """Returns the collector of the sums of every layer."""
         return RoutingSums(self.args.zero)
 
-    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Adds the entropies of --lengths."""
-        if not self.args.lengths:
-            return found
-        return {**found, "joined": entropies(subject, self.args.lengths)}
-
     def tables(self, results: Results) -> list[Table]:
-        """Returns tables: norms and zeros by layer; entropy by layer and at --lengths."""
+        """Returns tables: norms and zeros by layer; entropy by layer."""
         by_layer = Table(
             f"weights of vote vectors below {self.args.zero:g}, and norms of the added logits",
             [
@@ -102,17 +82,7 @@ class Routing(Analysis):
                     most = f"{math.log(len(row['head_weights'])):.3f}"
                     cells = [f"{row['entropy']:.3f}", most, heads]
                     by_head.rows.append([label, str(row["layer"]), *cells])
-        joined = Table(
-            "entropy of Λ, nats, of sentences joined and truncated to a length",
-            ["run", "layer", "head weights", *(f"length {n}" for n in self.args.lengths or ())],
-        )
-        for label, found in results.items():
-            for row in found.get("joined", ()):
-                other = not row["trained"] and row["layer"] != "untrained"
-                kind = row["head_weights"] + (" (not as trained)" if other else "")
-                cells = [f"{row['entropy'][str(n)]:.2f}" for n in self.args.lengths]
-                joined.rows.append([label, str(row["layer"]), kind, *cells])
-        return [by_layer, *(table for table in (by_head, joined) if table.rows)]
+        return [by_layer, *([by_head] if by_head.rows else [])]
 
     def draw(self, figure: Any, results: Results) -> None:
         """Draws entropy by length, zero weights, and norms by layer."""

@@ -9,7 +9,6 @@ from itertools import pairwise
 COMMANDS = {
     "report": "dc-nmt results SYSTEM… --examples N",
     "mask-layers": "dc-nmt analyze source-layers RUN",
-    "head-weights": "dc-nmt analyze routing RUN --lengths 10 30 100",
 }
 
 # command → old option, or a pattern of it and its value → what to type now

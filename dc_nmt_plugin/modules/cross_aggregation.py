@@ -222,7 +222,7 @@ class CrossAggregationSelfAttention(SelfAttention):
 
         The mean is the default because the paper's sum saturates the softmax: its gradient, and
         with it W's, vanishes. Entropy of Λ (nats) at initialisation, widths 256 and 512, at lengths
-        10, 30, 100 (`dc-nmt analyze routing RUN --lengths 10 30 100`, rows "untrained"):
+        10, 30, 100:
 
             heads (max)   mean              sum
             4 (1.39)      1.28 0.85 0.59    0.35 0.03 0.01

@@ -241,7 +241,7 @@ def commands() -> str:
 
 def _divisions(name: str, text: str) -> Iterator[str]:
     if name == "analyze":
-        yield from (*ABOUT, "all")
+        yield from ABOUT
     elif "COMMAND ..." in text:
         yield from re.findall(r"^    ([a-z][\w-]*)(?:  | *$)", text, re.M)
 

@@ -14,8 +14,6 @@ from helpers import few
 from systems import SOURCE, TARGET, generation, train, training
 from test_hydra import settings
 
-from dc_nmt_plugin import cli
-from dc_nmt_plugin.analysis.page import check_folder
 from dc_nmt_plugin.commands import average, export
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.runs.records import read_record
@@ -108,15 +106,6 @@ def test_files_of_a_run_that_are_no_text(tmp_path):
         read_stamp(tmp_path / "training.stamp")
     with pytest.raises(UserError, match=r"run\.json: not JSON"):
         read_record(tmp_path)
-
-
-def test_a_page_of_somebody_else_stays(last, tmp_path, capsys):
-    (tmp_path / "index.html").write_text("my page")
-    assert cli.main(["analyze", "all", str(last), "--html", str(tmp_path)]) == 2
-    assert "choose another folder" in capsys.readouterr().err
-    assert (tmp_path / "index.html").read_text() == "my page"
-    (tmp_path / "index.html").write_text("<title>Inside the models</title>")
-    check_folder(tmp_path)
 
 
 def test_diverse_beams_of_several_batches(corpus, last, tmp_path):

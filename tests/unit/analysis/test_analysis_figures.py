@@ -9,7 +9,6 @@ from itertools import islice
 
 import pytest
 
-from dc_nmt_plugin.analysis.page import _options
 from dc_nmt_plugin.analysis.probing import report as probing
 from dc_nmt_plugin.analysis.registry import ANALYSES
 from dc_nmt_plugin.charts import MOST_SERIES, Chart, Line, draw_charts
@@ -22,7 +21,9 @@ from dc_nmt_plugin.figure import COLOURS, fills, grouped_bars, new_figure, save,
 def drawn(name, results, **options):
     """Axes of the figure; every one that is shown has names on both axes."""
     kind = ANALYSES[name]
-    analysis = kind(argparse.Namespace(**{**vars(_options(kind, argparse.Namespace())), **options}))
+    parser = argparse.ArgumentParser()
+    kind.options(parser)
+    analysis = kind(argparse.Namespace(**{**vars(parser.parse_args([])), **options}))
     figure = new_figure()
     analysis.draw(figure, results)
     figure.canvas.draw()
