@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..figure import FORMATS
-from .paper_claims import add_claims, show_claims
 from .paper_costs import of_jobs
 from .paper_register import list_items, show_item
 from .paper_table import FOLDER, draw_plot, has_numbers, progress_lines, show_table, slug
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt paper COMMAND …``."""
     args = parser().parse_args(argv)
-    commands = {"list": list_items, "claims": show_claims, "show": show_item, "run": _run,
+    commands = {"list": list_items, "show": show_item, "run": _run,
                 "table": show_table, "plot": draw_plot}  # fmt: skip
     return commands[args.command](args)
 
@@ -42,7 +41,6 @@ def parser() -> Parser:
     listed.add_argument(
         "--json", action="store_true", help="print every row, and the reason if it cannot be run"
     )
-    add_claims(commands)
     show = commands.add_parser("show", help="print an item as published")
     run = commands.add_parser("run", help="run the missing steps of an item, then print its table")
     table = commands.add_parser(

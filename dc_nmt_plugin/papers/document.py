@@ -1,4 +1,4 @@
-"""A whole document: its items, and its claims."""
+"""A whole document: its items, and the numbers of its text."""
 
 from __future__ import annotations
 
@@ -9,60 +9,11 @@ from itertools import product
 
 from .schema import Entry, FixedTraining, Item
 
-# what decides a claim, and how the first side compares with the second by it
-DECIDED_BY = ("score", "params", "training", "decoding", "analysis")
-EXPECTED = ("more", "less", "same")
 # how a number of the text follows from two cells
 RULES: Mapping[str, Callable[[float, float], float]] = {
     "difference": lambda one, other: one - other,
     "slower": lambda one, other: 100 * (1 - one / other),  # in per cent
 }
-# what is seen of a claim here
-UNMEASURED = "unmeasured"
-VERDICTS = ("for", "against", "undecided", UNMEASURED)
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A system that is trained here, and how it translates.
-
-    Attributes:
-        words: architecture and flags, as ``dc-nmt run TASK`` takes them
-        decode: flags of ``dc-nmt evaluate`` for another way to translate
-    """
-
-    words: tuple[str, ...]
-    decode: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of a document that a comparison decides.
-
-    Attributes:
-        document, name, place: where it stands
-        says: as printed in quotation marks, else in other words
-        by: of :data:`DECIDED_BY`; ``params`` compares the pairs of `evidence`
-        expects: of :data:`EXPECTED`: each system of `ours`, compared with each of `than`, or with
-            the one at its place where both lists have several and are equally long
-        evidence: published cells, each with the cell that it is compared with, if there is one
-        analysis: words of the command that shows it, without its runs
-        here, seen: what the analysis showed on Multi30k, and what a reader made of it, of
-            :data:`VERDICTS`
-    """
-
-    document: str
-    name: str
-    says: str
-    place: str
-    by: str
-    expects: str
-    evidence: tuple[tuple[Entry, Entry | None], ...]
-    ours: tuple[Subject, ...]
-    than: tuple[Subject, ...]
-    analysis: str = ""
-    here: str = ""
-    seen: str = UNMEASURED
 
 
 @dataclass(frozen=True)
@@ -114,7 +65,6 @@ class Document:
         name: such as ``thesis``
         title, cites: its title, and its key in REFERENCES.bib
         training_settings: name → training settings that the document fixes
-        claims: its sentences that a comparison decides
         derived: numbers of its text that follow from cells
     """
 
@@ -123,7 +73,6 @@ class Document:
     cites: str
     training_settings: Mapping[str, FixedTraining]
     items: tuple[Item, ...]
-    claims: tuple[Claim, ...] = ()
     derived: tuple[Derived, ...] = ()
 
     @property

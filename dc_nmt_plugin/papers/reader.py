@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..typed_files import read_yaml
-from .claims import claims_of, derived_of
+from .derived import derived_of
 from .document import Document
 from .effective_settings import DECODING, TRAINING, flag_types, model_settings, typed
 from .parts import parts_of, state_of
@@ -43,12 +43,9 @@ class _Reader:
             if written.drawn_from:
                 written.check_choice("drawn_from", written.drawn_from, names)
         _refuse_twice(self.file, "item", [item.name for item in items])
-        claims = tuple(claims_of(self.name, self.file.claims, items))
-        _refuse_twice(self.file, "claim", [claim.name for claim in claims])
         derived = tuple(derived_of(self.file.derived, items))
         return Document(
-            self.name, self.file.title, self.file.cites, self.training_settings, items, claims,
-            derived,
+            self.name, self.file.title, self.file.cites, self.training_settings, items, derived
         )  # fmt: skip
 
     def _item(self, item: WrittenItem) -> Item:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import UserError, choice_problem
-from .document import DECIDED_BY, EXPECTED, RULES, UNMEASURED, VERDICTS
+from .document import RULES
 from .schema import MEASURES, SCORES, SUBSETS, TASKS
 
 
@@ -172,29 +172,6 @@ class WrittenTraining(Located):
 
 
 @dataclass(kw_only=True)
-class WrittenClaim(Located):
-    """A sentence that a comparison decides; see :class:`.document.Claim`.
-
-    Attributes:
-        evidence: ``ITEM | COLUMN | ROW``, or ``ITEM | COLUMN | ROW | ROW`` for two compared rows
-        ours, than: words behind ``dc-nmt run TASK``; behind a slash, flags for translating
-        here, seen: of an analysis that somebody ran here and read: its numbers, and the verdict
-    """
-
-    name: str
-    says: str
-    place: str
-    by: str = field(default="score", metadata={"choices": DECIDED_BY})
-    expects: str = field(default="more", metadata={"choices": EXPECTED})
-    evidence: list[str] = field(default_factory=list)
-    ours: list[str] = field(default_factory=list)
-    than: list[str] = field(default_factory=list)
-    analysis: str = ""
-    here: str = ""
-    seen: str = field(default=UNMEASURED, metadata={"choices": VERDICTS})
-
-
-@dataclass(kw_only=True)
 class WrittenDerived(Located):
     """A number in the text that follows from the cells ``ITEM | COLUMN | ROW | ROW``."""
 
@@ -216,5 +193,4 @@ class WrittenDocument(Located):
     tasks: dict[str, Block] = field(default_factory=dict)
     systems: dict[str, WrittenSystem] = field(default_factory=dict)
     items: list[WrittenItem] = field(default_factory=list)
-    claims: list[WrittenClaim] = field(default_factory=list)
     derived: list[WrittenDerived] = field(default_factory=list)

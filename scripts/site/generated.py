@@ -10,6 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+from source_code import ROOT
+
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.names import ABOUT
 from dc_nmt_plugin.table import markdown_table
@@ -79,18 +81,13 @@ def _bullet(note: str) -> str:
 
 
 def claims(document: str) -> str:
-    """What a document claims, what is published for it, and what is seen here."""
-    text = printed("paper", "claims", document, "--markdown").replace(f"| {document}, ", "| ")
-    return "\n".join(line for line in text.splitlines() if line.startswith("|"))
-
-
-def claims_chart(document: str) -> str:
-    """An SVG: the differences that a document claims, beside those that are seen here."""
-    from dc_nmt_plugin.figure import as_svg
-    from dc_nmt_plugin.reproduction.claim_chart import draw_claims, drawable
-    from dc_nmt_plugin.reproduction.claims import decided
-
-    return as_svg(draw_claims(drawable(decided([document]))))
+    """What a document claims, what is published for it, and what is seen on Multi30k."""
+    page = (ROOT / "examples" / "multi30k_en_de" / "CLAIMS.md").read_text("utf-8")
+    _, _, section = page.partition(f"## {document}\n")
+    if not section:
+        raise LookupError(f"no claims of {document}")
+    lines = section.partition("\n## ")[0].splitlines()
+    return "\n".join(line for line in lines if line.startswith("|"))
 
 
 def missing(document: str) -> str:

@@ -23,8 +23,6 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 from source_code import ROOT, Lines
 
-from dc_nmt_plugin.papers.register import DOCUMENTS
-
 _DIRECTIVE = re.compile(r"\{\{ (?P<name>\w+)(?P<arguments> .*?)? \}\}")
 # a link to a file of the repository that is no page
 _OUTSIDE = re.compile(r"(?<=\]\()(?:\.\./)+[\w./-]*\w(?=[#)])")
@@ -34,7 +32,6 @@ _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^]]*)\]\((?P<file>[\w./-]*)(?P<anc
 _PICTURE = re.compile(
     r'<p><img alt="(?P<alt>[^"]*)" src="(?P<src>[^"]*)"(?: title="(?P<title>[^"]*)")? ?/?></p>'
 )
-_CLAIMS_CHART = "figures/claims-{}.svg"  # of the site: no file of docs/ holds it
 _NO_SEARCH = "---\nsearch:\n  exclude: true\nhide:\n  - navigation\n  - toc\n---\n\n"
 
 
@@ -79,9 +76,6 @@ def on_files(files: Any, config: Any) -> Any:
         content = _markdown_page(path, wanted) if path.endswith(".md") else _file_page(path)
         files.append(File.generated(config, uri, content=content))
     files.append(File.generated(config, results.CHART, content=results.chart()))
-    for name in DOCUMENTS:
-        chart = generated.claims_chart(name)
-        files.append(File.generated(config, _CLAIMS_CHART.format(name), content=chart))
     return files
 
 
@@ -201,14 +195,6 @@ def _dedented(lines: Lines) -> str:
     return "\n".join(line[margin:] for line in text)
 
 
-def _claims_picture(uri: str, document: str) -> str:
-    caption = (
-        "Claims about BLEU. A bar is the 95% interval of the difference on Multi30k, with its "
-        "verdict; a diamond is the published difference on the document's own task."
-    )
-    return f"![{caption}]({_relative(uri, _CLAIMS_CHART.format(document))})"
-
-
 def _words(make: Callable[..., str]) -> Callable[[str, str], str]:
     return lambda uri, arguments: make(*arguments.split())
 
@@ -217,7 +203,7 @@ DIRECTIVES: dict[str, Callable[[str, str], str]] = {
     "code": _code,
     "source": lambda uri, arguments: _link(uri, source_code.find(arguments)),
     "published": _words(generated.published),
-    "claims": lambda uri, name: f"{_claims_picture(uri, name)}\n\n{generated.claims(name)}",
+    "claims": _words(generated.claims),
     "missing": _words(generated.missing),
     "presets": _words(generated.presets),
     "flags": _words(generated.flags),

@@ -179,13 +179,10 @@ def test_the_chart_of_results_is_the_same_bytes_again() -> None:
     assert results.chart() == results.chart()
 
 
-def test_claims_are_drawn_and_listed() -> None:
-    picture, empty, head, *rows = hooks.DIRECTIVES["claims"](
-        "papers/dual-context.md", "dual-context"
-    ).splitlines()
-    assert picture.startswith("![") and picture.endswith("](../figures/claims-dual-context.svg)")
-    assert not empty and head.startswith("| claim") and len(rows) > 15
-    assert hooks.generated.claims_chart("dual-context").count("<svg") == 1
+def test_claims_of_a_document_are_listed() -> None:
+    text = hooks.DIRECTIVES["claims"]("papers/dual-context.md", "dual-context")
+    head, _, *rows = text.splitlines()
+    assert head.startswith("| claim") and len(rows) == 18
 
 
 def test_terms_of_the_glossary_are_tooltips_but_not_in_lists_of_flags() -> None:

@@ -140,7 +140,6 @@ QUICK = [  # listings, and refusals: they read data
     ("paper list", 0),
     ("paper list thesis --json", 0),
     ("paper show 'thesis, Table 3.4'", 0),
-    ("paper claims thesis", 0),
     ("paper show 'thesis, Table 99'", 2),
     ("arch-flags", 0),
     ("arch-flags transformer_dc_tiny", 0),

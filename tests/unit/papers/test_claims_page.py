@@ -1,0 +1,27 @@
+"""The example's page of claims is the one that its script makes from the data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import runpy
+from collections import Counter
+from pathlib import Path
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "multi30k_en_de"
+DATA = json.loads((EXAMPLE / "claims.json").read_text("utf-8"))
+
+
+def test_the_page_is_made_from_the_data():
+    page = runpy.run_path(str(EXAMPLE / "claims.py"))["page"]
+    assert (EXAMPLE / "CLAIMS.md").read_text("utf-8") == page(DATA)
+
+
+def test_every_claim_has_a_verdict():
+    verdicts = Counter(claim["verdict"] for claim in DATA["claims"])
+    assert verdicts == {"for": 25, "against": 14, "undecided": 63}
+
+
+def test_the_compared_translations_are_those_that_are_kept():
+    for name, digest in DATA["kept"].items():
+        assert hashlib.sha256((EXAMPLE / name).read_bytes()).hexdigest()[:16] == digest, name
