@@ -86,10 +86,8 @@ GROUPS = (
 )
 MORE = Group(
     "for scripts and developers",
-    'fairseq-train DATA --user-dir "$(dc-nmt user-dir)"',
+    "dc-nmt check-text text.de text.en",
     {
-        "user-dir": "print the path for fairseq's --user-dir",
-        "completion": "print the lines that enable completion in bash or zsh",
         "progress": "show the progress of a running fairseq-train",
         "corpus": "generate a parallel corpus",
         "check-text": "check pairs of parallel text files",
@@ -128,10 +126,7 @@ def version() -> str:
 
 def _run(name: str, argv: Sequence[str]) -> int:
     if name not in COMMANDS:
-        from .commands.renamed import renamed_command
-
-        problem = choice_problem("command", name, COMMANDS, f"dc-nmt {ALL}")
-        raise UsageError(renamed_command(name) or problem)
+        raise UsageError(str(choice_problem("command", name, COMMANDS, f"dc-nmt {ALL}")))
     module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
     return int(module.main(argv) or 0)
 
@@ -157,11 +152,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is escaped
             stream.reconfigure(errors="backslashreplace")
-    if "_ARGCOMPLETE" in os.environ:
-        from .commands.completion import complete
-
-        complete(FIRST_SCREEN, COMMANDS, lambda name: _run(name, []))
-        return 0
     if arguments and arguments[0] in ("-V", "--version"):
         print(version())
         return 0

@@ -114,10 +114,7 @@ def add_list(
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers") from None
 
-    metavar = f"{name},…"
-    return parser.add_argument(
-        flag, type=read, nargs="+", action=Listed, metavar=metavar, help=about
-    )
+    return parser.add_argument(flag, type=read, nargs="+", action=Listed, metavar=name, help=about)
 
 
 def split_words(flag: str, text: str) -> list[str]:

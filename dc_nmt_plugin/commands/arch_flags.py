@@ -5,12 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..flags import as_flags
-from .completion import completed, sized_names
-from .parser import Parser, add_json, print_json, print_report
-from .user_dir import user_dir
+from .parser import Parser, add_json, print_json
 
 if TYPE_CHECKING:
     from ..recipes.architecture import Description, Flag
@@ -25,8 +24,7 @@ one name, dc-nmt arch-flags --json every name."""
 def main(argv: Sequence[str]) -> int:
     """Prints the flags of one architecture, or lists all architectures."""
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
-    arch = parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
-    completed(arch, sized_names)
+    parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--names", action="store_true",
@@ -41,9 +39,12 @@ def main(argv: Sequence[str]) -> int:
     from ..recipes.architecture import describe
 
     if args.arch is None:
-        print_report(sorted(architectures()), args.json, lambda _: _overview())
+        if args.json:
+            print_json(sorted(architectures()))
+        else:
+            print(_overview())
         return 0
-    found = describe(args.arch, user_dir())
+    found = describe(args.arch, str(Path(__file__).resolve().parents[1]))
     if args.json:
         print_json({"arch": found.name, **asdict(found)})
     elif args.names:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from ..errors import UserError
 from ..evaluation.generated import check_free_flags
 from ..pipeline import Pipeline, stoppable
-from .completion import architecture_names, completed, task_names
 from .parser import Parser, use_threads
 from .recipe_options import add_common, add_run, values_of
 
@@ -32,9 +31,8 @@ def parser() -> Parser:
         ),
         epilog="All other flags go to fairseq-generate, after the flags of the recipe.",
     )
-    task = parser.add_argument("task", metavar="TASK", help="task and options as in training")
-    completed(task, task_names)
-    completed(parser.add_argument("arch", metavar="ARCH"), architecture_names)
+    parser.add_argument("task", metavar="TASK", help="task and options as in training")
+    parser.add_argument("arch", metavar="ARCH")
     add_common(parser)
     add_run(parser)
     parser.add_argument(

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from .completion import architecture_names, completed
 from .parser import Parser, number
 from .recipe_options import values_of
 
@@ -22,9 +21,8 @@ def parser() -> Parser:
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="is made; also the recipe's "
                         "name")  # fmt: skip
-    archs = parser.add_argument("archs", nargs="*", metavar="ARCH", help="what dc-nmt run FOLDER "
+    parser.add_argument("archs", nargs="*", metavar="ARCH", help="what dc-nmt run FOLDER "
                                 "trains; default: transformer_standard")  # fmt: skip
-    completed(archs, architecture_names)
     files = ("SOURCE", "TARGET")
     parser.add_argument("--train", type=Path, nargs=2, required=True, metavar=files,
                         action="append", help="such as a.de a.en: from German to English; give it "

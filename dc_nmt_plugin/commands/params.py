@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, check_architectures
 from ..table import format_table
-from .completion import completed, sized_names
 from .parser import Parser, add_json, number, print_json
 
 if TYPE_CHECKING:
@@ -23,10 +22,9 @@ def main(argv: Sequence[str]) -> int:
         description=__doc__,
         epilog=("All other flags go to the model of every ARCH, such as --source-layers 3."),
     )
-    archs = parser.add_argument(
+    parser.add_argument(
         "arch", nargs="*", help="architectures; default: all, with the published counts"
     )
-    completed(archs, sized_names)
     parser.add_argument(
         "--vocabulary", type=number(1), default=32_000, help="number of types in the dictionary"
     )

@@ -1,4 +1,4 @@
-"""Parser of every command: options in any place, suggestions for wrong names, completion."""
+"""The parser of every command, and options that several commands have."""
 
 from __future__ import annotations
 
@@ -13,131 +13,88 @@ from typing import Any, NoReturn
 
 from ..errors import UsageError, choice_problem, did_you_mean
 from ..figure import FORMATS, save
-from ..flags import Listed
 from ..table import LATEX, MARKDOWN, TEXT, Form
-from .renamed import renamed_option
 
 
-class WithDefaults(argparse.HelpFormatter):
+class WithDefaults(argparse.RawDescriptionHelpFormatter):
     """Help that adds the default of every option."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         default, text = action.default, action.help
-        if text is None or "default" in text or isinstance(default, bool):
+        if not text or "default" in text or default in (None, False, True, argparse.SUPPRESS):
             return text
-        if default in (None, "", [], (), argparse.SUPPRESS):
-            return text
-        shown = " ".join(map(str, default)) if isinstance(default, list) else str(default)
-        return f"{text} (default: {shown.replace('%', '%%')})"
-
-    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
-        if isinstance(action, Listed):  # with commas; several words are not shown
-            return str(action.metavar)
-        return super()._format_args(action, default_metavar)
-
-
-class RawWithDefaults(WithDefaults, argparse.RawDescriptionHelpFormatter):
-    """The same, with the description's own lines."""
+        if isinstance(default, list | tuple):
+            default = " ".join(map(str, default))
+        shown = str(default).replace("%", "%%")
+        return f"{text} (default: {shown})" if shown else text
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's parser, with docstrings as descriptions and defaults in the help.
+    """argparse's parser for the commands.
 
-    Options and arguments may come in any order. Options are never abbreviated, because fairseq's
-    flags may follow.
+    Options and arguments may come in any order. Unknown options are answered with the nearest
+    known one. Options are never abbreviated, because fairseq's flags may follow. An option that
+    takes one value may be given once: argparse would silently take the last one.
     """
 
-    _completing = False
-    _passes_flags = False  # unknown flags are fairseq's
-    _given: dict[argparse.Action, list[str]]
-    _words: Sequence[str] = ()
-
     def __init__(self, *, description: str | None = None, **options: Any) -> None:
-        options.setdefault("formatter_class", WithDefaults)
-        options.setdefault("allow_abbrev", False)
-        super().__init__(description=_without_markup(description), **options)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parses as argparse; for completion, prints only the possible words."""
-        if "_ARGCOMPLETE" in os.environ and not Parser._completing:
-            import argcomplete
-
-            Parser._completing = True  # argcomplete parses in its turn
-            argcomplete.autocomplete(self)
-        self._given = {}
-        self._words = words = list(args or [])
-        if Parser._completing or self._subparsers or {"-h", "--help"} & set(words):
-            return super().parse_known_args(words, namespace)
-        if old := renamed_option(self.prog, words):
-            self.error(old)
-        return self._parse_in_any_order(words, namespace)
-
-    def _parse_in_any_order(self, words: list[str], namespace: Any) -> Any:
-        """Parses the options, then the arguments: all that comes before an unknown flag."""
-        arguments = self._get_positional_actions()
-        forms = [(action.nargs, action.default) for action in arguments]
-        for action in arguments:
-            action.nargs = action.default = argparse.SUPPRESS
-        try:
-            namespace, rest = super().parse_known_args(words, namespace)
-        finally:
-            for action, form in zip(arguments, forms, strict=True):
-                action.nargs, action.default = form
-        end = next((n for n, word in enumerate(rest) if re.match("--?[A-Za-z]", word)), len(rest))
-        if rest[end:] and not self._passes_flags:
-            self._refuse_unknown(rest[end:])
-        required: list[Any] = [*self._get_optional_actions(), *self._mutually_exclusive_groups]
-        required = [each for each in required if each.required]
-        for each in required:
-            each.required = False
-        try:
-            found, extra = super().parse_known_args(rest[:end], namespace)
-        except UsageError as error:
-            place = f"; put them before {rest[end]}" if rest[end:] else ""
-            raise UsageError(f"{error}{place}") from None
-        finally:
-            for each in required:
-                each.required = True
-        return found, [*extra, *rest[end:]]
-
-    def parse_with_flags(self, argv: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
-        """Returns known options, and fairseq's flags: unknown ones, and all after ``--``."""
-        words = list(argv or [])
-        end = words.index("--") if "--" in words else len(words)
-        self._passes_flags = True
-        args, unknown = self.parse_known_args(words[:end])
-        if unknown and not unknown[0].startswith("-"):
-            self._refuse_unknown(unknown)
-        flags = [*unknown, *words[end + 1 :]]
-        refuse_repeated(flags, self.error)
-        return args, flags
+        about = (description or "").replace("``", "")
+        super().__init__(
+            description=about, allow_abbrev=False, formatter_class=WithDefaults, **options
+        )
+        self._given: dict[argparse.Action, list[str]] = {}
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parses as argparse, and suggests the nearest flag for an unknown one."""
-        found, unknown = self.parse_known_args(args, namespace)
-        if unknown:
-            self._refuse_unknown(unknown)
+        # argparse cannot mix the order of a subcommand's options and arguments
+        parse = self.parse_known_args if self._subparsers else self.parse_known_intermixed_args
+        found, rest = parse(args, namespace)
+        if rest:
+            self.error(f"{rest[0]}: is one argument too many for {self.prog}")
         return found
 
-    def _refuse_unknown(self, words: Sequence[str]) -> NoReturn:
-        if not words[0].startswith("-"):
-            self.error(f"{words[0]}: is one argument too many for {self.prog}")
-        flag = words[0].partition("=")[0]
-        hint = did_you_mean(flag, self._option_string_actions)
-        self.error(f"{flag}: {self.prog} has no such option.{hint}")
+    def parse_with_flags(self, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+        """Returns known options, and fairseq's flags: unknown ones, and all after ``--``."""
+        words = list(argv)
+        end = words.index("--") if "--" in words else len(words)
+        own: list[str] = []
+        flags: list[str] = []
+        now = own
+        for word in words[:end]:
+            name = _option(word)
+            if name:
+                now = own if name in self._option_string_actions else flags
+            now.append(word)
+        flags += words[end + 1 :]
+        names = [_option(word) for word in flags if _option(word)]
+        for name in names:
+            if names.count(name) > 1:
+                self.error(f"{name}: is given twice; give it once")
+        try:
+            return self.parse_args(own), flags
+        except UsageError as error:
+            if flags and "required" in str(error):
+                raise UsageError(f"{error}; put them before {flags[0]}") from None
+            raise
 
-    def _refuse_misspelt(self) -> None:
-        """Refuses an unknown option, which may be a required one with an error in its name."""
-        for word in self._words:
-            known = word.partition("=")[0] in self._option_string_actions
-            if word.startswith("--") and not known and not self._passes_flags:
-                self._refuse_unknown([word])
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        words = sys.argv[1:] if args is None else list(args)
+        self._given = {}
+        if not self._subparsers:  # a subcommand's parser knows its own options
+            # before argparse tells of a required option, which may be the one with an error
+            for name in filter(None, map(_option, words)):
+                if name not in self._option_string_actions:
+                    hint = did_you_mean(name, self._option_string_actions)
+                    self.error(f"{name}: {self.prog} has no such option.{hint}")
+        return super().parse_known_args(words, namespace)
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Stores the values of a flag; refuses a repeated flag unless it takes several values."""
         if action.option_strings and action.nargs != 0:
             if action in self._given and not isinstance(action, argparse._AppendAction):
-                self.error(_twice(action.option_strings[-1], self._given[action], arg_strings))
+                first, second = (" ".join(w) for w in (self._given[action], arg_strings))
+                self.error(
+                    f"{action.option_strings[-1]}: is given twice, with {first!r} and with "
+                    f"{second!r}; give it once"
+                )
             self._given[action] = arg_strings
         return super()._get_values(action, arg_strings)
 
@@ -149,43 +106,17 @@ class Parser(argparse.ArgumentParser):
                 self.error(problem)
 
     def error(self, message: str) -> NoReturn:
-        """
-        Raises:
-            UsageError: always
-        """
-        hint = ""
+        """Raises UsageError, instead of printing and ending the process."""
+        message = message.removeprefix("argument ")
         if message.startswith("the following arguments are required"):
-            self._refuse_misspelt()
-            hint = f"; {self.prog} --help explains them"
-        raise UsageError(f"{message.removeprefix('argument ')}{hint}")
+            message += f"; {self.prog} --help explains them"
+        raise UsageError(message)
 
 
-def refuse_repeated(words: Sequence[str], error: Callable[[str], NoReturn]) -> None:
-    """Refuses a flag of fairseq's that the user gave twice, of which fairseq takes the last.
-
-    Args:
-        words: flags and their values
-        error: is given the sentence
-    """
-    given: dict[str, list[str]] = {}
-    for number, word in enumerate(words):
-        flag, equals, value = word.partition("=")
-        if not re.fullmatch(r"--[a-z][\w-]*", flag):
-            continue
-        end = next((n for n in range(number + 1, len(words)) if words[n][:2] == "--"), len(words))
-        values = [value] if equals else list(words[number + 1 : end])
-        if values and given.get(flag):
-            error(_twice(flag, given[flag], values))
-        given[flag] = values
-
-
-def _twice(flag: str, first: Sequence[str], second: Sequence[str]) -> str:
-    one, other = (" ".join(words) for words in (first, second))
-    return f"{flag}: is given twice, with {one!r} and with {other!r}; give it once"
-
-
-def _without_markup(text: str | None) -> str | None:
-    return None if text is None else re.sub(r"``([^`]*)``", r"\1", text)
+def _option(word: str) -> str | None:
+    """Returns the name of the option in ``--name`` or ``--name=value``; None for other words."""
+    match = re.match(r"(--?[A-Za-z][\w-]*)(=|$)", word)
+    return match[1] if match else None
 
 
 def number(least: int) -> Callable[[str], int]:
@@ -200,16 +131,17 @@ def number(least: int) -> Callable[[str], int]:
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
-    """Adds ``--json``, which means the same in every command; :func:`print_json` obeys it."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def add_forms(parser: argparse.ArgumentParser, *forms: str) -> argparse._MutuallyExclusiveGroup:
-    """Adds ``--json`` and other forms of a table that exclude each other, and returns them.
+def print_json(facts: Any) -> None:
+    """Prints JSON, with escapes where the output is not in UTF-8."""
+    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(json.dumps(facts, indent=2, ensure_ascii=ascii_only), flush=True)
 
-    Args:
-        forms: ``latex``, ``markdown``; :func:`form_of` reads them
-    """
+
+def add_forms(parser: argparse.ArgumentParser, *forms: str) -> argparse._MutuallyExclusiveGroup:
+    """Adds ``--json`` and other forms of a table, ``latex`` or ``markdown``; returns the group."""
     group = parser.add_mutually_exclusive_group()
     add_json(group)
     for form in forms:
@@ -225,22 +157,7 @@ def form_of(args: argparse.Namespace) -> Form:
     return MARKDOWN if getattr(args, "markdown", False) else TEXT
 
 
-def print_json(facts: Any) -> None:
-    """Prints JSON, with escapes where the output is not in UTF-8."""
-    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    print(json.dumps(facts, indent=2, ensure_ascii=ascii_only), flush=True)
-
-
-def print_report(facts: Any, as_json: bool, as_text: Callable[[Any], str]) -> None:
-    """Prints JSON, or the same facts as a text."""
-    if as_json:
-        print_json(facts)
-    else:
-        print(as_text(facts))
-
-
 def add_plot(parser: argparse._ActionsContainer, about: str = "draw a figure") -> None:
-    """Adds ``--plot``, which means the same in every command."""
     parser.add_argument(
         "--plot", type=figure, metavar="FILE",
         help=f"{about}: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
@@ -263,7 +180,6 @@ def figure(text: str) -> Path:
 
 
 def add_threads(parser: argparse._ActionsContainer) -> None:
-    """Adds ``--threads``; :func:`use_threads` obeys it."""
     parser.add_argument(
         "--threads", type=number(1), metavar="N",
         help="CPU threads of training and translation; default: all",

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..flags import add_list
 from ..pipeline import Pipeline, stoppable
-from .completion import architecture_names, completed, task_names
 from .parser import Parser
 from .recipe_options import add_common, add_text, values_of
 
@@ -26,7 +25,7 @@ def parser() -> Parser:
         ),
         epilog="DC_NMT_MIRROR=URL is tried before the URLs of a file, as URL/NAME.",
     )
-    task = parser.add_argument(
+    parser.add_argument(
         "task",
         metavar="TASK",
         help=(
@@ -34,12 +33,10 @@ def parser() -> Parser:
             " iwslt15_vi_en, uses the same data"
         ),
     )
-    completed(task, task_names)
-    archs = parser.add_argument(
+    parser.add_argument(
         "archs", nargs="*", metavar="ARCH",
         help=("prepare the text for these architectures; default: for all papers of the task"),
     )  # fmt: skip
-    completed(archs, architecture_names)
     about = "further segmentations to prepare, by their names in the recipe"
     add_list(parser, "--bpe", str, "NAME", about).default = ()
     add_common(parser)

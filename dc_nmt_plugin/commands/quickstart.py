@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ..machine import usable_cpus
 from ..pipeline import Pipeline, stoppable
 from ..side_by_side import side_by_side
-from .completion import architecture_names, completed
 from .parser import Parser, add_threads, number, use_threads
 
 if TYPE_CHECKING:
@@ -37,11 +36,10 @@ def parser() -> Parser:
         description="Trains, scores and compares small models on generated text.",
         epilog="All other flags go to fairseq-train, such as --cpu.",
     )
-    archs = parser.add_argument(
+    parser.add_argument(
         "archs", nargs="*", metavar="ARCH",
         help=f"architectures; default: {' '.join(DEFAULT)}",
     )  # fmt: skip
-    completed(archs, architecture_names)
     parser.add_argument(
         "--pair",
         default="en-de",

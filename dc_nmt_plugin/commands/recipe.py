@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from .completion import architecture_names, completed, task_names
 from .parser import Parser, number
 from .recipe_options import add_text
 
@@ -34,25 +33,24 @@ def _parser() -> Parser:
     published = commands.add_parser(
         "published", help="print the published numbers of a task as Markdown"
     )
-    completed(published.add_argument("task"), task_names)
+    published.add_argument("task")
     config = commands.add_parser("config", help="write configs for fairseq-hydra-train")
-    completed(config.add_argument("task"), task_names)
-    archs = config.add_argument(
+    config.add_argument("task")
+    config.add_argument(
         "archs",
         nargs="*",
         metavar="ARCH",
         help="architectures; default: those of the papers on this task",
     )
-    completed(archs, architecture_names)
     config.add_argument(
         "--out", type=Path, metavar="DIR", help="write DIR/ARCH.yaml; default: print"
     )
     check = commands.add_parser("check", help="check that every URL of a task's files answers")
-    completed(check.add_argument("task"), task_names)
+    check.add_argument("task")
     text = commands.add_parser(
         "text", help="download, verify, tokenise and split the text of a task"
     )
-    completed(text.add_argument("task"), task_names)
+    text.add_argument("task")
     text.add_argument("--out", required=True, type=Path, metavar="DIR", help="output folder")
     text.add_argument(
         "--work", required=True, type=Path, metavar="DIR", help="folder that is kept between calls"

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..errors import UsageError
 from ..pipeline import Pipeline, stoppable
-from .completion import architecture_names, completed, task_names
 from .evaluate import evaluate
 from .parser import Parser, number, use_threads
 from .prepare import prepare
@@ -36,15 +35,13 @@ def parser() -> Parser:
             "fairseq-train."
         ),
     )
-    task = parser.add_argument("task", metavar="TASK", help="task; 'dc-nmt recipe list' lists all")
-    completed(task, task_names)
-    archs = parser.add_argument(
+    parser.add_argument("task", metavar="TASK", help="task; 'dc-nmt recipe list' lists all")
+    parser.add_argument(
         "archs",
         nargs="*",
         metavar="ARCH",
         help=("architectures; default: those of the recipe, else transformer_standard"),
     )
-    completed(archs, architecture_names)
     add_common(parser)
     add_text(parser)
     add_run(parser)

@@ -22,7 +22,7 @@ from ..runs.records import with_decoding, write_record
 from ..runs.schema import Decoding, Record
 from ..table import format_table, latex_table
 from ..text.lines import read_lines
-from .parser import Parser, RawWithDefaults, add_forms, print_json
+from .parser import Parser, add_forms, print_json
 from .plain_text import add_plain_text
 from .score_record import decoding_of_score, record_of_score
 from .score_systems import score_systems
@@ -33,7 +33,6 @@ def parser() -> Parser:
     parser = Parser(
         prog="dc-nmt score",
         description="Scores a translation with sacreBLEU.",
-        formatter_class=RawWithDefaults,
         epilog=_epilog(),
     )
     parser.add_argument(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..pipeline import Pipeline, running, stoppable
-from .completion import architecture_names, completed, task_names
 from .parser import Parser, use_threads
 from .recipe_options import add_common, add_run, add_training, values_of
 
@@ -24,10 +23,8 @@ def parser() -> Parser:
         "All other flags go to fairseq-train, such as --fp16 --dropout 0.2.",
         epilog="An interrupted run continues from its last checkpoint.",
     )
-    completed(
-        parser.add_argument("task", metavar="TASK", help="task, as it was prepared"), task_names
-    )
-    arch = parser.add_argument(
+    parser.add_argument("task", metavar="TASK", help="task, as it was prepared")
+    parser.add_argument(
         "arch",
         metavar="ARCH",
         help=(
@@ -35,7 +32,6 @@ def parser() -> Parser:
             "paper is used (on IWSLT, transformer_dc becomes transformer_dc_iwslt_ff512)"
         ),
     )
-    completed(arch, architecture_names)
     add_common(parser)
     add_run(parser)
     add_training(parser)

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-import dc_nmt_plugin
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.figure import save
 from dc_nmt_plugin.table import format_table
@@ -44,8 +43,8 @@ def test_an_interrupt_ends_without_a_traceback(capsys, monkeypatch):
     def interrupted(argv):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", interrupted)
-    assert run(capsys, "user-dir") == (130, "", "")
+    monkeypatch.setattr("dc_nmt_plugin.commands.doctor.main", interrupted)
+    assert run(capsys, "doctor") == (130, "", "")
 
 
 @pytest.mark.parametrize(
@@ -55,20 +54,20 @@ def test_an_unknown_failure_is_not_hidden(capfd, monkeypatch, error):
     def failing(argv):
         raise error
 
-    monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", failing)
+    monkeypatch.setattr("dc_nmt_plugin.commands.doctor.main", failing)
     with pytest.raises(type(error)):
-        cli.main(["user-dir"])
+        cli.main(["doctor"])
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_known_failure_says_where_its_traceback_is(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("dc_nmt_plugin.commands.user_dir.main", lambda argv: os.listdir(argv[1]))
-    status, out, err = run(capsys, "user-dir", "--input", "/nowhere/text")
+    monkeypatch.setattr("dc_nmt_plugin.commands.doctor.main", lambda argv: os.listdir(argv[1]))
+    status, out, err = run(capsys, "doctor", "--input", "/nowhere/text")
     (path,) = tmp_path.glob("dc-nmt-*.txt")
     told = "--input /nowhere/text: No such file or directory."
     assert (status, out) == (1, "")
-    assert err == f"dc-nmt user-dir: error: {told}\ntraceback: {path}\n"
+    assert err == f"dc-nmt doctor: error: {told}\ntraceback: {path}\n"
     assert "FileNotFoundError: [Errno 2]" in path.read_text("utf-8")
 
 
@@ -77,9 +76,9 @@ def test_an_optional_package_that_is_missing(capsys, monkeypatch, tmp_path):
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr("sys.path", [])  # where it would be found
-    draw = "dc_nmt_plugin.commands.user_dir.main"
+    draw = "dc_nmt_plugin.commands.doctor.main"
     monkeypatch.setattr(draw, lambda argv: save(None, tmp_path / "x.svg"))
-    status, _, err = run(capsys, "user-dir")
+    status, _, err = run(capsys, "doctor")
     assert status == 1
     assert "error: matplotlib is not installed: pip install matplotlib.\ntraceback: " in err
 
@@ -88,13 +87,6 @@ def test_unknown_command(capsys):
     status, _, err = run(capsys, "parms")
     assert status == 2
     assert "'parms'" in err and "params" in err
-
-
-def test_user_dir_is_this_package(capsys):
-    _, out, _ = run(capsys, "user-dir")
-    assert out.strip() == dc_nmt_plugin.__path__[0]
-    _, out, _ = run(capsys, "user-dir", "--json")
-    assert json.loads(out)["user_dir"] == dc_nmt_plugin.__path__[0]
 
 
 def test_arch_flags(capsys):

@@ -15,7 +15,6 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from helpers import few
 
 from dc_nmt_plugin import __version__, cli
-from dc_nmt_plugin.commands import renamed
 from dc_nmt_plugin.models.presets import FAMILIES, architectures
 from dc_nmt_plugin.models.transformer.axes import ACTIVATIONS
 from dc_nmt_plugin.modules.feed_forward import GATED
@@ -98,7 +97,6 @@ def test_version(capsys):
         (["prepare", "multi30k_en_ed"], "multi30k_en_de"),
         (["train", "multi30k_en_de", "transformer_dcc"], "transformer_dc"),
         (["analyze", "gate"], "gates"),
-        (["completion", "bach"], "bash"),
     ],
 )
 def test_a_wrong_name_is_answered_with_the_nearest(words, near, capsys):
@@ -183,55 +181,11 @@ def test_activations_are_those_of_fairseq():
     ] == utils.get_available_activation_fns()
 
 
-def completions(line, tmp_path):
-    """What a shell is offered at the end of a line."""
-    answer = tmp_path / "answer"
-    environment = {
-        **os.environ, "PYTHONPATH": ROOT, "_ARGCOMPLETE": "1", "COMP_LINE": line,
-        "COMP_POINT": str(len(line)), "COMP_TYPE": "9", "_ARGCOMPLETE_IFS": " ",
-        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
-    }  # fmt: skip
-    command = [sys.executable, "-m", "dc_nmt_plugin"]
-    subprocess.run(command, env=environment, capture_output=True, check=False)
-    return answer.read_text().split()
-
-
-def test_completion(capsys, tmp_path):
-    assert completions("dc-nmt scor", tmp_path) == ["score"]
-    assert completions("dc-nmt score --tokenizer moses-a-", tmp_path) == ["moses-a-no-escape"]
-    found = completions("dc-nmt prepare iwslt15_en", tmp_path)
-    assert sorted(found) == ["iwslt15_en_fr", "iwslt15_en_vi"]
-    dual = completions("dc-nmt train wmt14_en_de transformer_dc", tmp_path)
-    assert "transformer_dc_full" in dual and all(name.startswith("transformer_dc") for name in dual)
-    for shell in ("bash", "zsh"):
-        assert cli.main(["completion", shell]) == 0
-        script = capsys.readouterr().out
-        assert "dc-nmt" in script
-        if shell == "bash":
-            subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-
-
 def test_help_in_a_locale_that_lacks_a_character():
     environment = {**os.environ, "PYTHONPATH": ROOT, "PYTHONIOENCODING": "latin-1"}
     command = [sys.executable, "-m", "dc_nmt_plugin", "analyze", "--help"]
     done = subprocess.run(command, env=environment, capture_output=True, check=True)
     assert b"\\u039b" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("command", "options"), [(name, each) for name, each in renamed.OPTIONS.items()]
-)
-def test_an_old_option_is_answered_with_the_new_one(command, options, capsys):
-    for old, new in options.items():
-        assert cli.main([*command.split()[1:], *old.replace("*", "old").split()]) == 2
-        assert f"type {new} now" in capsys.readouterr().err
-
-
-def test_an_old_command_is_answered_with_the_new_one(capsys):
-    for old, new in renamed.COMMANDS.items():
-        if old not in cli.COMMANDS:
-            assert cli.main([old, "x"]) == 2
-            assert capsys.readouterr().err == f"dc-nmt: error: {old}: type '{new}' now\n"
 
 
 @pytest.mark.parametrize(
