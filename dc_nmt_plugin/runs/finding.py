@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -18,13 +19,7 @@ _WITH_NAME = re.compile(r"(.+):([\w.]+)")
 
 @dataclass(frozen=True)
 class Run:
-    """A run with one of its translations.
-
-    Attributes:
-        path: of its record
-        record: everything that is known about the run
-        decoding: the translation
-    """
+    """A run with one of its translations; `path` is that of its record."""
 
     path: Path
     record: Record
@@ -41,20 +36,17 @@ class Run:
         Raises:
             UserError: no record, or no such translation
         """
-        named = None if path.exists() else _WITH_NAME.fullmatch(str(path))
-        place = record_path(Path(named[1]) if named else path)
-        record = read_record(place)
-        scored = [each for each in record.decodings if each.scores]
-        if named:
-            found = next((each for each in scored if each.way == named[2]), None)
-            if found is None:
-                ways = ", ".join(each.way for each in scored if each.way) or "none"
-                raise UserError(f"{path}: {named[1]} has no scored translation {named[2]!r}; "
-                                f"there is {ways}")  # fmt: skip
-            return cls(place, record, found)
-        if not scored:
+        place, name = _split_name(path)
+        runs = cls.all_of(place)
+        named = {run.decoding.way: run for run in runs}
+        if name in named:
+            return named[name]
+        if name:
+            names = ", ".join(filter(None, named)) or "none"
+            raise UserError(f"{path}: {place} has no scored translation {name!r}; there is {names}")
+        if not runs:
             raise UserError(f"{path}: has no scores yet: dc-nmt evaluate translates and scores")
-        return cls(place, record, next((each for each in scored if not each.way), scored[0]))
+        return runs[0]
 
     @classmethod
     def all_of(cls, path: Path) -> list[Run]:
@@ -75,9 +67,8 @@ class Run:
     @property
     def updates(self) -> int | None:
         """Returns the updates of the model that translated."""
-        if self.decoding.updates is not None:
-            return self.decoding.updates
-        return self.record.training.updates
+        own = self.decoding.updates
+        return self.record.training.updates if own is None else own
 
     def located(self, path: str | None) -> str | None:
         """Returns where a path of the record is now."""
@@ -92,10 +83,14 @@ class Run:
         return located_text(self.path, self.record, file)
 
 
+def _split_name(path: Path) -> tuple[Path, str]:
+    named = None if path.exists() else _WITH_NAME.fullmatch(str(path))
+    return (Path(named[1]), named[2]) if named else (path, "")
+
+
 def is_run(path: Path) -> bool:
     """Returns True for a run's folder or a record, also with the name of a translation."""
-    named = None if path.exists() else _WITH_NAME.fullmatch(str(path))
-    place = Path(named[1]) if named else path
+    place, _ = _split_name(path)
     return place.is_dir() or place.suffix == ".json"
 
 
@@ -105,30 +100,23 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
     Raises:
         UserError: a path is neither, or nothing is finished
     """
-    found: list[Run] = []
+    finished: list[Run] = []
     unfinished: list[Path] = []
     for path in paths:
-        if not path.is_dir():
-            if not is_run(path):
-                raise UserError(f"{path}: no such run or folder of runs")
-            found += Run.all_of(path) if path.is_file() else [Run.read(path)]
-            continue
-        if (path / RECORD).is_file():
-            runs = Run.all_of(path)
+        if not is_run(path):
+            raise UserError(f"{path}: no such run or folder of runs")
+        if path.is_dir() and not (path / RECORD).is_file():
+            folders = sorted(record.parent for record in path.glob(f"*/{RECORD}"))
+            runs_of = {folder: Run.all_of(folder) for folder in folders}
+            runs = [run for runs in runs_of.values() for run in runs]
             if not runs:
-                raise UserError(f"{path}: has no scores yet: dc-nmt evaluate translates and scores")
-            found += runs
-            continue
-        below = sorted(each for each in path.iterdir() if each.is_dir())
-        inside = [each for each in below if (each / RECORD).is_file()]
-        runs_of = {folder: Run.all_of(folder) for folder in inside}
-        if not any(runs_of.values()):
-            raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")
-        for folder, runs in runs_of.items():
-            found += runs
-            if not runs:
-                unfinished.append(folder)
-    return found, unfinished
+                raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")
+            unfinished += [folder for folder in folders if not runs_of[folder]]
+        else:
+            first = Run.read(path)
+            runs = Run.all_of(path) if path.exists() else [first]
+        finished += runs
+    return finished, unfinished
 
 
 def chosen_names(given: Sequence[str] | None, own: Sequence[str]) -> list[str]:
@@ -139,26 +127,20 @@ def chosen_names(given: Sequence[str] | None, own: Sequence[str]) -> list[str]:
     """
     if given and len(given) != len(own):
         raise UsageError(f"--names: {len(given)} names for {len(own)} systems")
-    found = list(given or own)
-    twice = next((name for name, count in Counter(found).items() if count > 1), None)
-    if twice is not None:
-        raise UsageError(f"{twice}: given twice; every system needs a name of its own (--names)")
-    return found
+    names = list(given or own)
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise UsageError(f"{name}: given twice; every system needs a name of its own (--names)")
+    return names
 
 
 def distinguished(names: Sequence[str], places: Sequence[Path]) -> list[str]:
-    """Returns names; equal ones of several places become as many folders as make them different."""
-    found = list(names)
-    depth = 1
-    while _confused(found, places) and depth < 20:
-        counts = Counter(dict(zip(places, found, strict=True)).values())
-        found = [
-            "/".join(place.parts[-depth:]) if counts[name] > 1 else name
-            for name, place in zip(found, places, strict=True)
-        ]
-        depth += 1
-    return found
-
-
-def _confused(names: Sequence[str], places: Sequence[Path]) -> bool:
-    return len({*zip(names, places, strict=True)}) > len(set(names))
+    """Returns names; equal names of several places become paths from the folder that they share."""
+    labels = list(names)
+    for name in set(names):
+        numbers = [number for number, other in enumerate(names) if other == name]
+        if len({places[number] for number in numbers}) > 1:
+            shared = os.path.commonpath([places[number].parent for number in numbers])
+            for number in numbers:
+                labels[number] = places[number].relative_to(shared).as_posix()
+    return labels

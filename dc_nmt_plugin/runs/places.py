@@ -15,7 +15,8 @@ from .schema import Data, Record, TextFile
 def path_from(folder: Path, path: str | os.PathLike[str]) -> str:
     """Returns a path for a record in `folder`: relative when it is in it or beside it."""
     full, start = os.path.abspath(path), os.path.abspath(folder)
-    if os.path.commonpath([full, os.path.dirname(start)]) == os.path.dirname(start) != "/":
+    above = os.path.dirname(start)
+    if os.path.commonpath([full, above]) == above != "/":
         return Path(os.path.relpath(full, start)).as_posix()
     return full
 
@@ -27,11 +28,7 @@ def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
 
 
 def located(origin: Path, record: Record, path: str | None) -> str | None:
-    """Returns where a path of a record is now; the first place for a missing file.
-
-    Args:
-        origin: path of the record
-    """
+    """Returns where a path of the record at `origin` is now; the first place for a missing file."""
     if path is None:
         return None
     places = list(_places(origin, record, path))
@@ -39,23 +36,23 @@ def located(origin: Path, record: Record, path: str | None) -> str | None:
 
 
 def located_text(origin: Path, record: Record, file: TextFile | None) -> str | None:
-    """Returns where a text file of a record is now; the first place for a missing file.
+    """Returns where a text file of the record at `origin` is now, as :func:`located`.
 
     Raises:
         UserError: there is only another text by that name
     """
-    if file is None:
-        return None
-    there = [place for place in _places(origin, record, file.path) if place.is_file()]
-    if not there or file.sha256 is None:
-        return located(origin, record, file.path)
-    same = next((place for place in there if sha256(place) == file.sha256), None)
-    if same is None:
+    if file is None or file.sha256 is None:
+        return located(origin, record, file and file.path)
+    files = [place for place in _places(origin, record, file.path) if place.is_file()]
+    for place in files:
+        if sha256(place) == file.sha256:
+            return str(place)
+    if files:
         raise UserError(
-            f"{there[0]}: is another text than {origin} was scored with: put that text back, or "
+            f"{files[0]}: is another text than {origin} was scored with: put that text back, or "
             "score the translation again"
         )
-    return str(same)
+    return located(origin, record, file.path)
 
 
 def _places(origin: Path, record: Record, path: str) -> Iterator[Path]:
@@ -71,25 +68,10 @@ def _places(origin: Path, record: Record, path: str) -> Iterator[Path]:
 
 
 def described(folder: Path, data: Path, source: str | None, target: str) -> Data:
-    """Returns the text of a run in `folder`, with the digests of what fairseq-preprocess made.
-
-    Args:
-        data: its output
-        source, target: languages
-    """
-    text = training_text(data)
-    return Data(
-        source,
-        target,
-        path_from(folder, data),
-        dictionaries_of(data),
-        sha256(*text) if text else None,
-    )
-
-
-def training_text(data: Path) -> list[Path]:
-    """Returns the files of the training text in a folder of fairseq-preprocess."""
-    return sorted(path for path in data.glob("train*") if path.suffix in (".bin", ".idx"))
+    """Returns the text of a run in `folder`, which fairseq-preprocess wrote into `data`."""
+    text = _training_text(data)
+    digest = sha256(*text) if text else None
+    return Data(source, target, path_from(folder, data), dictionaries_of(data), digest)
 
 
 def dictionaries_of(data: Path) -> dict[str, str]:
@@ -98,20 +80,19 @@ def dictionaries_of(data: Path) -> dict[str, str]:
 
 
 def is_its_text(record: Record, data: Path) -> bool:
-    """Returns True if `data` is the text of a run; unknown text may be.
-
-    Args:
-        data: folder made by fairseq-preprocess
-    """
-    known, files = record.data, training_text(data)
-    states = tuple((path, path.stat().st_mtime_ns) for path in files)
-    if known.text and states and _digest(states) != known.text:
+    """Returns True if a folder of fairseq-preprocess is the text of a run; unknown text may be."""
+    states = tuple((path, path.stat().st_mtime_ns) for path in _training_text(data))
+    if record.data.text and states and _digest(states) != record.data.text:
         return False
-    found = dictionaries_of(data)
-    return all(found.get(name, digest) == digest for name, digest in known.dictionaries.items())
+    dictionaries = dictionaries_of(data)
+    known = record.data.dictionaries
+    return all(dictionaries.get(name, digest) == digest for name, digest in known.items())
 
 
-@functools.cache  # each step of an evaluation asks
+def _training_text(data: Path) -> list[Path]:
+    return sorted(path for path in data.glob("train*") if path.suffix in (".bin", ".idx"))
+
+
+@functools.cache  # each step of an evaluation asks; the times of change are part of the key
 def _digest(files: tuple[tuple[Path, int], ...]) -> str:
-    """Returns the digest of files, given with the times of their last changes."""
     return sha256(*(path for path, _ in files))

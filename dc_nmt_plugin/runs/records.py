@@ -1,4 +1,4 @@
-"""Reads and writes ``run.json``; refuses other versions and damaged files in one sentence."""
+"""Reads and writes ``run.json``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import load_json, write_json
-from ..typed_files import from_json
+from ..files import load_json, read_json, write_json
 from .schema import RECORD, SCHEMA, Decoding, Record
 
 
@@ -21,16 +20,14 @@ def read_record(path: Path) -> Record:
     path = record_path(path)
     values = load_json(path)
     if not isinstance(values, dict) or "schema" not in values:
-        raise UserError(
-            f"{path}: is no record of a run, 'schema' is missing; dc-nmt train, evaluate and score "
-            "write records"
-        )
+        raise UserError(f"{path}: is no record of a run; dc-nmt train and dc-nmt score write them")
+    # before the fields are read, because another version has others
     if values["schema"] != SCHEMA:
         raise UserError(
             f"{path}: has schema {values['schema']!r:.40}, and this version reads {SCHEMA}: update "
             "dc_nmt_plugin"
         )
-    return from_json(values, Record, path, "the file is damaged, or was changed by hand")
+    return read_json(path, Record)
 
 
 def record_path(path: Path) -> Path:
@@ -50,7 +47,7 @@ def record_of(folder: Path) -> Record | None:
     """Returns the record in a folder; None where ``fairseq-train`` left a model alone.
 
     Raises:
-        UserError: its record is unusable
+        UserError: the record is damaged, or of another version
     """
     return read_record(folder) if (folder / RECORD).is_file() else None
 
@@ -67,9 +64,11 @@ def update_record(path: Path, change: Callable[[Record], Record]) -> None:
 
 def with_decoding(record: Record, decoding: Decoding) -> Record:
     """Returns a record with a new decoding in place of the one of the same subset and name."""
-    ways = [each.way for each in record.decodings]
-    if decoding.way not in ways:
-        return replace(record, decodings=(*record.decodings, decoding))
-    found = list(record.decodings)
-    found[ways.index(decoding.way)] = decoding
-    return replace(record, decodings=tuple(found))
+    decodings = list(record.decodings)
+    for place, known in enumerate(decodings):
+        if known.way == decoding.way:
+            decodings[place] = decoding
+            break
+    else:
+        decodings.append(decoding)
+    return replace(record, decodings=tuple(decodings))

@@ -1,17 +1,17 @@
 """Schema of ``run.json``: everything that is known about a run, its translations and their scores.
 
 ``docs/runs.md`` describes every field. Paths are relative to the folder of the record where they
-are in it or beside it.
+are in it or beside it. None means unknown.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 SCHEMA = 1
 RECORD = "run.json"
 MAIN = "main"  # decoder of a model that has only one
-KINDS = ("generated", "raw", "tokenized")
 
 # flag without its dashes → value; True for a switch
 Flags = dict[str, bool | int | float | str]
@@ -19,12 +19,7 @@ Flags = dict[str, bool | int | float | str]
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file.
-
-    Attributes:
-        path: relative to the record's folder, or absolute
-        sha256: of its content; None if unknown
-    """
+    """A text file, with the SHA-256 of its content."""
 
     path: str
     sha256: str | None = None
@@ -32,89 +27,64 @@ class TextFile:
 
 @dataclass(frozen=True)
 class Score:
-    """One score of a translation.
+    """One score of a translation."""
 
-    Attributes:
-        metric: a name in ``dc-nmt score --help``
-        value: 0 to 100
-        signature: sacreBLEU's
-        text: processing of both sides before scoring
-        paper: this is the paper's metric
-    """
-
-    metric: str
-    value: float
-    signature: str
-    text: str
-    paper: bool = False
+    metric: str  # a name in dc-nmt score --help
+    value: float  # 0 to 100
+    signature: str  # sacreBLEU's
+    text: str  # processing of both sides before scoring
+    paper: bool = False  # this is the paper's metric
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """One translation of a set of text, with its scores.
+    """One translation of a set of text, with its scores."""
 
-    Attributes:
-        name: of ``dc-nmt evaluate --as``; "" for the recipe's decoding
-        subset: translated set: test, valid or another
-        search: flags of fairseq-generate
-        hypotheses: what was scored; None before scoring
-        kind: of `hypotheses`: ``generated`` (output of fairseq-generate), ``raw`` or ``tokenized``
-        tokenizer: of the text before BPE
-        truecased: the tokenised text of both sides is truecased
-        references: raw text
-        tokenized_reference: as the training text was tokenised, without BPE
-        source: raw text
-        plain: file of the detokenised hypotheses
-        checkpoint: the model that translated
-        averaged: number of averaged last checkpoints; 0: the best one
-        updates: of the model
-        sentences: of the set
-        sentences_per_second, tokens_per_second: of the search alone
-        device: processor or GPUs of the search
-        scores: by every metric
-        stamp: of everything that the scores depend on
-    """
-
-    name: str = ""
-    subset: str = "test"
-    search: Flags = field(default_factory=dict)
-    hypotheses: str | None = None
-    kind: str = field(default="generated", metadata={"choices": KINDS})
-    tokenizer: str = "none"
-    truecased: bool = False
-    references: tuple[TextFile, ...] = ()
-    tokenized_reference: TextFile | None = None
-    source: TextFile | None = None
-    plain: str | None = None
-    checkpoint: str | None = None
-    averaged: int | None = None
-    updates: int | None = None
+    name: str = ""  # of dc-nmt evaluate --as; "" for the recipe's decoding
+    subset: str = "test"  # translated set: test, valid or another
+    search: Flags = field(default_factory=dict)  # flags of fairseq-generate
+    hypotheses: str | None = None  # scored file; None before scoring
+    kind: Literal["generated", "raw", "tokenized"] = "generated"  # of the hypotheses
+    tokenizer: str = "none"  # of the text before BPE
+    truecased: bool = False  # the tokenised text of both sides
+    references: tuple[TextFile, ...] = ()  # raw text
+    tokenized_reference: TextFile | None = None  # as the training text, without BPE
+    source: TextFile | None = None  # raw text
+    plain: str | None = None  # detokenised hypotheses
+    checkpoint: str | None = None  # model that translated
+    averaged: int | None = None  # number of averaged last checkpoints; 0: the best one
+    updates: int | None = None  # of the model
     sentences: int | None = None
-    sentences_per_second: float | None = None
+    sentences_per_second: float | None = None  # of the search alone
     tokens_per_second: float | None = None
-    device: str | None = None
+    device: str | None = None  # processor or GPUs of the search
     scores: tuple[Score, ...] = ()
-    stamp: str | None = None
+    stamp: str | None = None  # of everything that the scores depend on
 
     @property
     def way(self) -> str:
         """Returns subset and name; "" for the recipe's decoding of the test set."""
-        return ".".join(filter(None, ("" if self.subset == "test" else self.subset, self.name)))
+        subset = "" if self.subset == "test" else self.subset
+        return ".".join(filter(None, (subset, self.name)))
 
     @property
     def decoder(self) -> str | None:
-        """Returns the decoder, and whether without fusion or in 8 bits; None for the main one as
-        trained."""
-        decoder = self.search.get("decode-with", MAIN)
-        found = [str(decoder)] if decoder != MAIN else []
-        found += ["without fusion"] if self.search.get("no-aux-fusion") else []
-        found += ["in 8 bits"] if self.search.get("int8") else []
-        return " ".join(found) or None
+        """Returns a decoder other than the main one as trained, for a label; else None."""
+        decoder = str(self.search.get("decode-with", MAIN))
+        parts = [] if decoder == MAIN else [decoder]
+        if self.search.get("no-aux-fusion"):
+            parts.append("without fusion")
+        if self.search.get("int8"):
+            parts.append("in 8 bits")
+        return " ".join(parts) or None
 
     def score(self, *metrics: str) -> Score | None:
         """Returns the score by the first of these metrics that the translation has."""
-        found = {score.metric: score for score in self.scores}
-        return next((found[metric] for metric in metrics if metric in found), None)
+        for metric in metrics:
+            for score in self.scores:
+                if score.metric == metric:
+                    return score
+        return None
 
     @property
     def paper_metric(self) -> str | None:
@@ -124,78 +94,45 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Data:
-    """The text of a run.
+    """The text of a run."""
 
-    Attributes:
-        source, target: languages
-        folder: made by fairseq-preprocess; None without a training run
-        dictionaries: language → sha256 of its dictionary
-        text: sha256 of the binarised training text
-    """
-
-    source: str | None
+    source: str | None  # languages
     target: str
-    folder: str | None = None
-    dictionaries: dict[str, str] = field(default_factory=dict)
-    text: str | None = None
+    folder: str | None = None  # made by fairseq-preprocess
+    dictionaries: dict[str, str] = field(default_factory=dict)  # language → SHA-256
+    text: str | None = None  # SHA-256 of the binarised training text
 
 
 @dataclass(frozen=True)
 class Training:
-    """Numbers and facts of the training; None where unknown.
-
-    Attributes:
-        updates: made
-        tokens: of an update, at most
-        parameters: trained ones, shared ones once
-        tokens_per_second: target tokens, median over the log's intervals
-        seconds: with validation and saving
-        device: processors or GPUs
-        versions: package → version
-        log: fairseq-train's output
-    """
+    """Numbers and facts of the training."""
 
     updates: int | None = None
-    tokens: int | None = None
-    parameters: int | None = None
-    tokens_per_second: float | None = None
-    seconds: float | None = None
-    device: str | None = None
-    versions: dict[str, str] = field(default_factory=dict)
-    log: str | None = None
+    tokens: int | None = None  # of an update, at most
+    parameters: int | None = None  # trained ones, shared ones once
+    tokens_per_second: float | None = None  # target tokens, median over the log's intervals
+    seconds: float | None = None  # with validation and saving
+    device: str | None = None  # processors or GPUs
+    versions: dict[str, str] = field(default_factory=dict)  # package → version
+    log: str | None = None  # fairseq-train's output
 
 
 @dataclass(frozen=True)
 class Record:
-    """The content of ``run.json``.
-
-    Attributes:
-        schema: version of this schema
-        name: row in tables, which the folder's name does not change
-        system: name without the seed: runs of one system differ in the seed alone
-        task: recipe; None for other text
-        architecture: value of ``--arch``
-        seed: of the training run
-        settings: flags of fairseq-train
-        data, training: of the run
-        checkpoints: files
-        decodings: translations with their scores
-        written_in: folder in which the record was written, where text that did not move is found;
-            None in a kept run
-    """
+    """The content of ``run.json``."""
 
     schema: int
-    name: str
-    system: str
+    name: str  # row in tables, which the folder's name does not change
+    system: str  # name without the seed: runs of one system differ in the seed alone
     data: Data
-    task: str | None = None
-    architecture: str | None = None
+    task: str | None = None  # recipe
+    architecture: str | None = None  # value of --arch
     seed: int | None = None
-    settings: Flags = field(default_factory=dict)
+    settings: Flags = field(default_factory=dict)  # flags of fairseq-train
     training: Training = field(default_factory=Training)
     checkpoints: tuple[str, ...] = ()
     decodings: tuple[Decoding, ...] = ()
-    written_in: str | None = None
+    written_in: str | None = None  # folder of the record when it was written
 
     def decoding(self, way: str = "") -> Decoding | None:
         """Returns the decoding of that subset and name; "" for the recipe's of the test set."""

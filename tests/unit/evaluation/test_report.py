@@ -164,7 +164,7 @@ def test_results_refuses_what_is_no_result(scored):
     (scored / "other.de").write_text("A bc!\nsomething else\nCC & D\n")
     (scored / "elsewhere.json").write_text(json.dumps(elsewhere))
     for name, message in (
-        ("broken", "not JSON"), ("other", "'schema' is missing"), ("absent", "cannot be read"),
+        ("broken", "not JSON"), ("other", "is no record of a run"), ("absent", "cannot be read"),
         ("elsewhere", "different tests: plain and dc: their references differ in line 2"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=message):
