@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ..text.sentencepieces import MODEL, segmenter
+from ..text.pieces import MODEL, segmenter
 from .loop import with_target
 from .subject import Subject
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import UserError
-from ..recipes.fixing import fix
 from ..table import format_table
-from ..text.gate import UNUSABLE, as_table, check_lines, look_at, refuse
+from ..text.checks import NOTHING, UNUSABLE, Scan, as_table, check_lines, refuse, scan_groups
 from ..text.lines import check_same_count, read_lines
-from ..text.scan import scan
 from .parser import Parser
 
 
@@ -18,7 +18,7 @@ def parser() -> Parser:
     """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt check-text",
-        usage="dc-nmt check-text [--fix FOLDER] SOURCE TARGET [SOURCE TARGET ...]\n"
+        usage="dc-nmt check-text SOURCE TARGET [SOURCE TARGET ...]\n"
         "       dc-nmt check-text --counts FILE FILE [FILE FILE ...]\n"
         "       dc-nmt check-text --lengths N,N,… FILE",
         description="Lists all problems that make training or scores wrong, with their counts and "
@@ -27,11 +27,6 @@ def parser() -> Parser:
         epilog="The exit status is 1 where a problem makes the text unusable.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="plain or gzipped")
-    parser.add_argument(
-        "--fix", type=Path, metavar="FOLDER",
-        help="write repaired files into FOLDER: line ends, wrong encoding, invisible and control "
-        "characters, entities, IWSLT and SGM markup; unusable pairs are left out",
-    )  # fmt: skip
     parser.add_argument(
         "--counts", action="store_true",
         help="compare numbers of lines alone: FILE, and what a tool made of it (text, or an .idx "
@@ -50,14 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = options.parse_args(argv)
     files: list[Path] = args.files
     if args.lengths:
-        if len(files) > 1 or args.counts or args.fix:
-            options.error("--lengths: goes with one FILE, and without --counts and --fix")
+        if len(files) > 1 or args.counts:
+            options.error("--lengths: goes with one FILE, and without --counts")
         print(_lengths(files[0], args.lengths))
         return 0
     if len(files) % 2 and (len(files) > 1 or args.counts):
         options.error(f"{len(files)} files given, but they are checked in pairs")
-    if args.counts and args.fix:
-        options.error("--fix and --counts exclude each other: --counts changes nothing")
     groups = [files[n : n + 2] for n in range(0, len(files), 2)]
     if args.counts:
         for before, after in groups:
@@ -66,18 +59,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     for group in groups:
         if len(set(group)) < len(group):
             raise UserError(f"{group[0]}: given as both source and target")
-    if args.fix:
-        groups = _fix(groups, args.fix)
-    scans, findings = look_at(groups)
+    scans, findings = scan_groups(groups)
     if findings:
         print(as_table(findings), end="\n\n")
-    for seen in scans:
-        check_lines(seen)
+    for pair in scans:
+        check_lines(pair)
     refuse(findings, UNUSABLE)
-    for seen in scans:
-        names = " and ".join(each.name for each in seen)
-        print(f"{names}: {seen[0].lines} {'pairs' if len(seen) == 2 else 'lines'}")
+    for pair in scans:
+        names = " and ".join(side.name for side in pair)
+        print(f"{names}: {pair[0].lines} {'pairs' if len(pair) == 2 else 'lines'}")
+    for other in scans[1:]:
+        _print_shared(scans[0][0], other[0])
     return 0
+
+
+def _print_shared(train: Scan, other: Scan) -> None:
+    """Prints how many training lines are also in another set, whose score they make too good."""
+    shared = np.flatnonzero(np.isin(train.texts, other.texts) & (train.texts != NOTHING))
+    if len(shared):
+        print(
+            f"{train.name}: {len(shared):,} lines are also in {other.name}, the first is line "
+            f"{shared[0] + 1:,}; leave such pairs out of training"
+        )
 
 
 def _lengths(path: Path, edges: str) -> str:
@@ -86,8 +89,6 @@ def _lengths(path: Path, edges: str) -> str:
 
     starts = parse_edges("--lengths", edges)
     lengths = [len(line.split()) for line in read_lines(path)]
-    if not lengths:
-        raise UserError(f"{path}: is empty")
     rows = [
         (group.label, f"{group.sentences:,}", f"{100 * group.sentences / len(lengths):.1f}")
         for group, _ in group_by_length(lengths, starts)
@@ -95,16 +96,3 @@ def _lengths(path: Path, edges: str) -> str:
     about = f"{len(lengths):,} lines, {min(lengths)} to {max(lengths)} words"
     mean = f"{sum(lengths) / len(lengths):.2f} on average"
     return f"{format_table(('words', 'lines', '%'), rows)}\n\n{path}: {about}, {mean}"
-
-
-def _fix(groups: Sequence[Sequence[Path]], folder: Path) -> list[list[Path]]:
-    """Returns the repaired files; prints the changes."""
-    made, rows = [], []
-    for group in groups:
-        files, done = fix([scan(path) for path in group], folder)
-        made.append(files)
-        rows += [(file, what, f"{lines:,}") for (file, what), lines in done.items() if lines]
-    if rows:
-        print(format_table(("file", "fixed", "lines"), rows), end="\n\n")
-    print(f"written: {', '.join(str(path) for group in made for path in group)}\n")
-    return made

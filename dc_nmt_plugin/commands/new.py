@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser()
     args = options.parse_args(argv)
     if args.sentencepiece:
-        from ..text.sentencepieces import check_installed
+        from ..text.pieces import check_installed
 
         if args.tokenized:
             options.error("--sentencepiece: reads raw text; leave --tokenized out")

@@ -75,14 +75,14 @@ def _parser() -> Parser:
 
 
 def _learn_pieces(args: argparse.Namespace) -> int:
-    from ..text.sentencepieces import learn
+    from ..text.pieces import learn
 
     learn(args.texts, args.size, args.model)
     return 0
 
 
 def _apply_pieces(args: argparse.Namespace) -> int:
-    from ..text.sentencepieces import apply
+    from ..text.pieces import apply
 
     apply(args.model, args.text, args.to)
     return 0

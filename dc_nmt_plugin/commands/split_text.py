@@ -14,7 +14,8 @@ from pathlib import Path
 from ..errors import UsageError, UserError
 from ..files import write_lines
 from ..text.lines import read_lines
-from ..text.reversible import MARK, split_line
+from ..text.tokenizers import SPACE_MARK as MARK
+from ..text.tokenizers import split_line
 from .parser import Parser
 
 

@@ -11,13 +11,12 @@ from itertools import islice
 from pathlib import Path
 
 from ..errors import UsageError
-from ..text.gate import refuse
+from ..text.checks import refuse, scan_lines
 from ..text.lines import decoded, read_lines
-from ..text.scan import scan_lines
 from ..text.tokenizers import TOKENIZERS
 from .parser import Parser, number
 
-WARNED = ("tokenized", "entity", "unseen")  # kinds of problems that get a warning
+WARNED = ("tokenized", "unseen")  # kinds of problems that get a warning
 BUFFER = 1000  # lines; translated shortest first, which wastes less padding
 
 

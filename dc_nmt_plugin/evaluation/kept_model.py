@@ -9,7 +9,7 @@ from ..checkpoints.names import CHECKPOINTS
 from ..errors import UserError
 from ..files import replacing
 from ..runs.finding import Run
-from ..text.sentencepieces import MODEL
+from ..text.pieces import MODEL
 
 DATA = "data/bin"  # inside the kept folder
 

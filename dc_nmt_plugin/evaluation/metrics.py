@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
 from ..flags import listed
-from ..text.scripts import is_spaceless, spaceless_codes
+from ..text.languages import is_spaceless, spaceless_codes
 
 # tokenizer.perl -a has split hyphens to "@-@" already, which is one word, not a compound
 COMPOUND = re.compile(r"(?:^|(?<=\s))@-@(?=\s|$)|(\S)-(\S)")

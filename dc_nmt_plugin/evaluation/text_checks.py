@@ -6,10 +6,8 @@ import re
 from collections.abc import Sequence
 
 from ..errors import UserError
-from ..text.gate import refuse
-from ..text.scan import scan_lines
-from ..text.scripts import spaceless_codes
-from ..text.signs import tokenized_sign
+from ..text.checks import refuse, scan_lines, tokenized_sign
+from ..text.languages import spaceless_codes
 
 UNSPACED = spaceless_codes()  # of these, lengths are numbers of characters
 # mark of a tokeniser → the same character in raw text
@@ -56,7 +54,7 @@ def check_text(path: object, lines: Sequence[str], allowed: Sequence[str] = ()) 
     Args:
         path: of the text, for the message
         lines: of the text
-        allowed: kinds of problems (of text/kinds.py) that are accepted here
+        allowed: kinds of problems (of text/checks.py) that are accepted here
 
     Raises:
         UserError: a kind of problem that spoils the whole text

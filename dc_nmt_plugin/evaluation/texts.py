@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..errors import UserError, check_choices
+from ..text.checks import tokenized_sign, untokenized_sign
+from ..text.languages import is_spaceless
 from ..text.lines import read_lines
-from ..text.scripts import is_spaceless
-from ..text.signs import tokenized_sign, untokenized_sign
 from ..text.tokenizers import MOSES, TOKENIZERS, tokenize, untokenize
 from .generated import check_targets, read_generated
 from .metrics import Metric
@@ -101,7 +101,7 @@ def load_texts(files: TextFiles) -> Texts:
     check_choices("--tokenizer", [files.tokenizer], TOKENIZERS)
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
     lines = generated.hypotheses if generated else read_lines(files.hypotheses)
-    pieces = ("piece",) if files.tokenizer == "split" else ()
+    pieces = ("pieces",) if files.tokenizer == "split" else ()
     check_text(files.hypotheses, lines, allowed=pieces if files.kind != "raw" else ())
     warnings = hypothesis_warnings(files.hypotheses, lines)
     paths = (files.reference, *files.more_references, files.tokenized_reference)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ..errors import UserError
 from ..files import load_json, write_json, write_parallel, writing
 from ..progress_bar import bar
-from ..text.gate import as_table, look_at, refuse
+from ..text.checks import as_table, refuse, scan_groups
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
 from .archives import extract
@@ -189,7 +189,7 @@ class Corpora:
         Raises:
             UserError: the words are in pieces, or the text is full of markup
         """
-        _, findings = look_at([paths])
+        _, findings = scan_groups([paths])
         if findings:
             self.say(as_table(findings))
         refuse(findings, allowed=NAMED)

@@ -13,8 +13,7 @@ import numpy as np
 from ..errors import UsageError, UserError
 from ..files import write_text
 from ..machine import usable_cpus
-from ..text.gate import as_table, check_lines, look_at, refuse, refused
-from ..text.scan import Scan
+from ..text.checks import Scan, as_table, check_lines, refuse, refused, scan_groups
 from .fitting import Wishes, fit
 from .launch import visible_gpus
 from .own_text import LEAST, Corpus, Files, languages_of
@@ -137,7 +136,7 @@ def _look_at(files: dict[str, Files], tokenized: bool) -> tuple[dict[str, list[l
             if not path.is_file():
                 raise UsageError(f"--{split}: {path} is not a file")
     every = [group for groups in files.values() for group in groups]
-    scans, findings = look_at(every)
+    scans, findings = scan_groups(every)
     table = as_table(findings) if findings else ""
     rest = iter(scans)
     of_split = {split: [next(rest) for _ in groups] for split, groups in files.items()}

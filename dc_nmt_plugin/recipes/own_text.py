@@ -16,10 +16,8 @@ import numpy as np
 
 from ..errors import UsageError, UserError
 from ..files import sha256, write_parallel
-from ..text.gate import check_lines, look_at
-from ..text.languages import language
-from ..text.scan import NOTHING, Scan
-from ..text.scripts import count_letters
+from ..text.checks import NOTHING, Scan, check_lines, scan_groups
+from ..text.languages import count_letters, language
 from .formats import Pair, read_pairs
 
 LEAST = 200  # training pairs; fewer are too few for training and evaluation
@@ -89,7 +87,7 @@ class Corpus:
         scans: Sequence[Sequence[Scan]] | None = None,
     ) -> None:
         self.flag, self.files, self.languages = flag, files, languages
-        scans = look_at(files)[0] if scans is None else scans
+        scans = scan_groups(files)[0] if scans is None else scans
         for pair in scans:
             check_lines(pair)
         self._texts = [np.concatenate([pair[n].texts for pair in scans]) for n in (0, 1)]

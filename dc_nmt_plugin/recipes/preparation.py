@@ -10,7 +10,7 @@ from pathlib import Path
 from ..pipeline import Command, Step
 from ..stamps import digest, file_digest
 from ..text.lines import check_same_count
-from ..text.sentencepieces import MODEL
+from ..text.pieces import MODEL
 from .recipe import SPLITS
 from .schema import Segmentation
 

@@ -13,10 +13,10 @@ from ..errors import UserError
 from ..files import load_json
 from ..flags import as_flags
 from ..runs.records import record_of
+from ..text.checks import escape_symbols
 from ..text.lines import with_plain_ends
 from ..text.pieces import remove_bpe
 from ..text.preparation import TextSettings, load_truecaser, tokenise
-from ..text.signs import escape_symbols
 from ..text.tokenizers import tokenize, untokenize
 from .recipe import OWN, Recipe, load
 from .settings import settings_of

@@ -12,7 +12,8 @@ from ..errors import UserError
 from ..files import write_json, write_parallel, writing
 from ..machine import GIB, free_disk_gib
 from ..table import format_table
-from ..text.preparation import bare, fits, learn_truecaser
+from ..text.checks import bare
+from ..text.preparation import fits, learn_truecaser
 from .corpora import Corpora
 from .formats import Pair
 from .recipe import Recipe

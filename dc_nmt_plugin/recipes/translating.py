@@ -14,7 +14,7 @@ from ..analysis.subject import find
 from ..analysis.translator import Translator, refuse_unused
 from ..errors import UsageError, UserError
 from ..flags import flag_value
-from ..text.signs import is_visible
+from ..text.checks import is_visible
 from .run_text import decoding_of, text_of
 
 _REFUSED = (

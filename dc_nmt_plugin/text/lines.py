@@ -1,4 +1,4 @@
-"""Reads lines of text files, and checks parallel text before training."""
+"""Reads lines of text files. Every command uses this definition of a line."""
 
 from __future__ import annotations
 
@@ -12,73 +12,69 @@ from typing import BinaryIO, cast
 
 from ..errors import UserError
 
-INDEX_COUNT = 18  # bytes before the number of sentences in an index of fairseq's
-BLOCK = 1 << 24  # bytes of a block
+INDEX_COUNT = 18  # bytes before the number of sentences in an index of fairseq-preprocess
 GZIP = b"\x1f\x8b"  # UTF-8 text never begins like this
 
-
-# characters that end a line for str.splitlines, and so for some tools, but not for fairseq; on one
-# side of a corpus, they shift every later pair
+# These characters end a line for str.splitlines, and so for some tools, but not for fairseq. On one
+# side of a corpus, they shift every later pair.
 STRAY = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _STRAY = re.compile(f"[{STRAY}]")
 _SPACES = str.maketrans(dict.fromkeys(STRAY, " "))
 
 
-def read_lines(path: str | os.PathLike[str], *, fix: bool = False) -> list[str]:
-    """Returns the lines of a UTF-8 file; all commands use this definition of a line.
-
-    Only a line feed, or a carriage return and a line feed, ends a line. Decompresses gzip.
-
-    Args:
-        path: the file
-        fix: replace characters that only some tools take for a line end by spaces
+def stream_lines(path: str | os.PathLike[str], *, fix: bool = False) -> Iterator[str]:
+    """Yields the lines of a UTF-8 file, plain or gzipped; see :func:`decoded`.
 
     Raises:
-        UserError: the file is missing, empty or not UTF-8, or has a character that only some tools
-            take for a line end (the message has the line)
+        UserError: the file is missing, empty, damaged or not UTF-8
     """
-    lines = [line.removesuffix("\r") for line in _decoded(path).split("\n")]
-    if lines[-1] == "":
-        lines.pop()
-    if fix:
-        return [with_plain_ends(line) for line in lines]
-    for number, line in enumerate(lines, start=1):
-        if found := _STRAY.search(line):
-            raise UserError(
-                f"{path}, line {number}: has {character(found[0])}, which ends a line for some "
-                "tools and not for others; dc-nmt check-text --fix FOLDER replaces such "
-                "characters by spaces"
-            )
-    return lines
-
-
-def blocks_of(path: str | os.PathLike[str]) -> Iterator[bytes]:
-    """Yields the bytes of a file, plain or gzipped, in blocks that end with a line.
-
-    Raises:
-        UserError: the file cannot be read, or is empty
-    """
+    empty = True
     try:
         with open(path, "rb") as plain, _uncompressed(plain) as stream:
-            block = stream.read(BLOCK)
-            if not block:
-                raise UserError(f"{path}: the file is empty")
-            while block:
-                yield block + stream.readline()
-                block = stream.read(BLOCK)
+            for line in decoded(stream, path, fix=fix):
+                empty = False
+                yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError(f"{path}: cannot be decompressed: {error}") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    if empty:
+        raise UserError(f"{path}: the file is empty")
+
+
+def read_lines(path: str | os.PathLike[str], *, fix: bool = False) -> list[str]:
+    """Returns the lines of a UTF-8 file.
+
+    Args:
+        path: the file, plain or gzipped
+        fix: replace characters that only some tools take for a line end by spaces
+
+    Raises:
+        UserError: the file is missing, empty or not UTF-8, or without `fix`, a line has a character
+            that only some tools take for a line end
+    """
+    lines = list(stream_lines(path, fix=fix))
+    lines[0] = lines[0].removeprefix("\ufeff")
+    for number, line in enumerate(lines, start=1):
+        match = _STRAY.search(line)
+        if match:
+            raise UserError(
+                f"{path}, line {number}: has {character(match[0])}, which ends a line for some "
+                "tools and not for others; replace such characters by spaces"
+            )
+    return lines
 
 
 def decoded(lines: Iterable[bytes], name: object, *, fix: bool = True) -> Iterator[str]:
     """Yields the lines of a stream without their ends.
 
+    Only a line feed, or a carriage return and a line feed, ends a line.
+
     Args:
         lines: of the stream, each with its line feed
         name: of the stream
-        fix: replace characters that only some tools take for a line end by spaces
+        fix: replace characters that only some tools take for a line end by spaces, and remove a
+            byte order mark
 
     Raises:
         UserError: a line is not UTF-8
@@ -87,20 +83,31 @@ def decoded(lines: Iterable[bytes], name: object, *, fix: bool = True) -> Iterat
         if raw == b"\r":  # half of the end of the last line
             continue
         try:
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            text = raw.decode("utf-8-sig" if fix and number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise _not_utf8(name, number, error) from error
+            byte = error.object[error.start]
+            raise UserError(
+                f"{name}, line {number}: byte 0x{byte:02x} is not valid UTF-8; convert the file, "
+                "such as with iconv"
+            ) from error
         text = text.removesuffix("\n").removesuffix("\r")
         yield with_plain_ends(text) if fix else text
 
 
 def read_log(path: str | os.PathLike[str]) -> list[str]:
-    """Returns the lines of a program's log, with any bytes; empty for an empty log.
+    """Returns the lines of a program's log, plain or gzipped, with any bytes.
 
     Raises:
         UserError: the file cannot be read
     """
-    return [line.removesuffix("\r") for line in _bytes(path).decode("utf-8", "replace").split("\n")]
+    try:
+        raw = Path(path).read_bytes()
+        raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UserError(f"{path}: cannot be decompressed: {error}") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    return [line.removesuffix("\r") for line in raw.decode("utf-8", "replace").split("\n")]
 
 
 def with_plain_ends(line: str) -> str:
@@ -111,32 +118,6 @@ def with_plain_ends(line: str) -> str:
 def character(text: str) -> str:
     """Returns the name of an invisible character: ``U+2028``."""
     return f"U+{ord(text):04X}"
-
-
-def _bytes(path: str | os.PathLike[str]) -> bytes:
-    try:
-        raw = Path(path).read_bytes()
-        return gzip.decompress(raw) if raw.startswith(GZIP) else raw
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(f"{path}: cannot be decompressed: {error}") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _decoded(path: str | os.PathLike[str]) -> str:
-    raw = _bytes(path)
-    if not raw:
-        raise UserError(f"{path}: the file is empty")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1  # a byte order mark is not in it
-        raise _not_utf8(path, line, error) from error
-
-
-def _not_utf8(name: object, line: int, error: UnicodeDecodeError) -> UserError:
-    byte = error.object[error.start]
-    return UserError(f"{name}, line {line}: byte 0x{byte:02x} is not valid UTF-8")
 
 
 def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> None:
@@ -158,11 +139,7 @@ def _count(path: str | os.PathLike[str]) -> int:
         if Path(path).suffix == ".idx":
             stream.seek(INDEX_COUNT)
             return int.from_bytes(stream.read(8), "little")
-        blocks = iter(lambda: stream.read(1 << 20), b"")
-        count, last = 0, b"\n"
-        for block in blocks:
-            count, last = count + block.count(b"\n"), block
-    return count + (not last.endswith(b"\n"))
+        return sum(1 for _ in stream)
 
 
 def _uncompressed(stream: BinaryIO) -> BinaryIO:

@@ -14,10 +14,9 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..machine import usable_cpus
+from .checks import escape_symbols
 from .languages import known_as
-from .reversible import split_line
-from .signs import escape_symbols
-from .tokenizers import moses_tokenizer
+from .tokenizers import moses_tokenizer, split_line
 
 CHUNK = 2000  # lines for a process at a time
 
@@ -101,11 +100,6 @@ def _obey() -> None:
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def bare(text: str) -> str:
-    """Returns a sentence without spaces and capitals, to compare sentences."""
-    return "".join(text.lower().split())
 
 
 def fits(source: str, target: str, max_tokens: int, ratio: float) -> bool:

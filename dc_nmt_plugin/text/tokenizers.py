@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import regex
+
 from .languages import known_as
-from .reversible import join_line, split_line
 
 # As in the recipes, jieba segments Chinese.
 # name → (hyphens inside words split to " @-@ ", special characters escaped such as &apos;)
@@ -17,6 +18,36 @@ MOSES = {
 }
 TOKENIZERS = (*MOSES, "split", "none")
 
+SPACE_MARK = "▁"
+# regex's \w includes the vowel signs of Indic and Thai letters, re's does not
+_PIECE = regex.compile(rf"{SPACE_MARK}?(?:\d+|[^\W\d]+|[^\w\s])")
+
+
+def split_line(line: str) -> str:
+    """Splits a line reversibly between letters, digits and punctuation (tokenizer ``split``).
+
+    Moses' tokenisation of times, dates and fractions cannot be undone ("6:46" becomes "6: 46").
+    Here a space becomes the mark "▁" before its word, as in sentencepiece. Runs of white space
+    count as one space.
+
+    >>> split_line("21. Juni, 06:46")
+    '▁21 . ▁Juni , ▁06 : 46'
+    """
+    return " ".join(_PIECE.findall(SPACE_MARK + SPACE_MARK.join(line.split())))
+
+
+def join_line(line: str) -> str:
+    """Reverses :func:`split_line`."""
+    return "".join(line.split()).replace(SPACE_MARK, " ").strip()
+
+
+def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
+    """Tokenises raw lines; the arguments are those of :func:`detokenize`."""
+    if tokenizer == "none":
+        return list(lines)
+    run = split_line if tokenizer == "split" else moses_tokenizer(tokenizer, lang)
+    return [run(line) for line in lines]
+
 
 def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
     """Undoes a tokenisation, with ``&apos;`` and ``@-@``; "none" leaves the text unchanged.
@@ -26,45 +57,26 @@ def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
         tokenizer: one of TOKENIZERS
         lang: two letters, for Moses
     """
-    return _each(lines, _moses_detokenizer(lang) if tokenizer in MOSES else _JOIN[tokenizer])
+    if tokenizer == "none":
+        return list(lines)
+    if tokenizer == "split":
+        return [join_line(line) for line in lines]
+    from sacremoses import MosesDetokenizer
 
-
-def detruecase(lines: Sequence[str]) -> list[str]:
-    """Capitalises the beginning of tokenised, truecased sentences."""
-    from sacremoses import MosesDetruecaser
-
-    moses = MosesDetruecaser()
-    return _each(lines, lambda line: moses.detruecase(line, return_str=True))
+    moses = MosesDetokenizer(lang=known_as(lang))
+    return [moses.detokenize(line.split(), unescape=True) for line in lines]
 
 
 def untokenize(
     lines: Sequence[str], tokenizer: str, lang: str, truecased: bool = False
 ) -> list[str]:
-    """Turns tokenised output into plain text: :func:`detruecase` on request, then
-    :func:`detokenize`."""
-    return detokenize(detruecase(lines) if truecased else lines, tokenizer, lang)
+    """Turns tokenised output into plain text, with capitals at the start if it is truecased."""
+    if truecased:
+        from sacremoses import MosesDetruecaser
 
-
-def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
-    """Tokenises raw lines; the arguments are those of :func:`detokenize`."""
-    return _each(
-        lines, moses_tokenizer(tokenizer, lang) if tokenizer in MOSES else _SPLIT[tokenizer]
-    )
-
-
-def _each(lines: Sequence[str], change: Callable[[str], str]) -> list[str]:
-    return [change(line) for line in lines]
-
-
-_JOIN: dict[str, Callable[[str], str]] = {"split": join_line, "none": str}
-_SPLIT: dict[str, Callable[[str], str]] = {"split": split_line, "none": str}
-
-
-def _moses_detokenizer(lang: str) -> Callable[[str], str]:
-    from sacremoses import MosesDetokenizer
-
-    moses = MosesDetokenizer(lang=known_as(lang))
-    return lambda line: moses.detokenize(line.split(), unescape=True)
+        moses = MosesDetruecaser()
+        lines = [moses.detruecase(line, return_str=True) for line in lines]
+    return detokenize(lines, tokenizer, lang)
 
 
 def moses_tokenizer(name: str, lang: str) -> Callable[[str], str]:

@@ -95,7 +95,7 @@ SCORE = "score --target-lang de --reference reference"
 # command line → pieces of the sentence
 CASES = {
     # the corpus gate
-    "check-text u2028 reference": ["u2028, line 2", "U+2028", "--fix"],
+    "check-text u2028 reference": ["u2028, line 2", "U+2028"],
     "check-text return reference": ["return, line 2", "U+000D"],
     "check-text form-feed reference": ["form-feed, line 2", "U+000C"],
     "check-text next-line reference": ["next-line, line 2", "U+0085"],
@@ -209,23 +209,6 @@ def test_refused(command, folder, capsys):
     paths = [path for path in folder.rglob("*") if "runs" not in path.parts]  # locks, logs
     after = {path: path.stat().st_mtime_ns for path in paths}
     assert after == before, "nothing is written, and nothing was run"
-
-
-def test_fixing(folder, capsys):
-    """What tools disagree about becomes a space, and the number of lines stays."""
-    files = ["u2028", "reference", "return", "reference", "form-feed", "reference"]
-    assert cli.main(["check-text", "--fix", "fixed", *files]) == 0
-    told = capsys.readouterr().out
-    assert told.count("3 pairs") == 3 and told.count("line ends: spaces") == 3
-    for name in ("u2028", "return", "form-feed"):
-        assert (folder / "fixed" / name).read_text() == lines(*TEXT)
-        assert (folder / name).read_bytes() == FILES[name].encode(), "the file itself is kept"
-    (folder / "cut").write_bytes(b"a\r\nb\r\n\r")  # Windows' lines, the last one cut in two
-    (folder / "two").write_text("a\nb\n")
-    assert cli.main(["check-text", "--fix", "fixed", "cut", "two"]) == 0
-    assert (folder / "fixed/cut").read_text() == "a\nb\n"
-    assert cli.main(["split-text", "--fix", "--out", "other", "next-line"]) == 0
-    assert len((folder / "other/next-line").read_text().split("\n")) == 4
 
 
 def test_counts_of_what_is_compressed(folder):

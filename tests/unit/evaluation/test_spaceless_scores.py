@@ -10,7 +10,7 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.buckets import source_lengths
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_bleu, default_metrics
-from dc_nmt_plugin.text.scripts import is_spaceless, spaceless_codes
+from dc_nmt_plugin.text.languages import is_spaceless, spaceless_codes
 
 # code → a sentence, and the same with another word
 TEXTS = {

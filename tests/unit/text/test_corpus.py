@@ -16,7 +16,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.text.corpus.chinese_numbers import chinese_number
 from dc_nmt_plugin.text.corpus.codes import LANGUAGES
 from dc_nmt_plugin.text.corpus.generate import make_corpus
-from dc_nmt_plugin.text.reversible import join_line, split_line
+from dc_nmt_plugin.text.tokenizers import join_line, split_line
 
 SMALL = 300
 

@@ -13,8 +13,7 @@ from dc_nmt_plugin.recipes.options import RunOptions
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.run_plan import plan_run
 from dc_nmt_plugin.recipes.schema import Segmentation
-from dc_nmt_plugin.text.pieces import remove_bpe
-from dc_nmt_plugin.text.sentencepieces import MODEL, _marked, check_installed, learn
+from dc_nmt_plugin.text.pieces import MODEL, check_installed, learn, marked, remove_bpe
 
 LINES = [
     "Ein Haus, zwei Häuser.",
@@ -26,8 +25,8 @@ LINES = [
 
 def test_a_piece_that_goes_on_is_marked() -> None:
     pieces = ["\u2581Ein", "\u2581Ha", "us", ",", "\u2581", "x"]
-    assert " ".join(_marked(pieces)) == "Ein Ha@@ us@@ , x"
-    assert list(_marked([])) == []
+    assert marked(pieces) == "Ein Ha@@ us@@ , x"
+    assert marked([]) == ""
 
 
 def test_text_comes_back_as_it_was(tmp_path) -> None:
