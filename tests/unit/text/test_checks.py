@@ -181,7 +181,7 @@ def test_lines_are_what_fairseq_takes_for_lines(here):
     (here / "x").write_bytes(b"a\nb")
     assert scan(here / "x").lines == 2
     (here / "x").write_bytes(b"a\rb\n")
-    assert [f.kind for f in scan(here / "x").findings] == ["line-end"]
+    assert [f.kind for f in scan(here / "x").findings] == ["control"]
 
 
 def test_good_text_of_many_scripts_has_no_finding():
