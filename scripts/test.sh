@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, the documentation's build, pip-audit,
-# pytest. Leaves with the exit code of the step that failed; known holes of other packages are shown and fail nothing.
+# All checks of the project: set-up, ruff, mypy, import-linter, shellcheck, the documentation's build,
+# pytest. Leaves with the exit code of the step that failed.
 #
 # usage: scripts/test.sh [--python 3.14|3.13|3.12|3.11|PATH] [--fast] [--all] [pytest arguments …]
 #   --python   as for scripts/setup.sh
-#   --fast     leaves out tests/system, which train and translate through the command line, and pip-audit
+#   --fast     leaves out tests/system, which train and translate through the command line
 #   --all      tests every combination of the axes, not only a set that has every pair of values, and every
 #              architecture where few stand for all (some twenty minutes of two cores)
 # DC_NMT_PYTHON=/path/to/python tests in that existing environment.
@@ -13,11 +13,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # files in their order: the short ones of tests/unit, last, fill up what the long ones leave
-pytest=(--dist loadfile --no-loadscope-reorder) fast=no
+pytest=(--dist loadfile --no-loadscope-reorder)
 take_python "$@"
 for word in ${rest[@]+"${rest[@]}"}; do
   case $word in
-    --fast) fast=yes pytest+=(--ignore tests/system) ;;
+    --fast) pytest+=(--ignore tests/system) ;;
     -h | --help) show_help ;;
     *) pytest+=("$word") ;;
   esac
@@ -50,16 +50,6 @@ step mypy "$PYTHON" -m mypy
 step lint-imports lint-imports --no-cache
 step shellcheck shellcheck --external-sources "${shell_scripts[@]}"
 NO_MKDOCS_2_WARNING=1 step docs "$PYTHON" -m mkdocs build --strict --quiet
-
-# audit: known holes of what is installed, by PyPI's database, which its mirrors do not have.
-audit() {
-  if "$PYTHON" scripts/audit_database.py; then
-    "$PYTHON" -m pip_audit --progress-spinner off || warn "pip-audit found the above; nothing fails for it"
-  else
-    say "pip-audit left out: PyPI's database of known holes cannot be reached"
-  fi
-}
-[ "$fast" = yes ] || step pip-audit audit
 
 # One process a CPU with one thread each: the models are tiny, threads would only get in each
 # other's way. A file's tests stay together, because they share what the file's fixtures trained.
