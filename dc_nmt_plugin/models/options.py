@@ -1,23 +1,116 @@
-"""Turns flags and presets into one plain, validated configuration, for all models.
+"""Flags of models: fields of a dataclass, with their help and allowed values.
 
 fairseq hands a model an ``argparse.Namespace`` (training) or what a checkpoint holds. Models are
 registered without ``dataclass=``, and their flags are read from a dataclass explicitly. Only in
 this way can several named architectures share a model in both fairseq distributions.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Collection, Mapping
+from dataclasses import Field, dataclass, field, fields
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
+from ..errors import ConfigError, choice_problem
 from ..flags import flag_name
-from .constraints import CheckedConfig
 
-ConfigT = TypeVar("ConfigT", bound=CheckedConfig)
+ConfigT = TypeVar("ConfigT", bound="CheckedConfig")
+
+
+def flag(
+    default: Any,
+    text: str,
+    *,
+    one_of: Collection[str] = (),
+    refused: Mapping[str, str] | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    negatable: bool = False,
+) -> Any:
+    """Returns a field of a configuration, which is also a flag.
+
+    Args:
+        default: value without the flag
+        text: its help; the choices are added to it
+        one_of: the valid values, if they can be listed
+        refused: other plausible values → the reason why they are not valid
+        at_least: the smallest valid value
+        below: upper bound, exclusive; with `at_least`
+        negatable: an architecture may set it, and ``--no-NAME`` then switches it off
+    """
+    if one_of:
+        text = f"{text}; one of {', '.join(one_of)}"
+    return field(
+        default=default,
+        metadata={
+            "help": text,
+            "negatable": negatable,
+            "one_of": one_of,
+            "refused": refused or {},
+            "at_least": at_least,
+            "below": below,
+        },
+    )
+
+
+def size(default: int, text: str) -> Any:
+    """Returns a :func:`flag` for a count of 1 or more."""
+    return flag(default, text, at_least=1)
+
+
+def rate(default: float, text: str) -> Any:
+    """Returns a :func:`flag` for a probability below 1."""
+    return flag(default, text, at_least=0, below=1)
+
+
+def value_problem(option: Field[Any], value: Any, name: str) -> str | None:
+    """Returns a sentence on what is wrong with a value of a :func:`flag`; None if it is valid.
+
+    Args:
+        option: the field
+        value: to be checked; None is valid everywhere
+        name: what the message calls the field
+    """
+    valid = option.metadata
+    lowest, below = valid["at_least"], valid["below"]
+    if value is None:
+        return None
+    if value in valid["refused"]:
+        return f"{name}: {value} {valid['refused'][value]}."
+    if valid["one_of"]:
+        return choice_problem(name, value, valid["one_of"])
+    if below is not None and not lowest <= value < below:
+        return f"{name}: {value} is not in [{lowest}, {below})."
+    if lowest is not None and not value >= lowest:
+        return f"{name}: {value} is not at least {lowest}."
+    return None
+
+
+@dataclass
+class CheckedConfig:
+    """Base of model settings; subclasses add fields made by :func:`flag`."""
+
+    def check(self) -> None:
+        """
+        Raises:
+            ConfigError: listing everything that is wrong
+        """
+        problems = []
+        for each in fields(self):
+            problem = value_problem(each, getattr(self, each.name), flag_name(each.name))
+            if problem:
+                problems.append(problem)
+        problems += self.contradictions()
+        if problems:
+            raise ConfigError(dict.fromkeys(problems))  # each once
+
+    def contradictions(self) -> list[str]:
+        """Returns one sentence for each contradiction between fields.
+
+        Wrong single values are reported elsewhere; do not report them again.
+        """
+        return []
 
 
 def add_flags(parser: argparse.ArgumentParser, config: type[CheckedConfig]) -> None:
@@ -26,24 +119,28 @@ def add_flags(parser: argparse.ArgumentParser, config: type[CheckedConfig]) -> N
     A negatable field has ``--no-NAME`` too; of both, the last on the command line holds.
     """
     types = get_type_hints(config)
-    for field in fields(config):
-        flag, kind, text = flag_name(field.name), types[field.name], field.metadata["help"]
-        kind = next((part for part in get_args(kind) if part is not NoneType), kind)
-        form: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind}
+    for each in fields(config):
+        name = flag_name(each.name)
+        kind = types[each.name]
+        for part in get_args(kind):  # of Optional[X]: X
+            if part is not NoneType:
+                kind = part
+        options: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind}
         # fairseq's task, which was first, may have the flag too
         with contextlib.suppress(argparse.ArgumentError):
-            parser.add_argument(flag, help=text, **form)
-        if field.metadata["negatable"]:
-            name = flag.removeprefix("--")
-            help_text = f"switch {flag} off, where the architecture has it"
+            parser.add_argument(name, help=each.metadata["help"], **options)
+        if each.metadata["negatable"]:
             parser.add_argument(
-                f"--no-{name}", dest=field.name, action="store_false", help=help_text
+                f"--no-{name.removeprefix('--')}",
+                dest=each.name,
+                action="store_false",
+                help=f"switch {name} off, where the architecture has it",
             )
 
 
 def defaults(config: type[CheckedConfig]) -> dict[str, Any]:
     """Returns the default of every field of `config`."""
-    return {field.name: field.default for field in fields(config)}
+    return {each.name: each.default for each in fields(config)}
 
 
 def read_config(args: Any, config: type[ConfigT]) -> ConfigT:

@@ -8,10 +8,9 @@ from functools import cache
 from typing import Any
 
 from ..errors import UserError, check_architectures, choice_problem
-from ..models.constraints import CheckedConfig
-from ..models.options import defaults
+from ..models.options import CheckedConfig, defaults
 from ..models.presets import architectures
-from ..models.transformer.axes import SELF_ATTENTION_KINDS, KindOptions
+from ..models.transformer.axes import SELF_ATTENTION_KINDS
 from ..models.transformer.config import SIDES, TransformerConfig
 from ..models.transformer.specification import LayerKind, specification
 
@@ -135,7 +134,7 @@ def needed_flags(arch: str, flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def _transformer(values: dict[str, Any], cfg: TransformerConfig) -> dict[str, Any]:
     for kind in SELF_ATTENTION_KINDS.values():
-        for setting in kind.options.settings().values():
+        for setting in kind.values():
             values.pop(setting, None)
     for side in SIDES:
         for name in ("layers_of", "self_attention", "self_attention_layers"):
@@ -169,9 +168,9 @@ def _layers(cfg: TransformerConfig) -> dict[str, Any]:
         others = [n for n, layer in enumerate(layers, start=1) if layer.kind != "standard"]
         kinds = {layers[n - 1].kind for n in others} or {"standard"}
         options = {
-            (setting, getattr(layers[n - 1].options, option))
+            (SELF_ATTENTION_KINDS[layers[n - 1].kind][option], value)
             for n in others
-            for option, setting in type(layers[n - 1].options).settings().items()
+            for option, value in layers[n - 1].options.items()
         }
         whole_range = others == list(range(others[0], others[-1] + 1)) if others else True
         clash = [name for name, value in options if found.get(name, value) != value]
@@ -191,6 +190,6 @@ def _layers(cfg: TransformerConfig) -> dict[str, Any]:
 
 
 def _simplified(layer: LayerKind) -> LayerKind:
-    if getattr(layer.options, "iterations", 1) == 0:  # routing that never happens
-        return LayerKind("standard", KindOptions())
+    if layer.options.get("iterations") == 0:  # routing that never happens
+        return LayerKind("standard", {})
     return layer

@@ -174,27 +174,29 @@ def kinds() -> str:
     from dataclasses import fields
 
     from dc_nmt_plugin.flags import flag_name
-    from dc_nmt_plugin.models.transformer.axes import SELF_ATTENTION_KINDS
+    from dc_nmt_plugin.models.transformer.axes import ENCODER_ONLY, SELF_ATTENTION_KINDS
+    from dc_nmt_plugin.models.transformer.config import TransformerConfig
 
+    settings = {each.name: each for each in fields(TransformerConfig)}
     rows = []
-    for name, kind in SELF_ATTENTION_KINDS.items():
-        where = "encoder" if kind.not_in_decoders else "both"
-        options = fields(kind.options)
+    for name, options in SELF_ATTENTION_KINDS.items():
+        where = "encoder" if name in ENCODER_ONLY else "both"
         if not options:
             rows.append((f"`{name}`", where, "", "", "", ""))
-        for each in options:
-            valid = ", ".join(f"`{value}`" for value in each.metadata["one_of"])
-            least = each.metadata["at_least"]
-            switch = isinstance(each.default, bool)
-            default = str(each.default).lower() if switch else each.default
+        for option, setting in options.items():
+            field = settings[setting]
+            valid = ", ".join(f"`{value}`" for value in field.metadata["one_of"])
+            least = field.metadata["at_least"]
+            switch = isinstance(field.default, bool)
+            default = str(field.default).lower() if switch else field.default
             rows.append(
                 (
                     f"`{name}`",
                     where,
-                    f"`{each.name}`",
+                    f"`{option}`",
                     f"`{default}`",
                     valid or (f"{least} or more" if least is not None else "`true`, `false`"),
-                    f"`{flag_name(each.metadata['setting'])}`",
+                    f"`{flag_name(setting)}`",
                 )
             )
     heads = ("kind", "side", "option", "default", "values", "flag for all layers")

@@ -14,8 +14,8 @@ from variants import PRE_NORM, VARIANTS
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.transformer.axes import DECODER_KINDS, SELF_ATTENTION_KINDS
+from dc_nmt_plugin.models.transformer.build import SELF_ATTENTIONS
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
-from dc_nmt_plugin.models.transformer.kinds import module_class
 from dc_nmt_plugin.modules.layer_aggregation import (
     AggregationUnit,
     IterativeAggregation,
@@ -277,8 +277,8 @@ def test_a_range_of_layers_has_the_kind(side, text, expected):
         stacks = [net.encoder.stack] if side == "encoder" else [net.decoder.stack]
         stacks += net.decoder.auxiliary.values() if side == "decoder" else []
         other = net.decoder.stack if side == "encoder" else net.encoder.stack
-        wanted = module_class(SELF_ATTENTION_KINDS[name].module)
-        standard = module_class(SELF_ATTENTION_KINDS["standard"].module)
+        wanted = SELF_ATTENTIONS[name]
+        standard = SELF_ATTENTIONS["standard"]
         for stack in stacks:
             found = [type(layer.self_attn) for layer in stack.layers]
             assert found == [wanted if n in expected else standard for n in (1, 2, 3)]

@@ -15,7 +15,7 @@ from product import AXES, PAIRS, PRODUCT, SMALL, model
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.models.transformer.axes import SOURCE_FEATURES
+from dc_nmt_plugin.models.transformer.axes import AGGREGATIONS, SOURCE_FEATURES
 
 
 def test_every_pair_of_values_is_in_a_small_set():
@@ -119,13 +119,12 @@ def check_gradients(net):
         ({"source_features": "top", "source_layers": 2}, ["--source-layers: 2", "top"]),
         *(
             ({"source_features": name, "source_layers": 1}, [f"--source-layers: {name} of 1"])
-            for name, features in SOURCE_FEATURES.items()
-            if features.aggregation is not None
+            for name in AGGREGATIONS
         ),
         *(
             ({"source_features": name, "source_layers": 3}, ["--source-layers: 3", "1-2"])
-            for name, features in SOURCE_FEATURES.items()
-            if features.several
+            for name in SOURCE_FEATURES
+            if name != "top"
         ),
         ({"aux_fusion": True}, ["--aux-fusion", "--aux-layers"]),
         ({"aux_layers": "2"}, ["--aux-layers: '2'", "valid: 1-1"]),

@@ -25,8 +25,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     },
     **{
         name: ("transformer_standard", {"source_features": name})
-        for name, features in SOURCE_FEATURES.items()
-        if features.several
+        for name in SOURCE_FEATURES
+        if name != "top"
     },
     "standard pre-norm": ("transformer_standard", PRE_NORM),
     "standard two widths": ("transformer_standard", {"decoder_embed_dim": 18}),

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...errors import ConfigError
-from ..constraints import CheckedConfig
+from ..options import CheckedConfig
 from ..recurrent.config import GRU, LANGUAGE_MODEL, GRUConfig, LanguageModelConfig
 from ..transformer.config import MODEL_NAME as TRANSFORMER
 from ..transformer.config import TransformerConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..transformer.axes import SOURCE_FEATURES
+from ..transformer.axes import AGGREGATIONS, MULTI_LAYER
 from ..transformer.config import MODEL_NAME
 from .family import Family
 
@@ -119,8 +119,8 @@ FAMILIES = (
             "": {"source_features": "m-10"},  # the thesis's best
             **{
                 name.replace("-", "_"): {"source_features": name}
-                for name in SOURCE_FEATURES
-                if name not in ("top", "m-10")
+                for name in (*AGGREGATIONS, *MULTI_LAYER)
+                if name != "m-10"
             },
         },
         sizes=SIZES,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..constraints import CheckedConfig, flag, rate, size
+from ..options import CheckedConfig, flag, rate, size
 
 # in fairseq's registry
 GRU = "dc_nmt_gru"

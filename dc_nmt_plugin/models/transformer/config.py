@@ -1,46 +1,41 @@
 """Flags of all Transformer variants, and their contradictions."""
 
 import math
-from dataclasses import dataclass, field, fields, make_dataclass
-from typing import Any, get_type_hints
+from dataclasses import dataclass
+from typing import Any
 
 from ...errors import ConfigError
-from ..constraints import CheckedConfig, flag, rate, size, wrong_values
+from ...modules.choices import CONTEXTS, GATES, HEAD_WEIGHTS, INITS, MIXED, ROUTINGS
+from ..options import CheckedConfig, flag, rate, size
 from .axes import (
     ACTIVATIONS,
+    AGGREGATIONS,
     BASES,
     DECODER_KINDS,
-    ENCODER_ONLY_KINDS,
+    ENCODER_ONLY,
     NORMS,
     POSITIONS,
     SELF_ATTENTION_KINDS,
     SOURCE_FEATURES,
     Base,
 )
-from .specification import LayerKind, options_of, read_specification
+from .specification import (
+    LayerKind,
+    contradictory_options,
+    layer_kind,
+    option_flags,
+    read_specification,
+)
 
 MODEL_NAME = "dc_nmt_transformer"  # in fairseq's registry
 SIDES = ("encoder", "decoder")
 
-# the options of all self-attention kinds, under the names of their flags
-_OPTIONS = [
-    (
-        each.metadata["setting"],
-        get_type_hints(kind.options)[each.name],
-        field(default=each.default, metadata=each.metadata),
-    )
-    for kind in SELF_ATTENTION_KINDS.values()
-    for each in fields(kind.options)
-]
-KindSettings: Any = make_dataclass("KindSettings", _OPTIONS, bases=(CheckedConfig,))
-
 
 @dataclass
-class TransformerConfig(KindSettings):
+class TransformerConfig(CheckedConfig):
     """Settings of a Transformer on its four axes; every field is a flag (``--encoder-layers`` …).
 
-    Names follow fairseq's ``transformer``. Layers are counted from 1, as in the papers. The options
-    of self-attention kinds are fields too (``dc_kernel_size`` …): see :mod:`.axes`.
+    Names follow fairseq's ``transformer``. Layers are counted from 1, as in the papers.
     """
 
     encoder_embed_dim: int = size(512, "width of the encoder")
@@ -68,9 +63,7 @@ class TransformerConfig(KindSettings):
         "(RMSNorm before the sublayers, SwiGLU, rotary positions); each has its own flag too",
         one_of=tuple(BASES),
     )
-    norm: str | None = flag(
-        None, "norm of the sublayers (default: that of --base)", one_of=tuple(NORMS)
-    )
+    norm: str | None = flag(None, "norm of the sublayers (default: that of --base)", one_of=NORMS)
     activation_fn: str | None = flag(
         None,
         "activation of the feed-forward networks (default: that of --base); swiglu is gated, with "
@@ -81,7 +74,7 @@ class TransformerConfig(KindSettings):
         None,
         "how positions are seen: added to the embeddings, or by self-attention alone (default: "
         "that of --base)",
-        one_of=tuple(POSITIONS),
+        one_of=POSITIONS,
     )
     max_relative_position: int = size(
         16, "relative positions: the largest distance with vectors of its own"
@@ -108,11 +101,8 @@ class TransformerConfig(KindSettings):
     )
     depth_scaled_init: float = flag(
         0.0,
-        (
-            "alpha of depth-scaled initial weights (1 in Zhang et al. 2019): the matrices "
-            "of layer l start at alpha / sqrt(l) of their size; 0: fairseq's initial "
-            "weights"
-        ),
+        "alpha of depth-scaled initial weights (1 in Zhang et al. 2019): the matrices of layer l "
+        "start at alpha / sqrt(l) of their size; 0: fairseq's initial weights",
         at_least=0,
     )
     max_source_positions: int = size(1024, "longest source, in tokens")
@@ -125,21 +115,15 @@ class TransformerConfig(KindSettings):
         "standard",
         "self-attention of the decoder",
         one_of=DECODER_KINDS,
-        refused={name: SELF_ATTENTION_KINDS[name].not_in_decoders for name in ENCODER_ONLY_KINDS},
+        refused=ENCODER_ONLY,
     )
     encoder_self_attention_layers: str | None = flag(
         None,
-        (
-            "encoder layers i-j with --encoder-self-attention; the others are standard "
-            "(default: all)"
-        ),
+        "encoder layers i-j with --encoder-self-attention; the others are standard (default: all)",
     )
     decoder_self_attention_layers: str | None = flag(
         None,
-        (
-            "decoder layers i-j with --decoder-self-attention; the others are standard "
-            "(default: all)"
-        ),
+        "decoder layers i-j with --decoder-self-attention; the others are standard (default: all)",
     )
     encoder_layers_of: str | None = flag(
         None,
@@ -150,8 +134,31 @@ class TransformerConfig(KindSettings):
         None, "what each decoder layer is; see --encoder-layers-of"
     )
 
+    # options of the kinds of self-attention; axes.SELF_ATTENTION_KINDS has their short names
+    dc_kernel_size: int = size(2, "dual context: width f of the local context's convolution")
+    ctx_context: str = flag("deep-global+deep", "context-aware: context", one_of=CONTEXTS)
+    ctx_on: str = flag(
+        "both",
+        "context-aware: queries, keys or both are mixed with the context",
+        one_of=tuple(MIXED),
+    )
+    ctx_gate: str = flag("learnt", "context-aware: gates λ of the context", one_of=GATES)
+    xagg_routing: str = flag("both", "cross aggregation: routing", one_of=ROUTINGS)
+    xagg_init: str = flag("zero", "cross aggregation: start of horizontal routing", one_of=INITS)
+    xagg_iterations: int = flag(
+        3, "cross aggregation: routing iterations; 0 is plain attention", at_least=0
+    )
+    xagg_head_weights: str = flag(
+        "mean",
+        "cross aggregation: mean or sum over positions in the head weights",
+        one_of=HEAD_WEIGHTS,
+    )
+    xagg_checkpoint: bool = flag(
+        False, "cross aggregation: recompute the routing in the backward pass to save memory"
+    )
+
     source_features: str = flag(
-        "top", "encoder features that the decoder attends to", one_of=tuple(SOURCE_FEATURES)
+        "top", "encoder features that the decoder attends to", one_of=SOURCE_FEATURES
     )
     source_layers: int | None = flag(
         None, "number n of top encoder layers in --source-features (default: all; top: 1)"
@@ -177,7 +184,7 @@ class TransformerConfig(KindSettings):
     @property
     def auxiliary_layers(self) -> list[int]:
         """Returns the encoder layers with an auxiliary decoder, ascending; :meth:`check` first."""
-        return sorted(map(int, self._auxiliary()))
+        return sorted(int(part) for part in self._auxiliary())
 
     @property
     def of_base(self) -> Base:
@@ -192,30 +199,39 @@ class TransformerConfig(KindSettings):
 
     def pre_norm(self, side: str) -> bool:
         """Returns whether the norms of `side` stand before the sublayers."""
-        return bool(getattr(self, f"{side}_normalize_before")) or self.of_base.pre_norm
+        return bool(self.of_side(side, "normalize_before")) or self.of_base.pre_norm
+
+    def of_side(self, side: str, name: str) -> Any:
+        """Returns the setting ``encoder_NAME`` or ``decoder_NAME``."""
+        return getattr(self, f"{side}_{name}")
 
     def layers_of(self, side: str) -> list[LayerKind]:
         """Returns what each layer of `side` is, lowest first.
 
         Raises:
-            ConfigError: a wrong specification or range
+            ConfigError: a wrong specification or range, or options that contradict each other
         """
-        layers: int = getattr(self, f"{side}_layers")
-        name = f"--{side}-layers-of"
-        text: str | None = getattr(self, f"{side}_layers_of")
+        number: int = self.of_side(side, "layers")
+        text = self.of_side(side, "layers_of")
         if text is None:
-            kind: str = getattr(self, f"{side}_self_attention")
+            chosen = layer_kind(self.of_side(side, "self_attention"), self)
+            standard = layer_kind("standard", self)
             first, last = self.layer_range(side)
-            chosen = LayerKind(kind, options_of(kind, vars(self)))
-            standard = LayerKind("standard", options_of("standard", vars(self)))
-            return [chosen if first <= n <= last else standard for n in range(1, layers + 1)]
-        kinds = tuple(SELF_ATTENTION_KINDS) if side == "encoder" else DECODER_KINDS
-        found = read_specification(str(text), name, kinds, vars(self))
-        if len(found) != layers:
-            raise ConfigError(
-                [f"{name}: {text!r} has {len(found)} layers, and --{side}-layers is {layers}."]
+            problems = contradictory_options(
+                chosen.kind, chosen.options, option_flags(chosen.kind), last
             )
-        return found
+            if problems:
+                raise ConfigError(problems)
+            return [chosen if first <= n <= last else standard for n in range(1, number + 1)]
+        layers = read_specification(str(text), side, self)
+        if len(layers) != number:
+            raise ConfigError(
+                [
+                    f"--{side}-layers-of: {text!r} has {len(layers)} layers, and --{side}-layers "
+                    f"is {number}."
+                ]
+            )
+        return layers
 
     def layer_range(self, side: str) -> tuple[int, int]:
         """Returns the first and last layer (1-based) with the side's self-attention kind.
@@ -223,8 +239,8 @@ class TransformerConfig(KindSettings):
         Raises:
             ConfigError: not ``i-j`` or ``i`` with 1 ≤ i ≤ j ≤ number of layers
         """
-        text: str | None = getattr(self, f"{side}_self_attention_layers")
-        layers: int = getattr(self, f"{side}_layers")
+        text: str | None = self.of_side(side, "self_attention_layers")
+        layers: int = self.of_side(side, "layers")
         if text is None:
             return 1, layers
         first, dash, last = str(text).partition("-")
@@ -240,85 +256,71 @@ class TransformerConfig(KindSettings):
 
     def contradictions(self) -> list[str]:
         """See :class:`CheckedConfig`."""
-        return [
-            *(problem for side in SIDES for problem in self._of_side(side)),
-            *self._of_sharing(),
-            *self._of_source_features(),
-            *self._of_auxiliary(),
-        ]
-
-    def _of_side(self, side: str) -> list[str]:
         problems = []
-        width, heads = getattr(self, f"{side}_embed_dim"), getattr(self, f"{side}_attention_heads")
+        for side in SIDES:
+            problems += self._of_widths(side)
+            problems += self._of_layers(side)
+        if self.share_all_embeddings and self.encoder_embed_dim != self.decoder_embed_dim:
+            problems.append(
+                f"--share-all-embeddings: --encoder-embed-dim {self.encoder_embed_dim} and "
+                f"--decoder-embed-dim {self.decoder_embed_dim} must be equal."
+            )
+        return problems + self._of_source_features() + self._of_auxiliary()
+
+    def _of_widths(self, side: str) -> list[str]:
+        problems = []
+        positions = self.of_base.positions if self.base in BASES else ""
+        width, heads = self.of_side(side, "embed_dim"), self.of_side(side, "attention_heads")
         if width >= 1 and heads >= 1 and width % heads:
             problems.append(
                 f"--{side}-attention-heads: {heads} heads do not divide --{side}-embed-dim {width}."
             )
-        elif heads >= 1 and width // heads % 2 and self._positions == "rotary":
+        elif heads >= 1 and width // heads % 2 and positions == "rotary":
             problems.append(
                 f"--positions: rotary turns pairs of numbers, and a head of {width // heads} "
                 f"(--{side}-embed-dim {width}, --{side}-attention-heads {heads}) is odd."
             )
-        if self._positions != "absolute" and getattr(self, f"{side}_learned_pos"):
+        if positions in ("rotary", "relative") and self.of_side(side, "learned_pos"):
             problems.append(
                 f"--{side}-learned-pos: learns positions that are added to the embeddings, and "
-                f"with --positions {self._positions} none are."
+                f"with --positions {positions} none are."
             )
-        return problems + self._of_layers(side)
-
-    @property
-    def _positions(self) -> str:
-        """Returns the kind of positions; "" while --base is not valid."""
-        return self.of_base.positions if self.base in BASES else ""
+        return problems
 
     def _of_layers(self, side: str) -> list[str]:
-        kind: str = getattr(self, f"{side}_self_attention")
-        if getattr(self, f"{side}_layers_of") is not None:
-            both = {
-                f"--{side}-self-attention": kind if kind != "standard" else None,
-                f"--{side}-self-attention-layers": getattr(self, f"{side}_self_attention_layers"),
+        kind = self.of_side(side, "self_attention")
+        problems = []
+        if self.of_side(side, "layers_of") is not None:
+            said_twice = {
+                f"--{side}-self-attention": None if kind == "standard" else kind,
+                f"--{side}-self-attention-layers": self.of_side(side, "self_attention_layers"),
             }
-            problems = [
-                f"{name}: {value} is what --{side}-layers-of says of each layer; give one of both "
-                "(with --arch transformer_standard, if the architecture sets it)."
-                for name, value in both.items()
-                if value is not None
-            ]
-            try:
-                self.layers_of(side)
-            except ConfigError as error:
-                problems += error.problems
-            return problems
+            for name, value in said_twice.items():
+                if value is not None:
+                    problems.append(
+                        f"{name}: {value} is what --{side}-layers-of says of each layer; give one "
+                        "of both (with --arch transformer_standard, if the architecture sets it)."
+                    )
+        elif kind not in SELF_ATTENTION_KINDS:
+            return []  # refused as a value of its flag
         try:
-            _, last = self.layer_range(side)
+            self.layers_of(side)
         except ConfigError as error:
-            return error.problems
-        if kind not in SELF_ATTENTION_KINDS or last < 1:
-            return []
-        options = options_of(kind, vars(self))
-        return [] if wrong_values(options) else options.contradictions(type(options).flag_of, last)
-
-    def _of_sharing(self) -> list[str]:
-        if not self.share_all_embeddings or self.encoder_embed_dim == self.decoder_embed_dim:
-            return []
-        return [
-            f"--share-all-embeddings: --encoder-embed-dim {self.encoder_embed_dim} and "
-            f"--decoder-embed-dim {self.decoder_embed_dim} must be equal."
-        ]
+            problems += error.problems
+        return problems
 
     def _of_source_features(self) -> list[str]:
-        features, number = SOURCE_FEATURES.get(self.source_features), self.source_layers
-        if features is None or number is None:
+        name, number = self.source_features, self.source_layers
+        if name not in SOURCE_FEATURES or number is None:
             return []
-        if not features.several and number != 1:
-            others = ", ".join(name for name, other in SOURCE_FEATURES.items() if other.several)
+        if name == "top" and number != 1:
             return [
-                f"--source-layers: {number} layers need --source-features {others}; "
-                f"{self.source_features!r} is one layer."
+                f"--source-layers: {number} layers need --source-features "
+                f"{', '.join(SOURCE_FEATURES[1:])}; {name!r} is one layer."
             ]
-        if features.aggregation is not None and number == 1:
+        if name in AGGREGATIONS and number == 1:
             return [
-                f"--source-layers: {self.source_features} of 1 layer aggregates nothing; choose "
+                f"--source-layers: {name} of 1 layer aggregates nothing; choose "
                 f"2-{self.encoder_layers}, or --source-features top."
             ]
         if not 1 <= number <= self.encoder_layers:
@@ -357,24 +359,25 @@ def idle_settings(cfg: TransformerConfig) -> dict[str, str]:
         setting → what it is for, and what to do
     """
     layers = [layer for side in SIDES for layer in cfg.layers_of(side)]
-    found = {}
-    for name, kind in SELF_ATTENTION_KINDS.items():
-        of_kind = [layer for layer in layers if layer.kind == name]
-        for option, setting in kind.options.settings().items():
+    idle = {}
+    for kind, options in SELF_ATTENTION_KINDS.items():
+        of_kind = [layer for layer in layers if layer.kind == kind]
+        for option, setting in options.items():
             if not of_kind:
-                found[setting] = (
-                    f"is for {name} self-attention, and this model has none; leave it out, or give "
-                    f"--encoder-self-attention {name}."
+                idle[setting] = (
+                    f"is for {kind} self-attention, and this model has none; leave it out, or give "
+                    f"--encoder-self-attention {kind}."
                 )
             elif all(option in layer.given for layer in of_kind):
-                found[setting] = (
-                    f"every layer of {name} self-attention has its own {option}, by "
+                idle[setting] = (
+                    f"every layer of {kind} self-attention has its own {option}, by "
                     "--encoder-layers-of or --decoder-layers-of; leave it out."
                 )
-    if cfg.of_base.positions != "relative":
-        found["max_relative_position"] = "is for --positions relative; leave it out, or give that."
-    if cfg.of_base.positions != "absolute":
-        found["no_token_positional_embeddings"] = (
-            f"with --positions {cfg.of_base.positions}, none are added to the embeddings anyway."
+    positions = cfg.of_base.positions
+    if positions != "relative":
+        idle["max_relative_position"] = "is for --positions relative; leave it out, or give that."
+    if positions != "absolute":
+        idle["no_token_positional_embeddings"] = (
+            f"with --positions {positions}, none are added to the embeddings anyway."
         )
-    return found
+    return idle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -18,8 +19,8 @@ from ...modules.core.source import Source
 from ...modules.core.state import State
 from ...modules.source_projection import project_all
 from ..decoder import Decoder, DecoderOutput
-from .decoder_stack import DecoderStack
 from .embedding import TokenEmbedding
+from .layers import DecoderStack
 
 AUXILIARY_IGNORED = (
     "the criterion ignores the auxiliary decoders of --aux-layers, and would train the main "
@@ -116,48 +117,63 @@ class TransformerDecoder(Decoder):
             features, and of extra outputs "attn": [(R, T, M) or None], "inner_states": outputs of
             all layers, "auxiliary": {layer: features (R, T, C)}
         """
-        mask = self._mask(prev_output_tokens, incremental_state)
         step = None
         if incremental_state is not None:
-            rows, device = len(prev_output_tokens), prev_output_tokens.device
-            step = beams.advance(incremental_state, encoder_out.beam, rows, device)
-
-        def run(stack: Any, source: Source, fused: list[Tensor] | None) -> list[Tensor]:
-            # every decoder embeds for itself: its dropout is its own
-            x = self.embedding(prev_output_tokens, incremental_state=incremental_state)
-            x = mask.zero_padding(x)
-            if incremental_state is not None:
-                project_all([layer.encoder_attn for layer in stack.layers], source)
-            return stack.states(
-                *(x, mask, source),
-                tokens=prev_output_tokens,
-                state=incremental_state,
-                beams=step,
-                auxiliary=fused,
+            step = beams.advance(
+                incremental_state,
+                encoder_out.beam,
+                rows=len(prev_output_tokens),
+                device=prev_output_tokens.device,
             )
-
+        run = partial(
+            self._run_stack,
+            tokens=prev_output_tokens,
+            mask=self._mask(prev_output_tokens, incremental_state),
+            state=incremental_state,
+            step=step,
+        )
         if self.decode_with is not None and not with_auxiliary:
             stack = self.auxiliary[str(self.decode_with)]
             source = encoder_out.of_auxiliary(self.decode_with)
-            return self._with_attention(stack, lambda: run(stack, source, None))
+            return self._with_attention(stack, partial(run, stack, source))
 
         auxiliary: dict[int, Tensor] = {}
 
         def run_auxiliary() -> None:
-            for key, stack in self.auxiliary.items():
-                source = encoder_out.of_auxiliary(int(key))
-                auxiliary[int(key)] = run(stack, source, None)[-1]
+            for layer, stack in self.auxiliary.items():
+                states = run(stack, encoder_out.of_auxiliary(int(layer)))
+                auxiliary[int(layer)] = states[-1]
 
-        if self.fuse:
+        if self.fuse:  # the main decoder reads the auxiliary ones' states
             run_auxiliary()
         fused = list(auxiliary.values()) if self.fuse else None
         features, extra = self._with_attention(
-            self.stack, lambda: run(self.stack, encoder_out, fused)
+            self.stack, partial(run, self.stack, encoder_out, fused)
         )
         if with_auxiliary and not self.fuse:
             run_auxiliary()
         extra["auxiliary"] = auxiliary
         return features, extra
+
+    def _run_stack(
+        self,
+        stack: Any,
+        source: Source,
+        fused: list[Tensor] | None = None,
+        *,
+        tokens: Tensor,
+        mask: SequenceMask,
+        state: State | None,
+        step: beams.Beams | None,
+    ) -> list[Tensor]:
+        # every decoder embeds for itself: its dropout is its own
+        x = mask.zero_padding(self.embedding(tokens, incremental_state=state))
+        if state is not None:
+            project_all([layer.encoder_attn for layer in stack.layers], source)
+        states: list[Tensor] = stack.states(
+            x, mask, source, tokens=tokens, state=state, beams=step, auxiliary=fused
+        )
+        return states
 
     def _with_attention(self, stack: Any, run: Callable[[], list[Tensor]]) -> DecoderOutput:
         top_attention = stack.layers[-1].encoder_attn

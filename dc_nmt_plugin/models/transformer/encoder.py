@@ -15,7 +15,7 @@ from ...modules.core.packing import real_rows, worth_packing
 from ...modules.core.source import Source
 from ...modules.source_layers import mask_layers
 from .embedding import TokenEmbedding
-from .stack import LayerStack
+from .layers import LayerStack
 
 
 class TransformerEncoder(FairseqEncoder):

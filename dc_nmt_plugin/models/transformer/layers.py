@@ -1,16 +1,21 @@
-"""Encoder and decoder layers: sublayers with residual connections and norms."""
+"""Encoder and decoder layers, and the stacks that run them one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import torch
 from fairseq import utils
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
+from ...modules.core.beams import Beams
 from ...modules.core.dropout import add_dropped, dropout
 from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
+from ...modules.core.source import Source
+from ...modules.core.state import State, Stateful
 from ...modules.feed_forward import GATED, gated_width
 
 
@@ -127,3 +132,93 @@ class DecoderLayer(Layer):
             x = self.fusion(x, flow.auxiliary)
         x = self.residual(x, self.encoder_attn_layer_norm, lambda r: self.encoder_attn(r, flow))
         return self.transform(x, flow.mask)
+
+
+class LayerStack(nn.Module):
+    """Layers run one after the other.
+
+    Args:
+        layers: encoder or decoder layers
+        layer_norm: applied to the top layer's output (pre-norm), or None
+        layerdrop: probability of skipping a layer in training (Fan et al. 2020)
+        checkpoint_activations: recompute each layer in the backward pass
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[nn.Module],
+        *,
+        layer_norm: nn.Module | None,
+        layerdrop: float,
+        checkpoint_activations: bool,
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.layer_norm = layer_norm
+        self.layerdrop = layerdrop
+        self.checkpoint_activations = checkpoint_activations
+
+    def outputs(self, x: Tensor, flow: Flow) -> list[Tensor]:
+        """Returns the output (B, T, C) of every layer, lowest first, before the top norm.
+
+        Args:
+            x: (B, T, C) embeddings
+            flow: what the layers get beside their input
+        """
+        recompute = self.checkpoint_activations and self.training and torch.is_grad_enabled()
+        outputs = []
+        for layer in self.layers:
+            flow.inputs.append(x)
+            # a skipped layer hands its input on, so every layer still has an output
+            skipped = (
+                self.training and self.layerdrop > 0 and float(torch.rand(())) < self.layerdrop
+            )
+            if not skipped:
+                x = checkpoint(layer, x, flow, use_reentrant=False) if recompute else layer(x, flow)
+            outputs.append(x)
+        return outputs
+
+    def top(self, x: Tensor) -> Tensor:
+        """Returns the final output of the stack from that of its top layer."""
+        return x if self.layer_norm is None else self.layer_norm(x)
+
+
+class DecoderStack(LayerStack, Stateful):
+    """The layers of one decoder; decoders share embeddings and output projection."""
+
+    def states(
+        self,
+        x: Tensor,
+        mask: SequenceMask,
+        source: Source,
+        *,
+        tokens: Tensor | None = None,
+        state: State | None = None,
+        beams: Beams | None = None,
+        auxiliary: list[Tensor] | None = None,
+    ) -> list[Tensor]:
+        """
+        Args:
+            x: (R, T, C) embedded target prefix; its last position alone when decoding
+            mask: padding and causality of the prefix
+            source: what the layers attend to
+            tokens: (R, t) the whole prefix
+            state: the decoding session, or None
+            beams: its step, when it is one of beam search
+            auxiliary: final states (R, T, C) of the auxiliary decoders to fuse
+
+        Returns:
+            the outputs (R, T, C) of all layers, the last one final
+        """
+        flow = Flow(
+            mask,
+            tokens=tokens,
+            state=state,
+            beams=beams,
+            past=None if state is None else self.slot(state),
+            source=source,
+            auxiliary=auxiliary,
+        )
+        outputs = self.outputs(x, flow)
+        outputs[-1] = self.top(outputs[-1])
+        return outputs

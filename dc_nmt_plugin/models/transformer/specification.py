@@ -1,4 +1,4 @@
-"""Specifications of stacks, layer by layer, for ``--encoder-layers-of``.
+"""Kinds of the layers of a stack, and their specification for ``--encoder-layers-of``.
 
 A specification is a list of items, from the lowest layer up:
 
@@ -11,18 +11,25 @@ follow each other (1 without). An option that is not given has the value of its 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, get_type_hints
+from collections.abc import Collection, Mapping
+from dataclasses import Field, dataclass, fields
+from typing import Any
 
 from ...errors import ConfigError, choice_problem
-from ..constraints import wrong_values
-from .axes import SELF_ATTENTION_KINDS, KindOptions
+from ...flags import flag_name
+from ..options import CheckedConfig, value_problem
+from .axes import DECODER_KINDS, ENCODER_ONLY, SELF_ATTENTION_KINDS
+
+Value = bool | int | float | str
 
 _ITEM = re.compile(
-    r"\s*(?P<item>(?P<kind>[^\s()*]+)\s*(?:\((?P<options>[^()]*)\))?(?:\s*\*\s*(?P<times>[^\s()*]*))?)(?=\s|$)"
+    r"""\s*(?P<item>
+        (?P<kind>[^\s()*]+)
+        \s*(?:\((?P<options>[^()]*)\))?
+        (?:\s*\*\s*(?P<times>[^\s()*]*))?
+    )(?=\s|$)""",
+    re.VERBOSE,
 )
-_SWITCH = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -31,57 +38,58 @@ class LayerKind:
 
     Attributes:
         kind: a key of :data:`~.axes.SELF_ATTENTION_KINDS`
-        options: its options
+        options: its options and their values
         given: names of the options that the specification gives
     """
 
     kind: str
-    options: KindOptions
-    given: frozenset[str] = frozenset()
+    options: dict[str, Any]
+    given: Collection[str] = ()
 
     def __str__(self) -> str:
         """Returns the layer as an item of a specification, with every option."""
-        values = [f"{name}={_text(value)}" for name, value in vars(self.options).items()]
+        values = []
+        for name, value in self.options.items():
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            values.append(f"{name}={text}")
         return f"{self.kind}({', '.join(values)})" if values else self.kind
 
 
-def options_of(kind: str, settings: Mapping[str, Any]) -> KindOptions:
-    """Returns the options of a kind as the settings (flags) have them for all its layers."""
-    options = SELF_ATTENTION_KINDS[kind].options
-    return options(**{name: settings[setting] for name, setting in options.settings().items()})
+def layer_kind(kind: str, cfg: CheckedConfig) -> LayerKind:
+    """Returns a kind with the options that the settings (flags) give to all its layers."""
+    options = SELF_ATTENTION_KINDS[kind]
+    return LayerKind(kind, {name: getattr(cfg, setting) for name, setting in options.items()})
 
 
 def specification(layers: Collection[LayerKind]) -> str:
     """Returns the specification of a stack, with every option; equal stacks have equal ones."""
-    items: list[list[Any]] = []
-    for layer in map(str, layers):
-        if items and items[-1][0] == layer:
-            items[-1][1] += 1
+    items: list[tuple[str, int]] = []
+    for item in map(str, layers):
+        if items and items[-1][0] == item:
+            items[-1] = (item, items[-1][1] + 1)
         else:
-            items.append([layer, 1])
+            items.append((item, 1))
     return " ".join(item if times == 1 else f"{item}*{times}" for item, times in items)
 
 
-def read_specification(
-    text: str, flag: str, kinds: Collection[str], settings: Mapping[str, Any]
-) -> list[LayerKind]:
+def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKind]:
     """Returns the layers of a specification, lowest first.
 
     Args:
         text: the specification
-        flag: that it was given with, for messages
-        kinds: that the side can have
-        settings: setting → value, for options that are not given
+        side: ``encoder`` or ``decoder``
+        cfg: for options that are not given, and the valid values of those that are
 
     Raises:
         ConfigError: everything that is wrong, each with its item
     """
+    flag = f"--{side}-layers-of"
     layers: list[LayerKind] = []
     problems: list[str] = []
-    for number, found in enumerate(_items(text, flag), start=1):
-        place = f"{flag}, item {number} {found['item']!r}"
+    for number, item in enumerate(_items(text, flag), start=1):
+        place = f"{flag}, item {number} {item['item']!r}"
         try:
-            layers += _layers(found, place, kinds, settings, below=len(layers))
+            layers += _layers_of_item(item, place, side, cfg, below=len(layers))
         except ConfigError as error:
             problems += error.problems
     if problems:
@@ -89,86 +97,115 @@ def read_specification(
     return layers
 
 
-def _items(text: str, flag: str) -> Iterator[re.Match[str]]:
+def _items(text: str, flag: str) -> list[re.Match[str]]:
+    items: list[re.Match[str]] = []
     position = 0
     while text[position:].strip():
-        found = _ITEM.match(text, position)
-        if found is None:
+        item = _ITEM.match(text, position)
+        if item is None:
             raise ConfigError(
                 [
                     f"{flag}: {text[position:].strip()!r} is not a list of layers such as "
                     "'dual_context(kernel=3)*2 standard*4'."
                 ]
             )
-        yield found
-        position = found.end()
-    if not position:
+        items.append(item)
+        position = item.end()
+    if not items:
         raise ConfigError([f"{flag}: names no layer; an example is 'dual_context*2 standard*4'."])
+    return items
 
 
-def _layers(
-    found: re.Match[str],
-    place: str,
-    kinds: Collection[str],
-    settings: Mapping[str, Any],
-    below: int,
+def _layers_of_item(
+    item: re.Match[str], place: str, side: str, cfg: CheckedConfig, below: int
 ) -> list[LayerKind]:
     """Returns the layers of one item, above `below` others."""
-    kind, times = found["kind"], found["times"]
+    kind, times = item["kind"], item["times"]
     if times is not None and not (times.isdecimal() and int(times)):
         raise ConfigError([f"{place}: {times!r} is no number of layers; it is 1 or more."])
-    if kind in SELF_ATTENTION_KINDS and kind not in kinds:
-        raise ConfigError([f"{place}: {kind} {SELF_ATTENTION_KINDS[kind].not_in_decoders}."])
-    if problem := choice_problem(place, kind, kinds):
-        raise ConfigError([problem])
-    options = options_of(kind, settings)
-    given = dict(_given(found["options"] or "", place, kind, type(options)))
-    for name, value in given.items():
-        setattr(options, name, value)
+    if side == "decoder" and kind in ENCODER_ONLY:
+        raise ConfigError([f"{place}: {kind} {ENCODER_ONLY[kind]}."])
+    kinds = tuple(SELF_ATTENTION_KINDS) if side == "encoder" else DECODER_KINDS
+    unknown = choice_problem(place, kind, kinds)
+    if unknown:
+        raise ConfigError([unknown])
+    given = _given_options(item["options"] or "", place, kind, cfg)
+    options = {**layer_kind(kind, cfg).options, **given}
+    names = option_flags(kind)
+    names.update((name, f"{place}: {name}") for name in given)
     number = int(times or 1)
-
-    def naming(option: str) -> str:
-        return f"{place}: {option}" if option in given else type(options).flag_of(option)
-
-    problems = wrong_values(options, naming) or options.contradictions(naming, below + number)
+    problems = contradictory_options(kind, options, names, below + number)
     if problems:
         raise ConfigError(problems)
     return [LayerKind(kind, options, frozenset(given))] * number
 
 
-def _given(
-    text: str, place: str, kind: str, options: type[KindOptions]
-) -> Iterator[tuple[str, bool | int | float | str]]:
-    """Yields option and value of ``kernel=3, …``."""
-    types = get_type_hints(options)
-    names = [each.name for each in fields(options)]
-    if text.strip() and not names:
+def option_flags(kind: str) -> dict[str, str]:
+    """Returns option of a kind → the flag that gives its value to all layers."""
+    return {name: flag_name(setting) for name, setting in SELF_ATTENTION_KINDS[kind].items()}
+
+
+def contradictory_options(
+    kind: str, options: Mapping[str, Any], names: Mapping[str, str], layer: int
+) -> list[str]:
+    """Returns a sentence if options of a kind contradict each other.
+
+    Args:
+        kind: of self-attention
+        options: and their values
+        names: option → what messages call it
+        layer: the highest layer with them, 1-based
+    """
+    if kind == "context_aware" and options["context"] == "deep" and layer == 1:
+        return [
+            f"{names['context']}: 'deep' is made of the inputs of lower layers, and layer 1 has "
+            "none below it; include a higher layer, or choose another context."
+        ]
+    if kind == "cross_aggregation" and options["init"] == "self":
+        routing = names["routing"]
+        if options["routing"] == "vertical":
+            return [
+                f"{names['init']}: 'self' starts the horizontal routing at the logits, and "
+                f"{routing} vertical has none; choose zero, or {routing} horizontal or both."
+            ]
+    return []
+
+
+def _given_options(text: str, place: str, kind: str, cfg: CheckedConfig) -> dict[str, Value]:
+    """Returns option → value of ``kernel=3, …``."""
+    settings = SELF_ATTENTION_KINDS[kind]
+    given: dict[str, Value] = {}
+    if not text.strip():
+        return given
+    if not settings:
         raise ConfigError([f"{place}: {kind} has no options, and {text.strip()!r} is given."])
-    seen: set[str] = set()
-    for part in text.split(",") if text.strip() else []:
+    for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
-        if problem := choice_problem(f"{place}: option", name, names):
+        problem = choice_problem(f"{place}: option", name, settings)
+        if problem:
             raise ConfigError([problem])
         if not equals or not value:
             raise ConfigError([f"{place}: option {name!r} has no value; give {name}=VALUE."])
-        if name in seen:
+        if name in given:
             raise ConfigError([f"{place}: option {name!r} is given twice."])
-        seen.add(name)
-        yield name, _typed(value, types[name], f"{place}: {name}")
+        (field,) = (each for each in fields(cfg) if each.name == settings[name])
+        given[name] = _option_value(value, field, f"{place}: {name}")
+    return given
 
 
-def _typed(text: str, kind: type, name: str) -> bool | int | float | str:
-    if kind is bool:
-        if text.lower() not in _SWITCH:
+def _option_value(text: str, field: Field[Any], name: str) -> Value:
+    """Returns a value as the type of the setting's default."""
+    value: Value = text
+    if isinstance(field.default, bool):
+        if text.lower() not in ("true", "false"):
             raise ConfigError([f"{name}: {text!r} is neither true nor false."])
-        return _SWITCH[text.lower()]
-    try:
-        value: int | float | str = kind(text)
-    except ValueError:
-        wanted = "whole number" if kind is int else "number"
-        raise ConfigError([f"{name}: {text!r} is no {wanted}."]) from None
+        return text.lower() == "true"
+    if isinstance(field.default, int):
+        try:
+            value = int(text)
+        except ValueError:
+            raise ConfigError([f"{name}: {text!r} is no whole number."]) from None
+    problem = value_problem(field, value, name)
+    if problem:
+        raise ConfigError([problem])
     return value
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

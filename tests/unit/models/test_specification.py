@@ -26,19 +26,19 @@ def test_kinds_options_and_numbers():
         *["context_aware"] * 3,
         "standard",
     ]
-    assert [found[0].options.kernel, found[2].options.context] == [3, "deep"]
-    assert [found[2].options.on, found[2].options.gate] == ["both", "none"]
+    assert [found[0].options["kernel"], found[2].options["context"]] == [3, "deep"]
+    assert [found[2].options["on"], found[2].options["gate"]] == ["both", "none"]
     assert found[2].given == {"context", "gate"}
 
 
 def test_an_option_that_is_not_given_has_the_value_of_its_flag():
     found = layers("dual_context*3 dual_context(kernel=5)*3", dc_kernel_size=4)
-    assert [layer.options.kernel for layer in found] == [4, 4, 4, 5, 5, 5]
+    assert [layer.options["kernel"] for layer in found] == [4, 4, 4, 5, 5, 5]
 
 
 def test_switches_and_numbers_have_their_types():
     (found, *_) = layers("cross_aggregation(checkpoint=TRUE, iterations=5)*6")
-    assert (found.options.checkpoint, found.options.iterations) == (True, 5)
+    assert (found.options["checkpoint"], found.options["iterations"]) == (True, 5)
 
 
 @pytest.mark.parametrize(
