@@ -3,7 +3,7 @@
 #   docker build -t dc-nmt .                                                   # CPU
 #   docker build -t dc-nmt --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cu130 .
 #   mkdir -p out && docker run --rm -it --user "$(id -u):$(id -g)" -e HOME=/tmp -v "$PWD/out:/work" dc-nmt \
-#     dc-nmt quickstart                                                       # what it writes is in out
+#     dc-nmt doctor                                                           # /work is out
 #
 # With GPUs: docker run --gpus all --shm-size 8g …; on more than one CPU core: -e OMP_NUM_THREADS=8, or
 # dc-nmt run --threads 8.

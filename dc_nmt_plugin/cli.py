@@ -48,7 +48,7 @@ GROUPS = (
         "published tasks",
         "dc-nmt run multi30k_en_de transformer_dc",
         {
-            "recipe": "list published tasks, their numbers, URLs and configs",
+            "recipe": "list published tasks and their numbers",
             "prepare": "prepare the text of a task for fairseq",
             "train": "train an architecture with its paper's settings",
             "evaluate": "translate and score with a trained run, as its paper did",
@@ -76,7 +76,6 @@ GROUPS = (
         "tools",
         "dc-nmt doctor",
         {
-            "quickstart": "train, score and compare small models on generated text",
             "arch-flags": "list architectures; show the flags and training command of one",
             "average": "average checkpoints",
             "export": "remove auxiliary decoders, or convert to fairseq or CTranslate2",
@@ -88,10 +87,7 @@ MORE = Group(
     "for scripts and developers",
     "dc-nmt check-text text.de text.en",
     {
-        "progress": "show the progress of a running fairseq-train",
-        "corpus": "generate a parallel corpus",
         "check-text": "check pairs of parallel text files",
-        "split-text": "split text reversibly at punctuation and digits",
         "params": "compare parameter counts with the published ones",
     },
 )

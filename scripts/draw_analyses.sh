@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Draws the papers' analyses of trained models into docs/figures, as far as their runs exist.
 #
-# usage: scripts/draw_analyses.sh FOLDER [SUFFIX] [--python VERSION]
-#   FOLDER   of runs, such as quickstart_out/en-de or runs/multi30k_en_de
-#   SUFFIX   part of the runs' names after the architecture, such as -tiny-s1; without SUFFIX, draws the
-#            tutorial's figures from the quickstart's runs
+# usage: scripts/draw_analyses.sh FOLDER SUFFIX [--python VERSION]
+#   FOLDER   of runs, such as runs/multi30k_en_de
+#   SUFFIX   part of the runs' names after the architecture, such as -tiny-s1
 # FIGURES=names draws only these; DC_NMT_PYTHON=/path/to/python uses that environment.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -12,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 take_python "$@"
 runs=${rest[0]:-} suffix=${rest[1]:-}
-[ -d "$runs" ] || die "name a folder of runs"
+[ -d "$runs" ] && [ -n "$suffix" ] || die "name a folder of runs, and the end of their names"
 use_environment ${setup[@]+"${setup[@]}"}
 figures=$ROOT/docs/figures
 
@@ -34,11 +33,6 @@ draw() {
 
 both="transformer_standard transformer_dc"
 search=(--beam 5 --max-len-a 2 --max-len-b 20)
-if [ -z "$suffix" ]; then # the tutorial's, of the quickstart's models
-  draw attention "analyze attention" "$both" --sentences 200
-  draw curves "analyze curves" "$both"
-  exit 0
-fi
 every="$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif"
 [ "$suffix" = -tiny-s1 ] || draw learning "analyze curves" "$every" --numbers valid:ppl # whole training runs
 draw divergence "analyze divergence" "transformer_dc transformer_dc-dc-kernel-size-5 transformer_dc-dc-kernel-size-8"

@@ -1,4 +1,4 @@
-"""Generates files in the format of every campaign, from the generated corpus.
+"""Generates files in the format of every campaign, from the toy text.
 
 With them and :func:`unchecked_recipes` a whole recipe runs small and without a network.
 """
@@ -16,10 +16,10 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import yaml
+from helpers import toy_text
 
 from dc_nmt_plugin.recipes.recipe import Recipe, recipes_folder
 from dc_nmt_plugin.recipes.schema import Part
-from dc_nmt_plugin.text.corpus.generate import make_corpus
 from dc_nmt_plugin.text.tokenizers import tokenize
 
 Pairs = Sequence[tuple[str, str]]
@@ -43,11 +43,7 @@ def unchecked_recipes(folder: Path) -> Path:
     return folder
 
 
-@cache
-def generated_pairs(source: str, target: str, pairs: int) -> Pairs:
-    """Returns different pairs of the generated corpus."""
-    corpus = make_corpus(source, target, pairs=pairs, seed=1)
-    return [pair for lines in corpus.splits().values() for pair in lines][:pairs]
+generated_pairs = cache(toy_text)
 
 
 def write_files(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from torch import Tensor, nn
 
 from dc_nmt_plugin.tasks.beam_search import BeamSearchGenerator
+from scripts.toy_text import toy_pairs
 
 THOROUGH = pytest.mark.thorough
 # widths at which swapped dimensions do not fit
@@ -41,6 +43,25 @@ def few(cases: Iterable[Any], *chosen: Any) -> list[Any]:
         else pytest.param(*(case if isinstance(case, tuple) else [case]), marks=THOROUGH)
         for case in found
     ]
+
+
+# other languages than English: the German text with another letter
+LETTERS = {"es": "nñ", "fr": "eé", "ro": "aă", "vi": "eế"}
+
+
+def toy_text(source: str, target: str, count: int, seed: int = 1) -> list[tuple[str, str]]:
+    """Different pairs of sentences in two of en, de, es, fr, ro, vi, zh."""
+
+    def in_language(code: str, english: str, german: str) -> str:
+        if code == "zh":  # two characters a word, and no spaces
+            numbers = [zlib.crc32(word.encode()) for word in german.strip(".").split()]
+            return "".join(chr(0x4E00 + n % 997) + chr(0x4E00 + n % 991) for n in numbers) + "。"
+        if code in LETTERS:
+            return german.replace(*LETTERS[code])
+        return {"en": english, "de": german}[code]
+
+    pairs = toy_pairs(count, seed)
+    return [(in_language(source, *pair), in_language(target, *pair)) for pair in pairs]
 
 
 def dictionary(words: int = 19) -> Dictionary:

@@ -1,4 +1,4 @@
-"""``dc-nmt recipe``: lists published tasks, their numbers, URLs and configs."""
+"""``dc-nmt recipe``: lists published tasks and their numbers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     run = {
         "list": _list,
         "published": _published,
-        "config": _config,
-        "check": _check,
         "text": _text,
         "clean": _clean,
         "learn-pieces": _learn_pieces,
@@ -34,19 +32,6 @@ def _parser() -> Parser:
         "published", help="print the published numbers of a task as Markdown"
     )
     published.add_argument("task")
-    config = commands.add_parser("config", help="write configs for fairseq-hydra-train")
-    config.add_argument("task")
-    config.add_argument(
-        "archs",
-        nargs="*",
-        metavar="ARCH",
-        help="architectures; default: those of the papers on this task",
-    )
-    config.add_argument(
-        "--out", type=Path, metavar="DIR", help="write DIR/ARCH.yaml; default: print"
-    )
-    check = commands.add_parser("check", help="check that every URL of a task's files answers")
-    check.add_argument("task")
     text = commands.add_parser(
         "text", help="download, verify, tokenise and split the text of a task"
     )
@@ -110,54 +95,6 @@ def _published(args: argparse.Namespace) -> int:
     recipe = load(args.task)
     tables = published_tables([recipe.name_in(direction) for direction in recipe.directions])
     print(tables or "no paper of this project has this task")
-    return 0
-
-
-def _config(args: argparse.Namespace) -> int:
-    from ..files import write_lines
-    from ..recipes.hydra_config import architectures_of, config_text
-    from ..recipes.recipe import load
-
-    recipe = load(args.task)
-    archs = args.archs or architectures_of(recipe)
-    texts = {arch: config_text(recipe, arch, args.out) for arch in archs}
-    for arch, text in texts.items():
-        if args.out is None:
-            print(text, end="")
-            continue
-        path = args.out / f"{arch}.yaml"
-        write_lines(path, text.splitlines())
-        print(path)
-    return 0
-
-
-def _check(args: argparse.Namespace) -> int:
-    """Prints the answer of every URL; the exit status is 1 if a file has no URL that answers."""
-    from ..errors import UserError
-    from ..recipes.recipe import load
-    from ..recipes.urls import check_urls
-    from ..table import format_table
-
-    recipe = load(args.task)
-    urls = list(check_urls(recipe))
-    if not urls:
-        print(f"{args.task}: no file of it has an address")
-        return 0
-    if all(each.status is None for each in urls):
-        raise UserError(
-            f"{args.task}: none of {len(urls)} URLs answers ({urls[0].problem}): is there a "
-            "network?"
-        )
-    rows = [
-        (each.name, each.verdict, f"{each.bytes:,}" if each.bytes else "",
-         f"{each.expected:,}" if each.expected else "", each.url)
-        for each in urls
-    ]  # fmt: skip
-    print(format_table(("file", "state", "bytes", "in the recipe", "address"), rows))
-    alive = {each.name for each in urls if each.verdict == "ok"}
-    gone = sorted({each.name for each in urls} - alive)
-    if gone:
-        raise UserError(f"{args.task}: no good address is left of {', '.join(gone)}")
     return 0
 
 

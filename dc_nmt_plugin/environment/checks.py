@@ -283,7 +283,6 @@ def report() -> EnvironmentReport:
         check_library("sacremoses", required=True),
         check_library("compare-mt", required=False, also="six"),
         check_library("babel", required=False),
-        check_library("num2words", required=False),
         check_versions(),
         check_plugin(installed, fairseq_probe),
         check_patches(patches),

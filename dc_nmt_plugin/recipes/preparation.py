@@ -24,7 +24,7 @@ class Preparation:
         work: output folder
         raw: folder of train, valid and test in both languages, one sentence a line
         tokenizer: name or short description of the tokeniser
-        tokenised: folder of the same files tokenised; None: ``dc-nmt split-text`` makes them
+        tokenised: folder of the same files tokenised
         segmentations: BPE segmentations; each has its own folders
         cleaned: whether training pairs are cleaned after BPE and lengths noted
         workers: processes of BPE and binarisation; None: one
@@ -35,7 +35,7 @@ class Preparation:
     work: Path
     raw: Path
     tokenizer: str
-    tokenised: Path | None
+    tokenised: Path
     segmentations: tuple[Segmentation, ...]
     cleaned: bool
     workers: int | None
@@ -43,14 +43,6 @@ class Preparation:
 
     def steps(self) -> Iterator[Step]:
         """Yields the steps after ``raw`` exists."""
-        if self.tokenised is None:
-            # all segmentations share it
-            yield Step(
-                f"tokenise ({self.tokenizer})",
-                self._tokens,
-                lambda: self._stamp(self.segmentations[0]),
-                self._split_text,
-            )
         for segmentation in self.segmentations:
             yield from self._cut_and_binarise(segmentation)
 
@@ -89,10 +81,6 @@ class Preparation:
             ],
         )
 
-    @property
-    def _tokens(self) -> Path:
-        return self.tokenised or self.work / "tokenised"
-
     def _texts(self, folder: Path) -> list[Path]:
         return [folder / f"{split}.{lang}" for split in self.splits for lang in self.languages]
 
@@ -118,23 +106,13 @@ class Preparation:
         words += "" if limit == "0 0" else f" {limit}"
         return digest([self._text_digest, *self.languages, self.tokenizer, words])
 
-    def _split_text(self, to: Path) -> list[Command]:
-        raw = list(map(str, self._texts(self.raw)))
-        names = [
-            str(self.raw / f"{split}.{lang}") for lang in self.languages for split in self.splits
-        ]
-        return [
-            Command(["dc-nmt", "check-text", *raw]),
-            Command(["dc-nmt", "split-text", "--out", str(to), *names]),
-        ]
-
     def _pieces(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
         source, target = self.languages
         if segmentation.kind == "sentencepiece":
             yield from self._sentencepieces(segmentation, to)
         else:
             yield from self._byte_pairs(segmentation, to)
-        yield _same_counts(self._texts(self._tokens), self._texts(to))
+        yield _same_counts(self._texts(self.tokenised), self._texts(to))
         if self.cleaned:
             limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
             limits += [str(segmentation.max_words)] if segmentation.max_words else []
@@ -145,25 +123,25 @@ class Preparation:
         groups = [self.languages] if segmentation.joint else [(lang,) for lang in self.languages]
         for languages in groups:
             model = to / (MODEL if segmentation.joint else f"{languages[0]}.{MODEL}")
-            texts = [str(self._tokens / f"train.{language}") for language in languages]
+            texts = [str(self.tokenised / f"train.{language}") for language in languages]
             words = ["dc-nmt", "recipe", "learn-pieces", str(segmentation.operations), str(model)]
             yield Command([*words, *texts])
             for name in (f"{split}.{lang}" for lang in languages for split in self.splits):
                 words = ["dc-nmt", "recipe", "apply-pieces", str(model)]
-                yield Command([*words, str(self._tokens / name), str(to / name)])
+                yield Command([*words, str(self.tokenised / name), str(to / name)])
 
     def _byte_pairs(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
         codes = dict.fromkeys(self.languages, to / "codes")
         if segmentation.joint:
             both = to / "both"
-            sides = [str(self._tokens / f"train.{lang}") for lang in self.languages]
+            sides = [str(self.tokenised / f"train.{lang}") for lang in self.languages]
             yield Command(["cat", *sides], output=both)
             yield self._learn(segmentation, both, to / "codes")
             yield Command(["rm", str(both)])
         for language in self.languages:
             if not segmentation.joint:
                 codes[language] = to / f"codes.{language}"
-                text = self._tokens / f"train.{language}"
+                text = self.tokenised / f"train.{language}"
                 yield self._learn(segmentation, text, codes[language])
             for split in self.splits:
                 name = f"{split}.{language}"
@@ -171,7 +149,7 @@ class Preparation:
                     ["subword-nmt", "apply-bpe", "-c", str(codes[language])]
                     # several processes only save time on large files
                     + (["--num-workers", str(self.workers)] if self.workers else [])
-                    + ["-i", str(self._tokens / name), "-o", str(to / name)]
+                    + ["-i", str(self.tokenised / name), "-o", str(to / name)]
                 )
 
     @staticmethod

@@ -108,11 +108,6 @@ CASES = {
     "check-text good good": ["good", "both source and target"],
     "check-text folder reference": ["folder", "Is a directory"],
     "check-text --counts good short": ["good has 3 lines", "short, 2"],
-    "split-text --out folder u2028": ["u2028, line 2", "U+2028"],
-    "split-text --out . good": ["good", "written over"],
-    "split-text --out other good folder/good": ["good and folder/good", "other/good"],
-    "split-text --out other pieces": ["pieces, line 1", "▁"],
-    "split-text --out good/x reference": ["good/x"],
     # scores that would be wrong
     f"{SCORE} u2028": ["u2028, line 2", "U+2028"],
     f"{SCORE} latin": ["latin, line 1", "UTF-8"],

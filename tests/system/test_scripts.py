@@ -14,6 +14,7 @@ from stand_ins import executable
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.flags import typed_flags
 from dc_nmt_plugin.runs.records import read_record
+from scripts.toy_text import toy_pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "examples/multi30k_en_de/table.sh"
@@ -22,7 +23,6 @@ SHIMS = {
     "scripts/prepare.sh": ["prepare"],
     "scripts/train.sh": ["train"],
     "scripts/evaluate.sh": ["evaluate"],
-    "scripts/quickstart.sh": ["quickstart"],
     **{
         f"examples/{path.stem}/run.sh": ["run", path.stem]
         for path in (ROOT / "dc_nmt_plugin/recipes/tasks").glob("*.yaml")
@@ -40,7 +40,7 @@ class Checkout:
         (folder / "scripts").mkdir()
         for name in ("lib.sh", "train.slurm"):
             shutil.copy(ROOT / "scripts" / name, folder / "scripts")
-        for name in (*SHIMS, TABLE):
+        for name in (*SHIMS, TABLE, "scripts/quickstart.sh"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
         executable(folder / "scripts/setup.sh", 'printf "setup:%s\\n" "$*"')
@@ -87,6 +87,27 @@ def test_help_needs_no_environment(checkout):
     assert done.stdout.strip() == "python -m dc_nmt_plugin train --help, ROOT"
     refused = checkout.run("scripts/train.sh", "--python")
     assert refused.returncode == 1 and "--python" in refused.stderr
+
+
+def test_the_quickstart_makes_a_text_and_its_recipe_once(checkout):
+    done = checkout.run("scripts/quickstart.sh", "transformer_dc", "--seed", "2")
+    assert done.returncode == 0, done.stderr
+    called = done.stdout.splitlines()
+    assert "python ROOT/scripts/toy_text.py quickstart_out/text, ROOT" in called
+    files = "<--train><quickstart_out/text/toy.en><quickstart_out/text/toy.de>"
+    assert files in done.stdout and "<run><quickstart_out/en-de><transformer_dc>" in done.stdout
+    (checkout.folder / "quickstart_out/en-de").mkdir(parents=True)
+    (checkout.folder / "quickstart_out/en-de/recipe.yaml").touch()
+    again = checkout.run("scripts/quickstart.sh")
+    assert "toy_text" not in again.stdout and "<run><quickstart_out/en-de><--enc" in again.stdout
+
+
+def test_the_toy_text_has_no_pair_twice():
+    pairs = toy_pairs(3000)
+    assert pairs == toy_pairs(3000) and pairs != toy_pairs(3000, seed=2)
+    assert all(len(set(side)) == 3000 for side in zip(*pairs, strict=True))
+    numbers = [pair for pair in pairs if "forty-three" in pair[0]]
+    assert numbers and all("dreiundvierzig" in german for _, german in numbers)
 
 
 def test_the_table_s_trainings_are_those_that_are_not_kept(tmp_path):

@@ -7,13 +7,13 @@ the plugin by ``--user-dir`` alone.
 from __future__ import annotations
 
 import itertools
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import forks
 import pytest
 import torch
 import yaml
@@ -21,6 +21,7 @@ from commands import ROOT, Bare, Result, read_a_command_line
 from covering import covering
 from fairseq.trainer import Trainer
 from helpers import few
+from hydra_groups import flags_as_groups
 from interruption import kill_before_update
 from systems import (
     ADADELTA,
@@ -38,11 +39,7 @@ from two_processes import free_port
 
 from dc_nmt_plugin import cli, pipeline
 from dc_nmt_plugin.recipes import launch, text_plan
-from dc_nmt_plugin.recipes.hydra_config import flags_as_groups
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
-
-sys.path.insert(0, str(ROOT / "scripts"))
-import chaos
 
 USES = yaml.safe_load(Path(__file__).with_name("use.yaml").read_text("utf-8"))
 FACTORS: dict[str, dict[str, list[Any]]] = USES["factors"]
@@ -115,7 +112,7 @@ def recipe(tmp_path_factory) -> Iterator[Path]:
     write_text(home, RECIPE)
     files = [[home / f"{split}.{language}" for language in (SOURCE, TARGET)] for split in RECIPE]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "start", chaos.start)  # programs in forked copies of this process
+        patch.setattr(pipeline, "start", forks.start)  # programs in forked copies of this process
         patch.setattr(launch, "visible_gpus", lambda: 0)
         patch.setattr(text_plan, "usable_cpus", lambda: 1)
         patch.chdir(home)

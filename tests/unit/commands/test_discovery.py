@@ -199,7 +199,6 @@ def test_help_in_a_locale_that_lacks_a_character():
         ("train multi30k_en_de transformer_dc transformer_dc", 2, "one argument too many"),
         ("train multi30k_en_de transformer_dc --droput 0.2", 2, "Did you mean '--dropout'?"),
         ("evaluate multi30k_en_de transformer_dc --bema 4", 2, "Did you mean '--beam'?"),
-        ("quickstart --max-updates 9", 2, "Did you mean '--max-update'?"),
         ("average a b --outt x", 2, "Did you mean '--out'?"),
         ("evaluate multi30k_en_de transformer_dc --seed x", 2, "--seed: 'x' is not"),
     ],

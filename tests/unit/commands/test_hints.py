@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from helpers import toy_text
+
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.text.corpus.generate import make_corpus
 
 
 def test_the_folder_of_a_recipe_may_be_below_one_with_a_space(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    pairs = [p for ps in make_corpus("de", "en", pairs=400, seed=3).splits().values() for p in ps]
+    pairs = toy_text("de", "en", 400, seed=3)
     for side, code in enumerate(("de", "en")):
         text = "".join(f"{pair[side]}\n" for pair in pairs)
         (tmp_path / f"a.{code}").write_text(text, "utf-8")

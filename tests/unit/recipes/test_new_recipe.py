@@ -7,6 +7,7 @@ import os
 import random
 
 import pytest
+from helpers import toy_text
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
@@ -16,7 +17,6 @@ from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.recipes.own_text import Corpus
 from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.recipes.settings import settings_of
-from dc_nmt_plugin.text.corpus.generate import make_corpus
 from dc_nmt_plugin.text.preparation import tokenise
 from dc_nmt_plugin.text.tokenizers import detokenize
 
@@ -29,8 +29,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(new_recipe, "visible_gpus", lambda: 0)
     monkeypatch.setattr(new_recipe, "usable_cpus", lambda: 2)
-    made = make_corpus("de", "en", pairs=PAIRS + 30, seed=3).splits()
-    every = [pair for pairs in made.values() for pair in pairs]
+    every = toy_text("de", "en", PAIRS + 30, seed=3)
     train = every[: PAIRS - 10]
     for name, pairs in (("a", train + train[:10]), ("v", every[-40:-20]), ("t", every[-20:])):
         for side, code in enumerate(("de", "en")):

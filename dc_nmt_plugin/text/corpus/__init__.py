@@ -1,1 +1,0 @@
-"""The generated parallel corpus: phrases in many languages, from CLDR."""

@@ -1,0 +1,106 @@
+"""Programs in forked copies of this process, which has imported torch and fairseq."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from typing import Any, NoReturn
+
+import fairseq_cli.generate
+import fairseq_cli.preprocess
+import fairseq_cli.train  # noqa: F401
+
+from dc_nmt_plugin import pipeline
+
+programs = {entry.name: entry for entry in entry_points(group="console_scripts")}
+program_on_path = pipeline.start
+
+
+class Fork:
+    """A function in a forked copy of this process, which has imported torch and fairseq.
+
+    It is used as a ``subprocess.Popen`` is.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[], object],
+        stdout: Any = None,
+        stderr: Any = None,
+        group: bool = False,
+    ) -> None:
+        piped = stdout == pipeline.subprocess.PIPE
+        reading, writing = os.pipe() if piped else (None, None)
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            if group:
+                os.setsid()
+            out = writing if piped else stdout and stdout.fileno()
+            same = stderr == pipeline.subprocess.STDOUT
+            self._run(call, out, out if same else stderr and stderr.fileno())
+        if writing is not None:
+            os.close(writing)
+        self.stdout = reading and os.fdopen(reading, "rb")
+
+    @staticmethod
+    def _run(call: Callable[[], object], *descriptors: int | None) -> NoReturn:
+        code = 1
+        try:
+            for number, descriptor in enumerate(descriptors, start=1):
+                if descriptor is not None:
+                    os.dup2(descriptor, number)
+            # not those of a process that keeps what is printed to itself, such as pytest's
+            sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+            sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as a program that begins
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            code = int(call() or 0)  # type: ignore[call-overload]
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        finally:
+            for child in multiprocessing.active_children():  # as at the end of a program
+                child.terminate()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Exit status; None where it has not ended after that many seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while end is None or time.monotonic() < end:
+            pid, status = os.waitpid(self.pid, 0 if end is None else os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.01)
+        return None
+
+    def terminate(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+
+    def kill_group(self) -> None:
+        os.killpg(self.pid, signal.SIGKILL)
+        self.wait()
+
+
+def start(words: Sequence[str], stdout: Any, stderr: Any) -> Any:
+    """As ``pipeline.start``, but what is written in Python needs no import of torch."""
+    if words[0] not in programs:
+        return program_on_path(words, stdout=stdout, stderr=stderr)
+
+    def call() -> object:
+        sys.argv = list(words)
+        logging.disable(logging.NOTSET)
+        layout = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"
+        logging.basicConfig(stream=sys.stdout, level="INFO", force=True, format=layout)
+        return programs[words[0]].load()()
+
+    return Fork(call, stdout, stderr)
