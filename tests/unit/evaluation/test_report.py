@@ -8,7 +8,6 @@ import json
 import pytest
 import sacrebleu
 
-from dc_nmt_plugin.commands import progress
 from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.commands.results import main
 from dc_nmt_plugin.errors import UserError
@@ -209,16 +208,13 @@ def test_progress_shows_the_speed_of_its_last_lines():
     assert speeds[3] == "  857 tokens/s  1:10 left"
 
 
-def test_progress_shows_one_line_and_keeps_the_log(tmp_path, capsys, monkeypatch):
-    flags = f"--name dc --max-update 25 --interval 0 --log {tmp_path}/train.log".split()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
-    assert progress.main(flags) == 1
-    printed = capsys.readouterr()
-    assert (tmp_path / "train.log").read_text() == LOG
-    assert "  dc: 15/25 updates  loss 4.2  valid loss 3.3  1,000 tokens/s  0:05 left" in printed.out
-    assert "stopped early" in printed.err and LOG.splitlines()[-1] in printed.err
-    end = io.BytesIO(b"k\xe9far\nINFO | done training in 3.0 seconds\n")
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(end))
-    assert progress.main(flags) == 0
-    assert capsys.readouterr().err == ""
-    assert (tmp_path / "train.log").read_bytes().startswith(LOG.encode() + b"k\xe9far\n")
+def test_progress_shows_one_line_and_keeps_the_log(capsys):
+    line, log = ProgressLine("dc", 25, interval=0), io.BytesIO()
+    tail = line.follow(LOG.encode().splitlines(keepends=True), log)
+    assert log.getvalue() == LOG.encode() and not line.finished
+    printed = capsys.readouterr().out
+    assert "  dc: 15/25 updates  loss 4.2  valid loss 3.3  1,000 tokens/s  0:05 left" in printed
+    line.last_words(tail)
+    assert LOG.splitlines()[-1] in capsys.readouterr().err
+    line.follow([b"k\xe9far\n", b"INFO | done training in 3.0 seconds\n"], log)
+    assert line.finished and log.getvalue().startswith(LOG.encode() + b"k\xe9far\n")
