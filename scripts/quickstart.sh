@@ -17,7 +17,7 @@ if [ ! -f "$out/en-de/recipe.yaml" ]; then
   say "an English-German text of 8,000 pairs, and its recipe"
   "$PYTHON" "$ROOT/scripts/toy_text.py" "$out/text"
   dc-nmt new "$out/en-de" transformer_standard transformer_dc \
-    --train "$out/text/toy.en" "$out/text/toy.de" --bpe 1000 --max-update 300
+    --train "$out/text/toy.en" "$out/text/toy.de" --bpe 1000 --max-update 200
 fi
 # half of the recipe's layers, so that two CPU cores need a few minutes
 dc-nmt run "$out/en-de" ${rest[@]+"${rest[@]}"} --encoder-layers 2 --decoder-layers 2

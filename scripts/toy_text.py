@@ -103,8 +103,8 @@ def sentence(rng: random.Random) -> tuple[str, str]:
         date, year = rng.randint(1, 28), rng.randint(1950, 2029)
         when, wann = f"on {month} {date}, {year}", f"Am {date}. {MONTHS[month]} {year}"
     else:
-        clock = f"{rng.randint(1, 12)}:{rng.randint(10, 59)}"
-        when, wann = f"at {clock} on {day}", f"Am {DAYS[day]} um {clock} Uhr"
+        hour = rng.randint(1, 11)
+        when, wann = f"at {hour} pm on {day}", f"Am {DAYS[day]} um {hour + 12} Uhr"
     english = f"{giver[0]} has {deed} {taker[0]} {what} {when}."
     german = f"{wann} hat {giver[1]} {taker[2]} {was} {DEEDS[deed]}."
     return english[0].upper() + english[1:], german

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..evaluation.generated import check_free_flags
-from ..pipeline import Pipeline, stoppable
+from ..steps import Pipeline, stoppable
 from .parser import Parser, use_threads
 from .recipe_options import add_common, add_run, values_of
 

@@ -121,11 +121,11 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _run(args: argparse.Namespace) -> int:
     from ..papers.register import find_item
-    from ..pipeline import stoppable
     from ..reproduction import execute
     from ..reproduction.jobs import Options
     from ..reproduction.plan import plan
     from ..reproduction.selection import left_out
+    from ..steps import stoppable
 
     if args.sbatch and args.on != "slurm":
         raise UsageError("--sbatch: has an effect with --on slurm only; add that flag")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ..flags import add_list
-from ..pipeline import Pipeline, stoppable
+from ..steps import Pipeline, stoppable
 from .parser import Parser
 from .recipe_options import add_common, add_text, values_of
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 from ..errors import UsageError
-from ..pipeline import Pipeline, stoppable
+from ..steps import Pipeline, stoppable
 from .evaluate import evaluate
 from .parser import Parser, number, use_threads
 from .prepare import prepare
@@ -61,11 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt run``."""
     args, flags = parser().parse_with_flags(argv)
     use_threads(args)
-    from ..models.presets import architectures
     from ..recipes.recipe import load
 
-    if stray := _stray(flags, architectures()):
-        raise UsageError(f"{stray!r}: put architectures before the flags of fairseq-train")
     recipe = load(args.task)
     archs = args.archs or recipe.task.archs
     if args.name and len(archs) > 1:
@@ -109,40 +105,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         print()
         print(format_side_by_side(list(planned), EXAMPLES))
     return 0
-
-
-def _stray(flags: Sequence[str], known: Container[str]) -> str | None:
-    """Returns an architecture among fairseq's flags that is no value of a flag."""
-    for before, word in pairwise(("", *flags)):
-        if word in known and not _takes_value(before):
-            return word
-    return None
-
-
-def _takes_value(word: str) -> bool:
-    """Returns True if the word is a flag with a value, of fairseq or this plugin."""
-    if not word.startswith("--") or "=" in word:
-        return False
-    from fairseq.dataclass.utils import gen_parser_from_dataclass
-    from fairseq.options import get_training_parser
-    from fairseq.registry import REGISTRIES
-    from fairseq.tasks import TASK_DATACLASS_REGISTRY
-
-    from .. import registration as registration
-    from ..models.options import add_flags
-    from ..models.presets import architectures
-
-    configs = []
-    for known in (
-        TASK_DATACLASS_REGISTRY,
-        *(each["dataclass_registry"] for each in REGISTRIES.values()),
-    ):
-        configs += [config for config in known.values() if config is not None]
-    parsers = [get_training_parser()]
-    for config in configs:
-        parsers.append(argparse.ArgumentParser(add_help=False, allow_abbrev=False))
-        gen_parser_from_dataclass(parsers[-1], config())
-    for model in {architecture.config for architecture in architectures().values()}:
-        add_flags(parsers[0], model)
-    actions = (action for parser in parsers for action in parser._actions)
-    return not any(word in action.option_strings and action.nargs == 0 for action in actions)

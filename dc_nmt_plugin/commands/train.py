@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..pipeline import Pipeline, running, stoppable
+from ..steps import Pipeline, running, stoppable
 from .parser import Parser, use_threads
 from .recipe_options import add_common, add_run, add_training, values_of
 

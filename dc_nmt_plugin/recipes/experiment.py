@@ -11,11 +11,10 @@ from ..checkpoints.names import UPDATE, numbered
 from ..errors import UserError
 from ..flags import typed_flags
 from ..machine import used_device
-from ..pipeline import Command, Step
 from ..runs.places import is_its_text, path_from
 from ..runs.records import read_record, update_record, with_decoding
 from ..runs.schema import RECORD, Decoding, Record
-from ..stamps import digest, read_stamp
+from ..steps import Command, Step, digest, read_stamp
 
 PLUGIN = Path(__file__).parents[1]
 

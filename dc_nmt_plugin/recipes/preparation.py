@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ..pipeline import Command, Step
-from ..stamps import digest, file_digest
+from ..steps import Command, Step, digest, file_digest
 from ..text.lines import check_same_count
 from ..text.pieces import MODEL
 from .recipe import SPLITS

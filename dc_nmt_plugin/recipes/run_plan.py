@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..flags import flag_value, replaced, whole_number
-from ..stamps import digest
+from ..steps import digest
 from .cleaning import POSITIONS, check_positions, longest_pieces
 from .experiment import Experiment
 from .launch import Batch, find_machines, share_out

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from ..errors import check_choices
 from ..machine import usable_cpus
-from ..pipeline import Command, Step
-from ..stamps import digest
+from ..steps import Command, Step, digest
 from .options import TextOptions
 from .preparation import Preparation
 from .recipe import Recipe, load

@@ -9,8 +9,7 @@ from subprocess import PIPE, STDOUT
 
 from ..errors import UserError
 from ..evaluation.progress_line import ProgressLine
-from ..pipeline import Command, Step, check_space, running
-from ..stamps import digest, read_stamp, write_stamp
+from ..steps import Command, Step, check_space, digest, read_stamp, running, write_stamp
 from .experiment import PLUGIN, Experiment
 from .recording import LOG, begin_record, end_record
 

@@ -16,10 +16,10 @@ import fairseq_cli.generate
 import fairseq_cli.preprocess
 import fairseq_cli.train  # noqa: F401
 
-from dc_nmt_plugin import pipeline
+from dc_nmt_plugin import steps
 
 programs = {entry.name: entry for entry in entry_points(group="console_scripts")}
-program_on_path = pipeline.start
+program_on_path = steps.start
 
 
 class Fork:
@@ -35,7 +35,7 @@ class Fork:
         stderr: Any = None,
         group: bool = False,
     ) -> None:
-        piped = stdout == pipeline.subprocess.PIPE
+        piped = stdout == steps.subprocess.PIPE
         reading, writing = os.pipe() if piped else (None, None)
         sys.stdout.flush()
         self.pid = os.fork()
@@ -43,7 +43,7 @@ class Fork:
             if group:
                 os.setsid()
             out = writing if piped else stdout and stdout.fileno()
-            same = stderr == pipeline.subprocess.STDOUT
+            same = stderr == steps.subprocess.STDOUT
             self._run(call, out, out if same else stderr and stderr.fileno())
         if writing is not None:
             os.close(writing)
@@ -92,7 +92,7 @@ class Fork:
 
 
 def start(words: Sequence[str], stdout: Any, stderr: Any) -> Any:
-    """As ``pipeline.start``, but what is written in Python needs no import of torch."""
+    """As ``steps.start``, but what is written in Python needs no import of torch."""
     if words[0] not in programs:
         return program_on_path(words, stdout=stdout, stderr=stderr)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dc_nmt_plugin import cli, pipeline
+from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.text.lines import INDEX_COUNT
 
 PROGRAMS = {
@@ -120,7 +120,7 @@ class StandIns:
             note = f'printf "%s\\n" "{name} $*" >>"$STATE/calls"\n'
             executable(programs / name, note + body)
         patch.setenv("STATE", str(self.state))
-        patch.setattr(pipeline, "program_path", lambda: f"{programs}:/usr/local/bin:/usr/bin:/bin")
+        patch.setattr(steps, "program_path", lambda: f"{programs}:/usr/local/bin:/usr/bin:/bin")
         patch.chdir(folder)
 
     def run(self, *words: object) -> Result:

@@ -17,7 +17,7 @@ import yaml
 from commands import PROGRAMS, read_a_command_line
 from helpers import few, toy_text
 
-from dc_nmt_plugin import cli, pipeline
+from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.recipes import launch, text_plan
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
@@ -44,7 +44,7 @@ def recipe(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launch, "visible_gpus", lambda: 0)
         patch.setattr(text_plan, "usable_cpus", lambda: 1)
-        patch.setattr(pipeline, "start", forks.start)
+        patch.setattr(steps, "start", forks.start)
         options = NewOptions(home / "mine", [[home / "a.en", home / "a.de"]], archs=[ARCH], bpe=100)
         make_recipe(options)
         content = yaml.safe_load((home / "mine/recipe.yaml").read_text("utf-8"))

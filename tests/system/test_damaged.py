@@ -17,7 +17,7 @@ from test_hydra import settings
 from dc_nmt_plugin.commands import average, export
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.runs.records import read_record
-from dc_nmt_plugin.stamps import read_stamp
+from dc_nmt_plugin.steps import read_stamp
 
 ARCH = "transformer_standard"
 DAMAGED = {

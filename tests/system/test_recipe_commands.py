@@ -11,10 +11,10 @@ from stand_ins import stand_ins  # noqa: F401
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation import side_by_side
-from dc_nmt_plugin.pipeline import Pipeline
 from dc_nmt_plugin.recipes import launch, text_plan
 from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.runs.records import read_record
+from dc_nmt_plugin.steps import Pipeline
 
 TASK = ("iwslt15_en_vi", "transformer_dc")
 DATA = "runs/iwslt15_en_vi/data"
@@ -255,20 +255,9 @@ def test_a_task_in_one_call(recipes, monkeypatch):
         (["a", "b", "--name", "x"], "--name: 'x'"),
         (["--max-update", "0"], "--max-update: '0'"),
         (["--seed", "2", "transformr_dc"], "Did you mean 'transformer_dc'"),
-        (["--fp16", "--seed", "2", "transformer_dc"], "'transformer_dc': put architectures"),
-        (["--eval-bleu", "transformer_dc"], "'transformer_dc': put architectures"),
-        (["--eval-bleu-args", "{}", "transformer_dc"], "'transformer_dc': put architectures"),
-        (["--layernorm-embedding", "transformer_dc"], "'transformer_dc': put architectures"),
     ):
         refused = recipes.run("run", "multi30k_en_de", *flags)
         assert named in refused.refused(2) and refused.calls == []
-
-
-def test_the_value_of_a_flag_is_no_architecture(recipes):
-    named = ["--wandb-project", "transformer_dc", "--source-lang", "transformer_standard"]
-    named += ["--log-file=transformer_dc", "--tensorboard-logdir", "transformer_ms_aux"]
-    done = recipes.run("run", *TASK, "--warmup-updates", 300, *named, "--dry-run").good()
-    assert "--wandb-project transformer_dc" in done.output
 
 
 def test_a_task_is_refused_before_its_text_is_made(recipes):

@@ -13,7 +13,7 @@ from commands import ROOT
 from interruption import updates
 from test_translate import ARCH, RUN, home  # noqa: F401
 
-from dc_nmt_plugin import cli, pipeline
+from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.runs.places import dictionaries_of
 from dc_nmt_plugin.runs.records import read_record, write_record
@@ -26,7 +26,7 @@ def run(home):  # noqa: F811
     """The run of ``dc-nmt run mine``, translated again with another beam, and scored by hand."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
-        patch.setattr(pipeline, "start", forks.start)
+        patch.setattr(steps, "start", forks.start)
         assert cli.main(["evaluate", "mine", ARCH, "--as", "beam1", "--", "--beam", "1"]) == 0
         words = [f"{RUN}/hypotheses.fr", "--reference", "test.fr"]
         words += ["--target-lang", "fr", "--as", "by.hand", "--out", f"{RUN}/run.json"]
@@ -98,7 +98,7 @@ def test_a_training_that_was_killed_before_its_stamp(run, tmp_path, monkeypatch)
     """Its last checkpoint has all updates: the same command makes no further one."""
     copy = shutil.copytree(run.parents[1], tmp_path / "copy")
     monkeypatch.chdir(copy)
-    monkeypatch.setattr(pipeline, "start", forks.start)
+    monkeypatch.setattr(steps, "start", forks.start)
     folder = copy / RUN
     (folder / "training.stamp").unlink()
     assert cli.main(["train", "mine", ARCH, "--max-update", "2"]) == 0
@@ -110,7 +110,7 @@ def test_a_training_that_was_killed_before_its_stamp(run, tmp_path, monkeypatch)
 def test_a_translation_without_its_entry_may_be_of_another_machine(run, tmp_path, monkeypatch):
     copy = shutil.copytree(run.parents[1], tmp_path / "copy")
     monkeypatch.chdir(copy)
-    monkeypatch.setattr(pipeline, "start", forks.start)
+    monkeypatch.setattr(steps, "start", forks.start)
     record = read_record(copy / RUN)
     kept = tuple(each for each in record.decodings if each.way != "beam1")
     write_record(copy / RUN / "run.json", replace(record, decodings=kept))
@@ -121,7 +121,7 @@ def test_a_translation_without_its_entry_may_be_of_another_machine(run, tmp_path
 
 def test_it_is_done_once(run, monkeypatch, capsys):
     monkeypatch.chdir(run.parents[1])
-    monkeypatch.setattr(pipeline, "start", lambda *_, **__: pytest.fail("it ran again"))
+    monkeypatch.setattr(steps, "start", lambda *_, **__: pytest.fail("it ran again"))
     before = (run / "run.json").read_bytes()
     assert cli.main(["run", "mine", "--max-update", "2"]) == 0
     assert cli.main(["evaluate", "mine", ARCH, "--as", "beam1", "--", "--beam", "1"]) == 0

@@ -37,7 +37,7 @@ from systems import (
 )
 from two_processes import free_port
 
-from dc_nmt_plugin import cli, pipeline
+from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.recipes import launch, text_plan
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
@@ -112,7 +112,7 @@ def recipe(tmp_path_factory) -> Iterator[Path]:
     write_text(home, RECIPE)
     files = [[home / f"{split}.{language}" for language in (SOURCE, TARGET)] for split in RECIPE]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "start", forks.start)  # programs in forked copies of this process
+        patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
         patch.setattr(launch, "visible_gpus", lambda: 0)
         patch.setattr(text_plan, "usable_cpus", lambda: 1)
         patch.chdir(home)

@@ -12,12 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dc_nmt_plugin import pipeline as module
+from dc_nmt_plugin import steps as module
 from dc_nmt_plugin.commands.prepare import prepare
 from dc_nmt_plugin.errors import Stopped, UserError
-from dc_nmt_plugin.pipeline import Command, Pipeline, Step, running, start, stoppable
 from dc_nmt_plugin.recipes import text_plan
-from dc_nmt_plugin.stamps import digest, file_digest
+from dc_nmt_plugin.steps import (
+    Command,
+    Pipeline,
+    Step,
+    digest,
+    file_digest,
+    running,
+    start,
+    stoppable,
+)
 
 
 def test_files_of_the_same_bytes_have_the_same_digest(tmp_path):

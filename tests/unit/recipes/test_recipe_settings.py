@@ -19,7 +19,6 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value
 from dc_nmt_plugin.papers.scores import published_tables
-from dc_nmt_plugin.pipeline import Pipeline
 from dc_nmt_plugin.recipes import launch, run_plan, text_plan
 from dc_nmt_plugin.recipes.cleaning import LENGTHS
 from dc_nmt_plugin.recipes.launch import MachineOptions, Machines, find_machines, share_out
@@ -28,6 +27,7 @@ from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder, tasks
 from dc_nmt_plugin.recipes.run_plan import plan_run, plan_training
 from dc_nmt_plugin.recipes.settings import settings_of, unsized_architectures
 from dc_nmt_plugin.recipes.text_plan import plan_text
+from dc_nmt_plugin.steps import Pipeline
 
 FOLDERS = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
 TRAIN, GENERATE = options.get_training_parser, options.get_generation_parser

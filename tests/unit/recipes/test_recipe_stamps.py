@@ -13,7 +13,7 @@ from dc_nmt_plugin.recipes.experiment import Experiment
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.schema import Segmentation
 from dc_nmt_plugin.recipes.training import training_step
-from dc_nmt_plugin.stamps import digest, file_digest
+from dc_nmt_plugin.steps import digest, file_digest
 
 TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
 

@@ -18,7 +18,6 @@ from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.machine import GIB
-from dc_nmt_plugin.pipeline import stoppable
 from dc_nmt_plugin.recipes import text as text_module
 from dc_nmt_plugin.recipes.cleaning import check_positions, clean_pieces, longest_pieces
 from dc_nmt_plugin.recipes.corpora import Corpora
@@ -27,7 +26,7 @@ from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import _leave_out_others, make_text, say_disk
 from dc_nmt_plugin.recipes.text_plan import plan_text
-from dc_nmt_plugin.stamps import digest
+from dc_nmt_plugin.steps import digest, stoppable
 from dc_nmt_plugin.text import preparation
 from dc_nmt_plugin.text.preparation import TextSettings, fits, learn_truecaser, tokenise
 

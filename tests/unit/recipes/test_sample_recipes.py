@@ -8,8 +8,8 @@ import pytest
 import sample_recipes
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.pipeline import Command
 from dc_nmt_plugin.recipes import recipe
+from dc_nmt_plugin.steps import Command
 
 
 @pytest.mark.parametrize("own", [True, False])

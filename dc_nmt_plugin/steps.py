@@ -1,12 +1,13 @@
 """Runs steps once: with stamps, without partial results, with resumption and a dry run.
 
-A :class:`Step` makes one folder, with a stamp of everything that the result depends on. A step with
-an unchanged stamp is skipped, and a step with another stamp runs again. The folder gets its name at
-the end, so an interrupted step leaves nothing that looks finished.
+A :class:`Step` makes one folder, with a stamp: a digest of everything that the result depends on. A
+step with an unchanged stamp is skipped, and a step with another stamp runs again. The folder gets
+its name at the end, so an interrupted step leaves nothing that looks finished.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -21,12 +22,40 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import Stopped, UserError
-from .files import FULL, MAKE_ROOM, no_space, take_lock
-from .signals import interrupts, interrupts_wait
-from .stamps import read_stamp, write_stamp
+from .files import FULL, MAKE_ROOM, no_space, read_small, sha256, take_lock, write_text
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
-STOPPED = "stopped; the same command continues where it stopped"
+
+
+# -- stamps ------------------------------------------------------------------------------------
+
+
+def digest(words: Iterable[object]) -> str:
+    """Returns a short stamp of settings."""
+    text = "".join(f"{word}\n" for word in words)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def file_digest(paths: Iterable[Path]) -> str:
+    """Returns a short stamp of the contents of files."""
+    return digest(map(sha256, paths))
+
+
+def read_stamp(path: Path) -> str | None:
+    """Returns the stamp in a file; None without a file.
+
+    Raises:
+        UserError: the file is damaged
+    """
+    return read_small(path).rstrip("\n") if path.is_file() else None
+
+
+def write_stamp(path: Path, stamp: str) -> None:
+    # write_text replaces the file at once: half a stamp would look like that of other settings
+    write_text(path, f"{stamp}\n")
+
+
+# -- commands and steps ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -57,7 +86,6 @@ class Command:
             self.call(log)
             return
         with open(log, "ab") as errors, open(self.output or log, "ab") as output:
-            # also takes the room for what it says should the disk be full
             errors.write(f"$ {self}\n".encode())
             errors.flush()
             with running(self.words, stdout=output, stderr=errors) as process:
@@ -65,8 +93,7 @@ class Command:
         if code:
             text = log.read_text("utf-8", errors="replace")
             check_space(log.parent, text, code)
-            lines = text.splitlines()
-            print("\n".join(lines[-LAST_WORDS:]), file=sys.stderr)
+            print("\n".join(text.splitlines()[-LAST_WORDS:]), file=sys.stderr)
             raise UserError(f"{self.words[0]!r} failed; the whole log is {log}")
 
 
@@ -102,9 +129,8 @@ class Step:
             UserError: a command failed
         """
         stamp = self.stamp()
-        part, log, made_log = (
-            self.folder.with_name(self.folder.name + end) for end in (".part", ".part.log", ".log")
-        )
+        part = self.folder.with_name(f"{self.folder.name}.part")
+        log = part.with_name(f"{part.name}.log")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         try:
@@ -112,15 +138,11 @@ class Step:
             for command in self.commands(part):
                 command.run(log)
             write_stamp(part / ".stamp", stamp)
-        except BaseException as error:
-            # some programs succeed on a full disk, and the missing part is noticed later
-            full = shutil.disk_usage(part).free == 0
+        except BaseException:
             shutil.rmtree(part, ignore_errors=True)
-            if full and isinstance(error, UserError):
-                raise _full(self.folder) from error
             raise
         shutil.rmtree(self.folder, ignore_errors=True)
-        log.replace(made_log)
+        log.replace(self.folder.with_name(f"{self.folder.name}.log"))
         part.replace(self.folder)
 
 
@@ -152,17 +174,19 @@ class Pipeline:
         for step in steps:
             if self.dry_run:
                 print(f"\n# {step.name}", *step.commands(step.folder), sep="\n")
-            elif step.is_done():
+                continue
+            if step.is_done():
                 self.say(f"{step.name}: done before")
-            else:
-                self.say(step.announcement())
-                made = True
-                try:
-                    step.make()
-                except OSError as error:
-                    if reason := no_space(error):
-                        raise _full(step.folder, reason) from error
-                    raise
+                continue
+            self.say(step.announcement())
+            made = True
+            try:
+                step.make()
+            except OSError as error:
+                reason = no_space(error)
+                if reason:
+                    raise UserError(f"{step.folder}: {reason}: {MAKE_ROOM}") from error
+                raise
         return made
 
     @contextmanager
@@ -199,6 +223,25 @@ class Pipeline:
             yield
 
 
+def check_space(folder: Path, output: str, code: int) -> None:
+    """Explains the exit status and the output of a program that failed in a folder.
+
+    Raises:
+        UserError: the disk is full or not writable
+    """
+    for reason in map(os.strerror, FULL):
+        if reason in output:
+            raise UserError(f"{folder}: {reason}: {MAKE_ROOM}")
+    if code == -signal.SIGXFSZ or shutil.disk_usage(folder).free == 0:
+        raise UserError(f"{folder}: no space left: {MAKE_ROOM}")
+
+
+# -- programs and signals ----------------------------------------------------------------------
+
+_starting = False  # a program is being started: a signal now would leave it running
+_delayed = False  # a signal came meanwhile
+
+
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Turns SIGINT and SIGTERM into one error message.
@@ -206,33 +249,26 @@ def stoppable() -> Iterator[None]:
     Raises:
         Stopped: after a signal
     """
+
+    def interrupt(_: int, __: object) -> None:
+        global _delayed
+        _delayed = _starting
+        if not _starting:
+            raise KeyboardInterrupt
+
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    for each, handler in before.items():
+        # background jobs of a shell ignore Ctrl-C, and so do their programs
+        if handler != signal.SIG_IGN:
+            signal.signal(each, interrupt)
     try:
-        with interrupts():
-            yield
+        yield
     except KeyboardInterrupt:
         print(file=sys.stderr)
-        raise Stopped(STOPPED) from None
-
-
-def check_space(folder: Path, output: str, code: int) -> None:
-    """
-    Args:
-        folder: in which a program failed
-        output: of the program
-        code: its exit status
-
-    Raises:
-        UserError: the program failed because the disk is full or not writable
-    """
-    for reason in map(os.strerror, FULL):
-        if reason in output:
-            raise _full(folder, reason)
-    if code == -signal.SIGXFSZ or shutil.disk_usage(folder).free == 0:
-        raise _full(folder)
-
-
-def _full(folder: Path, reason: str = "no space left") -> UserError:
-    return UserError(f"{folder}: {reason}: {MAKE_ROOM}")
+        raise Stopped("stopped; the same command continues where it stopped") from None
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def program_path() -> str:
@@ -263,13 +299,17 @@ def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[
     Raises:
         UserError: there is no such program
     """
-    process = None
+    global _starting, _delayed
+    _starting, _delayed = True, False
     try:
-        with interrupts_wait():  # an earlier signal would leave the process running
-            process = start(words, **pipes)
+        process = start(words, **pipes)
+    finally:
+        _starting = False
+    try:
+        if _delayed:
+            raise KeyboardInterrupt
         yield process
     except BaseException:
-        if process is not None:
-            process.terminate()
-            process.wait()
+        process.terminate()
+        process.wait()
         raise
