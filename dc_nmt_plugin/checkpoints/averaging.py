@@ -15,17 +15,17 @@ from torch import Tensor
 
 from ..errors import UserError
 from .dictionaries import check_same_dictionaries, saved_dictionaries
-from .loading import check_finite, load_checkpoint
+from .loading import check_finite, load_checkpoint, saved_architecture, setting
 from .names import BEST, EPOCH, UPDATE, numbered
-from .portable import share_equal
+from .plain import share_equal
 
 
 def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     """Returns the mean parameters of fairseq checkpoints, summed in float64.
 
     Everything but the parameters comes from the last of ``paths``; the optimizer state is
-    dropped and ``averaged_checkpoints`` lists the file names. Integer tensors get the mean
-    rounded down, as in fairseq's script; boolean tensors have to agree.
+    dropped and ``averaged_checkpoints`` lists the file names. Integers get the mean rounded
+    down, as in fairseq's script.
 
     Raises:
         UserError: no or unreadable checkpoints, the same file twice, parameters that are not
@@ -45,23 +45,37 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
         check_same_dictionaries(dictionaries)
         check_finite(str(path), state["model"])
         if previous:
-            _require_same_model(paths[0], previous, path, state)
+            _check_same_model(paths[0], previous, path, state)
         for name, tensor in state["model"].items():
-            wide = tensor.to(_accumulator(tensor))
-            if name not in sums:
-                sums[name] = wide.clone()
-            elif tensor.dtype is not torch.bool:
-                sums[name] += wide
-            elif not torch.equal(sums[name], tensor):
-                raise UserError(f"boolean tensor {name} differs between {paths[0]} and {path}")
-    means = {
-        name: _mean(sums[name], len(paths)).to(tensor.dtype)
-        for name, tensor in state["model"].items()
-    }
+            wide = tensor.double() if tensor.is_floating_point() else tensor.long()
+            sums[name] = sums[name] + wide if name in sums else wide
+    means = {}
+    for name, tensor in state["model"].items():
+        rounding = None if tensor.is_floating_point() else "floor"
+        mean = torch.div(sums[name], len(paths), rounding_mode=rounding)
+        means[name] = mean.to(tensor.dtype)
     state["model"] = share_equal(means)  # otherwise the file has shared embeddings several times
     state["last_optimizer_state"] = None
     state["averaged_checkpoints"] = [path.name for path in paths]
     return state
+
+
+def _check_same_model(
+    first_path: Path, first: dict[str, Any], path: Path, state: dict[str, Any]
+) -> None:
+    architectures = saved_architecture(first), saved_architecture(state)
+    if architectures[0] != architectures[1]:
+        raise UserError(f"{first_path} is a {architectures[0]} but {path} is a {architectures[1]}")
+    kept, other = first["model"], state["model"]
+    unpaired = sorted(kept.keys() ^ other.keys())
+    if unpaired:
+        raise UserError(f"only one of {first_path} and {path} has the parameter {unpaired[0]}")
+    for name, tensor in kept.items():
+        if tensor.shape != other[name].shape:
+            raise UserError(
+                f"{name} has shape {list(tensor.shape)} in {first_path} "
+                f"but {list(other[name].shape)} in {path}"
+            )
 
 
 def find_checkpoints(
@@ -75,17 +89,19 @@ def find_checkpoints(
     """Chooses checkpoints of a save folder by exactly one of last, best and updates."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of checkpoints")
-    if best is not None:
-        found = numbered(folder, BEST)
-        if found and _best_is_highest(found[-1][1]):
-            found.reverse()
-        return _exactly(folder, "best", found[:best], best)
     if updates is not None:
         first, final = updates
-        chosen = [path for number, path in numbered(folder, UPDATE) if first <= number <= final]
-        if not chosen:
+        paths = [path for number, path in numbered(folder, UPDATE) if first <= number <= final]
+        if not paths:
             raise UserError(f"{folder}: no checkpoint_*_U.pt with U in {first}:{final}")
-        return chosen
+        return paths
+    if best is not None:
+        paths = [path for _, path in numbered(folder, BEST)]
+        if paths:
+            config = setting(load_checkpoint(str(paths[0])).get("cfg"), "checkpoint")
+            if setting(config, "maximize_best_checkpoint_metric"):
+                paths.reverse()
+        return _exactly(folder, "best", paths[:best], best)
     if last is None:
         raise UserError(
             f"{folder}: is a folder; choose checkpoints in it with --last, --best or --updates"
@@ -99,58 +115,10 @@ def find_checkpoints(
                 "choose --kind epoch or --kind update"
             )
         kind = present[0] if present else "epoch"
-    return _exactly(folder, kind, kinds[kind][-last:], last)
+    return _exactly(folder, kind, [path for _, path in kinds[kind][-last:]], last)
 
 
-def _accumulator(tensor: Tensor) -> torch.dtype:
-    if tensor.dtype is torch.bool:
-        return torch.bool
-    return torch.float64 if tensor.is_floating_point() else torch.int64
-
-
-def _mean(total: Tensor, count: int) -> Tensor:
-    if total.dtype is torch.bool:
-        return total
-    if total.is_floating_point():
-        return total / count
-    return torch.div(total, count, rounding_mode="floor")
-
-
-def _require_same_model(
-    first_path: Path, first: dict[str, Any], path: Path, state: dict[str, Any]
-) -> None:
-    names = (_architecture(first), _architecture(state))
-    if names[0] != names[1]:
-        raise UserError(f"{first_path} is a {names[0]} but {path} is a {names[1]}")
-    kept, other = first["model"], state["model"]
-    if unpaired := sorted(kept.keys() ^ other.keys()):
-        raise UserError(f"only one of {first_path} and {path} has the parameter {unpaired[0]}")
-    for name, tensor in kept.items():
-        if tensor.shape != other[name].shape:
-            raise UserError(
-                f"{name} has shape {list(tensor.shape)} in {first_path} "
-                f"but {list(other[name].shape)} in {path}"
-            )
-
-
-def _architecture(state: dict[str, Any]) -> str | None:
-    config = state.get("cfg")
-    if config:
-        return _get(_get(config, "model"), "_name") or _get(_get(config, "model"), "arch")
-    return _get(state.get("args"), "arch")
-
-
-def _get(container: Any, key: str) -> Any:
-    """Returns a value of a configuration: a dictionary, an omegaconf container or a namespace."""
-    return container.get(key) if hasattr(container, "get") else getattr(container, key, None)
-
-
-def _best_is_highest(path: Path) -> bool:
-    checkpoint = _get(load_checkpoint(str(path)).get("cfg"), "checkpoint")
-    return bool(_get(checkpoint, "maximize_best_checkpoint_metric"))
-
-
-def _exactly(folder: Path, kind: str, found: list[tuple[float, Path]], wanted: int) -> list[Path]:
-    if len(found) < wanted:
-        raise UserError(f"{folder}: has {len(found)} {kind} checkpoints, {wanted} are asked for")
-    return [path for _, path in found]
+def _exactly(folder: Path, kind: str, paths: list[Path], count: int) -> list[Path]:
+    if len(paths) < count:
+        raise UserError(f"{folder}: has {len(paths)} {kind} checkpoints, {count} are asked for")
+    return paths

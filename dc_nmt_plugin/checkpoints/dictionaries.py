@@ -1,4 +1,8 @@
-"""Compares the dictionaries of a checkpoint's training with those of a task."""
+"""Compares the dictionaries of a checkpoint's training with those of a task.
+
+With another dictionary of the same size, the same numbers are other words, without an error in
+fairseq.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,15 @@ import argparse
 import contextlib
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError
-from .loading import load_checkpoint
+from .loading import load_checkpoint, setting
 
-KEY = (
-    "dictionaries"  # in a checkpoint's extra_state; fairseq's loader ignores what it does not know
-)
+# in a checkpoint's extra_state; fairseq's loader ignores keys that it does not know
+KEY = "dictionaries"
 _SIDES = {"source": "encoder", "target": "decoder"}
 _EMBEDDINGS = ("embed_tokens.weight", "embedding.tokens.weight")  # fairseq's, this plugin's
 
@@ -26,15 +29,11 @@ def dictionaries_of(task: Any) -> dict[str, str]:
     Args:
         task: fairseq's; the result is empty for a task without dictionaries
     """
-    return {side: _digest(dictionary.symbols) for side, dictionary in _of(task).items()}
+    return {side: _digest(dictionary) for side, dictionary in _by_side(task).items()}
 
 
 def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the digests that a checkpoint holds; empty for a checkpoint without them.
-
-    Args:
-        state: the checkpoint's content
-    """
+    """Returns the digests in a checkpoint's content; empty for a checkpoint without them."""
     return dict((state.get("extra_state") or {}).get(KEY) or {})
 
 
@@ -51,16 +50,19 @@ def check_dictionaries(path: str, task: Any) -> None:
     Raises:
         UserError: naming the data, the side and the checkpoint
     """
-    here = _of(task)
-    if not here:
+    problem = size_problem(path, task)
+    if problem:
+        raise UserError(problem)
+    dictionaries = _by_side(task)
+    if not dictionaries:
         return
     state = load_checkpoint(path, mmap=True)
-    known, source = saved_dictionaries(state), f"the one that {path} was trained with"
-    if not known:
-        folder, known = _folder_of_training(path, state)
+    digests, source = saved_dictionaries(state), f"the one that {path} was trained with"
+    if not digests:
+        folder, digests = _folder_of_training(path, state)
         source = f"the one in {folder}, on which {path} was trained"
-    for side, dictionary in here.items():
-        if side in known and known[side] != _digest(dictionary.symbols):
+    for side, dictionary in dictionaries.items():
+        if side in digests and digests[side] != _digest(dictionary):
             raise UserError(
                 f"{_data_of(task)}: its {side} dictionary has other words, or another order, than "
                 f"{source}: the same numbers would be other words. Give the data that the "
@@ -69,66 +71,11 @@ def check_dictionaries(path: str, task: Any) -> None:
             )
 
 
-def check_folder(path: str, data: Path, languages: Sequence[str]) -> None:
-    """Refuses a folder whose dictionaries are not those of a checkpoint's training.
-
-    Args:
-        path: of the checkpoint
-        data: folder with the dictionaries
-        languages: source and target
-
-    Raises:
-        UserError: naming the folder, the side and the checkpoint
-    """
-    from fairseq.data import Dictionary
-
-    source, target = (Dictionary.load(str(data / f"dict.{language}.txt")) for language in languages)
-    task = argparse.Namespace(
-        source_dictionary=source,
-        target_dictionary=target,
-        cfg=argparse.Namespace(data=str(data)),
-    )
-    if problem := size_problem(path, task):
-        raise UserError(problem)
-    check_dictionaries(path, task)
-
-
-def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str]:
-    """Returns source and target language of a checkpoint.
-
-    Args:
-        stock: from :func:`.stock_checkpoint.to_stock`
-        data: folder with the dictionaries that the model was trained with
-        name: path of the checkpoint
-
-    Raises:
-        UserError: `data` has no dictionaries, or others than the training
-    """
-    from fairseq.data.data_utils import infer_language_pair
-
-    task = stock["cfg"]["task"]
-    languages = [task.get("source_lang"), task.get("target_lang")]
-    if None in languages:  # read from file names
-        languages = list(infer_language_pair(str(data)))
-    if None in languages:
-        raise UsageError(f"--data {data}: has no text made by fairseq-preprocess")
-    for language in languages:
-        if not (data / f"dict.{language}.txt").is_file():
-            raise UsageError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
-    check_folder(name, data, languages)
-    return languages[0], languages[1]
-
-
 def size_problem(path: str, task: Any) -> str | None:
-    """Returns the message for a checkpoint with dictionaries of other sizes, or None.
-
-    Args:
-        path: of the checkpoint
-        task: fairseq's
-    """
+    """Returns the message for a checkpoint with dictionaries of other sizes, or None."""
     state = load_checkpoint(path, mmap=True)
-    for side, dictionary in _of(task).items():
-        rows = _types(state, side)
+    for side, dictionary in _by_side(task).items():
+        rows = _rows(state, side)
         if rows not in (None, len(dictionary)):
             return (
                 f"{_data_of(task)}: its {side} dictionary has {len(dictionary):,} types, and "
@@ -155,21 +102,57 @@ def check_same_dictionaries(states: Mapping[str, Mapping[str, str]]) -> None:
             )
 
 
-def _of(task: Any) -> dict[str, Any]:
-    """Returns side → dictionary."""
+def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str]:
+    """Returns source and target language of a checkpoint, whose dictionaries are in `data`.
+
+    Args:
+        stock: from :func:`.stock_checkpoint.to_stock`
+        data: folder with the dictionaries that the model was trained with
+        name: path of the checkpoint
+
+    Raises:
+        UserError: `data` has no dictionaries, or others than the training
+    """
+    from fairseq.data import Dictionary
+    from fairseq.data.data_utils import infer_language_pair
+
+    task = stock["cfg"]["task"]
+    source, target = task.get("source_lang"), task.get("target_lang")
+    if source is None or target is None:  # read from file names
+        source, target = infer_language_pair(str(data))
+    if source is None or target is None:
+        raise UsageError(f"--data {data}: has no text made by fairseq-preprocess")
+    dictionaries = []
+    for language in (source, target):
+        if not (data / f"dict.{language}.txt").is_file():
+            raise UsageError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
+        dictionaries.append(Dictionary.load(str(data / f"dict.{language}.txt")))
+    check_dictionaries(
+        name,
+        argparse.Namespace(
+            source_dictionary=dictionaries[0],
+            target_dictionary=dictionaries[1],
+            cfg=argparse.Namespace(data=str(data)),
+        ),
+    )
+    return source, target
+
+
+def _by_side(task: Any) -> dict[str, Any]:
     languages = getattr(task, "dicts", None)
     if isinstance(languages, Mapping):
-        found = dict(languages)
+        dictionaries = dict(languages)
     else:
-        found = {}
-        for side in ("source", "target"):
+        dictionaries = {}
+        for side in _SIDES:
             with contextlib.suppress(NotImplementedError):
-                found[side] = getattr(task, f"{side}_dictionary", None)
-    return {str(side): each for side, each in found.items() if hasattr(each, "symbols")}
+                dictionaries[side] = getattr(task, f"{side}_dictionary", None)
+    return {str(side): each for side, each in dictionaries.items() if hasattr(each, "symbols")}
 
 
-def _digest(words: list[str]) -> str:
-    return hashlib.sha256("\n".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+def _digest(dictionary: Any) -> str:
+    words = "\n".join(dictionary.symbols).encode("utf-8", "surrogateescape")
+    return hashlib.sha256(words).hexdigest()[:16]
 
 
 def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
@@ -180,38 +163,34 @@ def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[
     from fairseq.data import Dictionary
     from fairseq.data.data_utils import infer_language_pair
 
-    config = state.get("cfg")
-    task = _setting(config, "task") if config else state.get("args")
-    folder = str(_setting(task, "data") or "").split(os.pathsep)[0]
+    task = setting(state["cfg"], "task") if state.get("cfg") else state.get("args")
+    folder = str(setting(task, "data") or "").split(os.pathsep)[0]
     if not os.path.isdir(folder):
         return folder, {}
-    languages = [_setting(task, "source_lang"), _setting(task, "target_lang")]
+    languages = [setting(task, "source_lang"), setting(task, "target_lang")]
     if None in languages:
         languages = list(infer_language_pair(folder))
-    found = {}
-    for side, language in zip(("source", "target"), languages, strict=True):
+    digests = {}
+    for side, language in zip(_SIDES, languages, strict=True):
         file = os.path.join(folder, f"dict.{language}.txt")
         if os.path.isfile(file) and os.path.getmtime(file) <= os.path.getmtime(path):
             with contextlib.suppress(Exception):  # damaged since
                 dictionary = Dictionary.load(file)
-                if _types(state, side) == len(dictionary):
-                    found[side] = _digest(dictionary.symbols)
-    return folder, found
+                if _rows(state, side) == len(dictionary):
+                    digests[side] = _digest(dictionary)
+    return folder, digests
 
 
-def _types(state: Mapping[str, Any], side: str) -> int | None:
+def _rows(state: Mapping[str, Any], side: str) -> int | None:
     """Returns the rows of a side's embedding matrix; None if it has another name."""
-    names = (f"{_SIDES.get(side)}.{name}" for name in _EMBEDDINGS)
-    return next((len(state["model"][name]) for name in names if name in state["model"]), None)
+    for embedding in _EMBEDDINGS:
+        name = f"{_SIDES.get(side)}.{embedding}"
+        if name in state["model"]:
+            return len(state["model"][name])
+    return None
 
 
 def _data_of(task: Any) -> str:
     """Returns the folder that a task reads, for messages."""
-    data = _setting(getattr(task, "cfg", None) or getattr(task, "args", None), "data")
+    data = setting(getattr(task, "cfg", None) or getattr(task, "args", None), "data")
     return str(data).split(os.pathsep)[0] if data else "this data"
-
-
-def _setting(config: Any, name: str) -> Any:
-    if isinstance(config, argparse.Namespace):
-        return getattr(config, name, None)
-    return config.get(name) if hasattr(config, "get") else getattr(config, name, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +15,26 @@ from ..flags import flag_name
 INSTALL = "pip install 'dc_nmt_plugin[transformers]'"
 MARK = "@@"  # subword-nmt's, at a piece that another follows in the same word
 END = "</w>"  # of a word's last piece, in FSMT's vocabulary
-# what FSMT computes in one way only: setting → its value
-_FIXED = {
-    "encoder_normalize_before": False,
-    "decoder_normalize_before": False,
-    "encoder_learned_pos": False,
-    "decoder_learned_pos": False,
-    "no_token_positional_embeddings": False,
-    "layernorm_embedding": False,
-    "adaptive_softmax_cutoff": None,
-    "cross_self_attention": False,
-    "no_cross_attention": False,
-}
+# FSMT always computes these as if they were off
+_ABSENT = (
+    *("encoder_normalize_before", "decoder_normalize_before", "layernorm_embedding"),
+    *("encoder_learned_pos", "decoder_learned_pos", "no_token_positional_embeddings"),
+    *("adaptive_softmax_cutoff", "cross_self_attention", "no_cross_attention"),
+)
 # FSMT's setting → fairseq's
-_SIZES = {
+_SETTINGS = {
     "d_model": "encoder_embed_dim",
+    "encoder_layers": "encoder_layers",
+    "decoder_layers": "decoder_layers",
+    "encoder_ffn_dim": "encoder_ffn_embed_dim",
+    "decoder_ffn_dim": "decoder_ffn_embed_dim",
+    "encoder_attention_heads": "encoder_attention_heads",
+    "decoder_attention_heads": "decoder_attention_heads",
     "dropout": "dropout",
     "attention_dropout": "attention_dropout",
     "activation_dropout": "activation_dropout",
     "activation_function": "activation_fn",
-    **{
-        f"{side}_{name}": f"{side}_{setting}"
-        for side in ("encoder", "decoder")
-        for name, setting in (
-            ("layers", "layers"), ("ffn_dim", "ffn_embed_dim"), ("attention_heads",) * 2,
-        )
-    },
-}  # fmt: skip
+}
 
 
 def to_hugging_face(
@@ -72,8 +64,8 @@ def to_hugging_face(
     except ImportError as error:
         raise UserError(f"transformers cannot be imported ({error}): {INSTALL}") from error
     settings = stock["cfg"]["model"]
-    for setting, value in _FIXED.items():
-        if (settings.get(setting) or None) != (value or None):
+    for setting in _ABSENT:
+        if settings.get(setting):
             raise UserError(
                 f"{name}: --hf: FSMT has no {flag_name(setting)}; --stock keeps this model"
             )
@@ -83,18 +75,22 @@ def to_hugging_face(
         raise UserError(f"--data {data}: has no BPE codes beside it, which FSMT's tokeniser needs")
     if output.exists() and not (output / "config.json").is_file() and any(output.iterdir()):
         raise UsageError(f"--out {output}: exists and is no model of transformers")
-    vocabularies = [_vocabulary(data / f"dict.{language}.txt") for language in languages]
-    sizes = {name: settings[setting] for name, setting in _SIZES.items()}
+    source, target = (_vocabulary(data / f"dict.{language}.txt") for language in languages)
     config = FSMTConfig(
         langs=list(languages),
-        src_vocab_size=len(vocabularies[0]),
-        tgt_vocab_size=len(vocabularies[1]),
+        src_vocab_size=len(source),
+        tgt_vocab_size=len(target),
         scale_embedding=not settings.get("no_scale_embedding"),
         tie_word_embeddings=bool(settings.get("share_all_embeddings")),
-        **sizes,
+        **{fsmt: settings[fairseq] for fsmt, fairseq in _SETTINGS.items()},
     )
     model = FSMTForConditionalGeneration(config)
-    lost, unknown = model.load_state_dict(dict(_weights(stock["model"])), strict=False)
+    weights = {
+        f"model.{key}": tensor
+        for key, tensor in stock["model"].items()
+        if "embed_positions" not in key and not key.endswith(".version")  # FSMT computes positions
+    }
+    lost, unknown = model.load_state_dict(weights, strict=False)
     lost = [key for key in lost if "embed_positions" not in key]
     if lost or unknown:
         raise UserError(f"{name}: --hf: FSMT has other parts: {', '.join([*lost, *unknown][:3])}")
@@ -103,10 +99,10 @@ def to_hugging_face(
     model.save_pretrained(output)
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, part) for part in ("source.json", "target.json", "merges.txt")]
-        for path, vocabulary in zip(files, vocabularies, strict=False):
-            path.write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
-        lines = codes.read_text("utf-8").splitlines()
-        merges = [line for line in lines if not line.startswith("#version")]
+        files[0].write_text(json.dumps(source, ensure_ascii=False), "utf-8")
+        files[1].write_text(json.dumps(target, ensure_ascii=False), "utf-8")
+        lines = codes.read_text("utf-8").split("\n")
+        merges = [line for line in lines if line and not line.startswith("#version")]
         files[2].write_text("".join(f"{line}\n" for line in merges), "utf-8")
         FSMTTokenizer(list(languages), *map(str, files)).save_pretrained(output)
 
@@ -115,15 +111,11 @@ def _vocabulary(path: Path) -> dict[str, int]:
     """Returns piece → number; a word's last piece ends in ``</w>`` instead of ``@@`` elsewhere."""
     dictionary = Dictionary.load(str(path))
     special = {dictionary.bos_word, dictionary.pad_word, dictionary.eos_word, dictionary.unk_word}
-    return {
-        word if word in special else word.removesuffix(MARK) if word.endswith(MARK) else word + END:
-            number
-        for number, word in enumerate(dictionary.symbols)
-    }  # fmt: skip
-
-
-def _weights(model: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yields FSMT's names with the weights; its positions are computed."""
-    for key, tensor in model.items():
-        if "embed_positions" not in key and not key.endswith(".version"):
-            yield f"model.{key}", tensor
+    vocabulary = {}
+    for number, word in enumerate(dictionary.symbols):
+        if word.endswith(MARK) and word not in special:
+            word = word.removesuffix(MARK)
+        elif word not in special:
+            word += END
+        vocabulary[word] = number
+    return vocabulary

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import UserError
 
 LONGEST = 10_000  # characters of a string, and elements of its value
-_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+_OPERATORS: dict[type[ast.AST], Any] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -23,7 +23,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
 }
-# settings that a builder of fairseq's evaluates (a test compares them with fairseq's source)
+# settings that a builder of fairseq evaluates (a test compares them with fairseq's source)
 EVALUATED = frozenset(
     (
         *("adafactor_eps", "adam_betas", "adamax_betas", "lamb_betas"),
@@ -68,33 +68,28 @@ def plain_value(text: Any, *_: Any) -> Any:
 
 
 def _value(node: ast.expr) -> Any:
-    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
-        compute = _OPERATORS.get(type(node.op))
-        if compute is None:
-            raise ValueError
-        if isinstance(node, ast.UnaryOp):
-            return compute(_value(node.operand))
-        sides = _value(node.left), _value(node.right)
-        if isinstance(node.op, ast.Mult) and _size(sides) > LONGEST:
-            raise ValueError
-        return compute(*sides)
-    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-        kind = {ast.List: list, ast.Tuple: tuple, ast.Set: set}[type(node)]
-        return kind(map(_value, node.elts))
-    if isinstance(node, ast.Dict) and None not in node.keys:
-        keys = [_value(key) for key in node.keys if key is not None]
-        return dict(zip(keys, map(_value, node.values), strict=True))
     if isinstance(node, ast.Constant):
         return node.value
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](_value(node.operand))
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left, right = _value(node.left), _value(node.right)
+        if isinstance(node.op, ast.Mult):
+            # a few products of sequences would fill the memory
+            sizes = [len(side) if hasattr(side, "__len__") else side for side in (left, right)]
+            if sizes != [left, right] and sizes[0] * sizes[1] > LONGEST:
+                raise ValueError
+        return _OPERATORS[type(node.op)](left, right)
+    if isinstance(node, ast.List):
+        return [_value(item) for item in node.elts]
+    if isinstance(node, ast.Tuple):
+        return tuple(_value(item) for item in node.elts)
+    if isinstance(node, ast.Set):
+        return {_value(item) for item in node.elts}
+    if isinstance(node, ast.Dict):
+        keys = [_value(key) for key in node.keys if key is not None]  # None: of {**other}
+        return dict(zip(keys, map(_value, node.values), strict=True))
     raise ValueError
-
-
-def _size(factors: tuple[Any, Any]) -> int:
-    """Returns the number of elements of a product with a sequence; 0 for numbers."""
-    if not any(hasattr(factor, "__len__") for factor in factors):
-        return 0
-    lengths = [len(factor) if hasattr(factor, "__len__") else factor for factor in factors]
-    return int(lengths[0] * lengths[1])
 
 
 def check_configuration(path: str, state: Mapping[str, Any]) -> None:
@@ -122,16 +117,15 @@ def check_configuration(path: str, state: Mapping[str, Any]) -> None:
 
 def _strings(config: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yields (name, text) of every setting that is a string."""
-    if hasattr(config, "__dict__") and not hasattr(config, "items"):
-        config = vars(config)  # a Namespace
-    if depth > 20 or not hasattr(config, "items"):
-        return
     if hasattr(config, "_get_node"):  # omegaconf's: the nodes, so that nothing is resolved
-        nodes = {} if config._is_none() else config._content
-        items = [(name, n if hasattr(n, "items") else n._value()) for name, n in nodes.items()]
-    else:
-        items = config.items()
-    for name, value in items:
+        config = config._content
+    elif not hasattr(config, "items"):
+        config = getattr(config, "__dict__", None)  # a Namespace
+    if depth > 20 or not isinstance(config, Mapping):
+        return
+    for name, value in config.items():
+        if hasattr(value, "_value") and not hasattr(value, "items"):  # a leaf of omegaconf's
+            value = value._value()
         if isinstance(value, str):
             yield str(name), value
         else:

@@ -44,33 +44,108 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise unreadable(path, error) from error
-    check_parts(path, state)
+    problem = _problem(state)
+    if problem:
+        raise UnreadableCheckpoint(f"{path}: is not a fairseq checkpoint ({problem}).")
     check_configuration(path, state)
-    return state
+    return dict(state)
 
 
-def check_parts(path: str, state: Any) -> None:
-    """
-    Raises:
-        UserError: a file has no parameters by name, so that it is no checkpoint
-    """
+def _problem(state: Any) -> str | None:
     if not isinstance(state, dict) or "model" not in state:
-        raise UnreadableCheckpoint(f"{path}: is not a fairseq checkpoint (it has no 'model').")
+        return "it has no 'model'"
     if not isinstance(state["model"], Mapping):
-        raise UnreadableCheckpoint(
-            f"{path}: is not a fairseq checkpoint (its 'model' is a "
-            f"{type(state['model']).__name__}, not parameters by name)."
-        )
+        return f"its 'model' is a {type(state['model']).__name__}, not parameters by name"
     if not all(isinstance(value, torch.Tensor) for value in state["model"].values()):
-        raise UnreadableCheckpoint(
-            f"{path}: is not a fairseq checkpoint (its 'model' has values that are not tensors)."
-        )
+        return "its 'model' has values that are not tensors"
     for part in ("cfg", "extra_state"):
         if not isinstance(state.get(part) or {}, Mapping):
-            raise UnreadableCheckpoint(
-                f"{path}: is not a fairseq checkpoint (its {part!r} is a "
-                f"{type(state[part]).__name__}, not settings by name)."
+            return f"its {part!r} is a {type(state[part]).__name__}, not settings by name"
+    return None
+
+
+def check_checkpoint_file(path: str) -> None:
+    """
+    Raises:
+        UserError: the file is missing or empty
+    """
+    if not os.path.isfile(path):
+        raise UserError(f"{path}: no such checkpoint.")
+    if os.path.getsize(path) == 0:
+        raise UnreadableCheckpoint(f"{path}: is empty, not a checkpoint.")
+
+
+def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
+    """Returns the message for a file that torch could not read."""
+    text = str(error).strip()
+    refused = re.search(r"GLOBAL ([\w.]+)", text)
+    if refused and "weights_only" in text:  # torch's own message explains unsafe loading
+        return UnreadableCheckpoint(
+            f"{path}: was refused and nothing of it was run: it holds {refused[1]}, which is no "
+            "plain data and may run a program of the file's author. Take another checkpoint, "
+            "from somebody whom you trust."
+        )
+    reason = text.splitlines()[0][:200] if text else repr(error)
+    if "weights_only" in text:
+        reason = "torch's safe loader refuses it"
+    return UnreadableCheckpoint(
+        f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq "
+        f"({reason})."
+    )
+
+
+def check_finite(name: str, model: Mapping[str, Any]) -> None:
+    """Refuses parameters that are not finite, because results would not be finite either.
+
+    Args:
+        name: of the checkpoint's file
+        model: parameters by name
+
+    Raises:
+        UserError: naming one
+    """
+    for key, tensor in model.items():
+        marker = key.endswith(POSITION_MARKER)  # uninitialised memory
+        if not marker and tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise UserError(
+                f"{name}: its parameter {key} has values that are not numbers (NaN, infinity): the "
+                "training has diverged; take an earlier checkpoint."
             )
+
+
+# -- settings --------------------------------------------------------------------------------
+
+
+def setting(config: Any, name: str) -> Any:
+    """Returns a value of a dictionary, an omegaconf container or a namespace; None without it."""
+    return config.get(name) if hasattr(config, "get") else getattr(config, name, None)
+
+
+def architecture_of(model: Any) -> str | None:
+    """Returns the architecture of a model's settings, a part of fairseq's configuration."""
+    return setting(model, "_name") or setting(model, "arch")
+
+
+def saved_architecture(state: Mapping[str, Any]) -> str | None:
+    """Returns the ``--arch`` of a checkpoint's content; None if unknown."""
+    if state.get("cfg"):
+        return architecture_of(setting(state["cfg"], "model"))
+    return setting(state.get("args"), "arch")
+
+
+def checkpoint_architecture(path: str) -> str | None:
+    """Returns the ``--arch`` of a checkpoint; None if unknown."""
+    return saved_architecture(load_checkpoint(path, mmap=True))
+
+
+def task_settings(path: str) -> dict[str, Any]:
+    """Returns fairseq's settings of a checkpoint's task; the name is ``_name``."""
+    state = load_checkpoint(path, mmap=True)
+    if state.get("cfg") is not None:
+        task = state["cfg"].get("task") or {}
+        return dict(task) if hasattr(task, "keys") else dict(vars(task))
+    args = vars(state["args"]) if state.get("args") is not None else {}
+    return {**args, "_name": args.get("task")}
 
 
 def check_settings(path: str) -> None:
@@ -85,53 +160,6 @@ def check_settings(path: str) -> None:
             " start from its parameters with fairseq-train --restore-file, or take the checkpoint "
             "that it was made from."
         )
-
-
-def check_checkpoint_file(path: str) -> None:
-    """
-    Raises:
-        UserError: the file is missing or empty
-    """
-    if not os.path.isfile(path):
-        raise UserError(f"{path}: no such checkpoint.")
-    if os.path.getsize(path) == 0:
-        raise UnreadableCheckpoint(f"{path}: is empty, not a checkpoint.")
-
-
-def checkpoint_architecture(path: str) -> str | None:
-    """Returns the ``--arch`` of a checkpoint; None if unknown.
-
-    Raises:
-        UserError: the file cannot be read as a checkpoint
-    """
-    state = load_checkpoint(path, mmap=True)
-    if state.get("args") is not None:
-        return getattr(state["args"], "arch", None)
-    return architecture_of((state.get("cfg") or {}).get("model"))
-
-
-def task_settings(path: str) -> dict[str, Any]:
-    """Returns fairseq's settings of a checkpoint's task; the name is ``_name``.
-
-    Raises:
-        UserError: the file cannot be read as a checkpoint
-    """
-    state = load_checkpoint(path, mmap=True)
-    cfg = state.get("cfg")
-    if cfg is not None:
-        task = cfg.get("task") or {}
-        return dict(task) if hasattr(task, "keys") else dict(vars(task))
-    args = vars(state["args"]) if state.get("args") is not None else {}
-    return {**args, "_name": args.get("task")}
-
-
-def architecture_of(model: Any) -> str | None:
-    """Returns the architecture of a model's settings; None if unknown.
-
-    Args:
-        model: the part of fairseq's configuration
-    """
-    return model.get("_name") if hasattr(model, "get") else getattr(model, "_name", None)
 
 
 def newest_readable(path: str) -> str:
@@ -157,40 +185,3 @@ def newest_readable(path: str) -> str:
             logger.warning(f"{error} Continuing from {other}, the newest one that can be read.")
             return other
         raise
-
-
-def check_finite(name: str, model: Mapping[str, Any]) -> None:
-    """Refuses parameters that are not finite, because results would not be finite either.
-
-    Args:
-        name: of the checkpoint's file
-        model: parameters by name
-
-    Raises:
-        UserError: naming one
-    """
-    for key, tensor in model.items():
-        marker = key.endswith(POSITION_MARKER)  # uninitialised memory
-        if not marker and tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise UserError(
-                f"{name}: its parameter {key} has values that are not numbers (NaN, infinity): the "
-                "training has diverged; take an earlier checkpoint."
-            )
-
-
-def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
-    """Returns the message for a file that torch could not read."""
-    text = str(error).strip()
-    reason = f" ({text.splitlines()[0][:200]})" if text else f" ({error!r})"
-    if "weights_only" in text:  # torch's message explains unsafe loading
-        reason = ""
-        if found := re.search(r"GLOBAL ([\w.]+)", text):
-            return UnreadableCheckpoint(
-                f"{path}: was refused and nothing of it was run: it holds {found[1]}, which is no "
-                "plain data and may run a program of the file's author. Take another checkpoint, "
-                "from somebody whom you trust."
-            )
-    return UnreadableCheckpoint(
-        f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq"
-        f"{reason}."
-    )

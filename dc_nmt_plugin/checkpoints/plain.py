@@ -1,4 +1,4 @@
-"""Converts checkpoints to plain data, which every loader accepts."""
+"""Makes checkpoints of plain data, small, and free of the machine of their training."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 from omegaconf import OmegaConf
+from torch import Tensor
 
 from ..errors import UserError
+
+# groups of fairseq's settings that say where and how a training ran, not what the model is
+_OF_TRAINING = (
+    *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
+    *("bmuf", "generation", "eval_lm", "interactive", "ema"),
+)
 
 
 def plain(value: Any) -> Any:
@@ -32,6 +39,66 @@ def plain(value: Any) -> Any:
         return plain(value.value)
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
-    if value is None or isinstance(value, (bool, int, float, str, torch.Tensor)):
+    if value is None or isinstance(value, (bool, int, float, str, Tensor)):
         return value
     raise UserError(f"the checkpoint holds a {type(value).__name__}, which is no plain data")
+
+
+def share_equal(model: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns parameters by name; equal ones, such as shared embeddings, are one tensor."""
+    shared: dict[str, Tensor] = {}
+    for name, tensor in model.items():
+        shared[name] = tensor
+        for other in shared.values():
+            if other.shape == tensor.shape and torch.equal(other, tensor):
+                shared[name] = other
+                break
+    return shared
+
+
+def portable(state: Mapping[str, Any], name: str, data: str) -> dict[str, Any]:
+    """Returns a checkpoint in half precision that names no place of the machine of its training.
+
+    It has no optimizer's state, and fairseq's defaults for all settings but those of model and
+    task.
+
+    Args:
+        state: content of a checkpoint
+        name: of its file, for messages
+        data: the folder of its text, for the settings
+
+    Raises:
+        UserError: a parameter is too large for half precision, or the checkpoint is of a fairseq
+            before 0.10
+    """
+    from fairseq.dataclass.configs import FairseqConfig
+
+    if not state.get("cfg"):
+        raise UserError(f"{name}: was written by a fairseq before 0.10, and cannot be kept.")
+    model = {}
+    for key, tensor in state["model"].items():
+        model[key] = tensor.half() if tensor.is_floating_point() else tensor
+        if tensor.is_floating_point() and not torch.isfinite(model[key]).all():
+            raise UserError(f"{name}: its parameter {key} is too large for half precision.")
+    defaults = plain(OmegaConf.structured(FairseqConfig))
+    cfg = dict(state["cfg"])
+    flags = plain(cfg["model"])  # with every flag of the training, those of other groups included
+    for group in _OF_TRAINING:
+        if group in cfg:
+            cfg[group] = defaults[group]
+        for key, value in defaults[group].items():
+            if key in flags and key != "seed":
+                flags[key] = value
+    if "data" in flags:
+        flags["data"] = data
+    cfg["model"] = argparse.Namespace(**flags)
+    cfg["task"] = {**plain(cfg["task"]), "data": data}
+    extra = {key: value for key, value in state["extra_state"].items() if key != "metrics"}
+    return {
+        "args": None,
+        "cfg": cfg,
+        "model": share_equal(model),
+        "optimizer_history": state["optimizer_history"],
+        "extra_state": extra,
+        "last_optimizer_state": None,
+    }

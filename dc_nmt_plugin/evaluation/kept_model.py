@@ -44,7 +44,7 @@ def keep_model(run: Run, folder: Path) -> None:
     import torch
 
     from ..checkpoints.loading import load_checkpoint
-    from ..checkpoints.portable import portable
+    from ..checkpoints.plain import portable
 
     checkpoint, data = check_model(run)
     state = portable(load_checkpoint(str(checkpoint)), str(checkpoint), DATA)
