@@ -1,0 +1,77 @@
+"""The measured systems as command lines of fairseq: an architecture, or fairseq's own model."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import dc_nmt_plugin
+
+STOCK = "stock"  # fairseq's transformer, of the size of the first architecture
+CONTROL = "stock again"  # the same once more: how far two equal systems differ by chance
+USER_DIR = dc_nmt_plugin.__path__[0]
+
+# settings that make fairseq's transformer as large as an architecture of this package
+SIZE = (
+    *(f"{side}_{name}" for side in ("encoder", "decoder")
+      for name in ("layers", "embed_dim", "ffn_embed_dim", "attention_heads")),
+    *("dropout", "attention_dropout", "activation_dropout"),
+    *("share_all_embeddings", "share_decoder_input_output_embed"),
+)  # fmt: skip
+
+# what a training run needs beside its model; the learning rate is too low to end sentences early
+TRAINING = shlex.split(
+    "--optimizer adam --adam-betas '(0.9, 0.98)' --lr 1e-5 --label-smoothing 0.1 --clip-norm 1.0 "
+    "--seed 1"
+)
+
+
+def training_words(system: str, like: str, data: str) -> list[str]:
+    """Returns the flags of ``fairseq-train`` that choose model, task and criterion.
+
+    Args:
+        system: an architecture with flags of its model behind it, or STOCK or CONTROL
+        like: the architecture that has the size of STOCK
+        data: folder made by ``fairseq-preprocess``
+    """
+    if system in (STOCK, CONTROL):
+        words = ["--arch", "transformer", "--task", "translation"]
+        words += ["--criterion", "label_smoothed_cross_entropy", *_size_flags(like, data)]
+        return [data, *words, *TRAINING]
+    from dc_nmt_plugin.models.presets import architectures
+
+    arch, *flags = shlex.split(system)
+    if arch not in architectures():
+        raise SystemExit(f"{arch}: no such architecture; dc-nmt arch-flags lists all")
+    family = architectures()[arch].family
+    words = ["--arch", arch, "--task", family.task, "--criterion", family.criterion, *flags]
+    return [data, *words, *TRAINING]
+
+
+def task_of(system: str) -> str:
+    """Returns the name of the task that translates with a system."""
+    words = training_words(system, system, "DATA")
+    return words[words.index("--task") + 1]
+
+
+def parse(words: list[str]) -> Any:
+    """Returns the parsed command line of ``fairseq-train``."""
+    from fairseq import options
+
+    import dc_nmt_plugin.registration  # noqa: F401
+
+    return options.parse_args_and_arch(options.get_training_parser(), words)
+
+
+def _size_flags(like: str, data: str) -> list[str]:
+    args = parse(training_words(like, like, data))
+    if not hasattr(args, "encoder_ffn_embed_dim"):
+        raise SystemExit(f"{like}: is no Transformer, so fairseq has no model of its size")
+    words = []
+    for name in SIZE:
+        flag, value = f"--{name.replace('_', '-')}", getattr(args, name)
+        if value is True:
+            words.append(flag)
+        elif value not in (None, False):
+            words += [flag, str(value)]
+    return words
