@@ -12,9 +12,8 @@ from torch import Tensor
 
 from ..charts import Chart, Line, draw_charts
 from ..modules.core.recording import Records
-from ..modules.diagnostics.gates import token_total
-from ..modules.diagnostics.head_weights import head_weight_entropy, head_weight_totals
-from ..modules.diagnostics.records import pool, self_attentions
+from ..modules.diagnostics.head_weights import head_weight_entropy
+from ..modules.diagnostics.records import pool, self_attentions, token_total
 from .base import Analysis, Results, Table
 from .loop import ForcedBatch
 from .subject import Subject
@@ -159,7 +158,7 @@ class RoutingSums:
                 self._add_head_weights(layer, tensors["head_weights"], (~padding).sum(dim=1))
 
     def _add_head_weights(self, layer: int, weights: Tensor, lengths: Tensor) -> None:
-        pool(self.heads, layer, *head_weight_totals(weights))
+        pool(self.heads, layer, weights.double().sum(dim=0), len(weights))
         groups = self.by_length.setdefault(layer, {})
         entropies = head_weight_entropy(weights).tolist()
         for length, entropy in zip(lengths.tolist(), entropies, strict=True):

@@ -17,10 +17,10 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from fairseq.logging import metrics
 from torch import Tensor, nn
 
-from ..modules.core.chunked_loss import SmoothedLoss, label_smoothed_loss
-from ..modules.core.packing import pack, real_rows
 from ..modules.core.recording import reducing
 from ..modules.diagnostics import NEEDED, Batch, Totals, diagnose
+from ..modules.fast.chunked_loss import SmoothedLoss, label_smoothed_loss
+from ..modules.fast.packing import pack, real_rows
 from ..names import PUBLISHED
 
 

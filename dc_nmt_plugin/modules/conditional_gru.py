@@ -11,12 +11,13 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .core.additive_attention import additive_scores, softmax
+from .core.additive_attention import additive_scores
+from .core.attention import softmax
 from .core.dl4mt_init import init_linear, init_square_blocks_
 from .core.recording import Recordable
 from .core.source import Source
 from .core.state import State, Stateful
-from .core.stepwise import StepwiseProduct
+from .fast.stepwise import StepwiseProduct
 from .state_attention import StateMemory
 
 

@@ -9,8 +9,6 @@ Shapes: B sequences, T positions, C model width, H heads, K = C / H; S = T keys.
 from __future__ import annotations
 
 import math
-from functools import reduce
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,25 +20,6 @@ from .core.attention import attention_logits
 from .core.flow import Flow
 from .core.self_attention import SelfAttention
 from .routing import route_heads, route_positions
-
-
-class Aggregation(NamedTuple):
-    """Holds the result of :meth:`CrossAggregationSelfAttention.aggregate`; None if not routed."""
-
-    logits: Tensor
-    """(B, H, T, S) Ê = E + Ω↕ + Ω↔, float32 at least, not masked"""
-    added_norm: Tensor | None = None
-    """(B, H, T) norm of the added logits Ω↕ + Ω↔"""
-    vertical_norm: Tensor | None = None
-    """(B, H, T) norm of Ω↕ alone"""
-    horizontal_norm: Tensor | None = None
-    """(B, H, T) norm of Ω↔ alone"""
-    head_weights: Tensor | None = None
-    """(B, H) Λ"""
-    vertical: Tensor | None = None
-    """(B, H, T) coefficients C_{h→l}"""
-    horizontal: Tensor | None = None
-    """(B, H, T, T) coefficients C_{t→h} of position l (rows)"""
 
 
 class CrossAggregationSelfAttention(SelfAttention):
@@ -119,9 +98,7 @@ class CrossAggregationSelfAttention(SelfAttention):
     def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
         """Returns Ê (B, H, T, S), -inf where attention is not allowed.
 
-        Records what was routed of :class:`Aggregation`: ``added_norm``, ``vertical_norm``,
-        ``horizontal_norm``, ``head_weights``, ``vertical``, ``horizontal``; the base records
-        ``weights`` (B, H, T, S).
+        Records what :meth:`aggregate` says; the base records ``weights`` (B, H, T, S).
 
         Raises:
             ValueError: used in a decoder (causal mask or decoding session)
@@ -133,35 +110,24 @@ class CrossAggregationSelfAttention(SelfAttention):
         if self.iterations == 0:
             return super().logits(query, key, flow)
         added = self.position_scores(query, key, flow)
-        done = self._aggregated(query, key, flow.mask.padding, added)
-        self.record(
-            **{
-                name: part
-                for name, part in done._asdict().items()
-                if part is not None and name != "logits"
-            }
-        )
+        arguments = (query, key, flow.mask.padding, added)
+        if self.checkpoint and torch.is_grad_enabled():
+            logits: Tensor = checkpointed(
+                self.aggregate, *arguments, use_reentrant=False, preserve_rng_state=False
+            )
+        else:
+            logits = self.aggregate(*arguments)
         allowed = flow.mask.allowed
-        return done.logits if allowed is None else done.logits.masked_fill(~allowed, -math.inf)
-
-    def _aggregated(
-        self, query: Tensor, key: Tensor, padding: Tensor | None, added: Tensor | float
-    ) -> Aggregation:
-        """Returns :meth:`aggregate`; with `checkpoint` once more in the backward pass."""
-        if not (self.checkpoint and torch.is_grad_enabled()):
-            return self.aggregate(query, key, padding, added)
-        done: Aggregation = checkpointed(
-            self.aggregate,
-            *(query, key, padding, added),
-            use_reentrant=False,
-            preserve_rng_state=False,
-        )
-        return done
+        return logits if allowed is None else logits.masked_fill(~allowed, -math.inf)
 
     def aggregate(
         self, query: Tensor, key: Tensor, padding: Tensor | None, added: Tensor | float = 0.0
-    ) -> Aggregation:
-        """Returns the logits and what the routing adds to them, in float32 or better.
+    ) -> Tensor:
+        """Returns Ê = E + Ω↕ + Ω↔ (B, H, T, S), in float32 or better, not masked.
+
+        Records those that exist of ``vertical_norm``, ``horizontal_norm``, ``added_norm``
+        (B, H, T): norms of Ω↕, Ω↔ and their sum; ``head_weights`` Λ (B, H); ``vertical`` C_{h→l}
+        (B, H, T); and ``horizontal`` C_{t→h} (B, H, T, T) of position l (rows).
 
         Args:
             query: (B, H, T, K)
@@ -180,57 +146,42 @@ class CrossAggregationSelfAttention(SelfAttention):
         dtype = torch.promote_types(query.dtype, torch.float32)
         with torch.autocast(query.device.type, enabled=False):
             logits = attention_logits(query.to(dtype), key.to(dtype), None, False, added)
-            return self._aggregate(logits, padding)
+            return logits + self._added(logits, padding)
 
-    def _aggregate(self, logits: Tensor, padding: Tensor | None) -> Aggregation:
+    def _added(self, logits: Tensor, padding: Tensor | None) -> Tensor:
+        """Returns what the routing adds to E in Eq. (9), (B, H, T, S)."""
         votes = logits  # (B, H, T, S)
         if padding is not None:
             pair = padding[:, None, :, None] | padding[:, None, None, :]  # (B, 1, T, S)
             votes = logits.masked_fill(pair, 0.0)
-        up: Tensor | None = None  # Ω↕
-        across: Tensor | None = None  # Ω↔
-        head_weights = vertical = horizontal = None
+        added: list[Tensor] = []
         if self.vertical:
-            capsules, vertical, voting = route_heads(votes, self.iterations)
+            capsules, coefficients, voting = route_heads(votes, self.iterations)
             head_weights = self._head_weights(voting.squeeze(-1), padding)  # (B, H)
-            up = head_weights[:, :, None, None] * capsules[:, None]  # Eq. (12), (B, H, T, S)
-            vertical = vertical.squeeze(-1)
+            up = head_weights[:, :, None, None] * capsules[:, None]  # Ω↕, Eq. (12), (B, H, T, S)
+            added.append(up)
+            self.record(head_weights=head_weights, vertical=coefficients.squeeze(-1))
+            self._record_norm("vertical_norm", up)
         if self.horizontal:
-            across, horizontal = route_positions(
+            across, coefficients = route_positions(  # Ω↔, Eq. (14)
                 votes, self.iterations, padding, from_votes=self.init == "self"
             )
-        added = reduce(torch.add, [part for part in (up, across) if part is not None])  # in Eq. (9)
-        return Aggregation(
-            logits + added,
-            added_norm=self._norm("added_norm", added),
-            vertical_norm=self._norm("vertical_norm", up),
-            horizontal_norm=self._norm("horizontal_norm", across),
-            head_weights=head_weights,
-            vertical=vertical,
-            horizontal=horizontal,
-        )
+            added.append(across)
+            self.record(horizontal=coefficients)
+            self._record_norm("horizontal_norm", across)
+        total = added[0] if len(added) == 1 else added[0] + added[1]
+        self._record_norm("added_norm", total)
+        return total
 
-    def _norm(self, name: str, part: Tensor | None) -> Tensor | None:
-        """Returns |Ω| (B, H, T), or None when it is not recorded."""
-        if part is None or not self.wants(name):
-            return None
-        norm: Tensor = torch.linalg.vector_norm(part.detach(), dim=-1)
-        return norm
+    def _record_norm(self, name: str, part: Tensor) -> None:
+        if self.wants(name):
+            self.record(**{name: torch.linalg.vector_norm(part.detach(), dim=-1)})  # (B, H, T)
 
     def _head_weights(self, voting: Tensor, padding: Tensor | None) -> Tensor:
         """Returns Λ (B, H) of voting weights (B, H, T), which are zero at padding. Eq. (13)
 
         The mean is the default because the paper's sum saturates the softmax: its gradient, and
-        with it W's, vanishes. Entropy of Λ (nats) at initialisation, widths 256 and 512, at lengths
-        10, 30, 100:
-
-            heads (max)   mean              sum
-            4 (1.39)      1.28 0.85 0.59    0.35 0.03 0.01
-            8 (2.08)      2.04 1.80 1.15    1.00 0.06 0.00
-
-        After training (Multi30k, 4 heads, width 128) the entropy of the mean has also fallen, to
-        0.07 0.14 0.00 in the first layer and 0.01 0.00 0.00 in the last: each layer has learnt
-        which head to vote for. The mean leaves it time to learn this.
+        with it W's, vanishes (measured in docs/papers/cross-aggregation.md).
         """
         total = voting.sum(dim=-1)  # (B, H)
         if self.head_weights == "mean":

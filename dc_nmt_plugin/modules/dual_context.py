@@ -14,12 +14,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .core.context_projection import ContextProjection
-from .core.dropout import dropout as drop
 from .core.flow import Flow
 from .core.initial_weights import input_projection
 from .core.masks import SequenceMask
 from .core.self_attention import MultiHeadSelfAttention
 from .core.state import State, Stateful
+from .fast.dropout import dropout as drop
 
 
 class LocalContext(Stateful):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import reduce
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +18,7 @@ from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
 from .core.recording import Recordable
 from .core.source import Source
+from .fast.joint_attention import joint_logits, sums_of_sentences
 
 
 class MultiLayerAttention(Recordable):
@@ -38,16 +39,8 @@ class MultiLayerAttention(Recordable):
     Rows of `q_proj` and columns of `out_proj` (contexts side by side) are ordered (layer, head, K).
     In training on a CPU, a loop over layers was measured to be faster than one attention with n·H
     heads (separate weights), which needs copies. In decoding, keys and values are copied once per
-    sentence, and one attention is faster.
-
-    Joint weights need no product per source layer in a decoding step. With the rows W^{j,h} of
-    `q_proj` and the columns O^{i,h} of `out_proj` for a layer and a head,
-
-        Σ_j q^{j,h} k^{j,h}ᵀ = x (Σ_j W^{j,h}ᵀ k^{j,h}ᵀ) + Σ_j b^{j,h} k^{j,h}ᵀ
-        Σ_i a^h v^{i,h} O^{i,h}ᵀ = a^h (Σ_i v^{i,h} O^{i,h}ᵀ)
-
-    and the sums in brackets are of the sentence: as many numbers as the keys and values of H source
-    layers. A step is one product for the scores of all heads, and one for the output.
+    sentence, and one attention is faster. Decoding with joint weights is in
+    :mod:`.fast.joint_attention`.
 
     Args:
         embed_dim: width C of decoder and output
@@ -78,7 +71,7 @@ class MultiLayerAttention(Recordable):
         self.num_layers = num_layers
         self.joint_weights = joint_weights
         self.sum_contexts = sum_contexts
-        # by arrange_for_decoding; these layers are not called then
+        # decoding reads these layers' weights, and does not call them
         self.reads_weights = ("q_proj", "out_proj") if joint_weights else ()
         self.dropout = dropout
         same = source_dim == embed_dim
@@ -98,79 +91,6 @@ class MultiLayerAttention(Recordable):
             nn.Linear(contexts_dim, embed_dim, bias=bias), contexts=num_layers, summed=sum_contexts
         )
 
-    def project_source(self, source: Source, *, decoding: bool) -> tuple[Tensor, ...]:
-        """Returns keys and values of all source layers, see :meth:`arrange_source`; with
-        `decoding`, see :meth:`arrange_for_decoding`."""
-        projected = [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)]
-        if decoding:
-            return self.arrange_for_decoding(projected, source)
-        return self.arrange_source(projected)
-
-    def arrange_source(self, projected: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """
-        Args:
-            projected: keys and values of each source layer, concatenated, (S, M, 2C)
-
-        Returns:
-            keys k^1 … k^n, then values v^1 … v^n, each (S, H, M, K); for M-01 the only value is
-            Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n)
-        """
-        keys, values = self._keys_and_values(projected)
-        return tuple(split_heads(part, self.num_heads) for part in (*keys, *values))
-
-    def _keys_and_values(self, projected: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        pairs = [part.chunk(2, dim=-1) for part in projected]
-        keys = [key for key, _ in pairs]
-        values = [value for _, value in pairs]
-        if self.joint_weights and self.sum_contexts:
-            values = [reduce(torch.add, values)]
-        return keys, values
-
-    def source_projections(self) -> list[nn.Module]:
-        """See :class:`.source_projection.ProjectsSource`."""
-        return list(self.kv_projs)
-
-    def arrange_for_decoding(
-        self, projected: Sequence[Tensor], source: Source
-    ) -> tuple[Tensor, ...]:
-        """See :class:`.source_projection.ProjectsSource`.
-
-        Returns:
-            for separate weights one key and one value, (S, n·H, M, K). For joint weights the sums
-            of the class's docstring for scores (S, C, H·M), in the order in which a step reads
-            them, and for output (S, H·M, C), and what is added to scaled scores, (S, 1, H·M),
-            -inf at padding
-        """
-        keys, values = self._keys_and_values(projected)
-        if not self.joint_weights:
-            parts = [[split_heads(x, self.num_heads) for x in group] for group in (keys, values)]
-            return tuple(torch.cat(group, dim=1) for group in parts)
-        # (H, n·K, C), of the sum over layers in one product
-        of_queries = self._by_head(self.q_proj.weight.t()).transpose(1, 2)
-        of_contexts = self._by_head(self.out_proj.weight).transpose(1, 2)
-        heads = self._by_head(torch.cat(keys, dim=-1).flatten(0, 1))  # (H, S·M, n·K)
-        by_sentence = (heads @ of_queries).unflatten(1, (source.sentences, -1))  # (H, S, M, C)
-        for_scores = by_sentence.permute(1, 3, 0, 2).flatten(2)
-        for_output = self._of_sentences(
-            self._by_head(torch.cat(values, dim=-1).flatten(0, 1)) @ of_contexts, source
-        )
-        if self.q_proj.bias is None:
-            bias = heads.new_zeros(*heads.shape[:2], 1)
-        else:
-            bias = heads @ self._by_head(self.q_proj.bias[None]).transpose(1, 2)  # (H, S·M, 1)
-        added = self._of_sentences(bias / math.sqrt(self.head_dim), source).transpose(1, 2)
-        if source.padding is not None:
-            added = added.masked_fill(source.padding.repeat(1, self.num_heads)[:, None], -math.inf)
-        return for_scores, for_output, added
-
-    def _by_head(self, x: Tensor) -> Tensor:
-        """Returns x (N, layers·H·K) by head, (H, N, layers·K)."""
-        return x.view(len(x), -1, self.num_heads, self.head_dim).permute(2, 0, 1, 3).flatten(2)
-
-    def _of_sentences(self, x: Tensor, source: Source) -> Tensor:
-        """Returns x (H, S·M, …) by sentence, (S, H·M, …)."""
-        return x.view(len(x), source.sentences, -1, x.size(2)).transpose(0, 1).flatten(1, 2)
-
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """
         Args:
@@ -184,12 +104,12 @@ class MultiLayerAttention(Recordable):
         """
         rows, length, width = x.shape
         source, decoding = flow.source, flow.state is not None
-        project = partial(self.project_source, decoding=decoding)
+        project = self.project_for_decoding if decoding else self.project_source
         projected = source.cached(self, project, keep=decoding)
         # hypotheses of a sentence are further queries on the same keys
         queries = x.view(source.sentences, -1, width)
         if decoding and self.joint_weights:
-            return self._attend_with_sums(queries, projected, source, length).view_as(x)
+            return self._attend_to_sums(queries, projected, source, length).view_as(x)
         query = self.q_proj(queries)
         if self.joint_weights:
             contexts = self._attend_jointly(query, projected, source, length)
@@ -203,21 +123,6 @@ class MultiLayerAttention(Recordable):
             joint = torch.cat(merged, dim=-1)
         output: Tensor = self.out_proj(joint)  # Eq. (3.11)
         return output.view(rows, length, -1)
-
-    def _attend_with_sums(
-        self, queries: Tensor, sums: Sequence[Tensor], source: Source, length: int
-    ) -> Tensor:
-        """Returns the output for queries (S, beam·T, C), of :meth:`arrange_for_decoding`'s sums."""
-        for_scores, for_output, added = sums
-        scale = 1 / math.sqrt(self.head_dim)
-        logits = torch.baddbmm(added, queries, for_scores, alpha=scale)
-        weights = softmax(logits.unflatten(-1, (self.num_heads, -1)), for_output.dtype)
-        by_head = weights.transpose(1, 2)  # (S, H, beam·T, M)
-        self._record_weights(by_head, source, length)
-        weights = F.dropout(weights, self.dropout, self.training).flatten(2)
-        if self.out_proj.bias is None:
-            return weights @ for_output
-        return torch.baddbmm(self.out_proj.bias, weights, for_output)
 
     def _attend_jointly(
         self, query: Tensor, projected: Sequence[Tensor], source: Source, length: int
@@ -244,8 +149,8 @@ class MultiLayerAttention(Recordable):
 
     def _separate_values(self, source: Source) -> list[Tensor]:
         """Returns v^i (S, H, M, K) of each source layer, also when only their sum is used."""
-        parts = [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)]
-        return [split_heads(part.chunk(2, dim=-1)[1], self.num_heads) for part in parts]
+        values = [part.chunk(2, dim=-1)[1] for part in self._projected(source)]
+        return [split_heads(value, self.num_heads) for value in values]
 
     def _attend_separately(
         self, query: Tensor, projected: Sequence[Tensor], flow: Flow, length: int
@@ -279,3 +184,70 @@ class MultiLayerAttention(Recordable):
     def _record_norms(self, contexts: Sequence[Tensor], source: Source, length: int) -> None:
         norms = torch.stack([context.norm(dim=(1, 3)) for context in contexts], dim=-1)
         self.record(context_norms=norms.view(source.sentences * source.beam, length, -1))
+
+    def _attend_to_sums(
+        self, queries: Tensor, sums: Sequence[Tensor], source: Source, length: int
+    ) -> Tensor:
+        """Returns the output (S, beam·T, C) of a decoding step with joint weights."""
+        for_scores, for_output, added = sums
+        weights = softmax(  # (S, beam·T, H, M)
+            joint_logits(queries, for_scores, added, self.num_heads), for_output.dtype
+        )
+        self._record_weights(weights.transpose(1, 2), source, length)
+        weights = F.dropout(weights, self.dropout, self.training).flatten(2)
+        if self.out_proj.bias is None:
+            return weights @ for_output
+        return torch.baddbmm(self.out_proj.bias, weights, for_output)
+
+    def project_source(self, source: Source) -> tuple[Tensor, ...]:
+        """Returns keys k^1 … k^n, then values v^1 … v^n, each (S, H, M, K).
+
+        For M-01 the only value is Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n).
+        """
+        keys, values = self._keys_and_values(self._projected(source))
+        return tuple(split_heads(part, self.num_heads) for part in (*keys, *values))
+
+    def project_for_decoding(self, source: Source) -> tuple[Tensor, ...]:
+        """See :meth:`arrange_for_decoding`."""
+        return self.arrange_for_decoding(self._projected(source), source)
+
+    def _projected(self, source: Source) -> list[Tensor]:
+        """Returns keys and values of each source layer, concatenated, (S, M, 2C)."""
+        return [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)]
+
+    def _keys_and_values(self, projected: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        keys, values = [], []
+        for part in projected:
+            key, value = part.chunk(2, dim=-1)
+            keys.append(key)
+            values.append(value)
+        if self.joint_weights and self.sum_contexts:
+            values = [reduce(torch.add, values)]
+        return keys, values
+
+    def source_projections(self) -> list[nn.Module]:
+        """See :class:`.core.source_projection.ProjectsSource`."""
+        return list(self.kv_projs)
+
+    def arrange_for_decoding(
+        self, projected: Sequence[Tensor], source: Source
+    ) -> tuple[Tensor, ...]:
+        """See :class:`.core.source_projection.ProjectsSource`.
+
+        Returns:
+            for separate weights one key and one value, (S, n·H, M, K); for joint weights see
+            :func:`~.fast.joint_attention.sums_of_sentences`
+        """
+        keys, values = self._keys_and_values(projected)
+        if self.joint_weights:
+            return sums_of_sentences(
+                torch.cat(keys, dim=-1),
+                torch.cat(values, dim=-1),
+                self.q_proj,
+                self.out_proj,
+                self.num_heads,
+                source.padding,
+            )
+        split_keys = [split_heads(key, self.num_heads) for key in keys]
+        split_values = [split_heads(value, self.num_heads) for value in values]
+        return torch.cat(split_keys, dim=1), torch.cat(split_values, dim=1)

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from .core.additive_attention import causal_additive_attention
 from .core.dl4mt_init import init_linear, init_square_blocks_
 from .core.recording import Recordable
-from .core.running_attention import Summary, running_attention, running_weights
 from .core.state import State, Stateful
+from .fast.running_attention import Summary, running_attention, running_weights
 
 
 class ResidualContext(Recordable, Stateful):

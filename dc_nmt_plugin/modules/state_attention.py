@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.additive_attention import additive_scores, causal_additive_attention, softmax
+from .core.additive_attention import additive_scores, causal_additive_attention
+from .core.attention import softmax
 from .core.dl4mt_init import init_linear
 from .core.recording import Recordable
 from .core.state import State, Stateful

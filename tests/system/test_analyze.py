@@ -77,8 +77,8 @@ def one_module_at_a_time():
 
     def counted(self, **tensors):
         record(self, **tensors)
-        if self._records is not None:
-            own = [tensor for name, tensor in self._records.items() if name in tensors]
+        for recorded in self._recordings:
+            own = [tensor for name, tensor in recorded.items() if name in tensors]
             living.extend((self, weakref.ref(tensor)) for tensor in own)
             assert {module for module, tensor in living if tensor() is not None} <= {self}
 

@@ -22,7 +22,6 @@ from ...modules.core.attention import SourceAttention
 from ...modules.core.initial_weights import scale_with_depth
 from ...modules.core.positions import Positions, RelativePositions, RotaryPositions
 from ...modules.core.recording import give_places
-from ...modules.core.rms_norm import RMSNorm
 from ...modules.core.self_attention import MultiHeadSelfAttention, SelfAttention
 from ...modules.cross_aggregation import CrossAggregationSelfAttention
 from ...modules.dual_context import DualContextAttention
@@ -218,7 +217,7 @@ def build_norm(cfg: TransformerConfig, width: int) -> nn.Module:
     Norms inside a mechanism are those of its paper's equations, on every base.
     """
     if cfg.of_base.norm == "rms_norm":
-        return RMSNorm(width)
+        return nn.RMSNorm(width, eps=1e-6)  # the paper has no ε, but a vector of zeros needs one
     norm: nn.Module = LayerNorm(width)
     return norm
 

@@ -11,13 +11,13 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ...errors import ConfigError
-from ...modules.core import beams
 from ...modules.core.masks import SequenceMask
-from ...modules.core.packing import real_rows_and_side, worth_packing
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
+from ...modules.core.source_projection import project_all
 from ...modules.core.state import State
-from ...modules.source_projection import project_all
+from ...modules.fast import beams
+from ...modules.fast.packing import real_rows_and_side, worth_packing
 from ..decoder import Decoder, DecoderOutput
 from .embedding import TokenEmbedding
 from .layers import DecoderStack

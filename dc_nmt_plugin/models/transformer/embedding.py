@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ...modules.core.dropout import dropout
+from ...modules.fast.dropout import dropout
 
 
 class TokenEmbedding(nn.Module):

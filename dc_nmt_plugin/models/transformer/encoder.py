@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
 from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
-from ...modules.core.packing import real_rows, worth_packing
 from ...modules.core.source import Source
-from ...modules.source_layers import mask_layers
+from ...modules.fast.packing import real_rows, worth_packing
 from .embedding import TokenEmbedding
 from .layers import LayerStack
 
@@ -83,8 +83,11 @@ class TransformerEncoder(FairseqEncoder):
         mask = SequenceMask.build(padding, rows=worth_packing(rows, is_padding))
         x = mask.zero_padding(self.embedding(src_tokens))  # (B, M, C)
         outputs = self.stack.outputs(x, Flow(mask, tokens=src_tokens))
-        features = [self._tap(outputs, layer) for layer in self.read_layers]
-        features = mask_layers(features, self.masked_layers, self.read_layers)
+        features = []
+        for layer in self.read_layers:
+            feature = self._tap(outputs, layer)
+            # thesis 3.5.4: f^i := 0; projections with biases still give their constants
+            features.append(torch.zeros_like(feature) if layer in self.masked_layers else feature)
         if self.aggregation is not None:
             features = [self.aggregation(features)]
         auxiliary = {layer: self._tap(outputs, layer) for layer in self.auxiliary_layers}

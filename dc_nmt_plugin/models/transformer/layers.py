@@ -10,12 +10,12 @@ from fairseq import utils
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ...modules.core.beams import Beams
-from ...modules.core.dropout import add_dropped, dropout
 from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.source import Source
 from ...modules.core.state import State, Stateful
+from ...modules.fast.beams import Beams
+from ...modules.fast.dropout import add_dropped, dropout
 from ...modules.feed_forward import GATED, gated_width
 
 

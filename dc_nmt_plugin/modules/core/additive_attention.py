@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor
 
+from .attention import softmax
+
 BLOCK = 16
 """Queries scored at once: all of them would need T² vectors, half of them for the future."""
 
@@ -35,13 +37,6 @@ def additive_scores(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
 def _additive_scores(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
     hidden = (queries[:, :, None] + keys[:, None]).tanh_()  # (B, T, S, A); tanh_ saves a copy
     return hidden @ vector
-
-
-def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
-    """Returns the softmax over the last axis, computed in float32 or better, as `dtype`."""
-    return torch.softmax(scores, dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(
-        dtype
-    )
 
 
 def causal_additive_attention(

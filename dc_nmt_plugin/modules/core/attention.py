@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .dropout import dropout as drop
+from ..fast.dropout import dropout as drop
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .recording import Recordable
@@ -42,7 +41,7 @@ def attention_logits(
     causal: bool,
     added: Tensor | float = 0.0,
 ) -> Tensor:
-    """Returns scaled dot products, -inf where attention is not allowed.
+    """Returns scaled dot products (B, H, T, S), -inf where attention is not allowed.
 
     Args:
         query: (B, H, T, K)
@@ -50,9 +49,6 @@ def attention_logits(
         allowed: bool, broadcastable to (B, H, T, S), or None
         causal: position t sees positions ≤ t
         added: to the products before scaling, (B, H, T, S)
-
-    Returns:
-        (B, H, T, S)
     """
     # in place, because these are the largest tensors of a layer; autograd needs none of them
     logits = query @ key.transpose(-2, -1)  # (B, H, T, K) @ (B, H, K, S) = (B, H, T, S)
@@ -67,10 +63,10 @@ def attention_logits(
     return logits
 
 
-def softmax(logits: Tensor, dtype: torch.dtype) -> Tensor:
-    """Returns the attention weights (B, H, T, S) in `dtype`, computed in float32 or better."""
-    precise = torch.promote_types(logits.dtype, torch.float32)
-    return torch.softmax(logits, dim=-1, dtype=precise).to(dtype)
+def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
+    """Returns the softmax over the last axis as `dtype`, computed in float32 or better."""
+    precise = torch.promote_types(scores.dtype, torch.float32)
+    return torch.softmax(scores, dim=-1, dtype=precise).to(dtype)
 
 
 def attend(
@@ -115,7 +111,7 @@ def attend_from_few(
     dropout: float = 0.0,
     need_weights: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns what :func:`attend` does, for the few queries of a decoding step.
+    """Returns what :func:`attend` does, for the few queries b of a decoding step.
 
     For many of them torch's fused attention takes longer on a CPU than products: 1.2 times with 400
     sentences × heads, 5 queries and 22 keys. For few, the number of operations decides.
@@ -125,11 +121,7 @@ def attend_from_few(
         key, value: (S, H, N, K)
         mask: 0 where attention is allowed, else -inf, broadcastable to (S, H, b, N), or None
         added: to the products before scaling, (S, H, b, N)
-        dropout: probability of dropping an attention weight
-        need_weights: return them too
-
-    Returns:
-        (S, H, b, K) and the weights (S, H, b, N) before dropout, or None
+        dropout, need_weights: see :func:`attend`
     """
     fused = query.device.type != "cpu" or query.size(0) * query.size(1) < _MANY
     if fused and added is None and not need_weights:
@@ -151,12 +143,15 @@ def attend_from_few(
 def attend_to_source(
     query: Tensor, key: Tensor, value: Tensor, flow: Flow, *, dropout: float, need_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns :func:`attend` to the source of `flow`, in the form that suits it: whole sequences,
-    or the queries of a decoding step."""
-    options: dict[str, Any] = {"dropout": dropout, "need_weights": need_weights}
-    if flow.state is None:
-        return attend(query, key, value, allowed=flow.source.allowed, **options)
-    return attend_from_few(query, key, value, flow.source.mask, **options)
+    """Returns :func:`attend` to the source of `flow`, in the form for whole sequences or for the
+    queries of a decoding step."""
+    if flow.state is not None:
+        return attend_from_few(
+            query, key, value, flow.source.mask, dropout=dropout, need_weights=need_weights
+        )
+    return attend(
+        query, key, value, allowed=flow.source.allowed, dropout=dropout, need_weights=need_weights
+    )
 
 
 class SourceAttention(Recordable):
@@ -194,26 +189,6 @@ class SourceAttention(Recordable):
         )
         self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
 
-    def project_source(self, source: Source) -> tuple[Tensor, Tensor]:
-        """Returns keys and values (sentences, H, M, K) of the only source representation."""
-        (features,) = source.features
-        return self.arrange_source(self.kv_proj(features))
-
-    def arrange_source(self, projected: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns keys and values (S, H, M, K) from their concatenation (S, M, 2C)."""
-        key, value = (split_heads(part, self.num_heads) for part in projected.chunk(2, dim=-1))
-        return key, value
-
-    def source_projections(self) -> list[nn.Module]:
-        """See :class:`..source_projection.ProjectsSource`."""
-        return [self.kv_proj]
-
-    def arrange_for_decoding(
-        self, projected: Sequence[Tensor], source: Source
-    ) -> tuple[Tensor, ...]:
-        """See :class:`..source_projection.ProjectsSource`."""
-        return self.arrange_source(*projected)
-
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """
         Args:
@@ -241,3 +216,19 @@ class SourceAttention(Recordable):
             self.record(weights=source.rows_of(weights, length))
         projected: Tensor = self.out_proj(merge_heads(output))  # (sentences, beam * T, C)
         return projected.view(rows, length, width)
+
+    def project_source(self, source: Source) -> tuple[Tensor, ...]:
+        """Returns keys and values (sentences, H, M, K) of the only source representation."""
+        (features,) = source.features
+        return self.arrange_for_decoding([self.kv_proj(features)], source)
+
+    def source_projections(self) -> list[nn.Module]:
+        """See :class:`.source_projection.ProjectsSource`."""
+        return [self.kv_proj]
+
+    def arrange_for_decoding(
+        self, projected: Sequence[Tensor], source: Source
+    ) -> tuple[Tensor, ...]:
+        """See :class:`.source_projection.ProjectsSource`; keys and values (S, H, M, K)."""
+        (both,) = projected  # (S, M, 2C)
+        return tuple(split_heads(part, self.num_heads) for part in both.chunk(2, dim=-1))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from .initial_weights import output_projection
 from .slow_linear import SlowLinear
 
-START = 0.3  # of the weights that would give one context's variance; our choice, measured below
+# of the weights that would give one context's variance; our choice, measured in
+# docs/papers/dual-context.md
+START = 0.3
 
 
 class ContextProjection(SlowLinear):
@@ -15,14 +17,6 @@ class ContextProjection(SlowLinear):
     alone and a short warm-up, the output of the sublayer still became much larger than the residual
     connection of post-norm, and was the same at every position to the end. :data:`START` prevents
     this.
-
-    Enc-DC on Multi30k (4+4 layers of 128/256, dropout 0.3, Adam at 3e-3 after 400 updates, one
-    cosine of 1,600; validation perplexity at updates 320, 560 and 1,600, where it was so long):
-
-    ============================  ======  =====  =====
-    fairseq's initial weights       103     49     24   (cosine of the top layer's states 0.99)
-    with :data:`START`               69     26          (plain Transformer 105, 47, 13: 0.33)
-    ============================  ======  =====  =====
 
     Args:
         embed_dim: width C of each context and of the output

@@ -8,16 +8,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from .beams import Beams
+from ..fast.beams import Beams
 from .masks import SequenceMask
 from .source import Source
 from .state import State
 
 Result = TypeVar("Result")
-
-
-def _itself(tensor: Tensor) -> Tensor:
-    return tensor
 
 
 class Flow:
@@ -113,46 +109,46 @@ class Flow:
             # Activation checkpointing runs a layer twice and expects it to save the same tensors
             # twice, but the second run finds the mean: keep what it saves (masks and counts, no
             # activations) out of the checkpoint's sight.
-            with torch.autograd.graph.saved_tensors_hooks(_itself, _itself):
+            with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
                 self._means[level] = self._compute_mean(level)
         return self._means[level]
 
     def _compute_mean(self, level: int) -> Tensor:
         x = self.inputs[level]
+        # sums in half precision lose steps
+        precise = x.to(torch.promote_types(x.dtype, torch.float32))
         if self.past is not None:
-            return self._next_running_mean(level, x)
-        return self._running_mean(x) if self.mask.causal else self._mean(x)
-
-    def _zero_padding(self, x: Tensor) -> Tensor:
-        """Returns x (B, T, C) in float32 or better, zero at padding: sums in half precision lose
-        steps."""
-        return self.mask.zero_padding(x.to(torch.promote_types(x.dtype, torch.float32)))
-
-    def _real(self, x: Tensor) -> Tensor:
-        """Returns 1 at real positions, 0 at padding: (B, T, 1), or (1, T, 1) without padding."""
-        if self.mask.padding is None:
-            return x.new_ones(1, x.size(1), 1)
-        return (~self.mask.padding)[:, :, None].to(x.dtype)
+            mean = self._next_running_mean(level, precise)
+        elif self.mask.causal:
+            mean = self._running_mean(precise)
+        else:
+            mean = self._mean(precise)
+        return mean.type_as(x)
 
     def _mean(self, x: Tensor) -> Tensor:
-        total = self._zero_padding(x)
-        count = self._real(total).sum(dim=1, keepdim=True).clamp(min=1.0)
-        return (total.sum(dim=1, keepdim=True) / count).type_as(x)  # (B, 1, C)
+        total = self.mask.zero_padding(x).sum(dim=1, keepdim=True)
+        count = self._real(x).sum(dim=1, keepdim=True).clamp(min=1.0)
+        return total / count  # (B, 1, C)
 
     def _running_mean(self, x: Tensor) -> Tensor:
-        total = self._zero_padding(x)
+        total = self.mask.zero_padding(x).cumsum(dim=1)
         # padding on the left has seen nothing yet: divide by one there, its rows are not used
-        seen = self._real(total).cumsum(dim=1).clamp(min=1.0)
-        return (total.cumsum(dim=1) / seen).type_as(x)  # (B, T, C)
+        seen = self._real(x).cumsum(dim=1).clamp(min=1.0)
+        return total / seen  # (B, T, C)
 
-    def _next_running_mean(self, level: int, x: Tensor) -> Tensor:
+    def _next_running_mean(self, level: int, new: Tensor) -> Tensor:
         assert self.past is not None
         total, steps = f"sum{level}", f"steps{level}"
-        new = x.to(torch.promote_types(x.dtype, torch.float32))
         if total in self.past:
             self.past[total] = self.past[total] + new
             self.past[steps] = self.past[steps] + 1
         else:
             self.past[total] = new
             self.past[steps] = torch.ones_like(new[:, :, :1])
-        return (self.past[total] / self.past[steps]).type_as(x)  # (R, 1, C)
+        return self.past[total] / self.past[steps]  # (R, 1, C)
+
+    def _real(self, x: Tensor) -> Tensor:
+        """Returns 1 at real positions, 0 at padding: (B, T, 1), or (1, T, 1) without padding."""
+        if self.mask.padding is None:
+            return x.new_ones(1, x.size(1), 1)
+        return (~self.mask.padding)[:, :, None].to(x.dtype)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .packing import pack, unpack
+from ..fast.packing import pack, unpack
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -33,11 +33,18 @@ class Recorded(dict[str, Tensor]):
 
     Attributes:
         place: of the module; None outside a Transformer's layers
+        names: of the tensors to record; None for all
     """
 
-    def __init__(self, place: Place | None = None, **tensors: Tensor) -> None:
+    def __init__(
+        self, place: Place | None = None, names: Collection[str] | None = None, **tensors: Tensor
+    ) -> None:
         super().__init__(tensors)
         self.place = place
+        self.names = names
+
+    def wants(self, name: str) -> bool:
+        return self.names is None or name in self.names
 
 
 Records = dict[str, Recorded]
@@ -52,19 +59,18 @@ class Recordable(nn.Module):
     """
 
     place: Place | None = None  # given by the builder
-    _records: Recorded | None = None
-    _names: Collection[str] | None = None  # None: all
+    _recordings: tuple[Recorded, ...] = ()  # that run now; they can be nested
 
     def wants(self, name: str) -> bool:
         """Returns True when a tensor of this name is being recorded."""
-        return self._records is not None and (self._names is None or name in self._names)
+        return any(recorded.wants(name) for recorded in self._recordings)
 
     def record(self, **tensors: Tensor) -> None:
         """Stores those of the tensors that are wanted; the last forward pass wins."""
-        if self._records is not None:
-            self._records.update(
-                {name: tensor.detach() for name, tensor in tensors.items() if self.wants(name)}
-            )
+        for recorded in self._recordings:
+            for name, tensor in tensors.items():
+                if recorded.wants(name):
+                    recorded[name] = tensor.detach()
 
 
 def give_places(layers: Iterable[nn.Module], side: str) -> None:
@@ -89,22 +95,13 @@ def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterato
     Yields:
         {module name: {tensor name: tensor}}, filled by the forward passes run inside
     """
-    modules = {name: m for name, m in model.named_modules() if isinstance(m, Recordable)}
     records: Records = {}
-    outer = {module: (module._records, module._names) for module in modules.values()}
-    try:
-        for name, module in modules.items():
-            if module._records is not None:  # inside another recording
-                module._names = _both(names, module._names)
-            else:
-                module._names = names
-            module._records = records.setdefault(name, Recorded(module.place))
+    by_module = {}
+    for name, module in model.named_modules():
+        if isinstance(module, Recordable):
+            records[name] = by_module[module] = Recorded(module.place, names)
+    with _attached(by_module):
         yield records
-    finally:
-        for module, (wanted_outside, names_outside) in outer.items():
-            recorded = module._records or Recorded()
-            module._records, module._names = wanted_outside, names_outside
-            module.record(**recorded)
 
 
 @contextmanager
@@ -122,34 +119,34 @@ def reducing(
         names: of the tensors to record
         take: reduces the tensors of one module
     """
-    modules = [
-        module
-        for module in model.modules()
-        if isinstance(module, Recordable) and not (module.place and module.place.auxiliary)
-    ]
-    found = {module: Recorded(module.place) for module in modules}
+    by_module = {}
+    for module in model.modules():
+        if isinstance(module, Recordable) and not (module.place and module.place.auxiliary):
+            by_module[module] = Recorded(module.place, names)
 
     def finish(module: nn.Module, *call: object) -> None:
-        recorded = found[module]  # type: ignore[index]
+        recorded = by_module[module]  # type: ignore[index]
         if recorded:
             take(recorded)
             recorded.clear()
 
-    handles = [module.register_forward_hook(finish) for module in modules]
-    outer = [(module, module._records, module._names) for module in modules]
+    handles = [module.register_forward_hook(finish) for module in by_module]
     try:
-        for module in modules:
-            module._records, module._names = found[module], names
-        yield
-        for module in modules:
+        with _attached(by_module):
+            yield
+        for module in by_module:
             finish(module)
     finally:
-        for module, records, names_outside in outer:
-            module._records, module._names = records, names_outside
         for handle in handles:
             handle.remove()
 
 
-def _both(one: Collection[str] | None, other: Collection[str] | None) -> Collection[str] | None:
-    """Returns the names of both; None means all names."""
-    return None if one is None or other is None else {*one, *other}
+@contextmanager
+def _attached(by_module: Mapping[Recordable, Recorded]) -> Iterator[None]:
+    for module, recorded in by_module.items():
+        module._recordings = (*module._recordings, recorded)
+    try:
+        yield
+    finally:
+        for module, recorded in by_module.items():
+            module._recordings = tuple(each for each in module._recordings if each is not recorded)

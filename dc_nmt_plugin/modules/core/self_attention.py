@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..fast.beams import Beams
+from ..fast.dropout import dropout as drop
 from .attention import (
     attend_from_few,
     attention_logits,
@@ -17,8 +19,6 @@ from .attention import (
     softmax,
     split_heads,
 )
-from .beams import Beams
-from .dropout import dropout as drop
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .positions import Positions

@@ -1,4 +1,4 @@
-"""Reduces the tensors that the mechanisms record to the numbers of their papers.
+"""Diagnostics: reductions of the tensors that the mechanisms record to the numbers of their papers.
 
 There is one file for each mechanism. A model has the diagnostics of all mechanisms that it
 contains. They are selected by the recorded tensors, not by the name of the architecture.
@@ -19,11 +19,11 @@ NEEDED = frozenset(name for diagnostic in DIAGNOSTICS for name in diagnostic.nee
 """The tensors to record for all of them; attention whose weights none needs stays fused."""
 
 
-def diagnose(recorded: Recorded, batch: Batch, found: Totals) -> None:
-    """Adds every diagnostic of what one module recorded to `found`."""
+def diagnose(recorded: Recorded, batch: Batch, totals: Totals) -> None:
+    """Adds every diagnostic of what one module recorded to `totals`."""
     for diagnostic in DIAGNOSTICS:
         for parts, (total, count) in diagnostic.totals({"": recorded}, batch).items():
-            pool(found, parts, total, count)
+            pool(totals, parts, total, count)
 
 
 __all__ = ["DIAGNOSTICS", "NEEDED", "Batch", "Diagnostic", "Totals", "diagnose"]

@@ -1,9 +1,7 @@
-"""Attention of a recurrent decoder to earlier target words (after section 8.1).
+"""Attention of a recurrent decoder to earlier target words (Miculicich Werlen et al. 2018, 8.1).
 
-Miculicich Werlen et al. 2018. The readouts of ``gru_selfattn_residual`` and
-``lstm_lm_selfattn_residual`` record the weights as ``previous_words``: (B, T, T), row t for the
-prediction
-at position t, column i for the word read at position i ≤ t; padding on the right.
+The readouts record the weights as ``previous_words`` (B, T, T): row t for the prediction at
+position t, column i for the word read at position i ≤ t; padding on the right.
 """
 
 from __future__ import annotations
@@ -55,9 +53,7 @@ def previous_word_totals(weights: Tensor, lengths: Tensor) -> Totals:
 
 
 def attention_to_previous_words(records: Records, batch: Batch) -> Totals:
-    """``previous_entropy`` is its mean entropy in nats, ``previous_last`` the mean share that falls
-    on the last word; nothing where the readout has no such attention.
-    """
+    """See :func:`previous_word_totals`; nothing where the readout has no such attention."""
     weights = previous_word_weights(records)
     return {} if weights is None else previous_word_totals(weights, batch.target_lengths)
 

@@ -65,6 +65,19 @@ def self_attentions(records: Records) -> Iterator[tuple[str, int, Recorded]]:
             yield place.side, place.layer, tensors
 
 
+def token_total(values: Tensor, padding: Tensor | None) -> tuple[float, int]:
+    """Returns sum and number of the values at real tokens.
+
+    Args:
+        values: (B, T), one number per token
+        padding: (B, T) bool, True at padding, or None
+    """
+    values = values.double()
+    if padding is None:
+        return float(values.sum()), values.numel()
+    return float(values.masked_fill(padding, 0.0).sum()), int((~padding).sum())
+
+
 def pool(totals: dict[Key, tuple[Any, Any]], key: Key, total: Any, count: Any) -> None:
     """Adds a sum and a count to the entry `key` of `totals`."""
     so_far = totals.get(key, (0, 0))

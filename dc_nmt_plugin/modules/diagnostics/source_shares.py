@@ -15,14 +15,11 @@ from .records import Batch, Diagnostic, Totals, pool
 
 
 def share_totals(norms: Tensor, padding: Tensor | None) -> tuple[Tensor, int]:
-    """Returns sums over real positions of each layer's share, and the number of positions.
+    """Returns each layer's share (n,), summed over real positions, and their number.
 
     Args:
         norms: (B, T, n) non-negative; positions where all n are zero are left out
         padding: (B, T) bool, True at padding, or None
-
-    Returns:
-        sums (n,), float64, and the count; the sums add up to the count
     """
     norms = norms.double()
     total = norms.sum(dim=-1)  # (B, T)

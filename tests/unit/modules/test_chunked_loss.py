@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from dc_nmt_plugin.modules.core.chunked_loss import label_smoothed_loss, rows_of_chunk
+from dc_nmt_plugin.modules.fast.chunked_loss import label_smoothed_loss, rows_of_chunk
 
 
 def written_out(features, weight, bias, target, epsilon):

@@ -10,7 +10,7 @@ from dc_nmt_plugin.modules.conditional_gru import ConditionalGRU, gru_update
 from dc_nmt_plugin.modules.core import additive_attention
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.source import Source
-from dc_nmt_plugin.modules.core.stepwise import StepwiseProduct
+from dc_nmt_plugin.modules.fast.stepwise import StepwiseProduct
 from dc_nmt_plugin.modules.state_attention import StateMemory
 
 E, D, C, A, X = 6, 5, 10, 7, 4  # words, states, annotations, attention, projected context

@@ -14,7 +14,7 @@ from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import Place, Recorded, recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
-from dc_nmt_plugin.modules.diagnostics.gates import mean_gates, token_total
+from dc_nmt_plugin.modules.diagnostics.gates import mean_gates
 from dc_nmt_plugin.modules.diagnostics.records import Batch
 
 WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)
@@ -336,10 +336,6 @@ def test_mean_gates_count_real_tokens_only_and_add_up():
     assert count == sum(LENGTHS)
     expected = sum(float(gates[b, t]) for b in range(3) for t in range(5) if not padding[b, t])
     assert total == pytest.approx(expected, abs=1e-12)
-    halves = [token_total(gates[rows], padding[rows]) for rows in (slice(1), slice(1, 3))]
-    assert sum(half[0] for half in halves) == pytest.approx(total, abs=1e-12)
-    assert sum(half[1] for half in halves) == count
-    assert token_total(gates, None) == (pytest.approx(float(gates.sum())), gates.numel())
     assert set(totals) == {
         *(("lambda_q", "encoder", layer) for layer in (1, 3)),
         ("lambda_q", "encoder"),

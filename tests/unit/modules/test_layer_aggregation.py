@@ -15,7 +15,6 @@ from dc_nmt_plugin.modules.layer_aggregation import (
     JointAggregation,
     WeightedSum,
 )
-from dc_nmt_plugin.modules.source_layers import mask_layers, top_layers
 
 WIDTH, FFN, SENTENCES, LENGTH = 14, 20, 2, 3
 COMBINING = {"ffn_dim": FFN}
@@ -166,29 +165,6 @@ def test_share_totals_of_batches_add_up():
     assert count == sum(half[1] for half in halves) == int((~padding).sum()) - 1
     torch.testing.assert_close(sums, halves[0][0] + halves[1][0])
     assert float(sums.sum()) == pytest.approx(count)
-
-
-def test_source_layers_are_chosen_from_the_top():
-    assert top_layers(6, 1) == [6]
-    assert top_layers(6, 3) == [4, 5, 6]
-    for wrong in (0, 7):
-        with pytest.raises(ValueError, match=f"top {wrong} of 6 .* choose 1 to 6"):
-            top_layers(6, wrong)
-
-
-def test_masking_replaces_chosen_layers_by_zeros_and_nothing_else():
-    inputs = features(3)
-    masked = mask_layers(inputs, {5}, [4, 5, 6])
-    assert masked[0] is inputs[0] and masked[2] is inputs[2]
-    assert torch.equal(masked[1], torch.zeros_like(inputs[1]))
-    with pytest.raises(ValueError, match=r"encoder layers \[2, 3\].*\[4, 5, 6\]"):
-        mask_layers(inputs, {3, 2, 6}, [4, 5, 6])
-
-
-def test_masked_layer_adds_nothing_to_a_weighted_sum():
-    module, inputs = build("s-agg", 3), features(3)
-    others = sum(inputs[i] @ module.unit.weight[:, i * WIDTH : (i + 1) * WIDTH].t() for i in (0, 2))
-    torch.testing.assert_close(module(mask_layers(inputs, {5}, [4, 5, 6])), others)
 
 
 def test_dropout_only_in_training():

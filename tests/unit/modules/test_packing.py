@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dc_nmt_plugin.modules.core.masks import SequenceMask
-from dc_nmt_plugin.modules.core.packing import (
+from dc_nmt_plugin.modules.fast.packing import (
     pack,
     real_rows,
     real_rows_and_side,

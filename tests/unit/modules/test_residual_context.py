@@ -6,12 +6,13 @@ from paper_names import of_attention, of_readout
 from reference import residual_context as reference
 from torch import nn
 
-from dc_nmt_plugin.modules.core import additive_attention, running_attention
+from dc_nmt_plugin.modules.core import additive_attention
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.diagnostics.previous_words import (
     previous_word_totals,
     previous_word_weights,
 )
+from dc_nmt_plugin.modules.fast import running_attention
 from dc_nmt_plugin.modules.readout import Readout
 from dc_nmt_plugin.modules.residual_context import (
     ContentResidual,

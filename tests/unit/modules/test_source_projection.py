@@ -11,8 +11,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from dc_nmt_plugin.modules.core.attention import SourceAttention
 from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.source import Source
+from dc_nmt_plugin.modules.core.source_projection import project_all
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
-from dc_nmt_plugin.modules.source_projection import project_all
 
 WIDTH, SOURCE_WIDTH, HEADS, LAYERS = 12, 14, 3, 3
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 Notes = list[tuple[Tensor, Tensor]]
 
@@ -48,6 +49,7 @@ class _Step(torch.autograd.Function):
         return torch.addmm(bias, x, weight) if bias.dim() else x @ weight
 
     @staticmethod
+    @once_differentiable  # the notes of a second derivative would be mixed up with these
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         x, weight = ctx.saved_tensors
         ctx.notes.append((x, grad))
@@ -64,6 +66,7 @@ class _Collect(torch.autograd.Function):
         return weight.view_as(weight), bias.view_as(bias)
 
     @staticmethod
+    @once_differentiable  # the notes of a second derivative would be mixed up with these
     def backward(ctx: Any, *_: Tensor) -> tuple[Tensor, Tensor | None, None]:
         x = torch.cat([x for x, _ in ctx.notes], dim=-2)  # (T * R, K)
         grad = torch.cat([grad for _, grad in ctx.notes], dim=-2)  # (T * R, N)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.source import Source
+from .source import Source
 
 
 @runtime_checkable

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .state import State
-
+State = dict[str, dict[str, Tensor]]  # as in core/state.py
 _SLOT = "beams"
 _STEPS = 6  # that there is space for at first
 
