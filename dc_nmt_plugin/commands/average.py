@@ -1,8 +1,4 @@
-"""``dc-nmt average``: writes a checkpoint with the mean parameters of several checkpoints.
-
-fairseq's ``scripts/average_checkpoints.py`` is not part of the installed package, and loads
-with the unsafe unpickler.
-"""
+"""``dc-nmt average``: writes a checkpoint with the mean parameters of several checkpoints."""
 
 from __future__ import annotations
 
@@ -17,8 +13,8 @@ from ..files import replacing
 from .parser import Parser, number
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """``dc-nmt average``."""
+def main(argv: Sequence[str]) -> int:
+    """Averages checkpoints."""
     parser = Parser(prog="dc-nmt average", description=__doc__)
     add_checkpoints(parser)
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="output file")
@@ -65,16 +61,16 @@ def chosen_checkpoints(args: argparse.Namespace) -> list[Path]:
 
     first, *others = args.checkpoints
     choice = {flag: getattr(args, flag) for flag in ("last", "best", "updates")}
-    given = next((flag for flag, value in choice.items() if value is not None), "")
-    if args.kind and given != "last":
+    flags = [flag for flag, value in choice.items() if value is not None]
+    if args.kind and flags != ["last"]:
         raise UsageError("--kind: goes with --last")
-    if given and (others or first.is_file()):
+    if flags and (others or first.is_file()):
         raise UsageError(
-            f"--{given}: goes with one folder, and {first} is a file or one of several"
+            f"--{flags[0]}: goes with one folder, and {first} is a file or one of several"
         )
-    if not given and not first.is_dir():
+    if not flags and not first.is_dir():
         return list(args.checkpoints)
-    inside = first / "checkpoints"
+    inside = first / "checkpoints"  # of a run
     return find_checkpoints(inside if inside.is_dir() else first, kind=args.kind, **choice)
 
 

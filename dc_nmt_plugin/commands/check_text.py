@@ -14,8 +14,8 @@ from ..text.lines import check_same_count, read_lines
 from .parser import Parser
 
 
-def parser() -> Parser:
-    """Returns the options of the command."""
+def main(argv: Sequence[str]) -> int:
+    """Checks text files for training and scoring."""
     parser = Parser(
         prog="dc-nmt check-text",
         usage="dc-nmt check-text SOURCE TARGET [SOURCE TARGET ...]\n"
@@ -36,21 +36,15 @@ def parser() -> Parser:
         "--lengths", metavar="N,N,…",
         help="count the lines of one FILE alone, in groups that begin with these numbers of words",
     )  # fmt: skip
-    return parser
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """``dc-nmt check-text``: checks text files for training and scoring."""
-    options = parser()
-    args = options.parse_args(argv)
+    args = parser.parse_args(argv)
     files: list[Path] = args.files
     if args.lengths:
         if len(files) > 1 or args.counts:
-            options.error("--lengths: goes with one FILE, and without --counts")
+            parser.error("--lengths: goes with one FILE, and without --counts")
         print(_lengths(files[0], args.lengths))
         return 0
     if len(files) % 2 and (len(files) > 1 or args.counts):
-        options.error(f"{len(files)} files given, but they are checked in pairs")
+        parser.error(f"{len(files)} files given, but they are checked in pairs")
     groups = [files[n : n + 2] for n in range(0, len(files), 2)]
     if args.counts:
         for before, after in groups:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -16,24 +16,19 @@ from ..text.lines import decoded, read_lines
 from ..text.tokenizers import TOKENIZERS
 from .parser import Parser, number
 
-WARNED = ("tokenized", "unseen")  # kinds of problems that get a warning
 BUFFER = 1000  # lines; translated shortest first, which wastes less padding
 
 
-def parser() -> Parser:
-    """Returns the options of the command."""
+def main(argv: Sequence[str]) -> int:
+    """Translates lines."""
     parser = Parser(
         prog="dc-nmt translate",
         usage="dc-nmt translate RUN [FILE] [options] [flags of fairseq-generate]",
-        description=(
-            "Translates text with a trained run, one output line for each input line. The "
-            "lines are prepared and translated like the test set of the run, and the output"
-            " is joined and detokenised."
-        ),
-        epilog=(
-            "All other flags go to fairseq-generate: --beam, --lenpen, --cpu, --decode-with"
-            " … They override those of the run's evaluation or recipe."
-        ),
+        description="Translates text with a trained run, one output line for each input line. The "
+        "lines are prepared and translated like the test set of the run, and the output is joined "
+        "and detokenised.",
+        epilog="All other flags go to fairseq-generate: --beam, --lenpen, --cpu, --decode-with … "
+        "They override those of the run's evaluation or recipe.",
     )
     parser.add_argument(
         "run", type=Path, metavar="RUN",
@@ -49,35 +44,27 @@ def parser() -> Parser:
         help="translate this sentence instead of FILE; may be repeated",
     )  # fmt: skip
     parser.add_argument(
-        "--json",
-        action="store_true",
-        help=(
-            "print one JSON object per line: source, hypothesis, score (log2-probability per token)"
-        ),
-    )
-    parser.add_argument("--buffer-size", type=number(1), metavar="N", help="lines to read and "
-                        f"translate at once; default: {BUFFER:,}, in a terminal 1")  # fmt: skip
+        "--json", action="store_true",
+        help="print one JSON object per line: source, hypothesis, score (log2-probability per "
+        "token)",
+    )  # fmt: skip
     parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="DIR",
+        "--buffer-size", type=number(1), metavar="N",
+        help=f"lines to read and translate at once; default: {BUFFER:,}, in a terminal 1",
+    )  # fmt: skip
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR",
         help="folder made by fairseq-preprocess; default: that of the run",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--tokenizer",
-        choices=TOKENIZERS,
-        help=("tokenizer for the lines, undone in the output; default: that of the run"),
-    )
-    return parser
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """``dc-nmt translate``."""
-    args, flags = parser().parse_with_flags(argv)
+        "--tokenizer", choices=TOKENIZERS,
+        help="tokenizer for the lines, undone in the output; default: that of the run",
+    )  # fmt: skip
+    args, flags = parser.parse_with_flags(argv)
     if args.sentence and args.file != "-":
         raise UsageError(f"--sentence: stands for FILE, which is {args.file}; give one of them")
     terminal = args.file == "-" and sys.stdin.isatty() and not args.sentence
-    lines = args.sentence or _lines(args.file)
+    lines = iter(args.sentence or _lines(args.file))
 
     from ..recipes.translating import RunTranslator
 
@@ -87,30 +74,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{translator.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # UTF-8 as the input, in every locale
+    size = args.buffer_size or (1 if terminal else BUFFER)
     first = 1
-    for buffer in _buffers(lines, args.buffer_size or (1 if terminal else BUFFER)):
-        for found in translator.translate(buffer, first):
-            text = json.dumps(asdict(found), ensure_ascii=False)
-            print(text if args.json else found.hypothesis)
+    buffer = list(islice(lines, size))
+    while buffer:
+        for translation in translator.translate(buffer, first):
+            text = json.dumps(asdict(translation), ensure_ascii=False)
+            print(text if args.json else translation.hypothesis)
         sys.stdout.flush()
         first += len(buffer)
+        buffer = list(islice(lines, size))
     return 0
 
 
 def _lines(file: str) -> Iterable[str]:
-    """Yields the lines of a checked file, or of standard input as they arrive."""
-    if file != "-":
-        lines = read_lines(file, fix=True)
-        findings = scan_lines(file, lines).findings
-        refuse(findings)
-        for finding in findings:
-            if finding.kind in WARNED:
-                print(f"warning: {finding}", file=sys.stderr)
-        return lines
-    return decoded(sys.stdin.buffer, "standard input")
-
-
-def _buffers(lines: Iterable[str], size: int) -> Iterator[list[str]]:
-    rest = iter(lines)
-    while buffer := list(islice(rest, size)):
-        yield buffer
+    """Returns the lines of a checked file, or of standard input as they arrive."""
+    if file == "-":
+        return decoded(sys.stdin.buffer, "standard input")
+    lines = read_lines(file, fix=True)
+    findings = scan_lines(file, lines).findings
+    refuse(findings)
+    for finding in findings:
+        if finding.kind in ("tokenized", "unseen"):
+            print(f"warning: {finding}", file=sys.stderr)
+    return lines

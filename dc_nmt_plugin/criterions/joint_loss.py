@@ -40,13 +40,12 @@ class JointLossCriterion(FairseqCriterion):
     smoothing in every term.
 
     With one decoder, loss and nll are those of fairseq's ``label_smoothed_cross_entropy``. With
-    several, ``loss`` is J, and ``nll_loss`` and ``ppl`` are the main decoder's, so that
-    checkpoints compare with a baseline's; the auxiliary decoders' are ``aux1_loss`` and so on, and
-    on validation the accuracy of each is logged. Output projection and loss are computed in chunks
-    of rows on the real target positions, one decoder after the other.
+    several, ``loss`` is J. ``nll_loss`` and ``ppl`` are the main decoder's, so that checkpoints
+    compare with a baseline's. The auxiliary decoders' are ``aux1_loss`` and so on. On validation
+    the accuracy of each decoder is logged, and the diagnostics of every mechanism of the model
+    (:mod:`..modules.diagnostics`).
 
-    On validation the diagnostics of every mechanism that the model has are logged, whatever the
-    architecture is called: see :mod:`..modules.diagnostics`.
+    Output projection and loss are computed in chunks of rows on the real target positions.
     """
 
     def __init__(
@@ -80,8 +79,8 @@ class JointLossCriterion(FairseqCriterion):
         diagnosing = self.with_diagnostics and not model.training
         gamma = float(getattr(model, "aux_weight", 0.0))
         joint = reduce and gamma > 0 and _has_auxiliary(model)
-        found: Totals = {}
-        with self._diagnosing(model, sample, found) if diagnosing else nullcontext():
+        totals: Totals = {}
+        with self._diagnosing(model, sample, totals) if diagnosing else nullcontext():
             features, extra = model(**sample["net_input"], features_only=True, with_auxiliary=joint)
         target = model.get_targets(sample, [features])
         logging_output: dict[str, Any] = {
@@ -102,13 +101,10 @@ class JointLossCriterion(FairseqCriterion):
         else:
             loss, nll = self._unreduced_loss(model, features, target)
         logging_output.update(loss=loss.data, nll_loss=nll.data)
-        for parts, (total, count) in found.items():
+        for parts, (total, count) in totals.items():
             name = "_".join(map(str, parts))
             logging_output[f"_{name}_sum"], logging_output[f"_{name}_count"] = total, count
         return loss, logging_output["sample_size"], logging_output
-
-    def _counts_correct(self, model: Any) -> bool:
-        return self.report_accuracy or (_has_auxiliary(model) and not model.training)
 
     def _auxiliary_loss(
         self, model: Any, extra: dict[str, Any], target: Tensor, log: dict[str, Any]
@@ -139,6 +135,9 @@ class JointLossCriterion(FairseqCriterion):
             count_correct=self._counts_correct(model),
         )
 
+    def _counts_correct(self, model: Any) -> bool:
+        return self.report_accuracy or (_has_auxiliary(model) and not model.training)
+
     def _unreduced_loss(
         self, model: Any, features: Tensor, target: Tensor
     ) -> tuple[Tensor, Tensor]:
@@ -154,9 +153,9 @@ class JointLossCriterion(FairseqCriterion):
         return loss, nll
 
     def _diagnosing(
-        self, model: Any, sample: dict[str, Any], found: Totals
+        self, model: Any, sample: dict[str, Any], totals: Totals
     ) -> AbstractContextManager[None]:
-        """Adds every diagnostic of a validation batch to `found`, as the modules run."""
+        """Adds every diagnostic of a validation batch to `totals`, as the modules run."""
         batch = Batch(
             source=sample["net_input"]["src_tokens"],
             prefix=sample["net_input"].get("prev_output_tokens"),
@@ -164,7 +163,7 @@ class JointLossCriterion(FairseqCriterion):
             padding_idx=self.padding_idx,
             read_layers=getattr(getattr(model, "encoder", None), "read_layers", ()),
         )
-        return reducing(model, NEEDED, lambda recorded: diagnose(recorded, batch, found))
+        return reducing(model, NEEDED, lambda recorded: diagnose(recorded, batch, totals))
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
@@ -185,14 +184,15 @@ class JointLossCriterion(FairseqCriterion):
         if "main_loss" in keys:
             main = total("main_loss") / sample_size / math.log(2)
             metrics.log_scalar("main_loss", main, sample_size, round=3)
-        for name in [
-            key.removesuffix("_nll_loss") for key in keys if re.fullmatch(r"aux\d+_nll_loss", key)
-        ]:
-            cls._reduce_decoder(name, total, sample_size, ntokens)
-        for name in [key[1:-4] for key in keys if key.startswith("_") and key.endswith("_sum")]:
-            count = utils.item(total(f"_{name}_count"))
-            if count:
-                metrics.log_scalar(name, utils.item(total(f"_{name}_sum")) / count, count, round=4)
+        for key in keys:
+            if re.fullmatch(r"aux\d+_nll_loss", key):
+                cls._reduce_decoder(key.removesuffix("_nll_loss"), total, sample_size, ntokens)
+            elif key.startswith("_") and key.endswith("_sum"):
+                name = key[1:-4]
+                count = utils.item(total(f"_{name}_count"))
+                if count:
+                    mean = utils.item(total(f"_{name}_sum")) / count
+                    metrics.log_scalar(name, mean, count, round=4)
 
     @classmethod
     def _reduce_decoder(cls, name: str, total: Any, sample_size: Any, ntokens: Any) -> None:
@@ -210,8 +210,7 @@ class JointLossCriterion(FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """Returns True: every logged value is a sum."""
-        return True
+        return True  # every logged value is a sum
 
 
 def _has_auxiliary(model: Any) -> bool:

@@ -25,8 +25,7 @@ class _Candidates(NamedTuple):
 
     scores: Tensor
     words: Tensor
-    rows: Tensor
-    """of the hypotheses that they continue"""
+    rows: Tensor  # of the hypotheses that they continue
 
     def of(self, sentences: Tensor) -> _Candidates:
         return _Candidates(*(part.index_select(0, sentences) for part in self))
@@ -34,13 +33,11 @@ class _Candidates(NamedTuple):
 
 @runtime_checkable
 class KnowsSentences(Protocol):
-    """Beam search with a decoder of this plugin."""
+    """Beam search with a decoder of this plugin; see :class:`..models.decoder.Decoder`."""
 
-    def begin_beam_search(self, state: State) -> None:
-        """See :meth:`..models.decoder.Decoder.begin_beam_search`."""
+    def begin_beam_search(self, state: State) -> None: ...
 
-    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None:
-        """See :meth:`..models.decoder.Decoder.reorder_hypotheses`."""
+    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None: ...
 
 
 class BeamSearchGenerator(SequenceGenerator):
@@ -66,8 +63,8 @@ class BeamSearchGenerator(SequenceGenerator):
         with onednn_layers(getattr(model, "decoder", model) for model in self.model.models):
             if prefix_tokens is None and constraints is None and self._is_plain(net_input):
                 return self._beam_search(net_input, bos_token)
-            found: Hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
-        return found
+            finalized: Hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
+        return finalized
 
     def _is_plain(self, net_input: dict[str, Any]) -> bool:
         return (
@@ -100,7 +97,7 @@ class BeamSearchGenerator(SequenceGenerator):
         tokens[:, 0] = self.eos if bos_token is None else bos_token
         scores = torch.zeros(sentences * beam, longest + 1, device=source.device)  # cumulative
         attention: Tensor | None = None  # (rows, M, longest + 2)
-        found: Hypotheses = [[] for _ in range(sentences)]
+        finalized: Hypotheses = [[] for _ in range(sentences)]
         finished = [False] * sentences
 
         for step in range(longest + 1):
@@ -127,7 +124,7 @@ class BeamSearchGenerator(SequenceGenerator):
                     candidates.scores[:, :beam].masked_select(first),
                     tokens,
                     scores,
-                    found,
+                    finalized,
                     finished,
                     beam,
                     attention,
@@ -157,18 +154,13 @@ class BeamSearchGenerator(SequenceGenerator):
             if encoded is not None and (step == 0 or done):
                 encoded = self._sources(encoded, rows, keep)
 
-        if not all(found):
+        if not all(finalized):
             raise UserError(
-                f"{found.count([])} of {sentences} sentences get no translation: the model's "
+                f"{finalized.count([])} of {sentences} sentences get no translation: the model's "
                 "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse "
                 "for it; decode without --fp16, or with an earlier checkpoint."
             )
-        # one transfer for all scores, and so one wait
-        values = iter(torch.stack([each["score"] for rows in found for each in rows]).tolist())
-        by_score = [[(next(values), each) for each in rows] for rows in found]
-        return [
-            [each for _, each in sorted(rows, key=itemgetter(0), reverse=True)] for rows in by_score
-        ]
+        return _best_first(finalized)
 
     def _begin(self) -> list[State]:
         """Returns a new decoding session of each model."""
@@ -203,14 +195,14 @@ class BeamSearchGenerator(SequenceGenerator):
             encoded: outputs of the models' encoders
             rows, sentences: see :meth:`_reorder`
         """
-        found = []
+        sources = []
         for model, source in zip(self.model.models, encoded, strict=True):
             if isinstance(source, Source):
                 left = source if sentences is None else source.select(sentences)
-                found.append(left.repeat(self.beam_size))
+                sources.append(left.repeat(self.beam_size))
             else:
-                found.append(model.encoder.reorder_encoder_out(source, rows))
-        return found
+                sources.append(model.encoder.reorder_encoder_out(source, rows))
+        return sources
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
         """Sets `lprobs` (rows, V) of forbidden next tokens to -inf."""
@@ -241,11 +233,9 @@ class BeamSearchGenerator(SequenceGenerator):
             best = best + of_hypotheses.gather(1, hypothesis)
         best = best.nan_to_num(-math.inf, math.inf, -math.inf)  # as fairseq does for NaN
         best, chosen = best.topk(2 * self.beam_size)
-        row = hypothesis.gather(1, chosen)
-        row += torch.arange(0, len(best) * self.beam_size, self.beam_size, device=row.device)[
-            :, None
-        ]
-        return _Candidates(best, index.gather(1, chosen).remainder(vocabulary), row)
+        starts = torch.arange(0, len(best) * self.beam_size, self.beam_size, device=best.device)
+        rows = hypothesis.gather(1, chosen) + starts[:, None]
+        return _Candidates(best, index.gather(1, chosen).remainder(vocabulary), rows)
 
 
 def _worth_comparing(lprobs: Tensor, scores: Tensor | None, number: int) -> Tensor:
@@ -274,10 +264,21 @@ def _worth_comparing(lprobs: Tensor, scores: Tensor | None, number: int) -> Tens
         best = best + scores[:, :, None]
     # a hypothesis without numbers is worth nothing
     best = best.nan_to_num(-math.inf, math.inf, -math.inf)
-    found = best.flatten(1).topk(number, sorted=False).indices  # (S, number)
-    hypothesis = found.div(blocks, rounding_mode="floor")
-    start = hypothesis * vocabulary + (found - hypothesis * blocks) * _BLOCK
+    top = best.flatten(1).topk(number, sorted=False).indices  # (S, number)
+    hypothesis = top.div(blocks, rounding_mode="floor")
+    start = hypothesis * vocabulary + (top - hypothesis * blocks) * _BLOCK
     inside = start[:, :, None] + torch.arange(_BLOCK, device=start.device)
     # types that make no whole block
     others = every.unflatten(1, (beam, vocabulary))[:, :, whole:]
     return torch.cat([inside.flatten(1), others.flatten(1)], dim=1)
+
+
+def _best_first(finalized: Hypotheses) -> Hypotheses:
+    # one transfer for all scores, and so one wait
+    values = iter(torch.stack([each["score"] for rows in finalized for each in rows]).tolist())
+    ordered = []
+    for rows in finalized:
+        scored = [(next(values), each) for each in rows]
+        scored.sort(key=itemgetter(0), reverse=True)
+        ordered.append([each for _, each in scored])
+    return ordered

@@ -28,12 +28,7 @@ def bleu_statistics(name: str, bleu: Any) -> dict[str, int]:
 
 
 def log_bleu(name: str, logging_outputs: list[dict[str, Any]]) -> None:
-    """Logs the score `name` of all batches; does nothing without statistics (in training).
-
-    Args:
-        name: as given to :func:`bleu_statistics`
-        logging_outputs: of all batches and workers
-    """
+    """Logs the score `name` of all batches and workers; does nothing in training."""
     keys = [f"_{name}_{key}" for key in _STATISTICS]
     if not any(keys[0] in log for log in logging_outputs):
         return

@@ -24,17 +24,21 @@ def step_fused(optimizer: Any) -> bool:
     if type(optimizer) is not FairseqAdam or type(optimizer.optimizer) is not Adam:
         return False
     adam = optimizer.optimizer
-    groups = adam.param_groups
-    if not all(_is_plain(p) for group in groups for p in group["params"]):
-        return False
-    if any(group.get("amsgrad", False) for group in groups):
-        return False
-    for group in groups:
-        of_step = defaultdict(list)  # parameters with equally many steps
+    for group in adam.param_groups:
+        if group.get("amsgrad", False) or not all(map(_is_plain, group["params"])):
+            return False
+    for group in adam.param_groups:
+        by_step = defaultdict(list)  # a parameter may have had fewer gradients than others
         for parameter in group["params"]:
             if parameter.grad is not None:
-                of_step[_advance(adam.state[parameter], parameter)].append(parameter)
-        for step, parameters in of_step.items():
+                state = adam.state[parameter]
+                if not state:  # as fairseq creates it
+                    state["step"] = 0
+                    state["exp_avg"] = torch.zeros_like(parameter.data)
+                    state["exp_avg_sq"] = torch.zeros_like(parameter.data)
+                state["step"] += 1
+                by_step[int(state["step"])].append(parameter)
+        for step, parameters in by_step.items():
             _update(group, step, parameters, [adam.state[p] for p in parameters])
     return True
 
@@ -46,37 +50,26 @@ def _is_plain(parameter: Tensor) -> bool:
     )
 
 
-def _advance(state: dict[str, Any], parameter: Tensor) -> int:
-    """Returns the number of this step; the first step creates the state as fairseq does."""
-    if not state:
-        state["step"] = 0
-        state["exp_avg"] = torch.zeros_like(parameter.data)
-        state["exp_avg_sq"] = torch.zeros_like(parameter.data)
-    state["step"] += 1
-    return int(state["step"])
-
-
+@torch.no_grad()
 def _update(
     group: dict[str, Any], step: int, parameters: list[Tensor], states: list[dict[str, Any]]
 ) -> None:
     beta1, beta2 = group["betas"]
-    device = parameters[0].device
-    with torch.no_grad():
-        adamw(
-            parameters,
-            [p.grad for p in parameters if p.grad is not None],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [],
-            # the operation increments it
-            list(torch.full((len(states),), step - 1.0, device=device).unbind()),
-            fused=True,
-            amsgrad=False,
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            # torch divides √v by √(1 - β₂^t) before it adds ε, fairseq divides the sum
-            eps=group["eps"] / math.sqrt(1 - beta2**step),
-            maximize=False,
-        )
+    adamw(
+        parameters,
+        [p.grad for p in parameters if p.grad is not None],
+        [state["exp_avg"] for state in states],
+        [state["exp_avg_sq"] for state in states],
+        [],
+        # the operation increments it
+        list(torch.full((len(states),), step - 1.0, device=parameters[0].device).unbind()),
+        fused=True,
+        amsgrad=False,
+        beta1=beta1,
+        beta2=beta2,
+        lr=group["lr"],
+        weight_decay=group["weight_decay"],
+        # torch divides √v by √(1 - β₂^t) before it adds ε, fairseq divides the sum
+        eps=group["eps"] / math.sqrt(1 - beta2**step),
+        maximize=False,
+    )

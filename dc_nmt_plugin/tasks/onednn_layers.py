@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
@@ -14,7 +14,6 @@ from torch.autograd.function import once_differentiable
 from ..machine import processor
 from ..modules.core.slow_linear import SlowLinear
 
-OPERATION = "_linear_pointwise"  # of oneDNN, a product with its bias
 _FORWARDS = (nn.Linear.forward, SlowLinear.forward)
 
 
@@ -25,9 +24,6 @@ def onednn_layers(parts: Iterable[nn.Module]) -> Iterator[None]:
     torch multiplies by MKL, which is slower than oneDNN there. On Intel's processors it is faster
     (docs/speed.md), and nothing changes. CTranslate2 chooses in the same way.
 
-    Without gradients, a layer's weights are brought into oneDNN's format at its first call: a step
-    of beam search multiplies them with few rows, and the conversion of every call would take long.
-
     Args:
         parts: of a model, with all their linear layers
     """
@@ -36,7 +32,9 @@ def onednn_layers(parts: Iterable[nn.Module]) -> Iterator[None]:
         if _helps() and not torch.is_autocast_enabled("cpu"):
             layers += [layer for part in parts for layer in part.modules() if _can_multiply(layer)]
             for layer in layers:
-                layer.__dict__["forward"] = _forward(layer)
+                learns = torch.is_grad_enabled()
+                # an attribute of the instance comes before the method of its class
+                layer.__dict__["forward"] = partial(_learn, layer) if learns else _Packed(layer)
         yield
     finally:
         for layer in layers:
@@ -48,7 +46,7 @@ def _helps() -> bool:
     return (
         processor("cpu").startswith("AMD")
         and torch.backends.mkldnn.is_available()
-        and hasattr(torch.ops.mkldnn, OPERATION)
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     )
 
 
@@ -60,13 +58,23 @@ def _can_multiply(layer: nn.Module) -> bool:
     )
 
 
-def _forward(layer: Any) -> Callable[[Tensor], Tensor]:
-    return partial(_differentiable, layer) if torch.is_grad_enabled() else _Packed(layer)
+def _matrix(layer: Any) -> Tensor:
+    weight: Tensor = layer.matrix if isinstance(layer, SlowLinear) else layer.weight
+    return weight
+
+
+def _multiply(weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return result
 
 
 class _Packed:
-    """Computes a layer's output for (…, C), without gradients; layers that are not called, such as
-    those of decoders that are not used, take no memory."""
+    """Computes a layer's output for (…, C), without gradients.
+
+    The weights are brought into oneDNN's format at the first call: a step of beam search multiplies
+    them with few rows, and the conversion at every call would take long. Layers that are not
+    called, such as those of decoders that are not used, take no memory.
+    """
 
     def __init__(self, layer: Any) -> None:
         self.layer = layer
@@ -79,12 +87,7 @@ class _Packed:
         return _multiply(self.weight, self.layer.bias, x)
 
 
-def _matrix(layer: Any) -> Tensor:
-    weight: Tensor = layer.matrix if isinstance(layer, SlowLinear) else layer.weight
-    return weight
-
-
-def _differentiable(layer: Any, x: Tensor) -> Tensor:
+def _learn(layer: Any, x: Tensor) -> Tensor:
     rows: Tensor = _Linear.apply(x.reshape(-1, x.size(-1)), _matrix(layer), layer.bias)
     return rows.view(*x.shape[:-1], rows.size(-1))
 
@@ -108,8 +111,3 @@ class _Linear(torch.autograd.Function):
             gradient.t() @ x if need_weight else None,  # as fast by MKL
             gradient.sum(dim=0) if need_bias else None,
         )
-
-
-def _multiply(weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-    return result
