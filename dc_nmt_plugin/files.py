@@ -77,9 +77,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise UserError(f"cannot write {target}: it is a folder")
     if (target.exists() and not target.is_file()) or _OPEN.fullmatch(os.path.abspath(target)):
         with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder, "made")
-            with open(Path(folder, "made"), "rb") as made, open(target, "ab") as out:
-                shutil.copyfileobj(made, out)
+            temporary = Path(folder, "new")
+            yield temporary
+            with open(temporary, "rb") as source, open(target, "ab") as out:
+                shutil.copyfileobj(source, out)
         return
     target = Path(os.path.realpath(target))
     try:
@@ -95,7 +96,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(name, target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
-        if reason := no_space(error):
+        reason = no_space(error)
+        if reason:
             raise UserError(f"cannot write {path}: {reason}: {MAKE_ROOM}") from error
         raise
 
@@ -219,7 +221,8 @@ def _refuse_unknown_keys(path: Path, place: str, values: Any, content: Any) -> N
     else:
         return
     for name, value in values.items():
-        if problem := choice_problem(f"{place}{name}", name, known):
+        problem = choice_problem(f"{place}{name}", name, known)
+        if problem:
             raise UserError(f"{path}: {problem}")
         _refuse_unknown_keys(path, f"{place}{name}.", value, getattr(content, known[name]))
 
@@ -289,12 +292,11 @@ def digest(kind: str, *paths: str | os.PathLike[str]) -> str:
     result = hashlib.new(kind, usedforsecurity=False)
     for path in paths:
         with open(path, "rb") as stream:
-            while block := stream.read(1 << 20):
-                result.update(block)
+            hashlib.file_digest(stream, lambda: result)  # which updates it
     return result.hexdigest()
 
 
 def _umask() -> int:
-    current = os.umask(0)
+    current = os.umask(0)  # it can only be read by setting it
     os.umask(current)
     return current

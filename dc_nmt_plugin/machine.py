@@ -1,4 +1,4 @@
-"""CPUs, memory and disk that a process may use. Loads torch for the name of a GPU alone."""
+"""CPUs, memory, disk and GPUs that a process may use, without loading torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import cycle, islice
 from pathlib import Path, PurePosixPath
 
@@ -18,19 +18,12 @@ _ROOT = Path("/")
 
 def usable_cpus() -> int:
     """Returns the CPUs that this process may use, by affinity and container quota."""
-    affinity = getattr(os, "sched_getaffinity", None)
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
-    for group in _control_groups("cpu"):
-        quota, period = (
-            [
-                *_numbers(group / "cpu.max"),  # version 2
-                *_numbers(group / "cpu.cfs_quota_us"),
-                *_numbers(group / "cpu.cfs_period_us"),
-            ][:2]
-            or (-1, 1)
-        )
-        if quota > 0:
-            count = min(count, max(1, quota // period))
+    for group in _control_groups():
+        words = _read(group / "cpu.max").split()  # "QUOTA PERIOD", or "max PERIOD"
+        if len(words) == 2 and words[0] != "max":
+            count = min(count, max(1, int(words[0]) // int(words[1])))
     return count
 
 
@@ -39,10 +32,17 @@ def available_memory_gib() -> float | None:
 
     None if the system does not report it.
     """
-    free = _table(_ROOT / "proc/meminfo")
-    if "MemAvailable" not in free:
+    memory = _table(_ROOT / "proc/meminfo")  # in kB
+    if "MemAvailable" not in memory:
         return None
-    return min([free["MemAvailable"] * 1024, *_left_in_groups()]) / GIB
+    free = memory["MemAvailable"] * 1024
+    for group in _control_groups():
+        limit, used = _read(group / "memory.max").strip(), _read(group / "memory.current")
+        if limit and used and limit != "max":
+            # the kernel frees cached files when a program needs memory
+            cached = _table(group / "memory.stat").get("inactive_file", 0)
+            free = min(free, max(0, int(limit) - int(used) + cached))
+    return free / GIB
 
 
 def free_disk_gib(folder: Path) -> float:
@@ -50,18 +50,13 @@ def free_disk_gib(folder: Path) -> float:
     return shutil.disk_usage(folder).free / GIB
 
 
-def processor(device: str) -> str:
-    """Returns the name of a device, "cpu" or "cuda"."""
-    if device == "cuda":
-        import torch
-
-        return torch.cuda.get_device_name()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+def processor() -> str:
+    """Returns the name of the CPU and the number of its cores."""
+    lines = _read(_ROOT / "proc/cpuinfo").splitlines()
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    if names:
         return f"{names[0]}, {len(names)} cores"
-    except (OSError, IndexError):
-        return platform.processor() or platform.machine()
+    return platform.processor() or platform.machine()
 
 
 def used_device(flags: Mapping[str, bool | int | float | str]) -> str | None:
@@ -74,7 +69,7 @@ def used_device(flags: Mapping[str, bool | int | float | str]) -> str | None:
     if names is None:
         return None
     if not names:
-        return processor("cpu")
+        return processor()
     processes = flags.get("distributed-world-size", len(names))
     used = Counter(islice(cycle(names), int(processes)))  # other machines have the same GPUs
     return ", ".join(f"{count} x {name}" for name, count in used.items())
@@ -98,51 +93,28 @@ def _visible_gpus() -> list[str] | None:
     return done.stdout.splitlines() if done.returncode == 0 else None
 
 
-def _left_in_groups() -> Iterator[int]:
-    """Yields the bytes left under each control group's limit; cached files count as left."""
-    for group in _control_groups("memory"):
-        limit = [*_numbers(group / "memory.max"), *_numbers(group / "memory.limit_in_bytes")]
-        used = [*_numbers(group / "memory.current"), *_numbers(group / "memory.usage_in_bytes")]
-        if limit and used:
-            cached = _table(group / "memory.stat")
-            files = cached.get("total_inactive_file", cached.get("inactive_file", 0))
-            yield max(0, limit[0] - used[0] + files)
+def _control_groups() -> list[Path]:
+    """Returns the folders of this process's control group and its parents (cgroups, version 2).
 
-
-def _control_groups(controller: str) -> Iterator[Path]:
-    """Yields the folders of this process's group and its parent groups, whose limits all apply.
-
-    In a container, /proc may have the host's path of the group, of which only the end or nothing is
-    visible. The group is then the top folder.
-
-    Args:
-        controller: "cpu" or "memory"
+    The limits of all of them apply. In a container, /proc may have the host's path of the group,
+    of which nothing is visible; the top folder is then the container's own.
     """
-    top = _ROOT / "sys/fs/cgroup"
-    for line in _lines(_ROOT / "proc/self/cgroup"):
-        _, controllers, path = line.split(":", 2)
-        if controllers and controller not in controllers.split(","):
-            continue
-        # version 1 has a tree for each controller; version 2 one, maybe beside them
-        tree = top / controllers if controllers else top
-        for part in (PurePosixPath(path), *PurePosixPath(path).parents):
-            yield tree / part.relative_to("/")
+    for line in _read(_ROOT / "proc/self/cgroup").splitlines():
+        if line.startswith("0::"):
+            path = PurePosixPath(line.removeprefix("0::"))
+            top = _ROOT / "sys/fs/cgroup"
+            return [top / part.relative_to("/") for part in (path, *path.parents)]
+    return []
 
 
-def _lines(path: Path) -> list[str]:
+def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="ascii").splitlines()
-    except (OSError, ValueError):
-        return []
-
-
-def _numbers(path: Path) -> list[int]:
-    """Returns the numbers of a file of one line; empty if there is no limit ("max")."""
-    words = [word for line in _lines(path) for word in line.split()]
-    return [] if "max" in words else [int(word) for word in words]
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _table(path: Path) -> dict[str, int]:
-    """Returns name → number, without units."""
-    rows = [line.replace(":", " ").split() for line in _lines(path)]
+    """Returns name → number of a file with a pair on each line."""
+    rows = [line.replace(":", " ").split() for line in _read(path).splitlines()]
     return {row[0]: int(row[1]) for row in rows if len(row) > 1}

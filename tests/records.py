@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from dc_nmt_plugin.flags import split_words, typed_flags
+from dc_nmt_plugin.flags import typed_flags
 from dc_nmt_plugin.papers.described_run import tokens_of
 from dc_nmt_plugin.runs.records import read_record, with_decoding, write_record
 from dc_nmt_plugin.runs.schema import (
@@ -33,7 +34,7 @@ SCORES = (
 
 def write_run(folder: Path, arch: str = "transformer_dc", flags: str = "", **facts: Any) -> Path:
     """Writes the record of a trained run into a folder whose name may end in -sSEED."""
-    words = [*split_words("flags", f"--arch {arch} {flags}")]
+    words = shlex.split(f"--arch {arch} {flags}")
     seed = re.search(r"-s(\d+)$", folder.name)
     training = {
         "updates": 2000, "tokens": tokens_of(words), "parameters": 1_000_000,

@@ -44,7 +44,7 @@ def onednn_layers(parts: Iterable[nn.Module]) -> Iterator[None]:
 @cache
 def _helps() -> bool:
     return (
-        processor("cpu").startswith("AMD")
+        processor().startswith("AMD")
         and torch.backends.mkldnn.is_available()
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     )

@@ -139,7 +139,7 @@ def test_elsewhere_nothing_changes(products):
 
 def test_the_processor_decides(monkeypatch):
     helps = onednn_layers._helps.__wrapped__
-    monkeypatch.setattr(onednn_layers, "processor", lambda device: "AMD EPYC 9654, 96 cores")
+    monkeypatch.setattr(onednn_layers, "processor", lambda: "AMD EPYC 9654, 96 cores")
     assert helps()
-    monkeypatch.setattr(onednn_layers, "processor", lambda device: "Intel(R) Xeon(R), 2 cores")
+    monkeypatch.setattr(onednn_layers, "processor", lambda: "Intel(R) Xeon(R), 2 cores")
     assert not helps()
