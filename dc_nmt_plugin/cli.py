@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from . import __version__
-from .errors import Stopped, UsageError, choice_problem, debugging, tell
-from .gate.explanations import explained
+from .errors import Stopped, UsageError, choice_problem, debugging, refusal, tell
+from .files import MAKE_ROOM, no_space
 
 INTERRUPTED = 130  # exit status of shells for Ctrl-C
 
@@ -91,6 +91,19 @@ MORE = Group(
         "params": "compare parameter counts with the published ones",
     },
 )
+# module that a command imports late → the package that has it
+_PACKAGES = {
+    "HanTa": "HanTa",
+    "MeCab": "'sacrebleu[ja]'",
+    "bert_score": "bert-score",
+    "comet": "'dc_nmt_plugin[comet]'",
+    "compare_mt": "compare-mt six",
+    "ctranslate2": "'dc_nmt_plugin[ctranslate2]'",
+    "ipadic": "'sacrebleu[ja]'",
+    "mecab_ko": "'sacrebleu[ko]'",
+    "submitit": "'dc_nmt_plugin[slurm]'",
+    "subword_nmt": "subword-nmt",
+}
 FIRST_SCREEN = [name for group in GROUPS for name in group.commands]
 COMMANDS = {name: about for group in (*GROUPS, MORE) for name, about in group.commands.items()}
 ALL = "--help-all"
@@ -125,6 +138,23 @@ def _run(name: str, argv: Sequence[str]) -> int:
         raise UsageError(str(choice_problem("command", name, COMMANDS, f"dc-nmt {ALL}")))
     module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
     return int(module.main(argv) or 0)
+
+
+def _sentence(error: Exception) -> str | None:
+    """Returns what to print for a failure that the user can correct; None for a traceback."""
+    known = refusal(error)
+    if known is not None:
+        return known
+    reason = no_space(error) or getattr(error, "strerror", None)
+    path = getattr(error, "filename", None)
+    if path is not None and reason is not None:
+        return f"{path}: {reason}" + (f": {MAKE_ROOM}" if no_space(error) else "")
+    if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        module = error.name.partition(".")[0]
+        return f"{module} is not installed: pip install {_PACKAGES.get(module, module)}"
+    # as sacreBLEU says that MeCab is missing
+    lines = [line.strip() for line in str(error).splitlines() if "pip install " in line]
+    return lines[0] if lines else None
 
 
 def _reader_has_gone() -> bool:
@@ -166,10 +196,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError) and _reader_has_gone():
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        sentence = explained(error, rest)
+        sentence = _sentence(error)
         if sentence is None or debugging():
             raise
-        tell(sentence, error, f"dc-nmt {name}" if name in COMMANDS else "dc-nmt")
+        tell(sentence, f"dc-nmt {name}" if name in COMMANDS else "dc-nmt")
         if isinstance(error, UsageError):
             return 2
         return INTERRUPTED if isinstance(error, Stopped) else 1

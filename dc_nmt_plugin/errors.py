@@ -6,9 +6,7 @@ import difflib
 import os
 import re
 import sys
-import tempfile
-import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import TracebackType
 
 _SPAWNED = "torch.multiprocessing.spawn.ProcessRaisedException"
@@ -112,71 +110,32 @@ def debugging() -> bool:
 
 
 def refusal(error: BaseException) -> str | None:
-    """Returns the message of a :class:`UserError`, also of a spawned process's; else None.
+    """Returns the message of a :class:`UserError`; None for any other failure.
 
     Args:
-        error: the exception
+        error: the exception; of a process that torch spawned, only the traceback's text is there
     """
     if isinstance(error, UserError):
         return str(error)
-    text = spawned_traceback(error) or ""
-    found = re.search(rf"^{__package__}\.[\w.]+: (.*)", text, re.M | re.S)
-    return found[1] if found else None
-
-
-def spawned_traceback(error: BaseException) -> str | None:
-    """Returns the traceback of a process that torch spawned; None for any other failure.
-
-    Of several chained tracebacks it is the last. torch hands over the text alone.
-
-    Args:
-        error: what ended the program
-    """
     kind = type(error)  # its name: `dc-nmt --help` imports no torch
     if f"{kind.__module__}.{kind.__name__}" != _SPAWNED:
         return None
-    return str(error).rpartition("Traceback (most recent call last):\n")[2].rstrip()
+    found = re.search(rf"^{__package__}\.[\w.]+: (.*)", str(error), re.M | re.S)
+    return found[1].rstrip() if found else None
 
 
-def tell(sentence: str, error: BaseException, program: str = "") -> None:
-    """Prints the sentence for a failure, then the file that has the traceback.
-
-    A :class:`UserError` has no traceback. With ``DC_NMT_DEBUG``, the traceback was already printed.
-    Prints the traceback itself when no file can be written.
+def tell(sentence: str, program: str = "") -> None:
+    """Prints the sentence for a failure.
 
     Args:
         sentence: what the failure means
-        error: the failure
         program: the failed command, if the user may not know it
     """
     print(f"{program and f'{program}: '}error: {sentence}", file=sys.stderr)
-    if debugging() or refusal(error) is not None:
-        return
-    text = "".join(traceback.format_exception(error))
-    try:
-        print(f"traceback: {_kept(text)}", file=sys.stderr)
-    except OSError:
-        print(text, end="", file=sys.stderr)
 
 
-def _kept(text: str) -> str:
-    """Writes a text into a new file that only this user can read; returns its path."""
-    handle, path = tempfile.mkstemp(prefix="dc-nmt-", suffix=".txt")
-    try:
-        with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-    except OSError:
-        os.remove(path)
-        raise
-    return path
-
-
-def install_excepthook(explain: Callable[[BaseException], str | None]) -> None:
-    """Ends the program with a sentence on a known failure; see :func:`tell`.
-
-    Args:
-        explain: exception → sentence, or None
-    """
+def install_excepthook() -> None:
+    """Ends the program with one sentence on a :class:`UserError`, without a traceback."""
     previous = sys.excepthook
     if getattr(previous, "_prints_user_errors", False):
         return
@@ -184,11 +143,11 @@ def install_excepthook(explain: Callable[[BaseException], str | None]) -> None:
     def hook(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        sentence = explain(error)
+        sentence = refusal(error)
         if sentence is None or debugging():
             previous(kind, error, traceback)
         if sentence is not None:
-            tell(sentence, error)
+            tell(sentence)
 
     hook._prints_user_errors = True  # type: ignore[attr-defined]
     sys.excepthook = hook

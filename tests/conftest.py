@@ -25,9 +25,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin, but in the process of pytest-xdist that runs no test itself."""
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         import dc_nmt_plugin.registration  # noqa: F401
-        from dc_nmt_plugin import patches
+        from dc_nmt_plugin import compat
 
-        patches.apply(all_of_them=True)
+        compat.apply(all_of_them=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,9 +13,8 @@ from fairseq import checkpoint_utils, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from .. import registration as registration
+from ..compat.fairseq_flags import GENERATE, parse_flags
 from ..errors import UsageError
-from ..gate.data import check_data
-from ..gate.fairseq_flags import GENERATE, parse_flags
 
 # without effect on scored or printed hypotheses, so refused
 _UNUSED = (
@@ -52,7 +51,6 @@ class Translator:
 
     def __init__(self, flags: Sequence[str], reads_subset: bool = False) -> None:
         args = parse_flags(GENERATE, ["--remove-bpe=subword_nmt", *flags])
-        check_data(vars(args), {args.gen_subset: "--subset"} if reads_subset else {})
         self._cfg = cfg = convert_namespace_to_omegaconf(args)
         if cfg.common_eval.path is None:
             raise UsageError("--path: name the checkpoint to translate with.")

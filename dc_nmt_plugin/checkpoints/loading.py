@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..compat import POSITION_MARKER, allow_fairseq_checkpoints
 from ..errors import UserError
+from .allowed import POSITION_MARKER, allow_fairseq_checkpoints
 from .literals import check_configuration
 
 LAST = "checkpoint_last.pt"
-
-logger = logging.getLogger(__name__)
 
 
 class UnreadableCheckpoint(UserError):
@@ -146,42 +142,3 @@ def task_settings(path: str) -> dict[str, Any]:
         return dict(task) if hasattr(task, "keys") else dict(vars(task))
     args = vars(state["args"]) if state.get("args") is not None else {}
     return {**args, "_name": args.get("task")}
-
-
-def check_settings(path: str) -> None:
-    """
-    Raises:
-        UserError: a checkpoint has no name of a model, so none can be built
-    """
-    state = load_checkpoint(path, mmap=True)
-    if state.get("args") is None and (state.get("cfg") or {}).get("model") is None:
-        raise UserError(
-            f"{path}: has no settings of its model (cfg, args), which cannot be built without them;"
-            " start from its parameters with fairseq-train --restore-file, or take the checkpoint "
-            "that it was made from."
-        )
-
-
-def newest_readable(path: str) -> str:
-    """Returns `path`, or if unreadable, the newest readable checkpoint beside it, with a warning.
-
-    A mean of checkpoints, or an exported one, has no optimizer's state and is no substitute.
-
-    Raises:
-        UserError: neither `path` nor any other checkpoint of its folder can be read
-    """
-    try:
-        load_checkpoint(path, mmap=True)
-        return path
-    except UnreadableCheckpoint as error:
-        others = [str(other) for other in Path(path).parent.glob("checkpoint*.pt")]
-        for other in sorted(others, key=os.path.getmtime, reverse=True):
-            try:
-                state = load_checkpoint(other, mmap=True)
-            except UserError:
-                continue
-            if state.get("last_optimizer_state") is None:
-                continue
-            logger.warning(f"{error} Continuing from {other}, the newest one that can be read.")
-            return other
-        raise

@@ -1,4 +1,4 @@
-"""``dc-nmt doctor``: lists missing parts, the command that installs each, and all patches.
+"""``dc-nmt doctor``: lists missing parts, commands that install them, and changes to fairseq.
 
 This module imports only the standard library. torch, fairseq and the plugin are tested in separate
 processes, so the report also appears when one of them is missing, broken or crashes.
@@ -14,8 +14,8 @@ from dataclasses import asdict
 from ..environment.checks import Check, report
 from .parser import Parser, add_json, print_json
 
-PATCHES = (
-    "Patches of fairseq, torch, numpy and Python, each with what goes wrong without it. They are "
+CHANGES = (
+    "Changes to fairseq, torch, numpy and Python, each with what goes wrong without it. They are "
     "for fairseq's programs and dc-nmt; those marked * also for your own Python that imports the "
     "plugin."
 )
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     broken = [check for check in checks if check.required and not check.ok]
     if arguments.json:
         rows = [asdict(check) for check in checks]
-        print_json({"ok": not broken, "checks": rows, "patches": found.patches})
+        print_json({"ok": not broken, "checks": rows, "changes": found.changes})
         return int(bool(broken))
     width = max(len(check.name) for check in checks)
     for check in checks:
@@ -46,11 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{'':<8}{'':<{width}}  fix: {check.remedy}")
     warnings = sum(not check.ok for check in checks) - len(broken)
     columns = max(60, shutil.get_terminal_size((100, 24)).columns)
-    if found.patches:
-        print(f"\n{textwrap.fill(PATCHES, columns)}")
-    for patch in found.patches:
-        print(f"{'*' if patch['loading'] else ' '} {patch['name']} ({patch['target']})")
-        line = f"{patch['state']}; {patch['reason']} (since {patch['since']})"
-        print(textwrap.fill(line, columns, initial_indent="    ", subsequent_indent="    "))
+    if found.changes:
+        print(f"\n{textwrap.fill(CHANGES, columns)}")
+    for change in found.changes:
+        print(f"{'*' if change['loading'] else ' '} {change['name']}")
+        lines = [f"{target} {digest}".rstrip() for target, digest in change["targets"].items()]
+        lines.append(f"{change['state']}; {change['reason']} (since {change['since']})")
+        for line in lines:
+            print(textwrap.fill(line, columns, initial_indent="    ", subsequent_indent="    "))
     print(f"\n{len(broken)} broken, {warnings} warnings, {len(checks)} checks")
     return int(bool(broken))

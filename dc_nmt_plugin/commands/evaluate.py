@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     use_threads(args)
     if flags:
         from .. import registration  # noqa: F401
-        from ..gate.fairseq_flags import GENERATE, check_flags
+        from ..compat.fairseq_flags import GENERATE, check_flags
 
         check_free_flags(flags)
         check_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])  # before any work

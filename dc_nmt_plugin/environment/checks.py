@@ -239,15 +239,15 @@ def check_plugin(installed: dict[str, Any], fairseq_probe: dict[str, Any]) -> Ch
     return Check("plugin", f"{version}, {listed}{loads}")
 
 
-def check_patches(patches: list[dict[str, Any]]) -> Check:
-    """Whether each patched thing of fairseq, torch and Python is what its patch was written for."""
-    alone = [patch for patch in patches if patch["left_alone"]]
-    if not patches:
-        return Check("patches", "unknown: fairseq or the plugin does not load", required=False)
-    if alone:
-        value = "; ".join(f"{patch['name']} is left out: {patch['state']}" for patch in alone)
-        return Check("patches", value, False, install_fairseq(), required=False)
-    return Check("patches", f"{len(patches)}, none left out")
+def check_changes(changes: list[dict[str, Any]]) -> Check:
+    """Whether each changed function is what the change was written for."""
+    left_out = [each for each in changes if each["left_out"]]
+    if not changes:
+        return Check("changes", "unknown: fairseq or the plugin does not load", required=False)
+    if left_out:
+        value = "; ".join(f"{each['name']} is left out: {each['state']}" for each in left_out)
+        return Check("changes", value, False, install_fairseq(), required=False)
+    return Check("changes", f"{len(changes)}, none left out")
 
 
 @dataclass(frozen=True)
@@ -256,11 +256,11 @@ class EnvironmentReport:
 
     Attributes:
         checks: a line each
-        patches: of each patch name, target, reason, since, test, loading, state, left_alone
+        changes: of each change name, targets, reason, since, test, loading, state, left_out
     """
 
     checks: list[Check]
-    patches: list[dict[str, Any]]
+    changes: list[dict[str, Any]]
 
 
 def report() -> EnvironmentReport:
@@ -272,7 +272,7 @@ def report() -> EnvironmentReport:
     ]
     torch_probe, fairseq_probe, installed = (probes.finish(probe) for probe in started)
     fairseq = check_fairseq(fairseq_probe)
-    patches = fairseq_probe.get("patches", [])
+    changes = fairseq_probe.get("changes", [])
     checks = [
         check_python(),
         check_torch(torch_probe),
@@ -285,7 +285,7 @@ def report() -> EnvironmentReport:
         check_library("babel", required=False),
         check_versions(),
         check_plugin(installed, fairseq_probe),
-        check_patches(patches),
+        check_changes(changes),
         check_commands(),
         check_compiler(fairseq.ok),
         check_gpu(torch_probe),
@@ -293,4 +293,4 @@ def report() -> EnvironmentReport:
         check_memory(),
         check_threads(),
     ]
-    return EnvironmentReport(checks, patches)
+    return EnvironmentReport(checks, changes)

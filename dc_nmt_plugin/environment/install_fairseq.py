@@ -41,6 +41,20 @@ CHANGES = (
     # 1.3.2 can be made to run code by a configuration (CVE-2026-68508)
     ("setup.py", r"hydra-core==1\.3\.2", "hydra-core>=1.3.4,<1.4"),
     ("setup.py", r"omegaconf==2\.3\.0", "omegaconf>=2.3,<2.4"),
+    # since Python 3.14, the text of Optional[X] is "X | None"
+    (
+        "fairseq/dataclass/utils.py",
+        r'typestring\.startswith\("typing\.Optional"\)',
+        'typestring.startswith("typing.Optional") or typestring.endswith(" | None")',
+    ),
+    # one of Hydra's help texts is an object that becomes text when it is printed; since Python
+    # 3.14, argparse reads each text when its option is added
+    (
+        "fairseq_cli/hydra_train.py",
+        r"import hydra\n",
+        "import argparse\n\nimport hydra\n"
+        "\nargparse.ArgumentParser._check_help = lambda parser, action: None\n\n",
+    ),
 )
 
 

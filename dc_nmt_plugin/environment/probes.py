@@ -36,13 +36,14 @@ if not broken:
         fairseq.utils.import_user_module(argparse.Namespace(user_dir=sys.argv[1]))
     except BaseException as error:
         plugin_error = f"{type(error).__name__}: {error}"
-patches = []
+changes = []
 if not broken and plugin_error is None:
-    from dc_nmt_plugin.patches import states
-    patches = [dict(name=s.patch.name, target=s.patch.target, reason=s.patch.reason,
-        since=s.patch.since, test=s.patch.test, loading=s.patch.loading, state=s.state,
-        left_alone=s.left_alone) for s in states()]
-print(json.dumps(dict(broken=broken, plugin_error=plugin_error, patches=patches)))
+    from dc_nmt_plugin.compat import states
+    from dc_nmt_plugin.compat.change import is_left_out
+    changes = [dict(name=c.name, targets=dict(c.targets), reason=c.reason, since=c.since,
+        test=c.test, loading=c.loading, state=state, left_out=is_left_out(state))
+        for c, state in states()]
+print(json.dumps(dict(broken=broken, plugin_error=plugin_error, changes=changes)))
 """
 
 INSTALLED = """

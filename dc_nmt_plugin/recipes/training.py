@@ -36,7 +36,7 @@ class TrainingStep(Step):
             UsageError: fairseq-train does not take these flags
         """
         from .. import registration  # noqa: F401
-        from ..gate.fairseq_flags import TRAIN, check_flags
+        from ..compat.fairseq_flags import TRAIN, check_flags
 
         words = list(self.command)
         check_flags(TRAIN, words[words.index(str(self.run.binarised)) :])

@@ -1,6 +1,6 @@
 """Tasks: one translation task with every hook."""
 
-from ..patches import applied as applied
+from .. import compat as compat
 from . import translation
 
 __all__ = ["translation"]

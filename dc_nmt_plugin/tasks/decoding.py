@@ -10,8 +10,25 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ConfigError
+from ..flags import flag_name
 
 MAIN = "main"
+
+
+def refuse_in_training(**flags: object) -> None:
+    """Refuses decoding flags: they would change training, or what ``--eval-bleu`` measures.
+
+    Args:
+        flags: name → value; empty ones were not given
+
+    Raises:
+        ConfigError: naming those that were given
+    """
+    given = [flag_name(name) for name, value in flags.items() if value]
+    if given:
+        raise ConfigError(
+            f"{flag}: is for decoding a trained model, not for training." for flag in given
+        )
 
 
 def decoders(model: Any) -> dict[str, int | None]:

@@ -9,7 +9,6 @@ from fairseq.tasks.translation import TranslationConfig as FairseqTranslationCon
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
 from ..errors import ConfigError, choice_problem
-from ..gate.run_checks import check_training_run, refuse_in_training
 from ..names import PUBLISHED
 from .beam_search import BeamSearchGenerator
 from .decoder_bleu import bleu_statistics, log_bleu
@@ -20,6 +19,7 @@ from .decoding import (
     decoding_with,
     layers_for_bleu,
     mask_source_layers,
+    refuse_in_training,
 )
 from .fused_adam import step_fused
 from .int8 import use_int8
@@ -93,14 +93,13 @@ class JointTranslationTask(FairseqTranslationTask):
         return task
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        """Builds the model. For training, checks the settings; otherwise applies decoding flags.
+        """Builds the model. Applies decoding flags; refuses them in training.
 
         Raises:
-            ConfigError: settings that cannot be trained, decoding flags in training, or a flag
+            ConfigError: settings that contradict each other, decoding flags in training, or a flag
                 that names a missing part, such as a decoder in ``--eval-bleu-decoders``
         """
         if not from_checkpoint:
-            check_training_run(cfg)
             refuse_in_training(
                 mask_source_layers=self.cfg.mask_source_layers,
                 decode_with=None if self.cfg.decode_with == MAIN else self.cfg.decode_with,

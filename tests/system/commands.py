@@ -32,10 +32,10 @@ import torch
 import torch._dynamo
 from warm import read_a_command_line
 
-from dc_nmt_plugin import patches
+from dc_nmt_plugin import compat
 
 ROOT = Path(__file__).resolve().parents[2]
-patches.apply(all_of_them=True)  # of the programs too, which are imported here
+compat.apply(all_of_them=True)  # of the programs too, which are imported here
 
 
 def _hydra_train() -> Any:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 
 import pytest
 import torch
-import yaml
 from commands import ROOT, assert_explained, run
 from helpers import few
-from systems import SOURCE, TARGET, generation, train, training
-from test_hydra import settings
+from systems import generation, train
 
 from dc_nmt_plugin.commands import average, export
 from dc_nmt_plugin.errors import UserError
@@ -53,12 +50,6 @@ def test_a_damaged_checkpoint(case, corpus, last, tmp_path):
     assert_explained(train(corpus, tmp_path, ARCH, "--restore-file", path), path, told)
 
 
-def test_a_checkpoint_without_settings(corpus, last, tmp_path):
-    path = changed(last, tmp_path / "bare.pt", lambda state: state.pop("cfg"))
-    assert_explained(generate(tmp_path, corpus, path), path, "no settings", "--restore-file")
-    train(corpus, tmp_path, ARCH, "--restore-file", path, "--max-update", 8).good()
-
-
 class Stranger:
     def __reduce__(self):
         return (os.system, ("true",))
@@ -66,17 +57,9 @@ class Stranger:
 
 def test_what_the_safe_loader_refuses(corpus, last, tmp_path):
     torch.save({"model": Stranger()}, tmp_path / "stranger.pt")
-    for done in (
-        generate(tmp_path, corpus, tmp_path / "stranger.pt"),
-        train(corpus, tmp_path, ARCH, "--store-ema", "--ema-seed-model", tmp_path / "stranger.pt"),
-    ):
-        assert_explained(done, "stranger.pt", "posix.system", "nothing of it was run")
-        assert "weights_only" not in done.output + done.errors
-
-
-def test_a_moving_average_that_is_not_there(corpus, last, tmp_path):
-    done = train(corpus, tmp_path, ARCH, "--store-ema", "--ema-seed-model", last)
-    assert_explained(done, "--ema-seed-model", last, "--store-ema")
+    done = generate(tmp_path, corpus, tmp_path / "stranger.pt")
+    assert_explained(done, "stranger.pt", "posix.system", "nothing of it was run")
+    assert "weights_only" not in done.output + done.errors
 
 
 def test_parameters_that_are_no_numbers(last, tmp_path):
@@ -106,54 +89,6 @@ def test_files_of_a_run_that_are_no_text(tmp_path):
         read_stamp(tmp_path / "training.stamp")
     with pytest.raises(UserError, match=r"run\.json: not JSON"):
         read_record(tmp_path)
-
-
-def test_diverse_beams_of_several_batches(corpus, last, tmp_path):
-    """fairseq alone takes a sentence's number for its place in the batch."""
-    flags = ["--beam", 4, "--diverse-beam-groups", 2, "--batch-size"]
-    one = generate(tmp_path, corpus, last, *flags, 1).good().hypotheses()
-    assert generate(tmp_path, corpus, last, *flags, 7).good().hypotheses().keys() == one.keys()
-
-
-@pytest.mark.parametrize("group", few(["model", "task", "criterion"], "model"))
-def test_an_unknown_name_under_hydra(group, corpus, bare, tmp_path):
-    content = settings(tmp_path, corpus, "transformer_ms_aux")
-    content[group]["_name"] += "x"
-    (tmp_path / "small.yaml").write_text(f"# @package _global_\n{yaml.safe_dump(content)}")
-    program = "from fairseq_cli.hydra_train import cli_main; cli_main()"
-    words = ["--config-dir", tmp_path, "--config-name", "small", f"hydra.run.dir={tmp_path}"]
-    done = bare.run(program, *words, folder=tmp_path, path=[ROOT])
-    assert done.code and f"error: {group}._name: 'transformer_ms_auxx'" in done.errors
-    assert "Traceback" not in done.errors
-
-
-def test_folders_with_a_colon(corpus, last, tmp_path):
-    folder = tmp_path / "at 12:30"
-    shutil.copytree(corpus, folder)
-    shutil.copy(last, folder)
-    assert_explained(generate(tmp_path, corpus, folder / last.name), "--path", "':'")
-    assert_explained(generate(tmp_path, folder, last), folder, "':'")
-
-
-def test_output_that_is_not_utf8(corpus, bare, tmp_path):
-    data = tmp_path / "data"
-    shutil.copytree(corpus, data)
-    path = data / f"dict.{TARGET}.txt"
-    first, rest = path.read_text("utf-8").split("\n", 1)
-    path.write_text(f"größe {first.split()[1]}\n{rest}", "utf-8")
-    run(tmp_path, "train", *training(data, tmp_path, "--arch", "transformer", "--max-update", 1),
-        "--task", "translation", "--criterion", "label_smoothed_cross_entropy").good()  # fmt: skip
-    words = [data, "--path", tmp_path / "checkpoint_last.pt", "--cpu", "--max-tokens", 200]
-    words += ["--source-lang", SOURCE, "--target-lang", TARGET]
-    # as Python opens the output where PYTHONIOENCODING=ascii
-    code = """
-import sys
-sys.stdout.reconfigure(encoding="ascii")
-from fairseq_cli.generate import cli_main
-cli_main()
-"""
-    done = bare.run(code, *words, "--user-dir", ROOT / "dc_nmt_plugin", folder=tmp_path)
-    assert "größe" in done.good().output
 
 
 def test_languages_that_only_the_data_tells(corpus, bare, tmp_path):

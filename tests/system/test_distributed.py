@@ -19,7 +19,6 @@ from systems import ADADELTA, family, load, recurrent_training, training
 from two_processes import free_port, train_on_two, without_devices
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.gate import values
 
 ARCHITECTURES = ["transformer_dc", "transformer_ms_aux_aif"]
 # without dropout and with plain gradient descent, only the order of additions differs
@@ -139,13 +138,12 @@ def gru(data, save, *more):
 
 @pytest.mark.parametrize("command", few([every_mechanism, gru], every_mechanism))
 def test_half_precision_keeps_two_processes_the_same(command, corpus, tmp_path):
-    """--fp16 as on GPUs, but for two things: fairseq's flat float32 copy of the parameters can only
-    be on the current GPU, hence --fp16-no-flatten-grads; and on a CPU the plugin refuses --fp16.
+    """--fp16 as on GPUs, but for one thing: fairseq's flat float32 copy of the parameters can only
+    be on the current GPU, hence --fp16-no-flatten-grads.
     """
 
     def before():
         without_devices()
-        values.HALF_PRECISION = ()
         stock = Trainer.train_step
 
         def train_step(trainer, *args, **kwargs):

@@ -91,7 +91,7 @@ def test_the_safe_loader_is_never_switched_off():
     switched_off = re.compile(r"weights_only\s*=\s*False|NO_WEIGHTS_ONLY_LOAD")
     found = [path for path in files if switched_off.search(path.read_text(encoding="utf-8"))]
     # which takes torch's switch away while it loads, and puts back what the user had
-    assert found == [ROOT / "dc_nmt_plugin" / "patches" / "loading.py"]
+    assert found == [ROOT / "dc_nmt_plugin" / "compat" / "loading.py"]
 
 
 class Trap:

@@ -9,9 +9,9 @@ import sys, torch
 from fairseq.data.iterators import BufferedIterator
 
 if sys.argv[1:]:
-    from dc_nmt_plugin import patches
+    from dc_nmt_plugin import compat
 
-    patches.apply(all_of_them=True)
+    compat.apply(all_of_them=True)
 
 
 class Batches:  # whose making is nearly all in torch, outside Python's lock

@@ -7,7 +7,6 @@ import signal
 
 import pytest
 from commands import run
-from helpers import few
 from interruption import assert_same_training, kill_before_update, kill_while_saving, updates
 from systems import family, load, train, training
 
@@ -58,23 +57,4 @@ def test_killed_twice_once_while_saving(corpus, unbroken, tmp_path):
         assert run(tmp_path, "train", *command, before=moment).code == -signal.SIGKILL
     assert list(tmp_path.glob("*.tmp")), "the second one died while saving"
     run(tmp_path, "train", *command).good()
-    assert_same_training(load(tmp_path), unbroken(arch))
-
-
-def cut_off(path):
-    path.write_bytes(path.read_bytes()[:-1000])
-
-
-def emptied(path):
-    path.write_bytes(b"")
-
-
-@pytest.mark.parametrize("damage", few([cut_off, emptied], cut_off))
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(damage, corpus, unbroken, tmp_path):
-    arch = "transformer_dc"
-    command = training(corpus, tmp_path, *family(arch), *FLAGS)
-    run(tmp_path, "train", *command, before=lambda: kill_before_update(8))
-    damage(tmp_path / "checkpoint_last.pt")
-    resumed = run(tmp_path, "train", *command).good()
-    assert re.search(r"checkpoint_last\.pt: .* Continuing from \S+checkpoint_\S+", resumed.output)
     assert_same_training(load(tmp_path), unbroken(arch))

@@ -6,7 +6,6 @@ the plugin by ``--user-dir`` alone.
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -273,30 +272,6 @@ def test_trains_to_the_end_and_translates(case, bare, texts, tmp_path, request):
     words += ["--task", task, "--gen-subset", trained.subset]
     (done,) = start(bare, "fairseq-generate", [*words, *languages], tmp_path)
     assert sorted(done.hypotheses()) == list(range(SPLITS["test1"]))
-
-
-@pytest.mark.parametrize(
-    ("architecture", "flags"),
-    few(
-        itertools.product(["transformer", "layers of several kinds"], map(tuple, USES["refused"])),
-        ("transformer", ("--fp16",)),
-        ("layers of several kinds", ("--bf16",)),
-    ),
-    ids=str,
-)
-def test_half_precision_is_refused_on_a_cpu(flags, architecture, bare, texts, tmp_path):
-    words = [
-        texts["first"],
-        "--save-dir",
-        tmp_path,
-        *flags_of({**USES["usual"], "architecture": architecture}),
-    ]
-    code = "from fairseq_cli.train import cli_main; cli_main()"
-    words += [*flags, "--max-epoch", 1, "--user-dir", ROOT / "dc_nmt_plugin"]
-    done = bare.run(code, *words, folder=tmp_path)
-    assert done.code == 1
-    assert "half precision needs a GPU" in done.errors and "Traceback" not in done.errors
-    assert not list(tmp_path.glob("*.pt"))
 
 
 STOCK = [

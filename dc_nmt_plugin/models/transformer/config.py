@@ -373,6 +373,17 @@ def idle_settings(cfg: TransformerConfig) -> dict[str, str]:
                     f"every layer of {kind} self-attention has its own {option}, by "
                     "--encoder-layers-of or --decoder-layers-of; leave it out."
                 )
+    for side in SIDES:
+        if getattr(cfg, f"{side}_self_attention") == "standard":
+            idle[f"{side}_self_attention_layers"] = (
+                f"are layers of another --{side}-self-attention than standard; give one, or leave "
+                "this flag out."
+            )
+    if not cfg.auxiliary_layers and cfg.aux_weight != 1.0:
+        idle["aux_weight"] = (
+            "is the weight of auxiliary decoders, and without --aux-layers there are none; give "
+            "layers such as 1,3, or leave this flag out."
+        )
     positions = cfg.of_base.positions
     if positions != "relative":
         idle["max_relative_position"] = "is for --positions relative; leave it out, or give that."

@@ -14,8 +14,8 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from fairseq.models.transformer import DEFAULT_MIN_PARAMS_TO_WRAP, base_architecture
 from fairseq.tasks.translation import TranslationConfig as StockTranslationConfig
 
+from ...checkpoints.allowed import POSITION_MARKER
 from ...checkpoints.plain import plain
-from ...compat import POSITION_MARKER
 from ...errors import UserError
 from ...flags import flag_name
 from ...modules.feed_forward import GATED

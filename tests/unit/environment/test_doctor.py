@@ -12,7 +12,7 @@ from dc_nmt_plugin import machine
 from dc_nmt_plugin.environment import checks, install_fairseq, probes
 
 ROOT = Path(__file__).resolve().parents[3]
-WELL = {"broken": [], "plugin_error": None, "patches": []}
+WELL = {"broken": [], "plugin_error": None, "changes": []}
 CPU_TORCH = {"version": "2.13.0+cpu", "cuda": None, "gpus": []}
 
 

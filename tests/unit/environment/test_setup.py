@@ -45,8 +45,7 @@ def wheel(tmp_path_factory):
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("dc_nmt_plugin", "hydra_plugins", "requirements"):
         shutil.copytree(ROOT / name, sources / name, ignore=ignore)
-    start = "dc_nmt_plugin_start.py"
-    for name in ("setup.py", start, "pyproject.toml", "LICENSE", "MANIFEST.in", "README.md"):
+    for name in ("setup.py", "pyproject.toml", "LICENSE", "MANIFEST.in", "README.md"):
         shutil.copy(ROOT / name, sources)
     options = ["--no-deps", "--no-build-isolation", "--quiet", "--wheel-dir", str(folder)]
     command = [sys.executable, "-m", "pip", "wheel", *options, str(sources)]
@@ -65,7 +64,7 @@ def test_wheel_holds_every_module_all_data_and_nothing_else(wheel):
     kinds = [("dc_nmt_plugin", kind) for kind in ("*.py", "*.yaml", "py.typed")]
     kinds += [("hydra_plugins", "*.py")]
     files = [path for folder, kind in kinds for path in (ROOT / folder).rglob(kind)]
-    expected = {str(path.relative_to(ROOT)) for path in files} | {"dc_nmt_plugin_start.py"}
+    expected = {str(path.relative_to(ROOT)) for path in files}
     built = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert built == expected
 
@@ -110,7 +109,7 @@ def test_every_extra_is_declared(wheel):
 def test_wheel_declares_the_command_and_the_version(wheel):
     points = wheel_metadata(wheel, "entry_points.txt")
     assert "dc-nmt = dc_nmt_plugin.cli:main" in points
-    assert "dc_nmt_plugin = dc_nmt_plugin_start:prepare" in points
+    assert "torch.backends" not in points
     declared = Parser().parsestr(wheel_metadata(wheel, "METADATA"))
     assert declared["Version"] == dc_nmt_plugin.__version__
     first, *_, last = install_fairseq.PYTHONS

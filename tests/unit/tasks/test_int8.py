@@ -9,7 +9,7 @@ from product import VALUES
 from product import model as transformer
 
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.gate.run_checks import refuse_in_training
+from dc_nmt_plugin.tasks.decoding import refuse_in_training
 from dc_nmt_plugin.tasks.int8 import use_int8
 from dc_nmt_plugin.tasks.translation import JointTranslationTask, TranslationConfig
 

@@ -7,8 +7,8 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
+from dc_nmt_plugin.compat import saving
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.patches import saving
 
 STATE = {"model": {"w": torch.arange(1000.0)}}
 

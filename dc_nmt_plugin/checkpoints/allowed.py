@@ -1,4 +1,4 @@
-"""Facts about the versions of fairseq, torch and numpy; ``patches/`` changes them."""
+"""Facts about fairseq's checkpoints, and the plain classes that the safe loader accepts in them."""
 
 from __future__ import annotations
 

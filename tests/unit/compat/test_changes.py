@@ -1,4 +1,4 @@
-"""Every changed thing of fairseq, torch, numpy and Python is declared, and steps aside."""
+"""Every change to fairseq, torch, numpy and Python is declared, and steps aside."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import fairseq
 import pytest
-from fairseq.nan_detector import NanDetector
+from fairseq.data import Dictionary
 
-from dc_nmt_plugin import patches
-from dc_nmt_plugin.patches import patch as mechanism
-from dc_nmt_plugin.patches.patch import declared, digest
+from dc_nmt_plugin import compat
+from dc_nmt_plugin.compat import change as mechanism
+from dc_nmt_plugin.compat import speed
+from dc_nmt_plugin.compat.change import CHANGES, digest, is_left_out
 
 ROOT = Path(__file__).resolve().parents[3]
 # a function or class of these packages that is another one afterwards has been replaced
@@ -41,9 +43,9 @@ def things():
 
 before = things()
 import dc_nmt_plugin.registration
-from dc_nmt_plugin.patches.patch import declared
+from dc_nmt_plugin.compat.change import CHANGES
 after = things()
-targets = {tuple(patch.target.split(":")) for patch in declared()}
+targets = {tuple(target.split(":")) for change in CHANGES for target in change.targets}
 for place in before:
     if after.get(place) is not before[place] and place not in targets:
         print(*place)
@@ -72,14 +74,15 @@ def test_nothing_is_replaced_that_is_not_declared(bare, tmp_path):
     assert int(last.split()[1]) > 20
 
 
-def test_each_patch_says_why_and_names_its_test():
-    for patch in declared():
-        assert patch.reason and patch.since, patch.name
-        assert (ROOT / patch.test).is_file(), patch.test
+def test_each_change_says_why_and_names_its_test():
+    assert len({change.name for change in CHANGES}) == len(CHANGES) <= 30
+    for change in CHANGES:
+        assert change.reason and change.since, change.name
+        assert (ROOT / change.test).is_file(), change.test
 
 
 def test_all_are_applied_where_fairseq_is_as_expected():
-    left = [state for state in patches.states() if state.left_alone]
+    left = [(change.name, state) for change, state in compat.states() if is_left_out(state)]
     assert not left
 
 
@@ -109,10 +112,10 @@ def test_a_changed_function_is_left_alone_and_named(another_fairseq):
     code = "from dc_nmt_plugin.commands.doctor import main; main(['--json'])"
     done = python(code, PYTHONPATH=f"{another_fairseq}{os.pathsep}{ROOT}")
     report = json.loads(done)
-    alone = {patch["name"]: patch["state"] for patch in report["patches"] if patch["left_alone"]}
+    alone = {each["name"]: each["state"] for each in report["changes"] if each["left_out"]}
     assert alone.keys() == {"unscale_once", "keep_every_sentence"}
     assert "fairseq.data.data_utils:batch_by_size" in alone["keep_every_sentence"]
-    row = next(check for check in report["checks"] if check["name"] == "patches")
+    row = next(check for check in report["checks"] if check["name"] == "changes")
     assert not row["ok"] and "unscale_once is left out" in row["value"]
 
 
@@ -122,8 +125,8 @@ import sys
 import fairseq.trainer
 hook = sys.excepthook
 import dc_nmt_plugin.registration
-from dc_nmt_plugin import patches
-print(*(s.patch.name for s in patches.apply() if not s.patch.loading))
+from dc_nmt_plugin import compat
+print(*(change.name for change, _ in compat.apply() if not change.loading))
 print(sys.excepthook is hook, hasattr(fairseq.trainer.Trainer.load_checkpoint, "__wrapped__"))
 """
     assert python(code).splitlines() == ["", "True False"]
@@ -153,12 +156,35 @@ def another(self, module):
 
 @pytest.mark.parametrize(("change", "said"), [("gone", "is not there"), (another, "its source is")])
 def test_a_target_that_is_another_stays_as_it_is(change, said, monkeypatch):
-    entry = next(patch for patch in declared() if patch.name == "find_the_first_nan")
+    entry = next(each for each in CHANGES if each.name == "read_a_sentence_at_once")
     monkeypatch.setattr(mechanism, "_states", {})
     if change == "gone":
-        monkeypatch.delattr(NanDetector, "add_hooks")
+        monkeypatch.delattr(Dictionary, "string")
     else:
-        monkeypatch.setattr(NanDetector, "add_hooks", change)
-    (state,) = mechanism.apply_all([entry])
-    assert state.left_alone and said in state.state
-    assert getattr(NanDetector, "add_hooks", "gone") is change
+        monkeypatch.setattr(Dictionary, "string", change)
+    state = mechanism.apply_change(entry)
+    assert is_left_out(state) and said in state
+    assert getattr(Dictionary, "string", "gone") is change
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="an older Python starts forks")
+def test_workers_of_a_program_are_forks():
+    code = """
+import multiprocessing
+import fairseq_cli.train
+import dc_nmt_plugin.registration
+print(multiprocessing.get_start_method())
+"""
+    assert python(code) == "fork\n"
+
+
+def test_freed_tensors_are_kept_unless_the_user_says_otherwise(monkeypatch):
+    calls = []
+    library = SimpleNamespace(mallopt=lambda name, value: calls.append((name, value)))
+    monkeypatch.setattr(speed.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
+    speed.keep_freed_tensors()
+    assert not calls
+    monkeypatch.delenv("MALLOC_ARENA_MAX")
+    speed.keep_freed_tensors()
+    assert (-1, -1) in calls

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 import torch
-from fairseq import utils
+from fairseq import options
 from fairseq.optim.amp_optimizer import AMPOptimizer
 from fairseq.optim.sgd import SGD
 from omegaconf import OmegaConf
@@ -18,23 +18,12 @@ def parameters():
     return made
 
 
-@pytest.mark.parametrize("max_norm", [0.0, 0.5, 100.0])
-def test_gradients_on_the_cpu_are_clipped_there_beside_a_gpu(max_norm, monkeypatch):
+@pytest.mark.parametrize("flag", ["--bf16", "--memory-efficient-bf16"])
+def test_bf16_is_no_tpu_where_there_is_a_gpu(flag, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    ours, theirs = parameters(), parameters()
-    if max_norm:
-        expected = torch.nn.utils.clip_grad_norm_(theirs, max_norm)
-    else:
-        expected = torch.cat([p.grad.flatten() for p in theirs]).norm()
-    assert float(utils.clip_grad_norm_(ours, max_norm)) == pytest.approx(float(expected))
-    for mine, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(mine.grad, other.grad)
-
-
-def test_nothing_to_clip():
-    assert float(utils.clip_grad_norm_([], 1.0)) == 0
-    assert float(utils.clip_grad_norm_(torch.nn.Parameter(torch.ones(2)), 1.0)) == 0
+    words = ["data", "--arch", "transformer_dc", "--task", "transformer_dc", flag]
+    args = options.parse_args_and_arch(options.get_training_parser(), words)
+    assert args.bf16 and not args.tpu
 
 
 @pytest.fixture

@@ -1,0 +1,60 @@
+"""Every change to fairseq, torch, numpy and Python; importing this package applies them.
+
+fairseq's programs and ``dc-nmt`` get all changes. Other Python programs that import
+:mod:`dc_nmt_plugin.registration` only get the changes for loading checkpoints and translating.
+``dc-nmt doctor`` lists them. To delete a change, delete its entry.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import (
+    batches,
+    continuing,
+    decoding,
+    dictionaries,
+    loading,
+    mixed_precision,
+    programs,
+    saving,
+    speed,
+    versions,
+)
+from .change import CHANGES, Change, apply_change
+
+__all__ = ["apply", "batches", "continuing", "decoding", "dictionaries", "in_a_program", "loading",
+           "mixed_precision", "programs", "saving", "speed", "states", "versions"]  # fmt: skip
+
+
+def apply(*, all_of_them: bool | None = None) -> list[tuple[Change, str]]:
+    """Applies the changes that this process needs; a second call adds missing ones.
+
+    Args:
+        all_of_them: apply all, as in fairseq's programs; default: True only in such a program
+
+    Returns:
+        each change and its outcome; see :func:`.change.apply_change`
+    """
+    everything = in_a_program() if all_of_them is None else all_of_them
+    wanted = [entry for entry in CHANGES if everything or entry.loading]
+    return [(entry, apply_change(entry)) for entry in wanted]
+
+
+def states() -> list[tuple[Change, str]]:
+    """Loads all of fairseq's programs, applies every change, and returns the outcomes."""
+    return [(entry, apply_change(entry, load=True)) for entry in CHANGES]
+
+
+def in_a_program() -> bool:
+    """Returns whether this process is a program of fairseq, ``dc-nmt``, or a worker of one."""
+    main = sys.modules.get("__main__")
+    path = (getattr(main, "__file__", None) or "").replace("\\", "/")
+    return (
+        "dc_nmt_plugin.cli" in sys.modules
+        or any(name.startswith("fairseq_cli.") for name in sys.modules)
+        or "/fairseq_cli/" in path
+    )
+
+
+apply()

@@ -1,0 +1,184 @@
+"""Declares and applies changes to fairseq, torch, numpy and Python.
+
+A change is an entry: a function with the decorator :func:`replace` or :func:`change`, which says
+what is changed, why, since which version, and which test covers it. fairseq may be another version
+than the one that an entry was written for, so a function is replaced only if its source has the
+digest in the entry. Otherwise the entry is left out, and ``dc-nmt doctor`` says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+APPLIED, NOT_NEEDED, NOT_LOADED = "applied", "not needed here", "not loaded by this program"
+_MARK = "_dc_nmt_plugin_"  # with the entry's name an attribute of each replacement
+
+
+@dataclass(frozen=True)
+class Change:
+    """Describes one entry.
+
+    Attributes:
+        name: name of the entry
+        targets: ``module:attribute`` or ``module:Class.attribute`` → digest of its source
+            (:func:`digest`); the digest is empty for a setting, which is no function
+        reason: the fault without the entry
+        since: the version that needs it
+        test: the file that tests it, from the root of the repository
+        loading: True for an entry that a user's own Python also gets; all others are only for
+            fairseq's programs and ``dc-nmt``
+        needed: the entry is left out where it returns False
+        make: the functions of `targets` → their replacements; for a setting, called without
+            arguments to change it
+    """
+
+    name: str
+    targets: Mapping[str, str]
+    reason: str
+    since: str
+    test: str
+    loading: bool
+    needed: Callable[[], bool]
+    make: Callable[..., Any]
+
+
+CHANGES: list[Change] = []  # in the order of application
+_states: dict[str, str] = {}
+
+
+def _always() -> bool:
+    return True
+
+
+def replace(
+    targets: Mapping[str, str],
+    *,
+    reason: str,
+    since: str,
+    test: str,
+    loading: bool = False,
+    needed: Callable[[], bool] = _always,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares that the decorated function makes replacements for functions.
+
+    It gets the stock function of each target, and returns a replacement, or a tuple of them in the
+    order of `targets`. The entry has its name. See :class:`Change` for the arguments.
+    """
+
+    def declare(make: Callable[..., Any]) -> Callable[..., Any]:
+        CHANGES.append(Change(make.__name__, targets, reason, since, test, loading, needed, make))
+        return make
+
+    return declare
+
+
+def change(
+    target: str,
+    *,
+    reason: str,
+    since: str,
+    test: str,
+    loading: bool = False,
+    needed: Callable[[], bool] = _always,
+) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Declares that the decorated function changes a setting; see :class:`Change`."""
+
+    def declare(make: Callable[[], None]) -> Callable[[], None]:
+        entry = Change(make.__name__, {target: ""}, reason, since, test, loading, needed, make)
+        CHANGES.append(entry)
+        return make
+
+    return declare
+
+
+def apply_change(entry: Change, *, load: bool = False) -> str:
+    """Applies an entry, unless this process has applied it already.
+
+    Args:
+        entry: the change
+        load: also import programs of fairseq (``fairseq_cli``) that this process has not loaded
+
+    Returns:
+        ``applied``, ``not needed here``, ``not loaded by this program``, or the reason why the
+        targets stay unchanged
+    """
+    if _states.get(entry.name, NOT_LOADED) == NOT_LOADED:
+        _states[entry.name] = _apply(entry, load=load)
+    return _states[entry.name]
+
+
+def is_left_out(state: str) -> bool:
+    """Returns True for a state that gives the reason why targets stay unchanged."""
+    return state not in (APPLIED, NOT_NEEDED, NOT_LOADED)
+
+
+def _apply(entry: Change, *, load: bool) -> str:
+    if not entry.needed():
+        return NOT_NEEDED
+    if not all(entry.targets.values()):
+        entry.make()
+        return APPLIED
+    places, functions = [], []
+    for target, expected in entry.targets.items():
+        module = program_module(target.partition(":")[0], load=load)
+        if module is None:
+            return NOT_LOADED
+        *classes, attribute = target.partition(":")[2].split(".")
+        owner = functools.reduce(lambda outer, name: getattr(outer, name, None), classes, module)
+        stock = inspect.getattr_static(owner, attribute, None)
+        if stock is None:
+            return f"{target} is not there"
+        function = getattr(stock, "__func__", stock)  # of a static method
+        if hasattr(function, _MARK + entry.name):
+            return APPLIED  # by this package under another name
+        found = digest(function)
+        if found != expected:
+            return f"{target} is not what the change was written for (its source is {found})"
+        places.append((owner, attribute, type(stock)))
+        functions.append(function)
+    replacements = entry.make(*functions)
+    if not isinstance(replacements, tuple):
+        replacements = (replacements,)
+    for (owner, attribute, kind), stock, new in zip(places, functions, replacements, strict=True):
+        functools.update_wrapper(new, stock)
+        setattr(new, _MARK + entry.name, True)
+        setattr(owner, attribute, staticmethod(new) if kind is staticmethod else new)
+    return APPLIED
+
+
+def program_module(name: str, *, load: bool) -> Any:
+    """Returns a module; None for a program of fairseq (fairseq_cli) that is not loaded.
+
+    Args:
+        name: of the module
+        load: import a program that is not loaded
+    """
+    if not name.startswith("fairseq_cli."):
+        return importlib.import_module(name)
+    main = sys.modules.get("__main__")
+    path = (getattr(main, "__file__", None) or "").removesuffix(".py").replace("\\", "/")
+    if path.endswith(name.replace(".", "/")):  # run as a file, or by python -m
+        return main
+    return importlib.import_module(name) if load else sys.modules.get(name)
+
+
+def digest(function: Any) -> str:
+    """Returns twelve hexadecimal digits of a function's source, without layout and comments.
+
+    ``no source`` if the source cannot be read.
+    """
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        return "no source"
+    lines = [line.split("#")[0].strip() for line in source.splitlines()]
+    text = "\n".join(line for line in lines if line)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,214 @@
+"""Changes after which a run that was stopped and continued equals an unbroken run."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+from fairseq import checkpoint_utils
+from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
+
+from ..checkpoints.loading import LAST
+from .change import program_module, replace
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = "patience"  # in a checkpoint's extra_state
+BAD_EPOCHS = "num_bad_epochs"  # in the state of a plateau schedule; fairseq ignores both
+
+
+def _count() -> dict[str, Any]:
+    """Returns the count of --patience, which fairseq keeps as attributes of its function."""
+    return vars(program_module("fairseq_cli.train", load=True).should_stop_early)
+
+
+def _is_of_this_run(cfg: Any, trainer: Any) -> bool:
+    """Returns True for a run that continues, and False for one that starts from a checkpoint."""
+    if cfg.restore_file != LAST:
+        folder = os.path.dirname(cfg.restore_file)
+        return os.path.realpath(folder) == os.path.realpath(cfg.save_dir)
+    own = LAST.replace(".pt", f"{trainer.checkpoint_suffix}.pt")
+    return cfg.finetune_from_model is None or os.path.isfile(os.path.join(cfg.save_dir, own))
+
+
+@replace(
+    {
+        "fairseq.trainer:Trainer.save_checkpoint": "49a930e8722b",
+        "fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2",
+    },
+    reason="a run that is stopped and continued starts to count --patience anew",
+    since="fairseq 0.12.2",
+    test="tests/system/test_continuing.py",
+)
+def keep_the_patience(
+    save: Callable[..., Any], load: Callable[..., Any]
+) -> tuple[Callable[..., Any], ...]:
+    def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+        count = {name: _count()[name] for name in ("best", "num_runs") if name in _count()}
+        return save(self, filename, {**extra_state, PATIENCE: count} if count else extra_state)
+
+    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        continues = _is_of_this_run(cfg, trainer)
+        extra_state, epochs = load(cfg, trainer, **kwargs)
+        if extra_state and continues and not (cfg.reset_optimizer or cfg.reset_meters):
+            _count().update(extra_state.get(PATIENCE) or {})
+        return extra_state, epochs
+
+    return save_checkpoint, load_checkpoint
+
+
+@replace(
+    {
+        "fairseq.optim.lr_scheduler.reduce_lr_on_plateau:"
+        "ReduceLROnPlateauLRSchedule.state_dict": "4d6e0955119c",
+        "fairseq.optim.lr_scheduler.reduce_lr_on_plateau:"
+        "ReduceLROnPlateauLRSchedule.load_state_dict": "46d72960564a",
+        "fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2",
+    },
+    reason="a run that is continued counts --lr-patience anew and without its last validation, and "
+    "lowers the learning rate too late",
+    since="fairseq 0.12.2",
+    test="tests/system/test_continuing.py",
+)
+def keep_the_lr_patience(
+    save: Callable[..., Any], restore: Callable[..., Any], load: Callable[..., Any]
+) -> tuple[Callable[..., Any], ...]:
+    def state_dict(self: Any) -> dict[str, Any]:
+        return {**save(self), BAD_EPOCHS: self.lr_scheduler.num_bad_epochs}
+
+    def load_state_dict(self: Any, state: dict[str, Any]) -> None:
+        restore(self, state)
+        self.lr_scheduler.num_bad_epochs = state.get(BAD_EPOCHS, 0)
+
+    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        extra_state, epochs = load(cfg, trainer, **kwargs)
+        # a schedule that was reset is at its first update, or has not counted these epochs
+        resets = cfg.reset_optimizer or cfg.reset_lr_scheduler or cfg.reset_dataloader
+        if extra_state and not resets and trainer.get_num_updates():
+            # an epoch's checkpoint is saved before the schedule sees its validation
+            place, loss = extra_state["train_iterator"], extra_state.get("val_loss")
+            schedule = isinstance(trainer.lr_scheduler, ReduceLROnPlateauLRSchedule)
+            if schedule and not place["iterations_in_epoch"] and loss is not None:
+                trainer.lr_step(place["epoch"] - 1, loss)
+        return extra_state, epochs
+
+    return state_dict, load_state_dict, load_checkpoint
+
+
+@replace(
+    {
+        "fairseq.tasks.fairseq_task:FairseqTask.get_batch_iterator": "07e39c9b6183",
+        "fairseq.tasks.language_modeling:LanguageModelingTask.can_reuse_epoch_itr": "4c8cf097cc23",
+    },
+    reason="a continued run trains on other batches than an unbroken one; a language model repeats "
+    "the batches of its first epoch; loaders of past epochs leave their workers running",
+    since="fairseq 0.12.2; fairseq-fixed 0.12.3.1 for the workers",
+    test="tests/system/test_continuing.py",
+)
+def compose_as_at_the_start(
+    stock: Callable[..., Any], reuse: Callable[..., bool]
+) -> tuple[Callable[..., Any], ...]:
+    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        anew = kwargs.get("disable_iterator_cache") or kwargs.get("update_epoch_batch_itr")
+        if "epoch" in kwargs and not anew and self.can_reuse_epoch_itr(dataset):
+            # an unbroken run has composed its batches in epoch 1; the state that is loaded into
+            # the iterator has the real epoch
+            kwargs["epoch"] = 1
+        epochs = stock(self, dataset, *args, **kwargs)
+        if self.dataset_to_epoch_iter.get(dataset) is not epochs:  # nobody asks for it again
+            # each worker has a copy of all memory that training has overwritten since
+            epochs.persistent_workers = False
+            # without a consumer's thread, a loader does not stop its workers after the last batch,
+            # and later waits five seconds for each worker
+            epochs.buffer_size = max(epochs.buffer_size, 1)
+        return epochs
+
+    def can_reuse_epoch_itr(self: Any, dataset: Any) -> bool:
+        return False
+
+    return get_batch_iterator, can_reuse_epoch_itr
+
+
+@replace(
+    {"fairseq_cli.train:train": "b144baec8b98"},
+    reason="a finished run makes one more update each time it is started again",
+    since="fairseq 0.12.2",
+    test="tests/system/test_continuing.py",
+)
+def end_at_the_end(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def train(cfg: Any, trainer: Any, task: Any, epochs: Any) -> Any:
+        reason = _why_ended(cfg, trainer)
+        if reason is None:
+            return stock(cfg, trainer, task, epochs)
+        logger.info(f"no further update: {reason}")
+        return [None], True
+
+    return train
+
+
+def _why_ended(cfg: Any, trainer: Any) -> str | None:
+    """Returns the reason why the run has ended already; None when updates are left."""
+    updates, hours = trainer.get_num_updates(), cfg.optimization.stop_time_hours
+    if updates >= (cfg.optimization.max_update or math.inf):
+        return f"{updates} are made (--max-update {cfg.optimization.max_update})"
+    if updates and 0 < hours < trainer.cumulative_training_time() / 3600:
+        return f"it has trained for --stop-time-hours {hours}"
+    patience = cfg.checkpoint.patience
+    if 0 < patience <= _count().get("num_runs", 0):
+        return f"it has stopped early (--patience {patience})"
+    return None
+
+
+@replace(
+    {
+        "fairseq_cli.train:validate_and_save": "3022f920884a",
+        "fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2",
+    },
+    reason="checkpoint_best.pt is not the best: a validation between two saved checkpoints "
+    "(--validate-interval-updates, --save-interval) does not count, and after --restore-file the "
+    "best value of another run does",
+    since="fairseq 0.12.2",
+    test="tests/system/test_continuing.py",
+)
+def save_the_best(
+    stock: Callable[..., Any], load: Callable[..., Any]
+) -> tuple[Callable[..., Any], ...]:
+    def validate_and_save(
+        cfg: Any, trainer: Any, task: Any, epochs: Any, subsets: list[str], end_of_epoch: bool
+    ) -> Any:
+        losses, stops = stock(cfg, trainer, task, epochs, subsets, end_of_epoch)
+        if losses[0] is not None and not _has_saved(cfg, trainer, epochs, stops, end_of_epoch):
+            best = getattr(checkpoint_utils.save_checkpoint, "best", None)
+            highest = cfg.checkpoint.maximize_best_checkpoint_metric
+            better = best is None or (losses[0] > best if highest else losses[0] < best)
+            if better or cfg.checkpoint.keep_best_checkpoints > 0:
+                checkpoint_utils.save_checkpoint(cfg.checkpoint, trainer, epochs, losses[0])
+        return losses, stops
+
+    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        continues = _is_of_this_run(cfg, trainer)
+        result = load(cfg, trainer, **kwargs)
+        save = checkpoint_utils.save_checkpoint
+        if not continues and hasattr(save, "best"):
+            logger.info(
+                f"{cfg.save_dir} is not the folder of {cfg.restore_file}: the best "
+                f"{cfg.best_checkpoint_metric} so far ({save.best:.3f}) does not count here; "
+                "the next validation is the best"
+            )
+            del save.best
+        return result
+
+    return validate_and_save, load_checkpoint
+
+
+def _has_saved(cfg: Any, trainer: Any, epochs: Any, stops: bool, end_of_epoch: bool) -> bool:
+    """Returns True when fairseq has saved a checkpoint after this update."""
+    every, updates = cfg.checkpoint.save_interval_updates, trainer.get_num_updates()
+    return (
+        stops
+        or (end_of_epoch and epochs.epoch % cfg.checkpoint.save_interval == 0)
+        or (every > 0 and updates % every == 0 and updates >= cfg.dataset.validate_after_updates)
+    )

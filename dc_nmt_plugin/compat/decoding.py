@@ -1,0 +1,127 @@
+"""Changes of ``fairseq-generate`` and ``fairseq-interactive``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import UserError
+from ..files import MAKE_ROOM, no_space
+from .change import replace
+
+
+@replace(
+    {"fairseq.search:DiverseBeamSearch.step": "7c2dffb4380f"},
+    reason="--diverse-beam-groups takes a number of a sentence for its place in the batch: "
+    "IndexError, or the penalty of another sentence",
+    since="fairseq 0.12.2",
+    test="tests/system/test_decoding.py",
+    loading=True,
+)
+def places_in_the_batch(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def step(
+        self: Any, step: int, lprobs: Any, scores: Any, prefix: Any = None, numbers: Any = None
+    ) -> Any:
+        if numbers is not None and step == 0:
+            self.places = {int(number): place for place, number in enumerate(numbers)}
+        if numbers is not None:
+            numbers = numbers.new_tensor([self.places[int(number)] for number in numbers])
+        return stock(self, step, lprobs, scores, prefix, numbers)
+
+    return step
+
+
+@replace(
+    {"fairseq_cli.generate:main": "ddff57f29d4f"},
+    reason="without room for all of it, a file of --results-path is left that looks whole",
+    since="fairseq 0.12.2",
+    test="tests/system/test_decoding.py",
+)
+def leave_no_half_translation(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def main(args: Any) -> Any:
+        try:
+            return stock(args)
+        except OSError as error:
+            folder, reason = getattr(args, "results_path", None), no_space(error)
+            if not folder or not reason:
+                raise
+            with contextlib.suppress(OSError):
+                os.remove(os.path.join(folder, f"generate-{args.gen_subset}.txt"))
+            raise UserError(f"{folder}: {reason}: {MAKE_ROOM}.") from error
+
+    return main
+
+
+_left_out: list[int] = []  # sentences of the subset that was filtered last
+
+
+class _NoScore:
+    """Replaces fairseq's scorer when sentences were skipped."""
+
+    def add_string(self, *_: Any) -> None:
+        """Ignores the sentence."""
+
+    def result_string(self, *_: Any) -> str:
+        """Returns the text that ``fairseq-generate`` prints instead of BLEU."""
+        return f"no score, because {len(_left_out):,} sentences were left out"
+
+
+@replace(
+    {
+        "fairseq.tasks.fairseq_task:FairseqTask.filter_indices_by_size": "05cc8f2d2a4f",
+        "fairseq.scoring:build_scorer": "a8ba1281c823",
+    },
+    reason="fairseq-generate --skip-invalid-size-inputs-valid-test scores a subset without its "
+    "long sentences as if it were the subset",
+    since="fairseq 0.12.2",
+    test="tests/system/test_decoding.py",
+)
+def no_score_of_a_part(
+    select: Callable[..., Any], build: Callable[..., Any]
+) -> tuple[Callable[..., Any], ...]:
+    def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+        kept = select(self, indices, *args, **kwargs)
+        # also runs in every training epoch: sets of millions of numbers would be slow
+        _left_out[:] = np.setdiff1d(indices, kept).tolist() if len(kept) < len(indices) else []
+        return kept
+
+    def build_scorer(*args: Any, **kwargs: Any) -> Any:
+        if not _left_out:
+            return build(*args, **kwargs)
+        some = ", ".join(map(str, _left_out[:8])) + (", …" if len(_left_out) > 8 else "")
+        print(
+            f"warning: {len(_left_out):,} sentences are longer than the model's positions and are "
+            f"NOT translated, numbers {some} (from 0): there is no score of this subset.",
+            file=sys.stderr,
+        )
+        return _NoScore()
+
+    return filter_indices_by_size, build_scorer
+
+
+@replace(
+    {"fairseq_cli.interactive:buffered_read": "f8589558dc51"},
+    reason="the reader ends a line at a carriage return too: one line gets two answers",
+    since="fairseq 0.12.2",
+    test="tests/system/test_decoding.py",
+)
+def read_lines(stock: Callable[..., Any]) -> Callable[..., Iterator[list[str]]]:
+    def buffered_read(path: str, size: int) -> Iterator[list[str]]:
+        buffer: list[str] = []
+        with contextlib.ExitStack() as stack:
+            stream = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
+            for number, line in enumerate(stream):
+                # some editors begin a file with a byte order mark
+                buffer.append(line.decode("utf-8-sig" if number == 0 else "utf-8").strip())
+                if len(buffer) >= size:
+                    yield buffer
+                    buffer = []
+        if buffer:
+            yield buffer
+
+    return buffered_read

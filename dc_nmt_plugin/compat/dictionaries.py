@@ -1,0 +1,127 @@
+"""A checkpoint is only used with the dictionaries and the architecture that it was trained with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ..checkpoints.dictionaries import KEY, check_dictionaries, dictionaries_of, size_problem
+from ..checkpoints.loading import LAST, architecture_of, checkpoint_architecture
+from ..errors import UserError
+from .change import replace
+
+
+@replace(
+    {"fairseq.checkpoint_utils:load_model_ensemble_and_task": "8eb71b6f0a91"},
+    reason="with other dictionaries of the same size, translations are wrong words",
+    since="fairseq 0.12.2",
+    test="tests/system/test_dictionaries.py",
+    loading=True,
+)
+def same_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def load_model_ensemble_and_task(
+        filenames: list[str],
+        arg_overrides: dict[str, Any] | None = None,
+        task: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        # the embeddings are in the checkpoint, and their files may be gone
+        overrides = {"encoder_embed_path": None, "decoder_embed_path": None}
+        overrides.update(arg_overrides or {})
+        paths = [path for path in filenames if os.path.isfile(path)]
+        if task is not None:  # parameters of another size would fail with torch's words
+            for path in paths:
+                _check_dictionaries(path, task)
+        models, cfg, its_task = stock(filenames, overrides, task, *args, **kwargs)
+        if task is None:
+            for path in paths:
+                _check_dictionaries(path, its_task)
+        return models, cfg, its_task
+
+    return load_model_ensemble_and_task
+
+
+@replace(
+    {
+        "fairseq.trainer:Trainer.save_checkpoint": "49a930e8722b",
+        "fairseq.trainer:Trainer.load_checkpoint": "c6d46e918710",
+    },
+    reason="a checkpoint does not say which dictionaries it was trained with; a run goes on with "
+    "others of the same size, or as another architecture with parameters of the same shapes",
+    since="fairseq 0.12.2",
+    test="tests/system/test_dictionaries.py",
+)
+def same_dictionaries_in_training(
+    save: Callable[..., Any], load: Callable[..., Any]
+) -> tuple[Callable[..., Any], ...]:
+    def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+        return save(self, filename, {**extra_state, KEY: dictionaries_of(self.task)})
+
+    def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
+        _check_further_folders(self.task)
+        if os.path.isfile(filename):
+            _check_architecture(self, filename)
+            _check_dictionaries(filename, self.task)
+        return load(self, filename, *args, **kwargs)
+
+    return save_checkpoint, load_checkpoint
+
+
+def _check_dictionaries(path: str, task: Any) -> None:
+    problem = size_problem(path, task)
+    if problem is not None:
+        raise UserError(problem)
+    check_dictionaries(path, task)
+
+
+def _check_further_folders(task: Any) -> None:
+    """Refuses DATA:OTHER where OTHER has another dictionary.
+
+    fairseq reads the text of all folders with the dictionaries of the first folder.
+
+    Raises:
+        UserError: naming the dictionary
+    """
+    config = getattr(task, "cfg", None) or getattr(task, "args", None)
+    first, *others = str(getattr(config, "data", None) or "").split(os.pathsep)
+    languages = [getattr(config, "source_lang", None), getattr(config, "target_lang", None)]
+    names = ["dict.txt"] if None in languages else [f"dict.{each}.txt" for each in languages]
+    for folder in others:
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and _words(path) != _words(os.path.join(first, name)):
+                raise UserError(
+                    f"{path}: has other words, or another order, than {first}. fairseq reads all "
+                    "folders of DATA with the first dictionary; prepare this one with --srcdict "
+                    "and --tgtdict of the first."
+                )
+
+
+def _words(path: str) -> list[str]:
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        return [line.rstrip().rpartition(" ")[0] for line in lines]
+
+
+def _check_architecture(trainer: Any, path: str) -> None:
+    """Refuses to continue a run of this package with another architecture.
+
+    Parameters of another architecture may have the same names and shapes.
+
+    Raises:
+        UserError: the checkpoint's architecture has another name
+    """
+    checkpoint = trainer.cfg.checkpoint
+    own = os.path.join(checkpoint.save_dir, LAST)
+    package = __package__.partition(".")[0]
+    parts = (trainer.task, trainer.get_model())
+    ours = any(type(part).__module__.partition(".")[0] == package for part in parts)
+    if not ours or checkpoint.restore_file != LAST or path != own:
+        return  # --finetune-from-model and --restore-file may start from another one
+    here, there = architecture_of(trainer.cfg.model), checkpoint_architecture(path)
+    if None not in (here, there) and here != there:
+        raise UserError(
+            f"--save-dir {checkpoint.save_dir}: holds checkpoints of {there!r}, not of {here!r}; "
+            "give this run a folder of its own, or start from them with --finetune-from-model."
+        )

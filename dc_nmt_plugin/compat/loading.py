@@ -1,0 +1,123 @@
+"""Changes of how fairseq loads checkpoints: by torch's safe loader, on today's versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tarfile
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..checkpoints.allowed import DEAD_PARAMETERS, allow_fairseq_checkpoints
+from ..checkpoints.literals import check_configuration, plain_value
+from ..checkpoints.loading import check_checkpoint_file, unreadable
+from ..errors import UserError
+from .change import change, replace
+
+
+@change(
+    "torch.serialization:add_safe_globals",
+    reason="torch's safe loader refuses the plain classes that fairseq's checkpoints contain",
+    since="torch 2.6",
+    test="tests/system/test_loading.py",
+    loading=True,
+)
+def allow_checkpoints() -> None:
+    allow_fairseq_checkpoints()
+
+
+@change(
+    "fairseq:eval",
+    reason="builders of fairseq evaluate strings of a checkpoint's configuration, which a stranger "
+    "may have written",
+    since="fairseq 0.12.2",
+    test="tests/system/test_strangers.py",
+    loading=True,
+)
+def evaluate_plain_values() -> None:
+    # a module's own name comes before Python's function
+    for name, module in list(sys.modules.items()):
+        if name.startswith("fairseq.") and not hasattr(module, "eval"):
+            setattr(module, "eval", plain_value)  # noqa: B010
+
+
+@replace(
+    {"fairseq.checkpoint_utils:load_checkpoint_to_cpu": "c29761d99de7"},
+    reason="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD switches off the safe loader, and a checkpoint's "
+    "configuration may hold a program",
+    since="fairseq 0.12.2",
+    test="tests/system/test_strangers.py",
+    loading=True,
+)
+def load_safely(stock: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        check_checkpoint_file(path)
+        unsafe = os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
+        try:
+            state = stock(path, *args, **kwargs)
+        except UserError:
+            raise
+        except Exception as error:
+            # torch's own message advises to load without the safe loader
+            raise unreadable(path, error) from error
+        finally:
+            if unsafe is not None:
+                os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = unsafe
+        check_configuration(path, state)
+        return state
+
+    return load_checkpoint_to_cpu
+
+
+@replace(
+    {"fairseq.file_utils:load_archive_file": "b22d103dec9c"},
+    reason="from_pretrained unpacks archives whose members may leave their folder",
+    since="Python < 3.14, whose tarfile does not filter by default",
+    test="tests/system/test_strangers.py",
+    loading=True,
+)
+def unpack_inside(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def load_archive_file(archive_file: str) -> Any:
+        inside = getattr(tarfile, "data_filter", None)
+        if inside is None:  # Python 3.11.3 and older
+            if os.path.isdir(archive_file):
+                return stock(archive_file)
+            raise UserError(
+                f"{archive_file}: this Python ({platform.python_version()}) cannot unpack archives "
+                "safely: unpack it yourself and name the folder, or take a newer Python"
+            )
+        before = tarfile.TarFile.__dict__.get("extraction_filter")
+        tarfile.TarFile.extraction_filter = staticmethod(inside)
+        try:
+            return stock(archive_file)
+        except tarfile.TarError as error:
+            raise UserError(f"{archive_file}: cannot be unpacked safely ({error}).") from error
+        finally:
+            if before is None:
+                del tarfile.TarFile.extraction_filter
+            else:
+                tarfile.TarFile.extraction_filter = before
+
+    return load_archive_file
+
+
+@change(
+    "fairseq.modules.transformer_layer:TransformerEncoderLayerBase._load_from_state_dict",
+    reason="checkpoints of fairseq 0.12.2's own Transformer have copies of each encoder layer's "
+    "parameters, which later versions refuse",
+    since="fairseq-fixed 0.12.3.1, ve-fairseq 0.12.3",
+    test="tests/system/test_old_checkpoints.py",
+    loading=True,
+)
+def load_without_copies() -> None:
+    from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
+
+    def load(self: Any, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        for name in DEAD_PARAMETERS:
+            state_dict.pop(prefix + name, None)
+        torch.nn.Module._load_from_state_dict(self, state_dict, prefix, *args)
+
+    TransformerEncoderLayerBase._load_from_state_dict = load

@@ -1,1 +1,0 @@
-"""Checks flags and data before fairseq starts, and explains fairseq's exceptions."""

@@ -1,0 +1,70 @@
+"""What fairseq's decoding programs get wrong without the plugin's changes."""
+
+from __future__ import annotations
+
+import logging
+import resource
+
+import pytest
+from commands import assert_explained, run
+from systems import SPLITS, generation
+
+ARCH = "transformer_standard"
+
+
+@pytest.fixture(scope="module")
+def last(trained):
+    return trained(ARCH) / "checkpoint_last.pt"
+
+
+def generate(folder, data, checkpoint, *flags, **options):
+    return run(folder, "generate", *generation(data, checkpoint, ARCH, *flags), **options)
+
+
+def test_diverse_beams_of_several_batches(corpus, last, tmp_path):
+    """fairseq alone takes a sentence's number for its place in the batch."""
+    flags = ["--beam", 4, "--diverse-beam-groups", 2, "--batch-size"]
+    one = generate(tmp_path, corpus, last, *flags, 1).good().hypotheses()
+    several = generate(tmp_path, corpus, last, *flags, 7).good().hypotheses()
+    assert {number: text for number, (_, text) in several.items()} == {
+        number: text for number, (_, text) in one.items()
+    }
+
+
+def test_no_score_of_a_part(corpus, last, tmp_path):
+    flags = ["--max-source-positions", 5, "--skip-invalid-size-inputs-valid-test"]
+    done = generate(tmp_path, corpus, last, *flags).good()
+    kept = len(done.hypotheses())
+    assert 0 < kept < SPLITS["test"]
+    assert f"no score, because {SPLITS['test'] - kept} sentences were left out" in done.output
+    assert "NOT translated" in done.errors
+    whole = generate(tmp_path, corpus, last).good()
+    assert "no score" not in whole.output and "BLEU" in whole.output
+
+
+def test_a_full_disk_leaves_no_half_translation(corpus, last, tmp_path):
+    def full_disk():
+        logging.disable()  # the log is a file too
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+
+    out = tmp_path / "out"
+    out.mkdir()
+    flags = ["--results-path", out, "--log-format", "none"]
+    generate(tmp_path, corpus, last, *flags).good()
+    (path,) = out.iterdir()
+    assert path.stat().st_size > 300
+    failed = generate(tmp_path, corpus, last, *flags, before=full_disk)
+    assert failed.code and not list(out.iterdir())
+    assert_explained(failed, out, "make room")
+
+
+def test_a_full_line_is_one_answer(corpus, last, tmp_path):
+    """fairseq's own reader ends lines at a carriage return too, and answers once more."""
+    separators = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+    lines = [f"badun{separator}logol" for separator in separators]
+    # some editors begin a file with a byte order mark
+    (tmp_path / "input").write_bytes(b"\xef\xbb\xbf" + "\n".join(lines).encode())
+    command = generation(corpus, last, ARCH, "--input", tmp_path / "input")
+    answers = run(tmp_path, "interactive", *command).good().hypotheses()
+    assert list(answers) == list(range(len(lines)))
+    assert len({text for _, text in answers.values()}) == 1
