@@ -1,15 +1,14 @@
-"""Style of the figures (PNG and SVG): readable in print and by colour-blind readers.
+"""Figures (PNG, SVG, PDF) that stay readable in print and for colour-blind readers.
 
-One place decides colours, markers, hatching, and where the legend is: below the panels, so that it
-hides nothing. :mod:`.charts` spreads series over panels. On dark pages, style sheets turn the
-figures with :data:`DARK`: white becomes the ground, and colours keep their hue.
+:func:`draw_charts` draws lines and bars in panels. The legend lies below them, so that it hides
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -17,34 +16,64 @@ from .files import replacing
 
 # M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-MARKERS = "osD^vPX*"  # one more than colours: no two of 56 lines have both
+# one more than colours, and one less: no two of the first 42 series have both
+MARKERS = "osD^vPX*"
+HATCHES = ("", "//", "..", "xx", "\\\\", "++")
 DASHES = ("-", "--", "-.", ":")
-HATCHES = ("", "//", "..", "xx", "\\\\", "++")  # one less than colours, for the same reason
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
-SIZE = (6.4, 4.0)  # inches, unless a drawing gives its figure another
 FORMATS = (".png", ".svg", ".pdf")
+PANEL, OF_TWO, ALONE = (3.4, 2.8), (4.0, 3.0), (6.4, 3.6)  # inches
 WIDEST_BAR = 0.3  # of the distance between two groups
-DARK = "filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen;"
+FEW_POINTS = 12  # of a line; longer lines have a marker at every few points
 
 
-def styles() -> Iterator[dict[str, Any]]:
-    """Yields colour, marker and dashes for each line; each alone distinguishes the lines."""
-    for number, (colour, marker) in enumerate(zip(cycle(COLOURS), cycle(MARKERS))):
-        yield {
-            "color": colour,
-            "marker": marker,
-            "linestyle": DASHES[number % len(DASHES)],
-            "markersize": 5,
-        }
+@dataclass(frozen=True)
+class Line:
+    """The points of one series.
+
+    Attributes:
+        x, y: of the points; NaN leaves a gap
+        spread: lowest and highest value at each point, such as those of several seeds
+        like: label of another line, whose colour, marker and dashes this line has
+        more: settings of matplotlib beside these
+    """
+
+    x: Sequence[float]
+    y: Sequence[float]
+    spread: tuple[Sequence[float], Sequence[float]] | None = None
+    like: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def fills() -> Iterator[dict[str, Any]]:
-    """Yields colour and hatching for each group of bars."""
-    for colour, hatch in zip(cycle(COLOURS), cycle(HATCHES)):
-        yield {"color": colour, "hatch": hatch, "edgecolor": "white"}
+@dataclass(frozen=True)
+class Chart:
+    """One quantity of several series, as lines or as bars.
+
+    Attributes:
+        x, y: names of the axes, with units; with `across`, y is the name of the groups' axis
+        lines: label → points
+        bars: label → one height for each group
+        groups: names of the groups of bars
+        title: above the panel
+        integers: the horizontal axis counts
+        across: bars lie, so that long names of groups stand beside them
+        wide: takes a row below the other panels for itself
+        finish: is called with the panel, to add what this chart alone has
+    """
+
+    x: str
+    y: str
+    lines: Mapping[str, Line] = field(default_factory=dict)
+    bars: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    groups: Sequence[str] = ()
+    title: str = ""
+    integers: bool = False
+    across: bool = False
+    wide: bool = False
+    finish: Callable[[Any], None] | None = None
 
 
-def new_figure(size: tuple[float, float] = SIZE) -> Any:
+def new_figure(size: tuple[float, float] = ALONE) -> Any:
     """Returns an empty figure, without a window and without state of pyplot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -54,25 +83,94 @@ def new_figure(size: tuple[float, float] = SIZE) -> Any:
     return figure
 
 
-def add_legend(figure: Any, *axes: Any) -> None:
-    """Adds one legend below the panels, with every label of the given axes once.
+def draw_charts(
+    figure: Any,
+    charts: Sequence[Chart],
+    *,
+    columns: int = 3,
+    size: tuple[float, float] | None = None,
+) -> None:
+    """Draws a panel for each chart, and gives the figure the size that they need.
 
-    The figure grows by the legend's lines.
+    A series has the same look in all panels.
+
+    Args:
+        figure: an empty matplotlib figure
+        charts: row by row
+        columns: panels in a row, at most
+        size: inches of a panel; None for the usual ones
     """
-    shown: dict[str, Any] = {}
-    for each in axes:
-        for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
-            shown.setdefault(label, handle)
-    if not shown:
-        return
-    longest = max(map(len, shown))
-    width, height = figure.get_size_inches()
-    columns = min(max(1, int(width * 12 / (longest + 6))), len(shown), 4)  # 12 letters an inch
-    figure.set_size_inches(width, height + 0.2 * -(-len(shown) // columns))
-    figure.legend(
-        shown.values(), shown.keys(), loc="outside lower center", fontsize=8, frameon=False,
-        ncols=columns,
-    )  # fmt: skip
+    wide = [chart for chart in charts if chart.wide]
+    narrow = [chart for chart in charts if not chart.wide]
+    columns = max(1, min(columns, len(narrow)))
+    narrow_rows = -(-len(narrow) // columns)
+    rows = narrow_rows + len(wide)
+    width, height = size or {1: ALONE, 2: OF_TWO}.get(len(charts), PANEL)
+    for chart in charts:
+        if chart.across:  # a bar needs about an eighth of an inch
+            height = max(height, 0.9 + 0.13 * len(chart.groups) * len(chart.bars))
+    figure.set_size_inches(width * columns, height * rows)
+    grid = figure.add_gridspec(rows, columns)
+    cells = [grid[number // columns, number % columns] for number in range(len(narrow))]
+    cells += [grid[row, :] for row in range(narrow_rows, rows)]
+    line_looks: dict[str, dict[str, Any]] = {}
+    bar_looks: dict[str, dict[str, Any]] = {}
+    for chart, cell in zip([*narrow, *wide], cells, strict=True):
+        axes = figure.add_subplot(cell)
+        for label, line in chart.lines.items():
+            look = line_looks.setdefault(line.like or label, line_look(len(line_looks)))
+            _draw_line(axes, label, line, {**look, **line.more})
+        for label in chart.bars:
+            bar_looks.setdefault(label, bar_look(len(bar_looks)))
+        if chart.bars:
+            _draw_bars(axes, chart, bar_looks)
+        axes.set_title(chart.title, fontsize=9)
+        finish_axes(axes, chart.x, chart.y, integers=chart.integers)
+        if chart.finish:
+            chart.finish(axes)
+    add_legend(figure, *figure.axes)
+
+
+def line_look(number: int) -> dict[str, Any]:
+    """Returns colour, marker and dashes of a line; each alone distinguishes the first lines."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": DASHES[number % len(DASHES)],
+        "markersize": 5,
+    }
+
+
+def bar_look(number: int) -> dict[str, Any]:
+    """Returns colour and hatching of a series of bars."""
+    colour, hatch = COLOURS[number % len(COLOURS)], HATCHES[number % len(HATCHES)]
+    return {"color": colour, "hatch": hatch, "edgecolor": "white"}
+
+
+def _draw_line(axes: Any, label: str, line: Line, look: dict[str, Any]) -> None:
+    every = -(-len(line.x) // FEW_POINTS) or None
+    axes.plot(line.x, line.y, label=label, markevery=every, **look)
+    if line.spread and len(line.x) > FEW_POINTS:
+        axes.fill_between(line.x, *line.spread, color=look["color"], alpha=0.15)
+    elif line.spread:
+        axes.vlines(line.x, *line.spread, color=look["color"], linewidth=1)
+
+
+def _draw_bars(axes: Any, chart: Chart, looks: Mapping[str, Mapping[str, Any]]) -> None:
+    groups = range(len(chart.groups))
+    width = min(WIDEST_BAR, 0.8 / len(chart.bars))
+    for number, (label, heights) in enumerate(chart.bars.items()):
+        shift = width * (number + 0.5 - len(chart.bars) / 2)
+        draw = axes.barh if chart.across else axes.bar
+        draw([group + shift for group in groups], heights, width, label=label or None,
+             **looks[label])  # fmt: skip
+    room = 1.0 if len(groups) < 3 else 0.6  # a bar alone does not fill its panel
+    if chart.across:
+        axes.set_yticks(groups, chart.groups, fontsize=8)
+        axes.set_ylim(len(groups) - 1 + room, -room)  # the first group on top
+    else:
+        axes.set_xticks(groups, chart.groups)
+        axes.set_xlim(-room, len(groups) - 1 + room)
 
 
 def finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
@@ -81,124 +179,59 @@ def finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
 
     axes.set_xlabel(x)
     axes.set_ylabel(y)
+    if len(y) > 26:
+        axes.yaxis.label.set_fontsize(8)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
     if integers:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def finish_rows(axes: Any, centre: float) -> None:
-    """Finishes a panel with a name on each row: a light grid, and a line for no difference.
-
-    Args:
-        axes: the panel
-        centre: where this line is
-    """
+    """Finishes a panel with a name on each row: a light grid, and a line at `centre`."""
     axes.axvline(centre, color="#999999", linewidth=1, zorder=0)
     axes.grid(axis="x", alpha=0.3)
     axes.tick_params(left=False)
-    for side in ("top", "left", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "left", "right"]].set_visible(False)
 
 
-def heat_map(
-    figure: Any,
-    axes: Any,
-    values: Any,
-    *,
-    x: str,
-    y: str,
-    colour: str,
-    numbers: str | None = None,
-) -> None:
-    """Draws a matrix as shades.
-
-    Args:
-        figure, axes: where
-        values: (rows, columns) numbers, the first row on top
-        x, y: names of the axes
-        colour: name of what the shades mean, with its unit
-        numbers: format of the number in each cell, or None for none
-    """
-    image = axes.imshow(values, cmap=HEAT, aspect="auto")
-    figure.colorbar(image, ax=axes, label=colour)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    if numbers is None:
+def add_legend(figure: Any, *axes: Any) -> None:
+    """Adds one legend below the panels, with every label once; the figure grows by its lines."""
+    shown: dict[str, Any] = {}
+    for each in axes:
+        for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
+            shown.setdefault(label, handle)
+    if not shown:
         return
-    middle = sum(image.get_clim()) / 2
-    for row, line in enumerate(values):
-        for column, value in enumerate(line):
-            shade = "white" if value > middle else "black"
-            text = format(value, numbers)
-            axes.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)
-
-
-def grouped_bars(
-    axes: Any,
-    groups: Sequence[str],
-    bars: Mapping[str, Sequence[float]],
-    looks: Mapping[str, Mapping[str, Any]] | None = None,
-    *,
-    across: bool = False,
-) -> None:
-    """Draws grouped bars.
-
-    Args:
-        axes: where
-        groups: names along the horizontal axis; with `across`, along the vertical one
-        bars: label → one height a group
-        looks: label → colour and hatching; None for those of :func:`fills` in their order
-        across: bars lie, so that long names of groups stand beside them
-    """
-    looks = looks or dict(zip(bars, fills()))  # noqa: B905
-    width = min(WIDEST_BAR, 0.8 / max(1, len(bars)))
-    start = -width * len(bars) / 2
-    for number, (label, heights) in enumerate(bars.items()):
-        places = [i + start + width * (number + 0.5) for i in range(len(groups))]
-        draw = axes.barh if across else axes.bar
-        draw(places, heights, width, label=label or None, **looks[label])
-    if across:
-        axes.set_yticks(range(len(groups)), groups)
-        room = 1.0 if len(groups) < 3 else 0.6  # a bar alone does not fill its panel
-        axes.set_ylim(len(groups) - 1 + room, -room)  # the first group on top
-        return
-    axes.set_xticks(range(len(groups)), groups)
-    if len(groups) < 3:
-        axes.set_xlim(-0.75, len(groups) - 0.25)
+    width, height = figure.get_size_inches()
+    longest = max(map(len, shown))
+    columns = min(max(1, int(width * 12 / (longest + 6))), len(shown), 4)  # 12 letters an inch
+    figure.set_size_inches(width, height + 0.2 * -(-len(shown) // columns))
+    figure.legend(
+        shown.values(), shown.keys(), loc="outside lower center", fontsize=8, frameon=False,
+        ncols=columns,
+    )  # fmt: skip
 
 
 def save(figure: Any, path: Path) -> list[Path]:
-    """Writes a figure; a name without a known ending becomes a PNG and an SVG.
-
-    Returns:
-        the files
-    """
+    """Writes a figure, and returns its files; a name without ending becomes a PNG and an SVG."""
     paths = [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
     for target in paths:
-        _write(figure, target)
+        with replacing(target) as temporary:
+            _write(figure, temporary, target.suffix[1:].lower())
     return paths
 
 
-def _write(figure: Any, path: Path) -> None:
-    """Writes a figure in the format of the name's ending; see :func:`.files.replacing`.
-
-    Equal numbers give equal files, without a date and without random names in an SVG.
-    """
-    with replacing(path) as temporary:
-        _draw(figure, temporary, path.suffix[1:].lower())
-
-
 def as_svg(figure: Any) -> str:
-    """Returns a figure as SVG; equal numbers give equal text."""
+    """Returns a figure as SVG."""
     written = BytesIO()
-    _draw(figure, written, "svg")
+    _write(figure, written, "svg")
     return written.getvalue().decode("utf-8")
 
 
-def _draw(figure: Any, target: Any, form: str) -> None:
+def _write(figure: Any, target: Any, form: str) -> None:
+    """Writes a figure; equal numbers give equal files, without a date and random names."""
     import matplotlib
 
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)

@@ -1,1 +1,57 @@
-"""Analyses of trained models."""
+"""Analyses of trained models, as the papers make them.
+
+Each analysis is a module with these functions:
+
+- ``add_options(parser)``, if it has any, adds its options to ``dc-nmt analyze NAME``;
+- ``measure(subject, args)`` returns what it finds in one model, ready for JSON
+  (``curves`` reads the folder of a run instead of a model);
+- ``tables(results, args)`` and ``draw(figure, results, args)`` show the results of several runs.
+"""
+
+from __future__ import annotations
+
+# name of the analysis and its module → one line about it, and the paper's figure that it draws
+ANALYSES = {
+    "attention": (
+        "mean distance and entropy of attention, by head and layer",
+        "thesis, section 3.5.3, Figs 3.8-3.12",
+    ),
+    "divergence": (
+        "divergence of global and local attention, by layer and kernel size",
+        "dual context, section 7.2, Fig. 4; thesis, Fig. 5.4",
+    ),
+    "gates": ("mean gates λ_Q, λ_K by layer, side and context", "context-aware, Figs 2 and 3"),
+    "parts-of-speech": ("mean gates λ_Q, λ_K by part of speech", "context-aware, Fig. 4"),
+    "routing": (
+        "routing: entropy of the head weights Λ by length, zero weights, parts Ω↕ and Ω↔",
+        "cross aggregation, eqs (8)-(14), section 4.1",
+    ),
+    "source-layers": (
+        "source layers: their shares, and BLEU with each of them masked",
+        "thesis, section 3.5.4, Table 3.5",
+    ),
+    "dependency": (
+        "dependency on the fusion with auxiliary decoders: by model, layer and word",
+        "thesis, eqs (4.4)-(4.7), Figs 4.7 and 4.8",
+    ),
+    "previous-words": (
+        "attention to earlier target words: share of relative positions",
+        "residual decoder, section 8.1, Fig. 2",
+    ),
+    "trees": (
+        "binary trees from the attention to earlier words (Algorithm 1), and ParsEval",
+        "residual decoder, section 8.2, Fig. 4",
+    ),
+    "lengths": (
+        "BLEU and gain over the first run, by groups of source length",
+        "context-aware, Fig. 5; thesis, section 3.5.1, Fig. 3.6",
+    ),
+    "matrix": (
+        "attention matrices of any attention, for one sentence",
+        "residual decoder, Fig. 3",
+    ),
+    "curves": (
+        "learning curves: losses, BLEU and diagnostics",
+        "logs of fairseq-train --log-format json",
+    ),
+}

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..charts import Chart, Line, draw_charts
-from ..figure import heat_map
+from ..errors import UserError
+from ..figure import HEAT, Chart, Line, draw_charts
 from ..modules.core.recording import Records
-from .base import Analysis, Results, Table
-from .loop import ForcedBatch
+from .forced import ForcedBatch, force
+from .report import Results, Table
 from .sites import ATTENTIONS, Site, attentions
 from .subject import STOCK_RECORDS_NOTHING, Subject
 
@@ -21,6 +21,18 @@ OF = {
     "decoder": "self-attention of the decoder",
     "source": "attention of the decoder to the source",
 }
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --of and --keys."""
+    parser.add_argument(
+        "--of", choices=OF,
+        help="which attention (default: encoder; for recurrent models: source)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keys", choices=("lower", "all"), default="lower",
+        help="keys to sum over: those up to the query, as in the thesis, or all keys",
+    )  # fmt: skip
 
 
 def span_sums(
@@ -56,78 +68,88 @@ def span_sums(
     return sums[0], sums[1], sums[2], int((~padding).sum())
 
 
-class AttentionSpans(Analysis):
-    """Computes distance and entropy by head and layer."""
+def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
+    """Returns means by head and layer; distances only where both sides have the same positions.
 
-    name = "attention"
+    Raises:
+        UserError: fairseq's own model, or a recurrent one without self-attention
+    """
+    if not subject.records:
+        raise UserError(f"{subject.label}: {STOCK_RECORDS_NOTHING}")
+    recurrent = not hasattr(subject.model.encoder, "stack")
+    of = args.of or ("source" if recurrent else "encoder")
+    if recurrent and of != "source":
+        raise UserError(f"{subject.label}: has no {OF[of]} (--of {of}).")
+    side, reads = ("decoder", "source") if of == "source" else (of, "self")
+    keys = "all" if of == "source" else args.keys
+    sums: dict[Site, Tensor] = {}  # distance, weight and entropy of each head, (3, H)
+    counts: dict[Site, int] = {}
 
-    @staticmethod
-    def options(parser: argparse.ArgumentParser) -> None:
-        """Adds --of and --keys."""
-        parser.add_argument(
-            "--of",
-            choices=OF,
-            help="which attention (default: encoder; for recurrent models: source)",
-        )
-        parser.add_argument(
-            "--keys",
-            choices=("lower", "all"),
-            default="lower",
-            help=(
-                "keys to sum over: those up to the query, as in the thesis, or all keys "
-                "(default: lower)"
-            ),
-        )
+    def add(records: Records, batch: ForcedBatch) -> None:
+        for site, weights in attentions(records, subject.source_layers):
+            if (site.side, site.reads) == (side, reads):
+                *found, rows = span_sums(weights, batch.padding(side), keys)
+                sums[site] = sums.get(site, 0) + torch.stack(found).cpu()
+                counts[site] = counts.get(site, 0) + rows
 
-    def _of(self, subject: Subject) -> str:
-        recurrent = not hasattr(subject.model.encoder, "stack")
-        return self.args.of or ("source" if recurrent else "encoder")
+    force(subject, ATTENTIONS, add)
+    layers = []
+    for site in sorted(sums, key=lambda site: (site.layer, site.part)):
+        distance, mass, entropy = sums[site]
+        entropies = (entropy / counts[site]).tolist()
+        row = {
+            "name": site.name,
+            "layer": site.layer,
+            "part": site.part,
+            "label": f"{site.layer} {site.part}".strip(),
+            "rows": counts[site],
+            "entropy": sum(entropies) / len(entropies),
+            "entropies": entropies,
+        }
+        if of != "source":
+            # a head that looks at nothing before the query spans no distance
+            distances = (distance / mass.clamp(min=1e-30)).tolist()
+            row |= {"distance": sum(distances) / len(distances), "distances": distances}
+        layers.append(row)
+    return {"of": of, "keys": keys, "layers": layers}
 
-    def missing(self, subject: Subject) -> str | None:
-        """Returns why a model does not fit: fairseq's own, or without self-attention."""
-        if not subject.records:
-            return STOCK_RECORDS_NOTHING
-        if self._of(subject) == "source" or hasattr(subject.model.encoder, "stack"):
-            return None
-        return f"has no {OF[self._of(subject)]} (--of {self._of(subject)})."
 
-    def collector(self, subject: Subject) -> SpanSums:
-        """Returns the collector of the sums of every head."""
-        return SpanSums(self._of(subject), self.args.keys, subject.source_layers)
+def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+    """Returns a table with the means of the layers, and the numbers of their heads."""
+    kinds = sorted({OF[found["of"]] for found in results.values()})
+    table = Table(
+        f"{' and '.join(kinds)}, means over heads",
+        ["run", "layer", "mean distance, tokens", "mean entropy, nats", "distance by head",
+         "entropy by head"],
+    )  # fmt: skip
+    for label, found in results.items():
+        for row in found["layers"]:
+            distance = f"{row['distance']:.3f}" if "distance" in row else ""
+            distances = " ".join(f"{value:.2f}" for value in row.get("distances", []))
+            entropies = " ".join(f"{value:.2f}" for value in row["entropies"])
+            entropy = f"{row['entropy']:.3f}"
+            table.rows.append([label, row["name"], distance, entropy, distances, entropies])
+    return [table]
 
-    def tables(self, results: Results) -> list[Table]:
-        """Returns a table by head, and one with the means of the layers."""
-        distance = any("distance" in row for found in results.values() for row in found["layers"])
-        header = ["run", "layer", *(["mean distance, tokens"] if distance else [])]
-        header += ["mean entropy, nats", "distance by head" if distance else "", "entropy by head"]
-        rows = []
-        for label, found in results.items():
-            for row in found["layers"]:
-                cells = [f"{row['distance']:.3f}" if "distance" in row else ""] if distance else []
-                cells += [f"{row['entropy']:.3f}"]
-                cells += [" ".join(f"{value:.2f}" for value in row.get("distances", []))]
-                cells += [" ".join(f"{value:.2f}" for value in row["entropies"])]
-                rows.append([label, row["name"], *cells])
-        kinds = sorted({OF[found["of"]] for found in results.values()})
-        return [Table(f"{' and '.join(kinds)}, means over heads", header, rows)]
 
-    def draw(self, figure: Any, results: Results) -> None:
-        """Draws heads by layers for one run (Fig. 3.8), means by layer for several (3.11, 3.12)."""
-        has_distance = all(found["of"] != "source" for found in results.values())
-        names = [("distance", "mean distance, tokens")] if has_distance else []
-        names += [("entropy", "mean entropy, nats")]
-        if len(results) > 1:
-            draw_charts(figure, [Chart("layer", axis, _by_layer(results, key), integers=True)
-                                 for key, axis in names])  # fmt: skip
-            return
-        (found,) = results.values()
-        panels = figure.subplots(1, len(names), squeeze=False)[0]
-        for (key, axis), axes in zip(names, panels, strict=True):
-            plural = "distances" if key == "distance" else "entropies"
-            values = [row[plural] for row in found["layers"]]
-            heat_map(figure, axes, values, x="head", y="layer", colour=axis, numbers=".2f")
-            axes.set_xticks(range(len(values[0])), range(1, len(values[0]) + 1))
-            axes.set_yticks(range(len(values)), [row["label"] for row in found["layers"]])
+def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+    """Draws heads by layers for one run (Fig. 3.8), means by layer for several (3.11, 3.12)."""
+    names = [("distance", "distances", "mean distance, tokens")]
+    names += [("entropy", "entropies", "mean entropy, nats")]
+    if any(found["of"] == "source" for found in results.values()):
+        names = names[1:]
+    if len(results) > 1:
+        charts = []
+        for key, _, axis in names:
+            charts.append(Chart("layer", axis, _by_layer(results, key), integers=True))
+        draw_charts(figure, charts)
+        return
+    (found,) = results.values()
+    panels = figure.subplots(1, len(names), squeeze=False)[0]
+    for (_, key, axis), axes in zip(names, panels, strict=True):
+        values = [row[key] for row in found["layers"]]
+        _heat_map(figure, axes, values, axis)
+        axes.set_yticks(range(len(values)), [row["label"] for row in found["layers"]])
 
 
 def _by_layer(results: Results, key: str) -> dict[str, Line]:
@@ -143,51 +165,16 @@ def _by_layer(results: Results, key: str) -> dict[str, Line]:
     return lines
 
 
-class SpanSums:
-    """Collects :func:`span_sums` of every attention of one kind.
-
-    Args:
-        of: a key of :data:`OF`
-        keys: see :func:`span_sums`
-        source_layers: numbers of the encoder layers that the main decoder reads
-    """
-
-    needs = ATTENTIONS
-
-    def __init__(self, of: str, keys: str, source_layers: list[int]) -> None:
-        self.of = of
-        self.keys = "all" if of == "source" else keys
-        self.source_layers = source_layers
-        self.sums: dict[Site, Tensor] = {}
-        self.rows: dict[Site, int] = {}
-
-    def add(self, records: Records, batch: ForcedBatch) -> None:
-        """Adds one module."""
-        side, reads = ("decoder", "source") if self.of == "source" else (self.of, "self")
-        for site, weights in attentions(records, self.source_layers):
-            if (site.side, site.reads) == (side, reads):
-                *sums, rows = span_sums(weights, batch.padding(side), self.keys)
-                self.sums[site] = self.sums.get(site, 0) + torch.stack(sums).cpu()
-                self.rows[site] = self.rows.get(site, 0) + rows
-
-    def result(self) -> dict[str, Any]:
-        """Returns means by head and layer; distances only if both sides have the same positions."""
-        layers = []
-        for site in sorted(self.sums, key=lambda site: (site.layer, site.part)):
-            distance, mass, entropy = self.sums[site]
-            entropies = (entropy / self.rows[site]).tolist()
-            row = {
-                "name": site.name,
-                "layer": site.layer,
-                "part": site.part,
-                "label": f"{site.layer} {site.part}".strip(),
-                "rows": self.rows[site],
-                "entropy": sum(entropies) / len(entropies),
-                "entropies": entropies,
-            }
-            if self.of != "source":
-                # a head that looks at nothing before the query spans no distance
-                distances = (distance / mass.clamp(min=1e-30)).tolist()
-                row |= {"distance": sum(distances) / len(distances), "distances": distances}
-            layers.append(row)
-        return {"of": self.of, "keys": self.keys, "layers": layers}
+def _heat_map(figure: Any, axes: Any, values: list[list[float]], colour: str) -> None:
+    """Draws layers by heads as shades, with their numbers."""
+    image = axes.imshow(values, cmap=HEAT, aspect="auto")
+    figure.colorbar(image, ax=axes, label=colour)
+    axes.set_xlabel("head")
+    axes.set_ylabel("layer")
+    axes.set_xticks(range(len(values[0])), range(1, len(values[0]) + 1))
+    middle = sum(image.get_clim()) / 2
+    for row, line in enumerate(values):
+        for column, value in enumerate(line):
+            shade = "white" if value > middle else "black"
+            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=shade,
+                      fontsize=8)  # fmt: skip

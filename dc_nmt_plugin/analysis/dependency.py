@@ -10,49 +10,39 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..charts import Chart, Line, draw_charts
+from ..errors import UserError
+from ..figure import Chart, Line, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics.divergence import kl
 from ..tasks.decoding import choose_fusion
-from .base import Analysis, Results, Table, layer_table
-from .loop import ForcedBatch, described, reduced_batch, samples
+from .forced import ForcedBatch, described, reduced_batch, samples
+from .report import Results, Table, layer_table
 from .sites import attentions
-from .subject import Subject, check_index
+from .subject import Subject
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --index."""
+    parser.add_argument(
+        "--index", type=int, default=1, metavar="N",
+        help="number of the sentence to show word by word, from 1 (default: 1, or the first of "
+        "--sentences)",
+    )  # fmt: skip
 
 
 def output_dependency(main: Tensor, independent: Tensor) -> Tensor:
     """Returns D_{y_t} of eq. (4.4): divergence of two output distributions given by their logits.
 
     Args:
-        main, independent: (B, T, V) logits of the main decoder and of the ind-decoder
+        main, independent: (…, V) logits of the main decoder and of the ind-decoder
 
     Returns:
-        (B, T)
+        (…)
     """
     precise = torch.promote_types(main.dtype, torch.float32)
     p = torch.log_softmax(main, dim=-1, dtype=precise)
     q = torch.log_softmax(independent, dim=-1, dtype=precise)
     return (p.exp() * (p - q)).sum(dim=-1)
-
-
-def token_dependency(
-    main: Tensor, independent: Tensor, project: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """Returns :func:`output_dependency` of states; logits exist for one sentence at a time.
-
-    Args:
-        main, independent: (B, T, C) states of the main decoder and of the ind-decoder
-        project: (T, C) → logits (T, V)
-
-    Returns:
-        (B, T)
-    """
-    return torch.stack(
-        [
-            output_dependency(project(one), project(other))
-            for one, other in zip(main, independent, strict=True)
-        ]
-    )
 
 
 def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tensor:
@@ -69,130 +59,44 @@ def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tenso
     return rows.sum(dim=-1) / (~padding).sum(dim=-1)[:, None]
 
 
-class Dependency(Analysis):
-    """Computes the divergence of the main decoder from itself without fusion.
+@torch.no_grad()
+def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the divergence of the main decoder from itself without fusion.
 
-    Uses the main decoder's own translations.
+    Translates greedily, then forces the translation with and without fusion.
+
+    Raises:
+        UserError: a model without fusion
     """
-
-    name = "dependency"
-    text = "greedy"
-
-    @staticmethod
-    def options(parser: argparse.ArgumentParser) -> None:
-        """Adds --index."""
-        parser.add_argument(
-            "--index",
-            type=int,
-            default=1,
-            metavar="N",
-            help=(
-                "number of the sentence to show word by word, from 1 (default: 1, or the first "
-                "of --sentences)"
-            ),
+    if not getattr(subject.model.decoder, "can_fuse", False):
+        raise UserError(f"{subject.label}: has no fusion with auxiliary decoders (--aux-fusion).")
+    subject.check_index(args.index)
+    shown = args.index - 1 if args.index - 1 in subject.numbers else subject.numbers[0]
+    output_total = 0.0
+    totals: dict[int, Tensor] = {}  # layer → sum over sentences of D_h, (H,)
+    words: dict[str, Any] = {}
+    for sample in samples(subject, "greedy"):
+        batch = described(subject, sample)
+        by_token, heads = _of_batch(subject, sample, batch.padding("decoder"))
+        by_sentence = by_token.double().sum(dim=1) / batch.target_lengths  # eq. (4.5)
+        output_total += float(by_sentence.sum())
+        for layer, own in heads.items():
+            totals[layer] = totals.get(layer, 0) + own.double().sum(dim=0)
+        if shown in batch.numbers:
+            row = batch.numbers.index(shown)
+            words = _words(subject, shown, by_token[row], batch.target[row])
+    sentences = len(subject.numbers)
+    layers = []
+    for layer, total in sorted(totals.items()):
+        layers.append(
+            {
+                "layer": layer,
+                "heads": (total / sentences).tolist(),
+                "mean": float(total.mean()) / sentences,  # eq. (4.7)
+            }
         )
-
-    def missing(self, subject: Subject) -> str | None:
-        """Requires auxiliary decoders with fusion."""
-        if getattr(subject.model.decoder, "can_fuse", False):
-            return None
-        return "has no fusion with auxiliary decoders (--aux-fusion)."
-
-    @torch.no_grad()
-    def finish(self, subject: Subject, found: dict[str, Any]) -> dict[str, Any]:
-        """Translates greedily, then forces the translation with and without fusion."""
-        check_index(self.args.index, subject)
-        numbers = subject.translation.numbers
-        shown = self.args.index - 1 if self.args.index - 1 in numbers else numbers[0]
-        sentences = 0
-        output_total = 0.0
-        layers: dict[int, Tensor] = {}  # layer → sum over sentences of D_h, (H,)
-        words: dict[str, Any] = {}
-        for sample in samples(subject, self.text):
-            batch = described(subject, sample)
-            by_token, heads = _of_batch(subject, sample, batch.padding("decoder"))
-            lengths = batch.target_lengths
-            output_total += float((by_token.double().sum(dim=1) / lengths).sum())  # Eq. (4.5)
-            for layer, own in heads.items():
-                total = own.double().sum(dim=0)
-                layers[layer] = layers[layer] + total if layer in layers else total
-            sentences += len(lengths)
-            for number, row, target in zip(
-                sample["id"].tolist(), by_token, sample["target"], strict=True
-            ):
-                if number == shown:
-                    words = self._words(subject, number, row, target)
-        return {
-            "sentences": sentences,
-            "output": output_total / sentences,
-            "layers": [
-                {
-                    "layer": layer,
-                    "heads": (total / sentences).tolist(),
-                    "mean": float(total.mean()) / sentences,  # Eq. (4.7)
-                }
-                for layer, total in sorted(layers.items())
-            ],
-            "sentence": words,
-        }
-
-    def _words(self, subject: Subject, number: int, row: Tensor, target: Tensor) -> dict[str, Any]:
-        dictionary = subject.task.target_dictionary
-        real = target.ne(dictionary.pad())
-        return {
-            "index": number + 1,
-            "source": " ".join(subject.source_pieces(number)),
-            "pieces": [
-                "<EOS>" if token == dictionary.eos() else dictionary[token]
-                for token in target[real].tolist()
-            ],
-            "dependency": row[real].tolist(),
-        }
-
-    def tables(self, results: Results) -> list[Table]:
-        """Returns tables by model and layer, and by word of one sentence."""
-        rows = []
-        words = Table("dependency of each piece of one translation, nats", ["run", "sentence", ""])
-        for label, found in results.items():
-            means = {row["layer"]: row["mean"] for row in found["layers"]}
-            rows.append(([label, f"{found['output']:.4f}"], means))
-            shown = found["sentence"]
-            pairs = zip(shown["pieces"], shown["dependency"], strict=True)
-            text = "  ".join(f"{piece} {value:.3f}" for piece, value in pairs)
-            words.rows.append([label, str(shown["index"]), text])
-        title = "mean dependency on fusion, nats (greedy translations)"
-        return [layer_table(title, ["run", "output D_Y"], rows, ".4f"), words]
-
-    def draw(self, figure: Any, results: Results) -> None:
-        """Draws Figs 4.7a, 4.7b and 4.8."""
-        by_model = {"": [found["output"] for found in results.values()]}
-        lines = {
-            label: Line([row["layer"] for row in rows], [row["mean"] for row in rows])
-            for label, rows in ((label, found["layers"]) for label, found in results.items())
-        }
-        charts = [
-            Chart("mean dependency $D_Y$, nats", "model", bars=by_model, groups=[*results],
-                  across=True),
-            Chart("decoder layer", "mean dependency $D^l$, nats", lines, integers=True),
-        ]  # fmt: skip
-        for label, found in results.items():
-            shown = found["sentence"]
-            charts.append(
-                Chart("piece of the translation", "$D_{y_t}$, nats", bars={"": shown["dependency"]},
-                      groups=shown["pieces"], title=f"{label}: {shown['source']}", wide=True,
-                      finish=lambda axes: axes.tick_params(axis="x", labelrotation=45))
-            )  # fmt: skip
-        draw_charts(figure, charts, columns=2, size=(4.5, 2.6))
-
-
-@contextmanager
-def without_fusion(model: Any) -> Iterator[None]:
-    """Context in which the main decoder acts as if the fusion's weights were zero (ind-decoder)."""
-    choose_fusion(model, without=True)
-    try:
-        yield
-    finally:
-        choose_fusion(model, without=False)
+    output = output_total / sentences
+    return {"sentences": sentences, "output": output, "layers": layers, "sentence": words}
 
 
 def _of_batch(
@@ -220,8 +124,12 @@ def _of_batch(
     states = _states(subject, sample, keep)
     with without_fusion(subject.model):
         own_states = _states(subject, sample, compare)
-    by_token = token_dependency(states, own_states, subject.model.decoder.output_layer)
-    return by_token.masked_fill(padding, 0.0), heads
+    project = subject.model.decoder.output_layer
+    rows = []
+    # one sentence at a time, because logits are large
+    for main, independent in zip(states, own_states, strict=True):
+        rows.append(output_dependency(project(main), project(independent)))
+    return torch.stack(rows).masked_fill(padding, 0.0), heads
 
 
 def _states(
@@ -237,12 +145,73 @@ def _states(
     """
 
     def of_module(records: Records, batch: ForcedBatch) -> None:
-        found = [
-            (site.layer, weights)
-            for site, weights in attentions(records, subject.source_layers)
-            if (site.side, site.reads) == ("decoder", "source")
-        ]
-        if found:
-            take(found[0][0], torch.cat([weights for _, weights in found], dim=1))
+        found = {}
+        for site, weights in attentions(records, subject.source_layers):
+            if (site.side, site.reads) == ("decoder", "source"):
+                found.setdefault(site.layer, []).append(weights)
+        for layer, weights in found.items():
+            take(layer, torch.cat(weights, dim=1))
 
     return reduced_batch(subject, sample, ("weights",), of_module)
+
+
+@contextmanager
+def without_fusion(model: Any) -> Iterator[None]:
+    """Context in which the main decoder acts as if the fusion's weights were zero (ind-decoder)."""
+    choose_fusion(model, without=True)
+    try:
+        yield
+    finally:
+        choose_fusion(model, without=False)
+
+
+def _words(subject: Subject, number: int, row: Tensor, target: Tensor) -> dict[str, Any]:
+    """Returns the dependency of each piece of one translation."""
+    dictionary = subject.task.target_dictionary
+    real = target.ne(dictionary.pad())
+    pieces = []
+    for token in target[real].tolist():
+        pieces.append("<EOS>" if token == dictionary.eos() else dictionary[token])
+    return {
+        "index": number + 1,
+        "source": " ".join(subject.pieces(subject.dataset.src[number], "encoder")),
+        "pieces": pieces,
+        "dependency": row[real].tolist(),
+    }
+
+
+def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+    """Returns tables by model and layer, and by word of one sentence."""
+    rows = []
+    words = Table("dependency of each piece of one translation, nats", ["run", "sentence", ""])
+    for label, found in results.items():
+        means = {row["layer"]: row["mean"] for row in found["layers"]}
+        rows.append(([label, f"{found['output']:.4f}"], means))
+        shown = found["sentence"]
+        pairs = zip(shown["pieces"], shown["dependency"], strict=True)
+        text = "  ".join(f"{piece} {value:.3f}" for piece, value in pairs)
+        words.rows.append([label, str(shown["index"]), text])
+    title = "mean dependency on fusion, nats (greedy translations)"
+    return [layer_table(title, ["run", "output D_Y"], rows, ".4f"), words]
+
+
+def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+    """Draws Figs 4.7a, 4.7b and 4.8."""
+    lines = {}
+    for label, found in results.items():
+        rows = found["layers"]
+        lines[label] = Line([row["layer"] for row in rows], [row["mean"] for row in rows])
+    outputs = [found["output"] for found in results.values()]
+    charts = [
+        Chart("mean dependency $D_Y$, nats", "model", bars={"": outputs}, groups=[*results],
+              across=True),
+        Chart("decoder layer", "mean dependency $D^l$, nats", lines, integers=True),
+    ]  # fmt: skip
+    for label, found in results.items():
+        shown = found["sentence"]
+        charts.append(
+            Chart("piece of the translation", "$D_{y_t}$, nats", bars={"": shown["dependency"]},
+                  groups=shown["pieces"], title=f"{label}: {shown['source']}", wide=True,
+                  finish=lambda axes: axes.tick_params(axis="x", labelrotation=45))
+        )  # fmt: skip
+    draw_charts(figure, charts, columns=2, size=(4.5, 2.6))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -15,8 +15,7 @@ ATTENTIONS = (*_PARTS, "previous_words")
 """Names of the recorded tensors that are attention weights."""
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """Position of an attention in the model.
 
     Attributes:
@@ -34,8 +33,8 @@ class Site:
     @property
     def name(self) -> str:
         """Returns a name such as ``encoder.3.self.global``, for patterns of the command line."""
-        layer = [str(self.layer)] if self.layer else []
-        return ".".join([self.side, *layer, self.reads, *([self.part] if self.part else [])])
+        layer = str(self.layer) if self.layer else ""
+        return ".".join(filter(None, (self.side, layer, self.reads, self.part)))
 
 
 def attentions(records: Records, source_layers: Sequence[int]) -> Iterator[tuple[Site, Tensor]]:
@@ -52,10 +51,10 @@ def attentions(records: Records, source_layers: Sequence[int]) -> Iterator[tuple
             if key not in tensors:
                 continue
             weights = tensors[key]
-            if tensors.place is None:
+            if tensors.place is None:  # of a recurrent decoder
                 yield Site("decoder", 0, "source", part), weights
             elif weights.dim() == 4:
                 yield Site(*tensors.place, part), weights
-            else:  # one softmax a source layer: (R, n, H, T, M)
+            else:  # one softmax for each source layer: (B, n, H, T, M)
                 for number, own in zip(source_layers, weights.unbind(dim=1), strict=True):
                     yield Site(*tensors.place, f"f{number}"), own

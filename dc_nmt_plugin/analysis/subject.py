@@ -1,92 +1,124 @@
-"""Loads trained models for analyses: the folder of a run, or a checkpoint and its data."""
+"""A trained model, and the text on which it is analysed."""
 
 from __future__ import annotations
 
-import re
-import shlex
+import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ..checkpoints.loading import task_settings
-from ..checkpoints.names import CHECKPOINTS, of_run
+import numpy as np
+import torch
+from fairseq.data import LanguagePairDataset
+
 from ..errors import UsageError, UserError
-from ..flags import flag_name, flag_value
+from ..flags import flag_value
 from ..modules.core.recording import Recordable
-from ..runs.finding import chosen_names, distinguished
-from ..runs.places import is_its_text, located
-from ..runs.records import record_of
-from ..runs.schema import RECORD
-from .subset_translation import SubsetTranslation
+from ..progress_bar import bar
+from .trained_run import TrainedRun
+from .translator import Translator, refuse_unused
 
 STOCK_RECORDS_NOTHING = (
     "is fairseq's own model, which does not record what it computes; train transformer_standard "
     "with the same flags."
 )
+OWN_TEXT = "text"  # name of the subset that --source makes
 _REFUSED = ("--path", "--gen-subset", "--task", "--user-dir", "--decode-with", "--no-aux-fusion")
 
 
-@dataclass(frozen=True)
-class Place:
-    """Holds the paths of the model and the text of a run.
-
-    Attributes:
-        label: name in tables and figures
-        folder: of the run
-        checkpoint: the model
-        data: made by fairseq-preprocess
-        task: fairseq's settings of the checkpoint's task
-    """
-
-    label: str
-    folder: Path
-    checkpoint: Path
-    data: Path
-    task: dict[str, Any]
-
-
-class Subject:
-    """A loaded model and a subset of its data.
+class Subject(Translator):
+    """A loaded model, and sentences in batches.
 
     Args:
-        place: where it is
-        subset: such as ``test``
-        sentences: number of sentences, drawn at random; None for all
+        run: where the model is
         flags: further flags of ``fairseq-generate``
+        subset: of the run's data, such as ``test``; None for no text, or for text by :meth:`use`
+        sentences: number of sentences, drawn at random with a fixed seed; None for all
 
     Attributes:
         label: name in tables and figures
         model: in evaluation mode
-        task: fairseq's
-        translation: the subset, in batches, and the model's own translations of it
+        task: fairseq's; change its settings between passes, each pass builds its generator anew
+        subset: name of the text
+        dataset: of fairseq; None without text
+        numbers: of the sentences used, from 0, rising
+        batches: fairseq's batches of them, shortest first, on the model's device
 
     Raises:
-        UserError: the model cannot be loaded or is no translation model, the subset is missing
-            or empty, a flag that this command sets itself
+        UserError: the model cannot be loaded or is no translation model, the text is missing or
+            empty, a flag that this class sets or ignores
     """
 
     def __init__(
         self,
-        place: Place,
-        subset: str,
-        sentences: int | None,
+        run: TrainedRun,
         flags: Sequence[str] = (),
+        subset: str | None = None,
+        sentences: int | None = None,
     ) -> None:
+        refuse_unused(flags)
         for flag in _REFUSED:
             if flag_value(flags, flag) is not None or flag in flags:
                 raise UsageError(f"{flag}: this command sets it by itself.")
-        if place.task.get("_name") == "language_modeling":
-            raise UserError(f"{place.label}: is a language model; only translation models here.")
-        self.place = place
-        self.label = place.label
-        self.subset = subset
-        self.translation = SubsetTranslation([*_flags(place, subset), *flags], sentences)
-        if len(self.translation.models) != 1:
-            raise UserError(f"{place.checkpoint}: is an ensemble; give one model at a time.")
-        self.model: Any = self.translation.models[0]
-        self.task: Any = self.translation.task
+        if run.task.get("_name") == "language_modeling":
+            raise UserError(f"{run.label}: is a language model; only translation models here.")
+        if subset is not None and not any(run.data.glob(f"{subset}.*")):
+            raise UsageError(
+                f"--subset {subset}: is not in {run.data}. Name a raw text with --source FILE "
+                "--reference FILE."
+            )
+        self.run = run
+        self.label = run.label
+        super().__init__([*_flags(run), *flags])
+        if len(self.models) != 1:
+            raise UserError(f"{run.checkpoint}: is an ensemble; give one model at a time.")
+        self.model: Any = self.models[0]
         self.padding_idx: int = self.task.source_dictionary.pad()
+        self.subset = subset or OWN_TEXT
+        self.numbers: list[int] = []
+        self.batches: list[Any] = []
+        self.dataset: Any = None
+        if subset is not None:
+            self.task.load_dataset(subset)
+            self.use(self.task.dataset(subset), sentences)
+
+    def use(self, dataset: Any, sentences: int | None = None) -> None:
+        """Takes the sentences of a dataset of fairseq."""
+        self.dataset = dataset
+        self.numbers = self._short_enough(draw(len(dataset), sentences))
+        self.batches = list(self.batches_of(dataset, self.numbers))
+
+    def encoded(self, source: Sequence[str], target: Sequence[str] | None = None) -> Any:
+        """Returns fairseq's dataset of lines of pieces, as fairseq-preprocess would make it."""
+        sides = {"encoder": source, "decoder": target}
+        rows, sizes = {}, {}
+        for side, lines in sides.items():
+            rows[side] = sizes[side] = None
+            if lines is not None:
+                rows[side] = [self.encode(line, side) for line in lines]
+                sizes[side] = np.array(list(map(len, rows[side])))
+        return LanguagePairDataset(
+            rows["encoder"], sizes["encoder"], self.dictionary("encoder"),
+            rows["decoder"], sizes["decoder"], self.dictionary("decoder"),
+            left_pad_source=self.task.cfg.left_pad_source,
+            left_pad_target=self.task.cfg.left_pad_target,
+        )  # fmt: skip
+
+    def _short_enough(self, numbers: Sequence[int]) -> list[int]:
+        """Returns the sentences that fit the model's positions.
+
+        Raises:
+            UserError: one does not fit, and --skip-invalid-size-inputs-valid-test is not given; or
+                none fits
+        """
+        skip = self._cfg.dataset.skip_invalid_size_inputs_valid_test
+        rows = np.array(numbers)
+        try:
+            kept = self.task.filter_indices_by_size(rows, self.dataset, self.positions, skip)
+        except Exception as error:  # fairseq's own message has the flag
+            raise UsageError(f"--subset {self.subset}: {error}") from error
+        if not len(kept):
+            raise UsageError(f"--subset {self.subset}: every sentence is too long.")
+        return sorted(int(number) for number in kept)
 
     @property
     def source_lang(self) -> str:
@@ -98,7 +130,7 @@ class Subject:
 
     @property
     def source_layers(self) -> list[int]:
-        """Returns the encoder layers that the main decoder reads; empty for recurrent models."""
+        """Returns the encoder layers that the main decoder reads; none for recurrent models."""
         return list(getattr(self.model.encoder, "read_layers", []))
 
     @property
@@ -106,133 +138,96 @@ class Subject:
         """Returns True when the model records what it computes; fairseq's own does not."""
         return any(isinstance(module, Recordable) for module in self.model.modules())
 
+    @property
+    def size(self) -> int:
+        """Returns the number of sentences of the text, including those that are not used."""
+        return len(self.dataset)
+
     def check_targets(self) -> None:
         """
         Raises:
-            UserError: the subset has no target side
+            UserError: the text has no target side
         """
-        if self.task.dataset(self.subset).tgt is None:
-            raise UsageError(f"--subset {self.subset}: has no target side in {self.place.data}.")
+        if self.dataset.tgt is None:
+            place = "--source" if self.subset == OWN_TEXT else f"--subset {self.subset}"
+            raise UsageError(f"{place}: has no target side; give it with --source and --reference.")
 
-    def source_pieces(self, number: int) -> list[str]:
-        """Returns the pieces of a source sentence of the subset, without the end token."""
-        return self.pieces(self.task.dataset(self.subset).src[number], self.task.source_dictionary)
+    def check_index(self, index: int) -> None:
+        """
+        Raises:
+            UserError: the text has no sentence of that number, from 1
+        """
+        if not 1 <= index <= self.size:
+            raise UsageError(f"--index {index}: is not from 1 to the text's {self.size} sentences.")
 
-    def target_pieces(self, number: int) -> list[str]:
-        """Returns the pieces of a target sentence of the subset, without the end token."""
-        return self.pieces(self.task.dataset(self.subset).tgt[number], self.task.target_dictionary)
+    def dictionary(self, side: str) -> Any:
+        """Returns the dictionary of the words that the ``encoder`` or ``decoder`` reads."""
+        source = side == "encoder"
+        return self.task.source_dictionary if source else self.task.target_dictionary
 
-    def pieces(self, tokens: Any, dictionary: Any) -> list[str]:
+    def encode(self, pieces: str, side: str) -> torch.Tensor:
+        """Returns the token numbers of a line of pieces, with the end token."""
+        tokens: torch.Tensor = self.dictionary(side).encode_line(pieces, add_if_not_exist=False)
+        return tokens.long()
+
+    def pieces(self, tokens: Any, side: str) -> list[str]:
         """Returns the symbols of token numbers, without padding and end tokens."""
+        dictionary = self.dictionary(side)
         unwanted = {dictionary.pad(), dictionary.eos()}
         return [dictionary[int(token)] for token in tokens if int(token) not in unwanted]
 
+    def sentence_pieces(self, side: str) -> dict[int, list[str]]:
+        """Returns the number of each sentence used → its pieces, of the ``encoder``'s side or the
+        ``decoder``'s."""
+        if side == "decoder":
+            self.check_targets()
+        rows = self.dataset.src if side == "encoder" else self.dataset.tgt
+        return {number: self.pieces(rows[number], side) for number in self.numbers}
 
-def find(runs: Sequence[Path], data: Path | None, names: Sequence[str] | None) -> list[Place]:
-    """Finds checkpoint and data of every run.
+    def decode(self, generator: Any, batch: Any) -> list[torch.Tensor]:
+        """Returns the best hypothesis of each row: token numbers with the end token."""
+        return [best["tokens"] for best in self.best(generator, batch)]
 
-    Args:
-        runs: run folders or checkpoints
-        data: folder made by fairseq-preprocess; None: the one each run was trained on
-        names: labels; None: the runs' own
+    def translate(self) -> dict[int, str]:
+        """Returns sentence number (from 0) → its best hypothesis, without BPE."""
+        generator = self.generator()
+        found: dict[int, str] = {}
+        for batch in bar(self.batches, desc=f"{self.label}: translation", unit=" batches"):
+            hypotheses = self.decode(generator, batch)
+            for number, tokens in zip(batch["id"].tolist(), hypotheses, strict=True):
+                found[number] = self.target_text(tokens)
+        return found
 
-    Raises:
-        UserError: no checkpoint or data there, another number of names, a name given twice
-    """
-    if data is not None and not _is_data(data):
-        raise UsageError(f"--data {data}: has no dictionaries; fairseq-preprocess makes them.")
-    checkpoints = [_checkpoint(path) for path in runs]
-    places = []
-    for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
-        folder = path if path.is_dir() else _run_of(checkpoint)
-        task = task_settings(str(checkpoint))
-        places.append(Place(label, folder, checkpoint, data or _data(folder, task, path), task))
-    return places
-
-
-def _checkpoint(path: Path) -> Path:
-    if path.is_file():
-        return path
-    if not path.is_dir():
-        raise UserError(f"{path}: no such run folder or checkpoint.")
-    found = of_run(path)
-    if found is None:
-        runs = sorted(str(folder.parent) for folder in path.glob("*/checkpoints"))
-        hint = f" Its runs are {', '.join(runs)}." if runs else ""
-        if not runs and (path / "recipe.yaml").is_file():
-            hint = f" dc-nmt run {shlex.quote(str(path))} trains a model there."
-        raise UserError(f"{path}: has no checkpoint ({', '.join(CHECKPOINTS)}).{hint}")
-    return found
+    def targets(self) -> dict[int, str]:
+        """Returns sentence number → the text's own target side, without BPE."""
+        self.check_targets()
+        # escaped, so that an unknown word of the reference is never matched
+        return {
+            number: self.target_text(self.dataset.tgt[number], escape=True)
+            for number in range(self.size)
+        }
 
 
-def _run_of(checkpoint: Path) -> Path:
-    folder = checkpoint.parent
-    return folder.parent if re.fullmatch(r"checkpoints|average(-\d+)?", folder.name) else folder
-
-
-def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
-    """Returns the names of runs: the given ones, or their own; folders distinguish equal ones.
+def draw(size: int, sentences: int | None) -> list[int]:
+    """Draws `sentences` numbers out of `size`, rising, the same in every call.
 
     Raises:
-        UserError: another number of names, or one name twice
+        UserError: the number is below 1 or above `size`
     """
-    places = [_run_of(run.resolve()) if run.is_file() else run.resolve() for run in runs]
-    records = [record_of(place) if place.is_dir() else None for place in places]
-    own = [r.name if r else place.name for r, place in zip(records, places, strict=True)]
-    own = distinguished(own, places)
-    # several checkpoints of one folder
-    return chosen_names(names, own if len(set(own)) == len(own) else list(map(str, runs)))
+    if size == 0:
+        raise UsageError("the text to analyse has no sentence.")
+    if sentences is None:
+        return list(range(size))
+    if not 1 <= sentences <= size:
+        raise UsageError(f"--sentences {sentences}: is not from 1 to the text's {size} sentences.")
+    return sorted(random.Random(1).sample(range(size), sentences))
 
 
-def check_index(index: int, subject: Subject) -> None:
-    """
-    Raises:
-        UserError: the subset has no sentence of that number, from 1
-    """
-    size = subject.translation.size
-    if not 1 <= index <= size:
-        raise UsageError(f"--index {index}: is not from 1 to {subject.subset}'s {size} sentences.")
-
-
-def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
-    """Returns the data folder of a run: of its record, or as its checkpoint says."""
-    record = record_of(folder)
-    named: list[Path] = []
-    others: list[Path] = []
-    if record and record.data.folder:
-        named.append(Path(located(folder / RECORD, record, record.data.folder) or ""))
-    if task.get("data"):
-        named.append(Path(str(task["data"]).split(":")[0]))
-    for path in named:
-        # relative to where training was started; recipes have it beside the runs or in data
-        # there, also in a folder that was moved; what is here may be another run's
-        above = folder.resolve().parents
-        near = (above[0] / path.name, above[0] / "data" / path.name)
-        for place in (*(parent / path for parent in above), *near, path):
-            if not _is_data(place):
-                continue
-            if record is None or is_its_text(record, place):
-                return place
-            others.append(place)
-    if others:
-        raise UserError(
-            f"{folder} was trained when {others[0]} had other text: prepare that text again, or "
-            "name the folder that has it with --data."
-        )
-    tried = f" ({named[0]} has no dictionaries)" if named else ""
-    raise UserError(f"{given}: where is its data?{tried} Name the folder with --data.")
-
-
-def _is_data(folder: Path) -> bool:
-    return any(folder.glob("dict.*.txt"))
-
-
-def _flags(place: Place, subset: str) -> list[str]:
+def _flags(run: TrainedRun) -> list[str]:
     """Returns the command line of ``fairseq-generate`` for a run."""
     # this task loads every translation model of the package, and has every hook for decoding
-    flags = [str(place.data), "--path", str(place.checkpoint), "--gen-subset", subset]
-    flags += ["--task", "translation_dc_nmt"]
-    for side in ("source_lang", "target_lang"):
-        if place.task.get(side):
-            flags += [flag_name(side), place.task[side]]
+    flags = [str(run.data), "--path", str(run.checkpoint), "--task", "translation_dc_nmt"]
+    for side in ("source", "target"):
+        if run.task.get(f"{side}_lang"):
+            flags += [f"--{side}-lang", run.task[f"{side}_lang"]]
     return flags

@@ -39,7 +39,6 @@ class Translator:
 
     Args:
         flags: the command line, without the program's name; has ``--remove-bpe`` by default
-        reads_subset: True if the caller reads the subset, which is then checked first
 
     Attributes:
         task: change its settings between generators
@@ -49,7 +48,7 @@ class Translator:
         UserError: no ``--path``, or a checkpoint that cannot be loaded
     """
 
-    def __init__(self, flags: Sequence[str], reads_subset: bool = False) -> None:
+    def __init__(self, flags: Sequence[str]) -> None:
         args = parse_flags(GENERATE, ["--remove-bpe=subword_nmt", *flags])
         self._cfg = cfg = convert_namespace_to_omegaconf(args)
         if cfg.common_eval.path is None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UsageError
+from .subject import Subject
 
 CONTINUED = "@@"  # subword-nmt: at the end of every piece but a word's last
 MARK = "▁"  # SentencePiece: at the front of a word's first piece
@@ -38,29 +39,28 @@ def word_spans(pieces: Sequence[str], kind: str) -> list[tuple[int, int]]:
             begins = kind == "none" or i == 0 or piece.startswith(MARK)
         if begins:
             starts.append(i)
-    ends = [*starts[1:], len(pieces)] if starts else []
-    return list(zip(starts, ends, strict=True))
+    ends = [*starts[1:], len(pieces)]
+    return list(zip(starts, ends, strict=False))  # no word: one end is left over
 
 
 def words_of(pieces: Sequence[str], kind: str) -> list[str]:
     """Returns words in plain text: pieces joined, Moses' escapes undone."""
     words = []
     for begin, end in word_spans(pieces, kind):
+        own = pieces[begin:end]
         if kind == "subword_nmt":
-            joined = "".join(piece.removesuffix(CONTINUED) for piece in pieces[begin:end])
-        else:
-            joined = "".join(pieces[begin:end])
-            joined = joined.replace(MARK, "") if kind == "sentencepiece" else joined
-        words.append(html.unescape(joined))
+            own = [piece.removesuffix(CONTINUED) for piece in own]
+        word = "".join(own)
+        words.append(html.unescape(word.replace(MARK, "") if kind == "sentencepiece" else word))
     return words
 
 
-def check_lines(flag: str, path: object, lines: Sequence[str], sentences: int, subset: str) -> None:
+def check_lines(flag: str, path: object, lines: Sequence[str], subject: Subject) -> None:
     """
     Raises:
-        UserError: a file about the sentences of a subset has another number of lines
+        UserError: a file about the sentences of the text has another number of lines
     """
-    if len(lines) != sentences:
+    if len(lines) != subject.size:
         raise UsageError(
-            f"{flag} {path}: {len(lines)} lines for {sentences} sentences of {subset}."
+            f"{flag} {path}: {len(lines)} lines for {subject.size} sentences of {subject.subset}."
         )

@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.names import ABOUT
+from ..analysis import ANALYSES
 from ..errors import UsageError, check_choices
 from ..figure import new_figure
 from ..table import format_table
+from ..text.tokenizers import TOKENIZERS
 from .parser import Parser, add_json, add_plot, print_json, write_plot
 
 if TYPE_CHECKING:
-    from ..analysis.base import Analysis, Report, Results
+    from ..analysis.report import Results
+    from ..analysis.subject import Subject
 
 
 def main(argv: Sequence[str]) -> int:
@@ -23,103 +26,113 @@ def main(argv: Sequence[str]) -> int:
     if not argv:
         print(overview(), file=sys.stderr)
         return 2
-    what = argv[0]
+    what, *words = argv
     if what in ("-h", "--help"):
         print(overview())
         raise SystemExit(0)
-    check_choices("WHAT", [what], ABOUT)
-
-    from ..analysis.base import Analysis
-    from ..analysis.registry import ANALYSES
-
-    kind = ANALYSES[what]
-    args, flags = _parse(kind, argv[1:])
-    report = kind(args)
-    if isinstance(report, Analysis):
-        results, sentences = _measure(report, args, flags)
-        about = f"; {args.subset}: {sentences:,} sentences"
-        facts = {"subset": args.subset, "sentences": sentences}
+    check_choices("WHAT", [what], ANALYSES)
+    analysis: Any = import_module(f"..analysis.{what.replace('-', '_')}", __package__)
+    args, flags = _parse(what, analysis, words)
+    title = "{} ({})".format(*ANALYSES[what])
+    if what == "curves":
+        results, facts = _measure_logs(analysis, args, flags), {}
     else:
-        results, facts = _curves(report, args, flags)
-        about = ""
-    tables = report.tables(results)  # refuses a wrong option before writing
+        results, facts = _measure_models(analysis, args, flags)
+        title += f"; {facts['subset']}: {facts['sentences']:,} sentences"
+    tables = analysis.tables(results, args)  # refuses a wrong option before writing
     figure = new_figure() if args.plot else None
     if figure is not None:
-        report.draw(figure, results)
+        analysis.draw(figure, results, args)
     if args.json:
-        facts = {"analysis": what, **facts, "runs": results}
-        print_json(facts)
+        print_json({"analysis": what, **facts, "runs": results})
     else:
-        print(f"{kind.title} ({kind.source}){about}")
+        print(title)
         for table in tables:
             print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
-            print("".join(f"\n{note}" for note in table.notes), end="\n" if table.notes else "")
+            if table.notes:
+                print("", *table.notes, sep="\n")
     if figure is not None:
         write_plot(figure, args.plot)
     return 0
 
 
-def _measure(analysis: Analysis, args: argparse.Namespace, flags: list[str]) -> tuple[Results, int]:
-    """Returns results of every run, and the number of sentences."""
-    from ..analysis.base import measure
-    from ..analysis.subject import Subject, find
+def _measure_models(
+    analysis: Any, args: argparse.Namespace, flags: list[str]
+) -> tuple[Results, dict[str, Any]]:
+    """Returns results of every run, and facts about the text."""
+    from ..analysis.subject import Subject
+    from ..analysis.trained_run import find_runs
 
+    if args.source and args.subset:
+        raise UsageError("--source: is used instead of --subset; give one of them.")
+    # a sentence of the command line needs no text
+    needs_text = not args.source and getattr(args, "sentence", None) is None
+    subset = args.subset or ("test" if needs_text else None)
     results: Results = {}
     sentences = 0
-    for place in find(args.runs, args.data, args.names):
-        subject = Subject(place, args.subset, args.sentences, flags)
-        sentences = len(subject.translation.numbers)
-        results[place.label] = measure(analysis, subject)
-    return results, sentences
+    for run in find_runs(args.runs, args.data, args.names):
+        subject = Subject(run, flags, subset, args.sentences)
+        if args.source:
+            _use_own_text(subject, args)
+        results[run.label] = analysis.measure(subject, args)
+        sentences = len(subject.numbers)
+    return results, {"subset": subset or str(args.source or "--sentence"), "sentences": sentences}
 
 
-def _curves(
-    report: Report, args: argparse.Namespace, flags: list[str]
-) -> tuple[Results, dict[str, Any]]:
-    """Returns the curves of every run, and the values of --at, for JSON."""
-    from ..analysis.curves import Curves
-    from ..analysis.subject import labels
+def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:
+    """Prepares the raw text of --source and the first --reference like the text of the run."""
+    from ..recipes.run_text import text_of
+    from ..text.lines import read_lines
+
+    source, target = subject.source_lang, subject.target_lang
+    lines = read_lines(args.source)
+    references = [read_lines(path) for path in args.reference or []]
+    for path, own in zip(args.reference or [], references, strict=True):
+        if len(own) != len(lines):
+            raise UsageError(
+                f"--reference {path}: {len(own)} lines for the {len(lines)} of {args.source}."
+            )
+    tokenizer = args.tokenizer
+    text = text_of(subject.run, source, target, tokenizer)
+    pieces = text.pieces(lines)
+    target_pieces = None
+    if references:
+        target_pieces = text_of(subject.run, target, source, tokenizer).pieces(references[0])
+        args.tokenizer, args.truecased = text.tokenizer, text.truecased  # to be undone for scores
+    subject.use(subject.encoded(pieces, target_pieces), args.sentences)
+
+
+def _measure_logs(curves: Any, args: argparse.Namespace, flags: list[str]) -> Results:
+    """Returns the curves of every run."""
+    from ..analysis.trained_run import labels
 
     if flags:
-        raise UsageError(f"{flags[0]}: {report.name} has no such option.")
-    assert isinstance(report, Curves)
-    names = labels(args.runs, args.names)
-    results = {name: report.measure(run) for name, run in zip(names, args.runs, strict=True)}
-    return results, {"at": report.values_at(results)} if args.at else {}
+        raise UsageError(f"{flags[0]}: curves has no such option.")
+    results: Results = {}
+    for name, run in zip(labels(args.runs, args.names), args.runs, strict=True):
+        results[name] = curves.measure(run)
+    return results
 
 
 def overview() -> str:
     """Returns the text of ``dc-nmt analyze --help``."""
-    width = max(map(len, ABOUT)) + 2
+    width = max(map(len, ANALYSES)) + 2
     lines = ["usage: dc-nmt analyze WHAT RUN [RUN …] [options]", "", "WHAT is one of"]
-    for name, (title, source) in ABOUT.items():
+    for name, (title, source) in ANALYSES.items():
         lines += [f"  {name:<{width}}{title}", f"  {'':<{width}}  {source}"]
     lines += ["", "RUN is the folder of a run, or a checkpoint with --data."]
-    return "\n".join([*lines, "dc-nmt analyze WHAT --help lists the options of one analysis."])
+    lines += ["dc-nmt analyze WHAT --help lists the options of one analysis."]
+    return "\n".join(lines)
 
 
-def model_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of commands that load models."""
-    parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
-    parser.add_argument("--subset", default="test", help="subset of the data (default: test)")
-    parser.add_argument(
-        "--sentences",
-        type=int,
-        metavar="N",
-        help="use N random sentences, the same every time",
-    )
-
-
-def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    from ..analysis.base import Analysis
-
-    of_model = issubclass(kind, Analysis)
+def _parse(what: str, analysis: Any, words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    of_model = what != "curves"
     parser = Parser(
-        prog=f"dc-nmt analyze {kind.name}",
-        usage=f"dc-nmt analyze {kind.name} RUN [RUN …] [options]"
+        prog=f"dc-nmt analyze {what}",
+        usage=f"dc-nmt analyze {what} RUN [RUN …] [options]"
         + (" [flags of fairseq-generate]" if of_model else ""),
-        description=f"{kind.title} ({kind.source}).",
-        epilog=("All other flags go to fairseq-generate: --cpu, --max-tokens, --beam, --lenpen …")
+        description="{} ({}).".format(*ANALYSES[what]),
+        epilog="All other flags go to fairseq-generate: --cpu, --max-tokens, --beam, --lenpen …"
         if of_model
         else None,
     )
@@ -130,8 +143,31 @@ def _parse(kind: type[Report], argv: Sequence[str]) -> tuple[argparse.Namespace,
         "--names", nargs="+", metavar="NAME", help="names of the runs in tables and figures"
     )
     if of_model:
-        model_options(parser)
-    kind.options(parser)
+        _add_text(parser)
+    if hasattr(analysis, "add_options"):
+        analysis.add_options(parser)
     add_json(parser)
     add_plot(parser)
-    return parser.parse_with_flags(argv)
+    return parser.parse_with_flags(words)
+
+
+def _add_text(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(truecased=False)
+    parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
+    parser.add_argument("--subset", help="subset of the data to use (default: test)")
+    parser.add_argument(
+        "--source", type=Path, metavar="FILE",
+        help="raw text to use instead of a subset; it is prepared like the text of the run",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reference", nargs="+", type=Path, metavar="FILE",
+        help="raw reference text, one file for each reference. Scores are then of plain text. With "
+        "--source, the first is also the target side",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tokenizer", choices=TOKENIZERS,
+        help="tokenizer of the text before BPE (default with --source: that of the run's text)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sentences", type=int, metavar="N", help="use N random sentences, the same every time"
+    )

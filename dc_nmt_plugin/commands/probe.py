@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.probing.classifier_settings import SETTINGS, Setting
 from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tasks_from_text
 from ..errors import UsageError, check_choices
 from ..figure import new_figure
@@ -18,8 +17,9 @@ from ..table import format_table
 from .parser import Parser, add_json, add_plot, number, print_json, write_plot
 
 if TYPE_CHECKING:
+    from ..analysis.probing.classifier import Setting
     from ..analysis.probing.encoding import SentenceEncoder
-    from ..analysis.probing.report import Accuracies
+    from ..analysis.report import Results
 
 
 def main(argv: Sequence[str]) -> int:
@@ -28,7 +28,8 @@ def main(argv: Sequence[str]) -> int:
 
     from ..analysis.probing.encoding import ENCODERS, SentenceEncoder
     from ..analysis.probing.report import draw, table
-    from ..analysis.subject import Subject, find
+    from ..analysis.subject import Subject
+    from ..analysis.trained_run import find_runs
 
     only = listed(args.only or "")
     check_choices("--only", only, TASKS)
@@ -37,30 +38,28 @@ def main(argv: Sequence[str]) -> int:
     else:
         tasks = tasks_from_text(args.from_text, only, args.limit)
     setting = _setting(args)
-    results: Accuracies = {}
-    for place in find(args.runs, args.data, args.names):
-        subject = Subject(place, args.subset, 1, flags)
-        cache = args.cache or place.folder / "probing"
+    results: Results = {}
+    for run in find_runs(args.runs, args.data, args.names):
+        subject = Subject(run, flags)
+        cache = args.cache or run.folder / "probing"
         encoder = SentenceEncoder(subject, args.layer, cache, lowercase=args.lowercase)
-        results[place.label] = {
+        results[run.label] = {
             "layer": encoder.layer,
             "unknown": encoder.unknown([text for task in tasks for text in task.sentences]),
-            "tasks": {task.name: _task(task, encoder, setting) for task in tasks},
+            "tasks": {task.name: _accuracies(task, encoder, setting) for task in tasks},
         }
-    title = (
-        f"accuracy on the test sentences, %; mean of encoder layer "
-        f"{' or '.join(sorted({str(found['layer']) for found in results.values()}))}, setting "
-        f"{args.setting}; random: {ENCODERS['random']}; bag: {ENCODERS['bag']}"
-    )
     if args.json:
-        facts = {"setting": {"name": args.setting, **asdict(setting)}, "runs": results}
-        print_json(facts)
+        print_json({"setting": {"name": args.setting, **asdict(setting)}, "runs": results})
     else:
+        layers = sorted({str(found["layer"]) for found in results.values()})
+        title = (
+            f"accuracy on the test sentences, %; mean of encoder layer {' or '.join(layers)}, "
+            f"setting {args.setting}; random: {ENCODERS['random']}; bag: {ENCODERS['bag']}"
+        )
         printed = table(results, title)
         print(f"{printed.title}\n\n{format_table(printed.header, printed.rows)}")
         for label, found in results.items():
-            unknown = f"{found['unknown']:.2f}% of the pieces are unknown to the model"
-            print(f"\n{label}: {unknown}", flush=True)
+            print(f"\n{label}: {found['unknown']:.2f}% of the pieces are unknown to the model")
     if args.plot:
         figure = new_figure()
         draw(figure, results)
@@ -68,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _task(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
+def _accuracies(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
     """Returns the accuracies of the three encoders and of the most frequent class."""
     import torch
 
@@ -83,19 +82,20 @@ def _task(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict
         for split in SPLITS:
             places = torch.tensor(task.places(split), device=encoder.device)
             data[split] = (vectors[places], labels[places])
-        found[name] = probe(data, len(task.classes), setting).to_json()
+        found[name] = asdict(probe(data, len(task.classes), setting))
         if sys.stderr.isatty():
             print(f"{task.name}, {name}: {found[name]['test']:.2f}%", file=sys.stderr, flush=True)
     return found
 
 
 def _setting(args: argparse.Namespace) -> Setting:
-    given = {
-        name: getattr(args, name)
-        for name in ("epochs", "patience", "hidden", "dropout")
-        if getattr(args, name) is not None
-    }
-    setting = replace(SETTINGS[args.setting], **given)
+    from ..analysis.probing.classifier import SETTINGS
+
+    changes = {}
+    for name in ("epochs", "patience", "hidden", "dropout"):
+        if getattr(args, name) is not None:
+            changes[name] = getattr(args, name)
+    setting = replace(SETTINGS[args.setting], **changes)
     if not all(0 <= dropout < 1 for dropout in setting.dropout):
         raise UsageError("--dropout: is not from 0 to below 1.")
     return setting
@@ -111,48 +111,34 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
             "Table 4; thesis, 4.5.4, Table 4.8)."
         ),
     )
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
-    )
+    add = parser.add_argument
+    add("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint")
     text = parser.add_mutually_exclusive_group(required=True)
     text.add_argument(
-        "--tasks",
-        type=Path,
-        metavar="DIR",
+        "--tasks", type=Path, metavar="DIR",
         help="folder data/probing of SentEval, with sentence_length.txt …",
-    )
+    )  # fmt: skip
     text.add_argument(
-        "--from-text",
-        type=Path,
-        metavar="FILE",
-        help=("tokenised text in the source language, for the tasks SentLen, WC and BShift"),
-    )
-    parser.add_argument(
-        "--only", metavar="TASK,…", help=f"only these tasks, some of {', '.join(TASKS)}"
-    )
-    parser.add_argument(
-        "--names", nargs="+", metavar="NAME", help="names of the runs in tables and figures"
-    )
-    parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
-    parser.add_argument("--subset", default="test", help="subset of the data (default: test)")
-    parser.add_argument("--layer", type=int, metavar="N", help="encoder layer (default: the top)")
-    parser.add_argument(
-        "--setting",
-        choices=SETTINGS,
-        default="dual-context",
-        help=("settings of dual-context (RMSProp 2.5e-4, batches of 64) or thesis (1e-3, 512)"),
-    )
-    parser.add_argument("--epochs", type=number(1), help="maximum number of epochs (default: 100)")
-    parser.add_argument("--patience", type=number(1), help="epochs without a gain (default: 5)")
+        "--from-text", type=Path, metavar="FILE",
+        help="tokenised text in the source language, for the tasks SentLen, WC and BShift",
+    )  # fmt: skip
+    add("--only", metavar="TASK,…", help=f"only these tasks, some of {', '.join(TASKS)}")
+    add("--names", nargs="+", metavar="NAME", help="names of the runs in tables and figures")
+    add("--data", type=Path, help="folder made by fairseq-preprocess")
+    add("--layer", type=int, metavar="N", help="encoder layer (default: the top)")
+    add(
+        "--setting", choices=("dual-context", "thesis"), default="dual-context",
+        help="settings of dual-context (RMSProp 2.5e-4, batches of 64) or thesis (1e-3, 512)",
+    )  # fmt: skip
+    add("--epochs", type=number(1), help="maximum number of epochs (default: 100)")
+    add("--patience", type=number(1), help="epochs without a gain (default: 5)")
     add_list(parser, "--hidden", number(1), "N", "hidden sizes to try (default: 50,100,200)")
     add_list(parser, "--dropout", float, "P", "dropout probabilities to try (default: 0,0.1,0.2)")
-    parser.add_argument(
-        "--limit", type=number(1), metavar="N", help="at most N training sentences for each task"
-    )
-    parser.add_argument("--lowercase", action="store_true", help="lower-case the sentences first")
-    parser.add_argument(
-        "--cache", type=Path, metavar="DIR", help="folder of the vectors (default: RUN/probing)"
-    )
+    add("--limit", type=number(1), metavar="N",
+        help="at most N training sentences for each task")  # fmt: skip
+    add("--lowercase", action="store_true", help="lower-case the sentences first")
+    add("--cache", type=Path, metavar="DIR",
+        help="folder of the vectors (default: RUN/probing)")  # fmt: skip
     add_json(parser)
     add_plot(parser)
     return parser.parse_with_flags(argv)

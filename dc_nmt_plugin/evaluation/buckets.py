@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..charts import Chart, Line, draw_charts
 from ..errors import UsageError
+from ..figure import Chart, Line, draw_charts
 from .metrics import Metric
 from .significance import LEAST_SENTENCES
 from .text_checks import UNSPACED

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..analysis.sentence import byte_pairs, codes_of
-from ..analysis.subject import Place
+from ..analysis.trained_run import TrainedRun
 from ..errors import UserError
 from ..files import load_json
 from ..flags import as_flags
@@ -50,7 +50,7 @@ class RunText:
         return untokenize(words, self.tokenizer, self.target, self.truecased)
 
 
-def text_of(place: Place, source: str, target: str, tokenizer: str | None = None) -> RunText:
+def text_of(place: TrainedRun, source: str, target: str, tokenizer: str | None = None) -> RunText:
     """Returns the text processing of a run, from its recipe, else from its score.
 
     Args:
@@ -111,7 +111,7 @@ def _settings_of(data: Path, needed: bool) -> TextSettings | None:
     return recipe.task.text if recipe else None
 
 
-def _scored_as(place: Place) -> str:
+def _scored_as(place: TrainedRun) -> str:
     """Returns the tokenizer that the run's score undid."""
     record = record_of(place.folder)
     scored = record and record.decoding()
@@ -145,7 +145,7 @@ def recipe_of(data: Path) -> Recipe | None:
         ) from None
 
 
-def decoding_of(place: Place) -> list[str]:
+def decoding_of(place: TrainedRun) -> list[str]:
     """Returns the flags that translated a run's test set; before that, its recipe's.
 
     Raises:

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from fairseq.data.data_utils import infer_language_pair
 
-from ..analysis.subject import find
+from ..analysis.trained_run import find_runs
 from ..analysis.translator import Translator, refuse_unused
 from ..errors import UsageError, UserError
 from ..flags import flag_value
@@ -69,7 +69,7 @@ class RunTranslator:
         for flag in _REFUSED:
             if flag_value(flags, flag) is not None or flag in flags:
                 raise UsageError(f"{flag}: this command sets it by itself.")
-        (place,) = find([run], data, None)
+        (place,) = find_runs([run], data)
         if place.task.get("_name") == "language_modeling":
             raise UserError(f"{run}: is a language model; it translates nothing.")
         self.checkpoint = place.checkpoint

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import isnan, nan
 from pathlib import Path
 
-from ..charts import Chart, Line, draw_charts
 from ..errors import UserError
-from ..figure import new_figure, save
+from ..figure import Chart, Line, draw_charts, new_figure, save
 from .comparison import Cell
 from .producers import POINT
 

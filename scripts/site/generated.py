@@ -13,7 +13,7 @@ from unittest.mock import patch
 from source_code import ROOT
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.analysis.names import ABOUT
+from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.table import markdown_table
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def commands() -> str:
 
 def _divisions(name: str, text: str) -> Iterator[str]:
     if name == "analyze":
-        yield from ABOUT
+        yield from ANALYSES
     elif "COMMAND ..." in text:
         yield from re.findall(r"^    ([a-z][\w-]*)(?:  | *$)", text, re.M)
 

@@ -15,11 +15,12 @@ from reference.dual_context import divergence
 from systems import train
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.analysis.dependency import without_fusion
-from dc_nmt_plugin.analysis.loop import described, recorded_batch, samples
-from dc_nmt_plugin.analysis.registry import ANALYSES
+from dc_nmt_plugin.analysis.forced import described, recorded_batch, samples
 from dc_nmt_plugin.analysis.sites import attentions
-from dc_nmt_plugin.analysis.subject import Subject, find
+from dc_nmt_plugin.analysis.subject import Subject
+from dc_nmt_plugin.analysis.trained_run import find_runs
 from dc_nmt_plugin.modules.core.recording import Recordable
 from dc_nmt_plugin.runs.schema import Data
 
@@ -119,8 +120,8 @@ def same(one, other):
 
 
 def subject_of(folder, subset="test"):
-    (place,) = find([folder], None, None)
-    return Subject(place, subset, None, [*OPTIONS, "--batch-size", "1"])
+    (found,) = find_runs([folder])
+    return Subject(found, [*OPTIONS, "--batch-size", "1"], subset)
 
 
 def one_by_one(subject, text="reference"):
@@ -282,6 +283,22 @@ def test_several_runs_side_by_side(models, analyze, tmp_path):
     assert cli.main(["analyze", "curves", *map(str, runs)]) == 0
 
 
+@pytest.mark.parametrize("what", ["attention", "lengths"])
+def test_raw_text_gives_the_numbers_of_the_same_binarised_text(what, models, analyze, corpus):
+    folder = models("transformer_mlmha")
+    source, target = (corpus.parent / "text" / f"test.{lang}" for lang in ("xx", "yy"))
+    scored = ["--reference", target] if what == "lengths" else []
+    flags = ["--tokenizer", "none", "--sentences", 30, "--json"]
+    text = ["--source", source, "--reference", target]
+    (own,), (subset,) = (
+        json.loads(analyze(what, folder, *words, *flags)[1])["runs"].values()
+        for words in (text, ["--subset", "test", *scored])
+    )
+    assert same(own, subset)
+    code, _, errors = analyze(what, folder, "--source", source, "--tokenizer", "none")
+    assert code == 2 and "--reference" in errors
+
+
 def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
     dc, gru_run = models("transformer_dc"), models("gru_selfattn_residual")
     lines = (corpus.parent / "text" / "test.xx").read_text().splitlines()
@@ -324,6 +341,8 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
         (["matrix", dc, "--heads", "7"], ["--heads: '7'", "1 to 2"]),
         (["matrix", dc, "--index", 99], ["--index 99", "50"]),
         (["matrix", dc, "--index", 1, "--sentence", "x"], ["--index", "--sentence"]),
+        (["attention", dc, "--source", short, "--subset", "test"], ["--source", "--subset"]),
+        (["attention", dc, "--source", short, "--reference", wrong], ["lines for the 1 of"]),
         (["dependency", aif, "--index", 0], ["--index 0", "50"]),
         (["trees", gru_run, "--index", 99], ["--index 99", "50"]),
         (["matrix", dc, "--sentence", " "], ["--sentence: is empty"]),

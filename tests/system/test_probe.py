@@ -10,7 +10,8 @@ from systems import WORDS, train
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.probing.encoding import SentenceEncoder, layer_output
 from dc_nmt_plugin.analysis.probing.tasks import FILES
-from dc_nmt_plugin.analysis.subject import Subject, find
+from dc_nmt_plugin.analysis.subject import Subject
+from dc_nmt_plugin.analysis.trained_run import find_runs
 from dc_nmt_plugin.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
@@ -53,8 +54,8 @@ def probe(capsys, tmp_path):
 
 
 def encoder_of(run, cache, layer=None):
-    (place,) = find([run], None, None)
-    return SentenceEncoder(Subject(place, "test", 1, ["--cpu"]), layer, cache)
+    (found,) = find_runs([run])
+    return SentenceEncoder(Subject(found, ["--cpu"]), layer, cache)
 
 
 def test_the_vectors(run, tmp_path):
@@ -62,7 +63,7 @@ def test_the_vectors(run, tmp_path):
     lines = ["badun kefar logol", "mifar", "lodun lodun midun kegol"]
     encoder = encoder_of(run, tmp_path)
     found = encoder.encode(lines)
-    model, dictionary = encoder.subject.model, encoder.dictionary
+    model, dictionary = encoder.subject.model, encoder.subject.task.source_dictionary
     with torch.no_grad():
         for line, vector in zip(lines, found, strict=True):
             tokens = dictionary.encode_line(line, add_if_not_exist=False).long()[None]

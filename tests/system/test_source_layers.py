@@ -6,14 +6,15 @@ import pytest
 from commands import run
 from fairseq import checkpoint_utils
 from sacrebleu.metrics import BLEU
-from systems import SOURCE, TARGET, generation, train
+from systems import TARGET, generation, train
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.analysis.subset_translation import SubsetTranslation
+from dc_nmt_plugin.analysis.source_layers import masked
+from dc_nmt_plugin.analysis.subject import Subject
+from dc_nmt_plugin.analysis.trained_run import find_runs
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
 LAYERS = 3
-LANGUAGES = ["--source-lang", SOURCE, "--target-lang", TARGET]
 
 
 @pytest.fixture(scope="module")
@@ -104,14 +105,13 @@ def test_several_references_count_together(command, corpus, checkpoint, tmp_path
 
 
 def test_masking_can_be_switched_off_again(corpus, checkpoint):
-    flags = [corpus, "--path", checkpoint, "--task", "transformer_mlmha", "--cpu", *LANGUAGES]
-    translation = SubsetTranslation([*map(str, flags), "--num-workers", "0", "--beam", "1"])
-    whole = translation.translate()
-    translation.task.cfg.mask_source_layers = "1,3"
-    assert translation.translate() != whole
-    assert translation.models[0].encoder.masked_layers == {1, 3}
-    translation.task.cfg.mask_source_layers = ""
-    assert translation.translate() == whole
+    (found,) = find_runs([checkpoint], corpus)
+    subject = Subject(found, ["--cpu", "--num-workers", "0", "--beam", "1"], "test")
+    whole = subject.translate()
+    with masked(subject, [1, 3]):
+        assert subject.translate() != whole
+        assert subject.model.encoder.masked_layers == {1, 3}
+    assert subject.translate() == whole
 
 
 def test_bad_input_is_named(command, checkpoint, trained, tmp_path):

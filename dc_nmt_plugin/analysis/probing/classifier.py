@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .classifier_settings import Setting
+Data = dict[str, tuple[Tensor, Tensor]]
+"""Split → vectors (N, C) and classes (N,)."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Holds the training settings of a classifier.
+
+    Attributes:
+        lr: of RMSProp
+        batch: sentences
+        epochs: maximum
+        l2: λ, factor of the squared weights of the hidden layer
+        hidden, dropout: the grid, from which validation chooses; not in the papers, so SentEval's
+        patience: epochs without a better validation accuracy before training stops; the papers
+            have such a criterion without its value (SentEval validates every fourth epoch and
+            stops at the sixth time)
+    """
+
+    lr: float
+    batch: int
+    epochs: int = 100
+    l2: float = 1e-4
+    hidden: Sequence[int] = (50, 100, 200)
+    dropout: Sequence[float] = (0.0, 0.1, 0.2)
+    patience: int = 5
+
+
+SETTINGS = {
+    "dual-context": Setting(lr=2.5e-4, batch=64),  # dual context, section 7.1
+    "thesis": Setting(lr=1e-3, batch=512),  # thesis, section 4.5.4
+}
 
 
 class Probe(nn.Module):
@@ -35,7 +66,7 @@ class Probe(nn.Module):
 
 
 @dataclass(frozen=True)
-class Found:
+class Chosen:
     """Holds the classifier that validation chose: accuracies in %, and its settings."""
 
     valid: float
@@ -44,15 +75,8 @@ class Found:
     dropout: float
     epochs: int
 
-    def to_json(self) -> dict[str, Any]:
-        return dict(vars(self))
 
-
-Data = dict[str, tuple[Tensor, Tensor]]
-"""Split → vectors (N, C) and classes (N,)."""
-
-
-def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Found:
+def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Chosen:
     """Trains every classifier of the grid, and returns the best on validation.
 
     Args:
@@ -61,25 +85,25 @@ def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Found:
         setting: how
         seed: of initial weights and batches
     """
-    found = [
+    trained = [
         _train(data, classes, setting, hidden, dropout, seed)
         for hidden, dropout in product(setting.hidden, setting.dropout)
     ]
-    return max(found, key=lambda one: one.valid)
+    return max(trained, key=lambda each: each.valid)
 
 
 def _train(
     data: Data, classes: int, setting: Setting, hidden: int, dropout: float, seed: int
-) -> Found:
+) -> Chosen:
     """Trains with early stopping, and returns the test accuracy at the best validation."""
     x, y = data["tr"]
     generator = torch.Generator().manual_seed(seed)
+    best, stale = Chosen(-1.0, 0.0, hidden, dropout, 0), 0
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = Probe(x.size(1), hidden, classes, dropout).to(x.device)
         # Hinton's own decay; torch's 0.99 is for reinforcement learning
         optimiser = torch.optim.RMSprop(model.parameters(), lr=setting.lr, alpha=0.9)
-        best, stale = Found(-1.0, 0.0, hidden, dropout, 0), 0
         for epoch in range(1, setting.epochs + 1):
             model.train()
             for places in torch.randperm(len(x), generator=generator).split(setting.batch):
@@ -90,13 +114,12 @@ def _train(
                 loss.backward()
                 optimiser.step()
             valid = accuracy(model, *data["va"])
+            stale += 1
             if valid > best.valid:
                 test = accuracy(model, *data["te"])
-                best, stale = Found(valid, test, hidden, dropout, epoch), 0
-            else:
-                stale += 1
-                if stale >= setting.patience:
-                    break
+                best, stale = Chosen(valid, test, hidden, dropout, epoch), 0
+            if stale >= setting.patience:
+                break
     return best
 
 

@@ -42,7 +42,6 @@ class SentenceEncoder:
         self.subject = subject
         self.cache = cache
         self.lowercase = lowercase
-        self.dictionary = subject.task.source_dictionary
         if not subject.records:
             raise UserError(f"{subject.label}: {STOCK_RECORDS_NOTHING}")
         stack = getattr(subject.model.encoder, "stack", None)
@@ -52,22 +51,23 @@ class SentenceEncoder:
             raise UsageError(f"--layer {layer}: is not from 1 to {layers} ({subject.label}).")
         first = next(subject.model.parameters())
         self.device, self._half = first.device, first.dtype != torch.float32
-        self._models: dict[str, Any] = {"trained": subject.model, "bag": subject.model}
-        self._model_digest = sha256(subject.place.checkpoint)
+        self._untrained: Any = None
+        self._digest = sha256(subject.run.checkpoint)
 
     def tokens(self, sentences: Sequence[str]) -> list[Tensor]:
         """Returns the token numbers of sentences, each with the end token."""
-        lang, data = self.subject.source_lang, self.subject.place.data
+        lang, data = self.subject.source_lang, self.subject.run.data
         rows = []
         for line in sentences:
             pieces = segment(line.lower() if self.lowercase else line, data, lang)
-            rows.append(self.dictionary.encode_line(pieces, add_if_not_exist=False).long())
+            rows.append(self.subject.encode(pieces, "encoder"))
         return rows
 
     def unknown(self, sentences: Sequence[str]) -> float:
         """Returns the share of unknown pieces in %."""
         pieces = torch.cat([row[:-1] for row in self.tokens(sentences)])
-        return 100 * float(pieces.eq(self.dictionary.unk()).float().mean())
+        unknown = pieces.eq(self.subject.task.source_dictionary.unk())
+        return 100 * float(unknown.float().mean())
 
     def encode(self, sentences: Sequence[str], encoder: str = "trained") -> Tensor:
         """Returns vectors (sentences, C) in float32, from the cache if possible.
@@ -76,16 +76,16 @@ class SentenceEncoder:
             sentences: tokenised
             encoder: a key of :data:`ENCODERS`
         """
-        key = [self._model_digest, encoder, str(self.layer if encoder != "bag" else 0)]
+        key = [self._digest, encoder, str(self.layer if encoder != "bag" else 0)]
         key += ["half"] if self._half else []  # --fp16
-        tokens = self.tokens(sentences)
         content = hashlib.sha256("\n".join(key).encode())
+        tokens = self.tokens(sentences)
         for row in tokens:
             content.update(row.numpy().tobytes())
         path = self.cache / f"{encoder}-{content.hexdigest()[:24]}.pt"
         if path.is_file():
-            vectors: Tensor = torch.load(path, weights_only=True)
-            return vectors
+            stored: Tensor = torch.load(path, weights_only=True)
+            return stored
         vectors = self._encode(tokens, encoder)
         with replacing(path) as temporary:
             torch.save(vectors, temporary)
@@ -93,16 +93,20 @@ class SentenceEncoder:
 
     @torch.no_grad()
     def _encode(self, tokens: list[Tensor], encoder: str) -> Tensor:
-        model = self._model(encoder)
-        vectors: list[Tensor | None] = [None] * len(tokens)
+        model = self.subject.model
+        if encoder == "random":
+            if self._untrained is None:
+                self._untrained = untrained(self.subject).to(self.device)
+            model = self._untrained
+        padding = self.subject.padding_idx
+        by_place: dict[int, Tensor] = {}
         for places in _batches(tokens):
-            rows = [tokens[place] for place in places]
             batch = torch.nn.utils.rnn.pad_sequence(
-                rows, batch_first=True, padding_value=self.dictionary.pad(), padding_side="left"
-            ).to(self.device)
-            for place, vector in zip(places, self._means(model, batch, encoder), strict=True):
-                vectors[place] = vector
-        return torch.stack([vector for vector in vectors if vector is not None])
+                [tokens[place] for place in places],
+                batch_first=True, padding_value=padding, padding_side="left",
+            ).to(self.device)  # fmt: skip
+            by_place.update(zip(places, self._means(model, batch, encoder), strict=True))
+        return torch.stack([by_place[place] for place in range(len(tokens))])
 
     def _means(self, model: Any, tokens: Tensor, encoder: str) -> Tensor:
         """Returns means (B, C) over real positions; for embeddings, without the end token.
@@ -110,19 +114,15 @@ class SentenceEncoder:
         The end token's embedding is the same in every sentence. Its share in a mean would reveal
         the sentence's length.
         """
-        real = tokens.ne(self.dictionary.pad())
+        dictionary = self.subject.task.source_dictionary
+        real = tokens.ne(dictionary.pad())
         if encoder == "bag":
             states = model.encoder.embed_tokens(tokens)
-            real = real & tokens.ne(self.dictionary.eos())
+            real = real & tokens.ne(dictionary.eos())
         else:
             states = layer_output(model.encoder, tokens, self.layer)
         weights = real[:, :, None].float()  # sums in float32, with --fp16 too
         return ((states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)).cpu()
-
-    def _model(self, encoder: str) -> Any:
-        if encoder not in self._models:
-            self._models[encoder] = untrained(self.subject).to(self.device)
-        return self._models[encoder]
 
 
 def layer_output(encoder: Any, tokens: Tensor, layer: int) -> Tensor:
@@ -137,13 +137,13 @@ def layer_output(encoder: Any, tokens: Tensor, layer: int) -> Tensor:
     if stack is None:
         states: Tensor = encoder(tokens).features[0]
         return states
-    found: list[Tensor] = []
-    handle = stack.layers[layer - 1].register_forward_hook(lambda *call: found.append(call[2]))
+    outputs: list[Tensor] = []
+    handle = stack.layers[layer - 1].register_forward_hook(lambda *call: outputs.append(call[2]))
     try:
         encoder(tokens)
     finally:
         handle.remove()
-    top: Tensor = stack.top(found[0]) if layer == len(stack.layers) else found[0]
+    top: Tensor = stack.top(outputs[0]) if layer == len(stack.layers) else outputs[0]
     return top
 
 
@@ -151,7 +151,7 @@ def untrained(subject: Subject) -> Any:
     """Returns the untrained model, always with the same random numbers."""
     from fairseq import checkpoint_utils
 
-    state = checkpoint_utils.load_checkpoint_to_cpu(str(subject.place.checkpoint))
+    state = checkpoint_utils.load_checkpoint_to_cpu(str(subject.run.checkpoint))
     settings = state["cfg"].model if state.get("cfg") is not None else state["args"]
     with torch.random.fork_rng(devices=[]):  # models are built on the CPU
         torch.manual_seed(1)
@@ -160,9 +160,8 @@ def untrained(subject: Subject) -> Any:
 
 def _batches(tokens: Sequence[Tensor]) -> Iterator[list[int]]:
     """Yields positions of sentences of similar length, in batches that fit into memory."""
-    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
     batch: list[int] = []
-    for place in order:
+    for place in sorted(range(len(tokens)), key=lambda place: len(tokens[place])):
         if batch and (len(batch) + 1) * len(tokens[place]) > BATCH_TOKENS:
             yield batch
             batch = []

@@ -5,43 +5,41 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ...charts import Chart, draw_charts
-from ..base import Table
+from ...figure import Chart, draw_charts
+from ..report import Results, Table
 from .encoding import ENCODERS
 from .tasks import GROUPS
 
-Accuracies = dict[str, dict[str, Any]]
-"""label of a run → {"tasks": {task: {encoder: …, "majority": %}}}."""
 
+def table(results: Results, title: str) -> Table:
+    """Returns the table: tasks by group with averages; runs, controls, most frequent class.
 
-def table(results: Accuracies, title: str) -> Table:
-    """Returns the table: tasks by group with averages; runs, controls, most frequent class."""
+    Args:
+        results: label of a run → {"tasks": {task: {encoder: …, "majority": %}}}
+        title: of the table
+    """
     header = ["", "task", "majority"]
     for label in results:
         header += [label, "random", "bag"]
-    rows = []
+    made = Table(title, header)
     for group, names in GROUPS.items():
-        lines = {name: _line(results, name) for name in names}
-        there = {name: line for name, line in lines.items() if line}
-        for place, (name, line) in enumerate(there.items()):
-            cells = [f"{value:.2f}" for value in line]
-            rows.append(["" if place else group, name, *cells])
+        lines = {name: _line(results, name) for name in names if _has(results, name)}
+        for place, (name, line) in enumerate(lines.items()):
+            made.rows.append(["" if place else group, name, *(f"{value:.2f}" for value in line)])
         # an average over fewer tasks than the papers' would be another number
-        if len(there) == len(names):
-            means = [sum(column) / len(names) for column in zip(*there.values(), strict=True)]
-            rows.append(["", "#Avg", *(f"{mean:.2f}" for mean in means)])
-    return Table(title, header, rows)
+        if len(lines) == len(names):
+            means = [sum(column) / len(names) for column in zip(*lines.values(), strict=True)]
+            made.rows.append(["", "#Avg", *(f"{mean:.2f}" for mean in means)])
+    return made
 
 
-def draw(figure: Any, results: Accuracies) -> None:
+def draw(figure: Any, results: Results) -> None:
     """Draws a panel for each task: bars by run, of its encoder and the controls."""
-    names = [n for group in GROUPS.values() for n in group if _line(results, n)]
     charts = []
-    for name in names:
-        bars = {
-            about: [found["tasks"][name][encoder]["test"] for found in results.values()]
-            for encoder, about in ENCODERS.items()
-        }
+    for name in (name for names in GROUPS.values() for name in names if _has(results, name)):
+        bars = {}
+        for encoder, about in ENCODERS.items():
+            bars[about] = [found["tasks"][name][encoder]["test"] for found in results.values()]
         most_frequent = next(iter(results.values()))["tasks"][name]["majority"]
         charts.append(
             Chart("accuracy, %", "run", bars=bars, groups=[*results], title=name, across=True,
@@ -54,12 +52,13 @@ def _mark(most_frequent: float, axes: Any) -> None:
     axes.axvline(most_frequent, color="black", linestyle="--", label="most frequent class")
 
 
-def _line(results: Accuracies, name: str) -> list[float]:
-    """Returns the numbers of a task's row; empty for a task that was not run."""
-    first = next(iter(results.values()))["tasks"]
-    if name not in first:
-        return []
-    line = [first[name]["majority"]]
+def _has(results: Results, name: str) -> bool:
+    return name in next(iter(results.values()))["tasks"]
+
+
+def _line(results: Results, name: str) -> list[float]:
+    """Returns the numbers of a task's row."""
+    line = [next(iter(results.values()))["tasks"][name]["majority"]]
     for found in results.values():
         line += [found["tasks"][name][encoder]["test"] for encoder in ENCODERS]
     return line

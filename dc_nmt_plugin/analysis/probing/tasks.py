@@ -20,18 +20,19 @@ GROUPS = {
     "Syntactic": ("TDep", "BShift", "ToCo"),
     "Semantic": ("Tense", "SubjN", "ObjN", "SoMo", "CoIn"),
 }
-TASKS = tuple(name for names in GROUPS.values() for name in names)
-FILES = dict(
-    zip(
-        TASKS,
-        (
-            *("sentence_length.txt", "word_content.txt", "tree_depth.txt", "bigram_shift.txt"),
-            *("top_constituents.txt", "past_present.txt", "subj_number.txt", "obj_number.txt"),
-            *("odd_man_out.txt", "coordination_inversion.txt"),
-        ),
-        strict=True,
-    )
-)
+FILES = {
+    "SentLen": "sentence_length.txt",
+    "WC": "word_content.txt",
+    "TDep": "tree_depth.txt",
+    "BShift": "bigram_shift.txt",
+    "ToCo": "top_constituents.txt",
+    "Tense": "past_present.txt",
+    "SubjN": "subj_number.txt",
+    "ObjN": "obj_number.txt",
+    "SoMo": "odd_man_out.txt",
+    "CoIn": "coordination_inversion.txt",
+}
+TASKS = tuple(FILES)
 SPLITS = ("tr", "va", "te")
 FROM_TEXT = ("SentLen", "WC", "BShift")
 BINS = 6  # of sentence lengths, as SentEval has
@@ -110,11 +111,12 @@ def tasks_from_text(path: Path, only: Sequence[str], limit: int | None) -> list[
     Raises:
         UserError: the text is too small, or a task needs annotation
     """
-    wrong = next((name for name in only if name not in FROM_TEXT), None)
-    if wrong is not None:
-        raise UsageError(
-            f"--only: {wrong} needs annotated sentences; --from-text makes {', '.join(FROM_TEXT)}."
-        )
+    for name in only:
+        if name not in FROM_TEXT:
+            raise UsageError(
+                f"--only: {name} needs annotated sentences; --from-text makes "
+                f"{', '.join(FROM_TEXT)}."
+            )
     sentences = list(dict.fromkeys(" ".join(line.split()) for line in read_lines(path)))
     sentences = [line for line in sentences if len(line.split()) > 2]
     random.Random(1).shuffle(sentences)
@@ -124,10 +126,10 @@ def tasks_from_text(path: Path, only: Sequence[str], limit: int | None) -> list[
         pairs = made[name](sentences, random.Random(1))
         if len({label for label, _ in pairs}) < 2 or len(pairs) < 24:
             raise UsageError(f"--from-text {path}: is too small for {name}.")
-        rows = [
-            ["te" if i % 12 == 10 else "va" if i % 12 == 11 else "tr", label, line]
-            for i, (label, line) in enumerate(pairs)
-        ]
+        rows = []
+        for i, (label, line) in enumerate(pairs):
+            split = {10: "te", 11: "va"}.get(i % 12, "tr")
+            rows.append([split, label, line])
         tasks.append(_task(name, rows, str(path), limit))
     return tasks
 
@@ -156,7 +158,7 @@ def _task(name: str, rows: list[list[str]], path: str, limit: int | None) -> Pro
     return task
 
 
-def _lengths(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
+def _lengths(sentences: list[str], _: random.Random) -> list[tuple[str, str]]:
     """Makes bins of about equal size; sentences of one length are in one bin."""
     lengths = sorted(len(line.split()) for line in sentences)
     if not lengths:
@@ -165,14 +167,11 @@ def _lengths(sentences: list[str], choice: random.Random) -> list[tuple[str, str
     return [(str(sum(len(line.split()) >= e for e in edges)), line) for line in sentences]
 
 
-def _word_contents(sentences: list[str], choice: random.Random) -> list[tuple[str, str]]:
+def _word_contents(sentences: list[str], _: random.Random) -> list[tuple[str, str]]:
     """Finds sentences with exactly one of up to 1,000 words of medium frequency; its class."""
     counts = Counter(word for line in sentences for word in set(line.split()))
-    middle = [
-        word
-        for word, count in counts.most_common()
-        if count >= RARE and count <= COMMON * len(sentences) and word.isalpha()
-    ]
+    most = COMMON * len(sentences)
+    middle = [w for w, count in counts.most_common() if RARE <= count <= most and w.isalpha()]
     targets = set(middle[:WORDS])
     pairs = []
     for line in sentences:

@@ -3,32 +3,40 @@
 import argparse
 import math
 from argparse import ArgumentTypeError
-from collections import Counter
 from dataclasses import asdict
-from itertools import islice
+from importlib import import_module
 
 import pytest
 
+from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.analysis.probing import report as probing
-from dc_nmt_plugin.analysis.registry import ANALYSES
-from dc_nmt_plugin.charts import MOST_SERIES, Chart, Line, draw_charts
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
-from dc_nmt_plugin.figure import COLOURS, fills, grouped_bars, new_figure, save, styles
+from dc_nmt_plugin.figure import (
+    COLOURS,
+    Chart,
+    Line,
+    bar_look,
+    draw_charts,
+    line_look,
+    new_figure,
+    save,
+)
 
 
 def drawn(name, results, **options):
     """Axes of the figure; every one that is shown has names on both axes."""
-    kind = ANALYSES[name]
+    analysis = import_module(f"dc_nmt_plugin.analysis.{name.replace('-', '_')}")
     parser = argparse.ArgumentParser()
-    kind.options(parser)
-    analysis = kind(argparse.Namespace(**{**vars(parser.parse_args([])), **options}))
+    if hasattr(analysis, "add_options"):
+        analysis.add_options(parser)
+    args = argparse.Namespace(**{**vars(parser.parse_args([])), **options})
     figure = new_figure()
-    analysis.draw(figure, results)
+    analysis.draw(figure, results, args)
     figure.canvas.draw()
     shown = [axes for axes in figure.axes if axes.get_visible()]
-    return shown, analysis.tables(results)
+    return shown, analysis.tables(results, args)
 
 
 def named(axes):
@@ -177,8 +185,10 @@ def test_trees():
     scores = {"attention": {"precision": 0.5, "recall": 0.4, "f1": 0.44},
               "right-branching": {"precision": 0.3, "recall": 0.3, "f1": 0.3}}  # fmt: skip
     results = {"a": {"words": 3, "chunks": 2, "sentences": [sentence], "parseval": scores}}
-    (bars, tree), tables = drawn("trees", results, index=None)
+    (bars,), tables = drawn("trees", results)
     assert heights(bars) == [0.5, 0.3]
+    del results["a"]["parseval"]
+    (tree,), _ = drawn("trees", results)
     assert [text.get_text() for text in tree.get_xticklabels()] == ["the", "dog", "barks"]
     leaves = sorted(float(line.get_xdata()[1]) for line in tree.lines if line.get_ydata()[1] == 0)
     assert leaves == [0, 1, 2]
@@ -244,20 +254,12 @@ def test_curves_of_several_seeds():
         "a-s2": {"curves": {"valid:ppl": [(10, 6.0), (20, 5.0), (30, 2.0)]}, "seed": 2},
         "b-s1": {"curves": {"valid:ppl": [(10, 9.0)]}, "seed": 1},
     }
-    axes, (table,) = drawn("curves", results, numbers=["valid:ppl"], at=[10, 30], over_seeds=True)
+    axes, _ = drawn("curves", results, numbers=["valid:ppl"], over_seeds=True)
     assert line(axes[0], "a") == [7, 4.5]  # where both are
     (ranges,) = axes[0].collections
     assert [segment.tolist() for segment in ranges.get_segments()] == [
         [[10, 6], [10, 8]], [[20, 4], [20, 5]]
     ]  # fmt: skip
-    assert list(table.header) == ["run", "10", "30"]
-    assert table.rows == [["a", "7 ± 1.4", "2 (1)"], ["b", "9", ""]]
-    _, (table,) = drawn("curves", results, numbers=["valid:ppl"], at=[10])
-    assert table.rows == [["a-s1", "8"], ["a-s2", "6"], ["b-s1", "9"]]
-    with pytest.raises(
-        UserError, match=r"--at 15: no run logged valid:ppl there; the nearest is 10 "
-    ):
-        drawn("curves", results, numbers=["valid:ppl"], at=[10, 15])
 
 
 def test_probing():
@@ -306,76 +308,6 @@ def test_a_legend_lies_below_the_panels_and_names_each_series_once():
     assert all(axes.get_legend() is None for axes in figure.axes)
 
 
-MANY = [f"run{n}" for n in range(17)]  # three panels
-
-
-def many_results():
-    """Results of every analysis that draws a series for each run, of more runs than a panel has."""
-    row = {"layer": 1, "zero_vertical": 0.5, "vertical_norm": 1.0, "by_length": {"3": [0.6, 2]}}
-    of = {
-        "attention": spans([2.0, 3.0]),
-        "curves": {"curves": {"train:loss": [(1, 3.0)], "valid:loss": [(1, 3.0)]}, "seed": 1},
-        "dependency": {
-            "output": 0.7, "layers": [{"layer": 1, "mean": 0.1}],
-            "sentence": {"index": 1, "source": "x", "pieces": ["y"], "dependency": [0.2]},
-        },
-        "divergence": divergence(2, [0.4, 0.6]),
-        "lengths": lengths([10.0, 20.0]),
-        "previous-words": {"shares": [75.0, 25.0]},
-        "routing": {"layers": [row]},
-        "source-layers": {"shares": {"all": {"1": 1.0}}, "bleu": 10.0, "text": "", "signature": ""},
-    }  # fmt: skip
-    return {name: dict.fromkeys(MANY, found) for name, found in of.items()}
-
-
-@pytest.mark.parametrize("name", many_results())
-def test_more_series_than_a_panel_has_room_for_become_small_multiples(name):
-    axes, _ = drawn(name, many_results()[name])
-    most, shown = 0, set()
-    for each in axes:
-        labels = {label for label in each.get_legend_handles_labels()[1] if label in MANY}
-        labels |= {
-            label[:-2] for label in each.get_legend_handles_labels()[1] if label[:-2] in MANY
-        }
-        most, shown = max(most, len(labels)), shown | labels
-    assert 1 < most <= MOST_SERIES == 8 and len(shown) >= 16
-    names = Counter(each.get_ylabel() for each in axes)
-    name = next(name for name, number in names.items() if number == 3)
-    parts = [each for each in axes if each.get_ylabel() == name]
-    assert len({each.get_ylim() for each in parts}) == 1
-    if parts[0].lines and not parts[0].patches:  # the other panels' lines are grey behind its own
-        assert all(len(each.lines) >= len(MANY) - 1 for each in parts)
-
-
 def test_no_two_series_of_a_figure_look_alike():
-    for looks in (styles(), fills()):
-        shown = [tuple(str(value) for value in look.values()) for look in islice(looks, 40)]
-        assert len(set(shown)) == len(shown)
-
-
-def test_a_single_bar_does_not_fill_its_panel():
-    axes = new_figure((4, 3)).add_subplot()
-    grouped_bars(axes, ["run"], {"": [0.5]})
-    (bar,) = axes.patches
-    low, high = axes.get_xlim()
-    assert bar.get_width() < 0.25 * (high - low)
-
-
-def test_many_curves_of_one_number_get_a_panel_each():
-    curves = {name: {"curves": {"valid:ppl": [(1, 9.0), (2, 8.0 - n)]}, "seed": 1}
-              for n, name in enumerate("abcd")}  # fmt: skip
-    axes, _ = drawn("curves", curves, numbers=["valid:ppl"])
-    assert [each.get_title() for each in axes] == list("abcd")
-    for place, each in enumerate(axes):
-        colours = [line.get_color() for line in each.lines]
-        assert colours[place] != "#cccccc" and colours.count("#cccccc") == 3
-
-
-def test_probing_has_a_panel_for_each_task_and_three_series():
-    encoders = {name: {"test": 50.0} for name in ("trained", "random", "bag")}
-    tasks = {task: {**encoders, "majority": 40.0} for task in ("SentLen", "BShift")}
-    figure = new_figure((6, 4))
-    probing.draw(figure, {run: {"tasks": tasks} for run in "abcdef"})
-    assert len(figure.axes) == 2
-    (legend,) = figure.legends
-    assert len(legend.get_texts()) == 4  # and the most frequent class
+    for look in (line_look, bar_look):
+        assert len({str(look(number)) for number in range(40)}) == 40

@@ -1,64 +1,10 @@
-"""``dc-nmt analyze curves`` of logs: what --at asks for, checked before anything is written."""
+"""``dc-nmt analyze curves`` of logs."""
 
 from __future__ import annotations
 
 import json
 
-import pytest
-from records import write_run
-
 from dc_nmt_plugin import cli
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    """Two seeds of one system and one of another, with a BLEU after 5 and 10 updates."""
-    monkeypatch.chdir(tmp_path)
-    bleu = {"a-s1": (10.0, 20.0), "a-s2": (14.0, None), "b-s1": (None, 30.0)}
-    for name, values in bleu.items():
-        write_run(tmp_path / name)
-        lines = [
-            f"1 | INFO | valid | {json.dumps({'valid_num_updates': at, 'valid_bleu': value})}\n"
-            for at, value in zip((5, 10), values, strict=True)
-            if value is not None
-        ]
-        (tmp_path / name / "train.log").write_text("".join(lines))
-    return list(bleu)
-
-
-@pytest.mark.parametrize("form", [[], ["--json"]])
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--at", "7"], "--at 7: no run logged valid:bleu there; the nearest is 5"),
-        (["--numbers", "bleu"], "--numbers: no run has 'bleu'; there are valid:bleu"),
-    ],
-)
-def test_nothing_is_written_where_an_option_is_wrong(runs, tmp_path, capsys, words, said, form):
-    code = cli.main(["analyze", "curves", *runs, *words, *form, "--plot", "figure"])
-    printed = capsys.readouterr()
-    assert code == 2 and not printed.out and said in printed.err
-    assert not list(tmp_path.glob("figure*"))
-
-
-def test_json_has_the_means_over_seeds(runs, capsys):
-    words = ["analyze", "curves", *runs, "--at", "5", "10", "--over-seeds", "--json"]
-    assert cli.main(words) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [tuple(row.values()) for row in found["at"]] == [
-        ("valid:bleu", "a", 5, 12.0, pytest.approx(8**0.5), 2, 2),
-        ("valid:bleu", "a", 10, 20.0, None, 1, 2),
-        ("valid:bleu", "b", 5, None, None, 0, 1),
-        ("valid:bleu", "b", 10, 30.0, None, 1, 1),
-    ]
-    names = ["number", "run", "updates", "mean", "deviation", "logged", "of"]
-    assert list(found["at"][0]) == names and list(found["runs"]) == runs
-    words.remove("--over-seeds")
-    assert cli.main(words) == 0
-    rows = json.loads(capsys.readouterr().out)["at"]
-    assert [row["mean"] for row in rows if row["run"] == "a-s1"] == [10.0, 20.0]
-    assert cli.main(["analyze", "curves", *runs, "--json"]) == 0
-    assert "at" not in json.loads(capsys.readouterr().out)
 
 
 def test_the_diagnostics_of_layers_are_shown_and_what_decoders_score_is_not(tmp_path, capsys):
@@ -96,13 +42,12 @@ def test_a_joint_loss_is_not_drawn_beside_a_plain_one(tmp_path, capsys):
         (tmp_path / name).mkdir()
         (tmp_path / name / "train.log").write_text("".join(lines))
     runs = [str(tmp_path / name) for name in logged]
-    assert cli.main(["analyze", "curves", *runs, "--at", "5", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["at"]
-    found = {(row["number"], row["run"]): row["mean"] for row in rows}
+    assert cli.main(["analyze", "curves", *runs, "--json"]) == 0
+    found = [each["curves"] for each in json.loads(capsys.readouterr().out)["runs"].values()]
     for split in ("train", "valid"):
-        assert [found[f"{split}:loss", name] for name in logged] == [8.0, 8.2]
-    assert not any("joint" in number for number, _ in found)
-    wanted = ["--numbers", "valid:joint_loss", "valid:best_joint_loss", "valid:aux1_loss"]
-    assert cli.main(["analyze", "curves", *runs, *wanted, "--at", "5", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["at"]
-    assert [row["mean"] for row in rows] == [None, 16.5, None, 16.5, None, 8.3]
+        assert [curves[f"{split}:loss"] for curves in found] == [[[5, 8.0]], [[5, 8.2]]]
+    plain, joint = found
+    assert not any("joint" in number for number in plain)
+    assert joint["valid:joint_loss"] == joint["valid:best_joint_loss"] == [[5, 16.5]]
+    assert cli.main(["analyze", "curves", *runs, "--numbers", "bleu", "--plot", "figure"]) == 2
+    assert "--numbers: no run has 'bleu'; there are valid:loss" in capsys.readouterr().err

@@ -6,8 +6,13 @@ import pytest
 import torch
 
 from dc_nmt_plugin.analysis.probing import report
-from dc_nmt_plugin.analysis.probing.classifier import Probe, accuracy, probe
-from dc_nmt_plugin.analysis.probing.classifier_settings import SETTINGS, Setting
+from dc_nmt_plugin.analysis.probing.classifier import (
+    SETTINGS,
+    Probe,
+    Setting,
+    accuracy,
+    probe,
+)
 from dc_nmt_plugin.analysis.probing.tasks import (
     FILES,
     FROM_TEXT,

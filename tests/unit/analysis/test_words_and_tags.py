@@ -1,17 +1,12 @@
 """Pieces joined to words, and the parts of speech of words."""
 
-from types import SimpleNamespace
-
 import pytest
-import torch
 from fairseq.data import Dictionary
 
 from dc_nmt_plugin.analysis import tagging
-from dc_nmt_plugin.analysis.parts_of_speech import WordGates
 from dc_nmt_plugin.analysis.tagging import TAGS, tagger, universal
-from dc_nmt_plugin.analysis.words import check_lines, piece_kind, word_spans, words_of
+from dc_nmt_plugin.analysis.words import piece_kind, word_spans, words_of
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.modules.core.recording import Place, Recorded
 
 
 @pytest.mark.parametrize(
@@ -63,24 +58,9 @@ def test_every_known_tag_is_universal():
     assert universal("?", tagging._C5) == "X"
 
 
-def test_a_layer_may_have_gates_of_keys_alone():
-    gates = object.__new__(WordGates)
-    gates.side, gates.tags, gates.totals = "encoder", {0: ["NOUN"]}, {}
-    gates.spans = {0: [(0, 1)]}
-    place = Place("encoder", 2, "self")
-    records = {"": Recorded(place, lambda_k=torch.full((1, 2, 1), 0.25))}
-    batch = SimpleNamespace(numbers=[0], padding=lambda _: torch.zeros(1, 2) > 0)
-    gates.layers, gates.layers_of = {1, 2}, {}
-    gates.add(records, batch)
-    assert gates.totals["NOUN"]["lambda_k"] == (0.25, 1)
-    assert gates.result()["tags"]["NOUN"] == {"words": 1, "lambda_k": 0.25}
-
-
 def test_what_is_missing_is_named(monkeypatch):
     with pytest.raises(UserError, match="no tagger for 'vi'"):
         tagger("vi")
     monkeypatch.setitem(__import__("sys").modules, "HanTa.HanoverTagger", None)
     with pytest.raises(UserError, match="pip install HanTa"):
         tagger("de")
-    with pytest.raises(UserError, match="--tags f: 2 lines for 3 sentences of test"):
-        check_lines("--tags", "f", ["a", "b"], 3, "test")

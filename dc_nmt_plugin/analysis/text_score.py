@@ -1,0 +1,88 @@
+"""BLEU of a model's own translations of a text."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sacrebleu.metrics import BLEU
+
+from ..errors import UsageError
+from ..evaluation.metrics import METRICS, Metric
+from ..text.languages import language
+from ..text.lines import read_lines
+from ..text.tokenizers import untokenize
+from .subject import Subject
+from .words import check_lines
+
+
+class TextScore:
+    """Computes BLEU of hypotheses, against raw references or the text's own target side.
+
+    Args:
+        subject: model and text
+        references: files of raw text, one for each reference; none: the text's target side
+        tokenizer: tokeniser of the text before BPE, to be undone; with references
+        truecased: True for text whose case is to be undone too
+
+    Attributes:
+        lang: target language
+        text: description of the scored text
+        metric: of the score; splits at white space unless the text is detokenised
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        references: Sequence[Path],
+        tokenizer: str | None,
+        truecased: bool = False,
+    ) -> None:
+        self.lang = subject.target_lang
+        self._truecased = truecased
+        if not references:
+            if tokenizer:
+                raise UsageError("--tokenizer: detokenised text needs a raw --reference.")
+            self._tokenizer = None
+            self._references = [subject.targets()]
+            self.metric = Metric("bleu", "BLEU of words", True, _words_bleu)
+            self.text = (
+                f"tokenised text without BPE, against the target side of {subject.subset} (no "
+                "--reference): compare within this table only"
+            )
+            return
+        try:
+            self.lang = language(self.lang)
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(f"--reference: the data's target language {error}") from error
+        self._tokenizer = tokenizer or "none"
+        self._references = []
+        for path in references:
+            lines = read_lines(path)
+            check_lines("--reference", path, lines, subject)
+            self._references.append(dict(enumerate(lines)))
+        self.metric = METRICS["sacrebleu"]
+        undone = "" if self._tokenizer == "none" else f", tokenisation by {self._tokenizer} undone"
+        self.text = f"without BPE{undone}, against {' '.join(map(str, references))}"
+
+    def __call__(self, hypotheses: dict[int, str]) -> tuple[float, str]:
+        """Returns BLEU of the hypotheses, by number of the sentence, and sacreBLEU's signature."""
+        references, *more = self.references(hypotheses)
+        return self.metric.score(self.lines(hypotheses), references, self.lang, more)
+
+    def lines(self, hypotheses: dict[int, str]) -> list[str]:
+        """Returns hypotheses as they are scored, by number of the sentence."""
+        lines = [hypotheses[number] for number in sorted(hypotheses)]
+        if self._tokenizer is None:
+            return lines
+        return untokenize(lines, self._tokenizer, self.lang, self._truecased)
+
+    def references(self, hypotheses: Iterable[int]) -> list[list[str]]:
+        """Returns the lines of the same sentences for each reference."""
+        numbers = sorted(hypotheses)
+        return [[reference[number] for number in numbers] for reference in self._references]
+
+
+def _words_bleu(lang: str) -> BLEU:
+    return BLEU(tokenize="none", force=True)
