@@ -1,12 +1,12 @@
 """Checks text for problems that make a training meaningless or a score wrong.
 
-One table, :data:`KINDS`, for all commands: ``check-text``, ``new``, ``prepare``, ``score``.
+:data:`KINDS` is the one table of problems, for ``check-text``, ``new``, ``prepare`` and ``score``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -20,10 +20,9 @@ from ..table import format_table
 from .languages import SAMPLED, is_spaceless
 from .lines import character, stream_lines
 
-RARE = 100  # a kind with a threshold counts in more than one line in so many
+RARE = 100  # a problem with a threshold counts in more than one line in so many
 HEAD = 20_000  # lines from which a text's tokenisation is decided
-LONG_WORDS = 250
-LONG_CHARACTERS = {True: 500, False: 5000}  # in scripts without spaces, and in others
+LONG_WORDS, LONG_CHARACTERS, LONG_SPACELESS = 250, 5000, 500
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")  # in every dictionary of fairseq
 NOTHING = 0  # the number of a line without visible characters
 
@@ -32,11 +31,13 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 _VISIBLE = regex.compile(r"[^\s\p{Z}\p{C}]")
 # UTF-8 that was decoded as Latin-1 or Windows-1252: a lead byte, then another byte
 _MISREAD = re.compile(r"[Â-ô][\x80-\xbfŒœŠšŸŽžƒˆ˜–—‘’‚“”„†‡•…‰‹›€™]|\ufffd")
-_MARKUP = (  # XML and SGML, IWSLT's tags, TMX, JSON
-    r"\?xml|!DOCTYPE|mteval|(?:src|ref|tst)set|doc|seg|hl",
-    "url|keywords|speaker|talkid|reviewer|translator|title|description",
-    "tmx|tuv?|prop",
+_MARKUP = re.compile(  # XML and SGML, then tags of IWSLT, TMX, JSON
+    r"^\s*(?:<(?:\?xml|!DOCTYPE|mteval|(?:src|ref|tst)set|doc|seg|hl"
+    r"|url|keywords|speaker|talkid|reviewer|translator|title|description"
+    r'|tmx|tuv?|prop)\b>?|{"[^"]{0,20}")'
 )
+# most lines have none of these, and need no further look
+_SUSPECT = re.compile(rf'{_CONTROL.pattern}|[\t<▁]|@@|{{"|{_MISREAD.pattern}')
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,13 @@ class Kind:
 
     Attributes:
         name: in the table
-        about: description of one line, for the message; {} is the example
-        remedy: for the message; {file} is the file's name
+        message: about one line, then the remedy; {} is the example, {file} the file's name
         pattern: of a line with the problem; None: found in another way
         single: a single line counts; otherwise more than one line in a hundred
     """
 
     name: str
-    about: str
-    remedy: str
+    message: str
     pattern: re.Pattern[str] | None = None
     single: bool = True
 
@@ -61,56 +60,52 @@ class Kind:
 KINDS = {
     "control": Kind(
         "control characters",
-        "has {}, which some tools take for the end of a line or do not read",
+        "has {}, which some tools take for the end of a line or do not read; "
         r"perl -CSD -pe 's/(?!\n)[\p{Cc}\p{Zl}\p{Zp}\x{FEFF}]/ /g' {file} replaces such "
         "characters by spaces",
         _CONTROL,
     ),
-    "blank": Kind("blank", "the line is blank", "leave such pairs out"),
-    "unseen": Kind("nothing visible", "has nothing visible in it, but {}", "leave such pairs out"),
+    "blank": Kind("blank", "the line is blank; leave such pairs out"),
+    "unseen": Kind("nothing visible", "has nothing visible in it, but {}; leave such pairs out"),
     "symbol": Kind(
         "fairseq's symbols",
-        "has the word {}, which is fairseq's own symbol",
-        "leave such pairs out, or write &lt; and &gt;",
+        "has the word {}, which is fairseq's own symbol; leave such pairs out, or write &lt; and "
+        "&gt;",
         _SYMBOL,
     ),
     "pieces": Kind(
         "pieces",
-        "has {!r}, the mark of BPE or sentencepiece",
-        "join the words: sed 's/@@ //g', or fairseq-generate --remove-bpe (sentencepiece); text "
-        "split by this plugin needs --tokenizer split",
+        "has '{}', the mark of BPE or sentencepiece; join the words: sed 's/@@ //g', or "
+        "fairseq-generate --remove-bpe (sentencepiece); text of the tokenizer split needs "
+        "--tokenizer split",
         re.compile(r"(?<=\S)@@(?= |$)|▁"),
         single=False,
     ),
     "markup": Kind(
         "markup",
-        "is not a plain sentence, but begins with {}",
-        "take the sentences out; a recipe reads format: iwslt-tags, iwslt-xml, sgm and tmx",
-        re.compile(rf'^\s*(?:<(?:{"|".join(_MARKUP)})\b>?|{{"[^"]{{0,20}}")'),
+        "is not a plain sentence, but begins with {}; take the sentences out; a recipe reads "
+        "format: iwslt-tags, iwslt-xml, sgm and tmx",
+        _MARKUP,
         single=False,
     ),
     "tab": Kind(
         "tabs",
-        "has a tab, as in TSV files",
-        "take one column: cut -f1 {file} prints the first, cut -f2 {file} the second",
+        "has a tab, as in TSV files; take one column: cut -f1 {file} prints the first, "
+        "cut -f2 {file} the second",
         re.compile("\t"),
         single=False,
     ),
     "mojibake": Kind(
         "wrong encoding",
-        "looks like UTF-8 that was read as Latin-1 ({})",
-        "make the file again from the original",
+        "looks like UTF-8 that was read as Latin-1 ({}); make the file again from the original",
         _MISREAD,
         single=False,
     ),
     "tokenized": Kind(
-        "tokenised", "the text looks tokenised ({})", "give --tokenized, or the raw text"
+        "tokenised", "the text looks tokenised ({}); give --tokenized, or the raw text"
     ),
-    "long": Kind("long lines", "has {}", "split the sentence, or leave the pair out"),
+    "long": Kind("long lines", "has {}; split the sentence, or leave the pair out"),
 }
-# most lines have none of these, and need no further look
-_SUSPECT = re.compile(rf'{_CONTROL.pattern}|[\t<▁]|@@|{{"|{_MISREAD.pattern}')
-
 # kinds for which text is refused for every purpose
 SPOILT = ("pieces", "markup", "tab", "mojibake")
 # further kinds, for files that fairseq reads directly
@@ -143,10 +138,9 @@ class Finding:
         return KINDS[self.kind].single or self.lines * RARE > self.total
 
     def __str__(self) -> str:
-        kind = KINDS[self.kind]
+        message = KINDS[self.kind].message.replace("{}", self.example)
+        about, _, remedy = message.replace("{file}", self.file).partition("; ")
         many = f" ({self.lines:,} of {self.total:,} lines)" if self.lines > 1 else ""
-        about = kind.about.replace("{!r}", repr(self.example)).replace("{}", self.example)
-        remedy = kind.remedy.replace("{file}", self.file)
         return f"{self.file}, line {self.first}: {about}{many}; {remedy}"
 
 
@@ -169,14 +163,6 @@ class Scan:
     findings: list[Finding]
 
 
-class Sign(NamedTuple):
-    """Holds the evidence that a text is tokenised: lines with it, the first one, a description."""
-
-    lines: int
-    first: int
-    text: str
-
-
 def scan(path: Path | str) -> Scan:
     """Scans a file, plain or gzipped.
 
@@ -191,27 +177,16 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     rest = iter(lines)
     head = list(islice(rest, HEAD))
     spaceless = is_spaceless(None, head[:SAMPLED])
+    most = LONG_SPACELESS if spaceless else LONG_CHARACTERS
     texts: list[int] = []
-    found: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
+    counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
     returns = 0
     for number, line in enumerate(chain(head, rest), start=1):
-        bare_line = bare(line)
-        if not bare_line:
-            _add(found, "blank", number, "")
-        elif not is_visible(line):
-            _add(found, "unseen", number, character(line.strip()[0]))
-            bare_line = ""
-        texts.append(hash(bare_line) if bare_line else NOTHING)
-        if bare_line and _SUSPECT.search(line):
-            returns += line.count("\r")
-            for kind, example in _problems(line):
-                _add(found, kind, number, example)
-        if len(line) > LONG_WORDS:
-            words = len(line.split())
-            if words > LONG_WORDS:
-                _add(found, "long", number, f"{words:,} words")
-            elif len(line) > LONG_CHARACTERS[spaceless]:
-                _add(found, "long", number, f"{len(line):,} characters")
+        for kind, example in _problems(line, most):
+            before, first, first_example = counts.get(kind, (0, number, example))
+            counts[kind] = (before + 1, first, first_example)
+        texts.append(hash(bare(line)) if is_visible(line) else NOTHING)
+        returns += line.count("\r")
     if returns > len(texts):
         raise UserError(
             f"{name}: its lines end in {returns:,} carriage returns without line feeds; "
@@ -219,40 +194,46 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
         )
     sign = None if spaceless else tokenized_sign(head)
     if sign:
-        found["tokenized"] = sign
-    findings = [Finding(k, str(name), *found[k], len(texts)) for k in KINDS if k in found]
-    blank = sum(finding.lines for finding in findings if finding.kind in ("blank", "unseen"))
-    return Scan(str(name), len(texts), blank, np.array(texts, np.int64), findings)
+        counts["tokenized"] = sign
+    findings = [Finding(k, str(name), *counts[k], len(texts)) for k in KINDS if k in counts]
+    return Scan(str(name), len(texts), texts.count(NOTHING), np.array(texts, np.int64), findings)
 
 
-def _add(found: dict[str, tuple[int, int, str]], kind: str, number: int, example: str) -> None:
-    lines, first, first_example = found.get(kind, (0, number, example))
-    found[kind] = (lines + 1, first, first_example)
+def _problems(line: str, most: int) -> Iterator[tuple[str, str]]:
+    """Yields the kind and an example of each problem of a line.
 
-
-def _problems(line: str) -> Iterable[tuple[str, str]]:
-    """Yields the kind and an example of each problem that a pattern finds."""
+    Args:
+        line: of the text
+        most: characters of a line that is not too long
+    """
+    if not is_visible(line):
+        yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
+        return
+    if len(line) > LONG_WORDS:
+        words = len(line.split())
+        if words > LONG_WORDS:
+            yield "long", f"{words:,} words"
+        elif len(line) > most:
+            yield "long", f"{len(line):,} characters"
+    if not _SUSPECT.search(line):
+        return
     for name, kind in KINDS.items():
         match = kind.pattern.search(line) if kind.pattern else None
         if match is None:
             continue
+        example = match[0].strip()
         if name == "control":
-            yield name, character(match[0])
-        elif name == "tab":
-            yield name, ""
+            example = character(match[0])
         elif name == "mojibake":
             from ftfy.badness import is_bad
 
-            # capitals before quotation marks, as in French, are no such text
-            if match[0] == "\ufffd" or is_bad(line):
-                yield name, next(word for word in line.split(" ") if match[0] in word)[:20]
-        else:
-            yield name, match[0].strip()
+            if match[0] != "\ufffd" and not is_bad(line):
+                continue  # such as a capital before a quotation mark in French
+            example = next(word for word in line.split(" ") if match[0] in word)[:20]
+        yield name, example
 
 
-def scan_groups(
-    groups: Sequence[Sequence[Path]],
-) -> tuple[list[list[Scan]], list[Finding]]:
+def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], list[Finding]]:
     """Scans files of one text each, or pairs of them.
 
     Returns:
@@ -270,11 +251,10 @@ def check_lines(group: Sequence[Scan]) -> None:
     Raises:
         UserError: the files have different numbers of lines
     """
-    first = group[0]
     for other in group[1:]:
-        if first.lines != other.lines:
+        if group[0].lines != other.lines:
             raise UserError(
-                f"{first.name} has {first.lines} lines but {other.name} has {other.lines}: "
+                f"{group[0].name} has {group[0].lines} lines but {other.name} has {other.lines}: "
                 "line n of one must translate line n of the other"
             )
 
@@ -309,11 +289,10 @@ def refuse(
     Raises:
         UserError: the message has the first refused finding, and the number of others
     """
-    found = refused(findings, kinds, allowed)
-    if found:
-        more = len(found) - 1
-        others = f" ({more} more problem{'s' * (more > 1)} like this)" if more else ""
-        raise UserError(f"{found[0]}{others}")
+    first, *others = refused(findings, kinds, allowed) or [None]
+    if first:
+        more = f" ({len(others)} more problems like this)" if others else ""
+        raise UserError(f"{first}{more}")
 
 
 # -- tokenised text --------------------------------------------------------------------------
@@ -321,6 +300,14 @@ def refuse(
 _MOSES_MARK = re.compile(r"(?:^| )@-@(?: |$)|&(?:apos|quot|amp|lt|gt|#9[13]|#124);")
 _FREE_STOP = re.compile(r"(?:^| )[.,](?: |$)")  # not ? ! : ; which French sets apart in raw text
 _STOP = re.compile(r"[.,](?: |$)")
+
+
+class Sign(NamedTuple):
+    """Holds the evidence that a text is tokenised: lines with it, the first one, a description."""
+
+    lines: int
+    first: int
+    text: str
 
 
 def tokenized_sign(lines: Sequence[str]) -> Sign | None:
@@ -350,7 +337,7 @@ def untokenized_sign(lines: Sequence[str]) -> str | None:
     return None
 
 
-# -- lines -----------------------------------------------------------------------------------
+# -- single lines ----------------------------------------------------------------------------
 
 
 def bare(line: str) -> str:

@@ -7,8 +7,9 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any
 
 from ..errors import UserError
 
@@ -22,6 +23,24 @@ _STRAY = re.compile(f"[{STRAY}]")
 _SPACES = str.maketrans(dict.fromkeys(STRAY, " "))
 
 
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """Opens a file, plain or gzipped, for bytes.
+
+    Raises:
+        UserError: the file cannot be read, or what is read from it is damaged
+    """
+    try:
+        with open(path, "rb") as plain:
+            compressed = plain.read(len(GZIP)) == GZIP
+            plain.seek(0)
+            yield gzip.GzipFile(fileobj=plain) if compressed else plain
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UserError(f"{path}: cannot be decompressed: {error}") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+
+
 def stream_lines(path: str | os.PathLike[str], *, fix: bool = False) -> Iterator[str]:
     """Yields the lines of a UTF-8 file, plain or gzipped; see :func:`decoded`.
 
@@ -29,15 +48,10 @@ def stream_lines(path: str | os.PathLike[str], *, fix: bool = False) -> Iterator
         UserError: the file is missing, empty, damaged or not UTF-8
     """
     empty = True
-    try:
-        with open(path, "rb") as plain, _uncompressed(plain) as stream:
-            for line in decoded(stream, path, fix=fix):
-                empty = False
-                yield line
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(f"{path}: cannot be decompressed: {error}") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    with _opened(path) as stream:
+        for line in decoded(stream, path, fix=fix):
+            empty = False
+            yield line
     if empty:
         raise UserError(f"{path}: the file is empty")
 
@@ -100,14 +114,9 @@ def read_log(path: str | os.PathLike[str]) -> list[str]:
     Raises:
         UserError: the file cannot be read
     """
-    try:
-        raw = Path(path).read_bytes()
-        raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(f"{path}: cannot be decompressed: {error}") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    return [line.removesuffix("\r") for line in raw.decode("utf-8", "replace").split("\n")]
+    with _opened(path) as stream:
+        text = stream.read().decode("utf-8", "replace")
+    return [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def with_plain_ends(line: str) -> str:
@@ -135,15 +144,8 @@ def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[st
 
 def _count(path: str | os.PathLike[str]) -> int:
     """Counts lines of text, or sentences of fairseq-preprocess, given its index."""
-    with open(path, "rb") as plain, _uncompressed(plain) as stream:
+    with _opened(path) as stream:
         if Path(path).suffix == ".idx":
             stream.seek(INDEX_COUNT)
             return int.from_bytes(stream.read(8), "little")
         return sum(1 for _ in stream)
-
-
-def _uncompressed(stream: BinaryIO) -> BinaryIO:
-    """Returns the decompressed stream for gzip, else the stream itself."""
-    compressed = stream.read(len(GZIP)) == GZIP
-    stream.seek(0)
-    return cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if compressed else stream

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
@@ -68,23 +68,23 @@ class TextSettings:
 
 def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Iterator[str]:
     """Yields tokens separated by single spaces, line by line, on several CPUs for long text."""
-    chunks = _chunks(lines)
-    first = next(chunks, [])
-    second = next(chunks, None)
-    work = _Work(language, settings)
-    yield from work(first)
-    if second is None:
-        return
+    work = partial(_tokenise_chunk, language, settings)
+    rest = iter(lines)
+    yield from work(list(islice(rest, CHUNK)))
     processes = usable_cpus()
+    # in blocks, because a queue must not hold a corpus of gigabytes
+    block = list(islice(rest, 4 * processes * CHUNK))
+    if not block:
+        return
     # what this process has imported is there in a fork; Python 3.14 makes none by default
     kind = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
     with ProcessPoolExecutor(processes, kind, initializer=_obey) as pool:
-        waiting = _chain(second, chunks)
         try:
-            # in blocks, because a queue must not hold a corpus of gigabytes
-            while batch := list(islice(waiting, 4 * processes)):
-                for done in pool.map(work, batch):
-                    yield from done
+            while block:
+                chunks = [block[n : n + CHUNK] for n in range(0, len(block), CHUNK)]
+                for tokenised in pool.map(work, chunks):
+                    yield from tokenised
+                block = list(islice(rest, 4 * processes * CHUNK))
         except BrokenProcessPool as error:
             raise UserError(
                 "a process that tokenised was killed, perhaps because memory ran out; run it again "
@@ -100,6 +100,36 @@ def _obey() -> None:
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _tokenise_chunk(language: str, settings: TextSettings, lines: list[str]) -> list[str]:
+    tokenise_line = _line_tokenizer(language, settings)
+    return [tokenise_line(line) for line in lines]
+
+
+@cache  # once in each process
+def _line_tokenizer(language: str, settings: TextSettings) -> Callable[[str], str]:
+    steps: list[Callable[[str], str]] = []
+    if settings.punctuation:
+        from sacremoses import MosesPunctNormalizer
+
+        normaliser = MosesPunctNormalizer(lang=known_as(language), post_remove_control_chars=True)
+        steps.append(normaliser.normalize)
+    if settings.tokenizer == "moses":
+        steps.append(moses_tokenizer("moses-a" if settings.hyphens else "moses", language))
+    elif settings.tokenizer == "split":
+        steps.append(split_line)
+    else:
+        steps.append(lambda line: escape_symbols(" ".join(line.split())))
+    if settings.casing == "lower":
+        steps.append(str.lower)
+
+    def run(line: str) -> str:
+        for step in steps:
+            line = step(line)
+        return line
+
+    return run
 
 
 def fits(source: str, target: str, max_tokens: int, ratio: float) -> bool:
@@ -131,49 +161,3 @@ def load_truecaser(path: Path) -> Callable[[str], str]:
 
     learnt = Unlimited(str(path))
     return lambda line: learnt.truecase(line, return_str=True) if line else line
-
-
-class _Work:
-    """Tokenises a chunk; created once in each process from arguments that can be pickled."""
-
-    def __init__(self, language: str, settings: TextSettings) -> None:
-        self.language, self.settings = language, settings
-
-    def __call__(self, lines: list[str]) -> list[str]:
-        return list(map(_line_tokenizer(self.language, self.settings), lines))
-
-
-@cache
-def _line_tokenizer(language: str, settings: TextSettings) -> Callable[[str], str]:
-    steps: list[Callable[[str], str]] = []
-    if settings.punctuation:
-        from sacremoses import MosesPunctNormalizer
-
-        normaliser = MosesPunctNormalizer(lang=known_as(language), post_remove_control_chars=True)
-        steps.append(normaliser.normalize)
-    if settings.tokenizer == "moses":
-        steps.append(moses_tokenizer("moses-a" if settings.hyphens else "moses", language))
-    elif settings.tokenizer == "split":
-        steps.append(split_line)
-    else:
-        steps.append(lambda line: escape_symbols(" ".join(line.split())))
-    if settings.casing == "lower":
-        steps.append(str.lower)
-
-    def run(line: str) -> str:
-        for step in steps:
-            line = step(line)
-        return line
-
-    return run
-
-
-def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
-    iterator = iter(lines)
-    while chunk := list(islice(iterator, CHUNK)):
-        yield chunk
-
-
-def _chain(first: list[str], rest: Iterator[list[str]]) -> Iterator[list[str]]:
-    yield first
-    yield from rest
