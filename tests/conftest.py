@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,10 +58,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Bare:
     """Runs code where this package is not imported yet."""
     from commands import Bare
 
-    process = Bare(tmp_path_factory.mktemp("bare"))
-    yield process
-    process.close()
+    return Bare(tmp_path_factory.mktemp("bare"))

@@ -11,23 +11,25 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import bare
 import fairseq_cli.eval_lm
 import fairseq_cli.generate
 import fairseq_cli.interactive
 import fairseq_cli.preprocess
 import fairseq_cli.train
 import fairseq_cli.validate
+import pytest
 import torch
 import torch._dynamo
 from warm import read_a_command_line
@@ -198,81 +200,24 @@ def _users_variables() -> dict[str, str]:
 
 
 class Bare:
-    """Starts Python code in forked copies of a process without this package.
+    """Starts Python code in forks of a process that has fairseq and nothing of this package.
 
     Importing fairseq takes longer than most of what such a process is asked.
 
     Args:
-        folder: where it lives, and the output of what it starts
+        folder: for the output of what it starts
     """
-
-    CODE = """
-import atexit, gc, json, os, sys, threading
-import fairseq_cli.generate, fairseq_cli.train, fairseq_cli.validate
-import torch._dynamo  # which torch imports with its first optimizer
-
-sys.path.insert(0, sys.argv[1])
-import warm
-
-warm.read_a_command_line()
-del sys.path[0]
-assert "dc_nmt_plugin" not in sys.modules
-gc.freeze()
-waiting = 0
-for line in sys.stdin:
-    if os.fork() == 0:  # one waits for each program, so that several can run at once
-        asked = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            break
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        with open(asked["status"] + ".part", "w") as file:
-            file.write(str(status))
-        os.rename(file.name, asked["status"])
-        os._exit(0)
-    while waiting and os.waitpid(-1, os.WNOHANG)[0]:
-        waiting -= 1
-    waiting += 1
-else:
-    while waiting:
-        waiting -= bool(os.wait())
-    sys.exit()
-for descriptor, (path, flags) in enumerate(asked["files"]):
-    os.dup2(os.open(path, flags), descriptor)
-os.chdir(asked["folder"])
-os.environ.update(asked["environment"])
-sys.path[:0] = asked["path"]
-sys.argv = asked["words"]
-if asked["finalize"]:
-    exec(asked["code"], {"__name__": "__main__"})
-    sys.exit()
-code = 1
-try:
-    exec(asked["code"], {"__name__": "__main__"})
-    code = 0
-except SystemExit as end:
-    code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    if isinstance(end.code, str):
-        print(end.code, file=sys.stderr)
-except BaseException:
-    sys.excepthook(*sys.exc_info())
-threading._shutdown()
-atexit._run_exitfuncs()
-sys.stdout.flush()
-sys.stderr.flush()
-os._exit(code)
-"""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", self.CODE, str(Path(__file__).parent)],
-            stdin=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-            env=_users_variables(),
-        )
+        self._forks = multiprocessing.get_context("forkserver")
+        self._forks.set_forkserver_preload(["bare"])
+        # older Pythons do not hand sys.path to the fork server
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in _users_variables().items():
+                patch.setenv(name, value)
+            patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+            self._forks.Process().start()  # with which the server starts
 
     def run(
         self,
@@ -281,44 +226,23 @@ os._exit(code)
         folder: Path,
         path: Iterable[object] = (),
         environment: dict[str, str] | None = None,
-        finalize: bool = False,
     ) -> Result:
-        """Run code with words as its command line.
-
-        Args:
-            code: as for ``python -c``
-            words: the command line after the program's name
-            folder: to run in
-            path: where modules are looked for first
-            environment: variables beside a user's own
-            finalize: end as the interpreter does, which takes apart all that fairseq and torch
-                made; half a second that is most of a tiny program's time
-        """
+        """Run code with words as its command line; see :func:`bare.execute`."""
         number = time.monotonic_ns()
-        output, errors, status = (self._folder / f"{number}.{k}" for k in ("out", "err", "status"))
-        writing = os.O_WRONLY | os.O_CREAT
-        asked = {
+        files = [self._folder / f"{number}.{kind}" for kind in ("out", "err")]
+        arguments = {
             "code": code,
-            "words": ["-c", *map(str, words)],
+            "words": [str(word) for word in words],
             "folder": str(folder),
-            "path": list(map(str, path)),
+            "path": [str(place) for place in path],
             "environment": environment or {},
-            "files": [(os.devnull, os.O_RDONLY), (str(output), writing), (str(errors), writing)],
-            "status": str(status),
-            "finalize": finalize,
+            "files": [str(file) for file in files],
         }
-        assert self._process.stdin is not None
-        with self._lock:
-            self._process.stdin.write(f"{json.dumps(asked)}\n")
-            self._process.stdin.flush()
-        while not status.exists():
-            assert self._process.poll() is None
-            time.sleep(0.01)
-        return Result(int(status.read_text()), output.read_text("utf-8"), errors.read_text("utf-8"))
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate(timeout=TIMEOUT)
+        process = self._forks.Process(target=bare.execute, kwargs=arguments)
+        process.start()
+        process.join(TIMEOUT)
+        assert process.exitcode is not None, "it hangs"
+        return Result(process.exitcode, *(file.read_text("utf-8") for file in files))
 
 
 def assert_explained(result: Result, *pieces: object) -> None:

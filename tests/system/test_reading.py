@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands import ROOT
+from commands import real
 
 PROGRAM = """
 import sys, torch
@@ -31,6 +31,6 @@ print("done")
 """
 
 
-def test_a_program_ends_well_that_has_not_read_all(bare, tmp_path):
-    done = bare.run(PROGRAM, "plugin", folder=tmp_path, path=[ROOT], finalize=True).good()
+def test_a_program_ends_well_that_has_not_read_all(tmp_path):
+    done = real("python", "-c", PROGRAM, "plugin", folder=tmp_path).good()
     assert (done.output, done.errors) == ("done\n", "")
