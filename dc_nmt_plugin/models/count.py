@@ -11,7 +11,6 @@ from fairseq.data import Dictionary
 from torch import nn
 
 from ..errors import UserError
-from .options import defaults, read_config
 from .presets import architectures
 from .registry import MODELS
 
@@ -39,13 +38,10 @@ def build(arch: str, settings: Mapping[str, Any], dictionary: Dictionary) -> nn.
         dictionary: of both languages
     """
     architecture = architectures()[arch]
-    values = {**defaults(architecture.config), **architecture.settings, **settings}
+    args = argparse.Namespace(**{**architecture.all_settings(), **settings})
     task = argparse.Namespace(source_dictionary=dictionary, target_dictionary=dictionary)
     with torch.device("meta"):
-        return MODELS[architecture.model].build_model(
-            read_config(argparse.Namespace(**values), architecture.config),
-            task,
-        )
+        return MODELS[architecture.model].build_model(args, task)
 
 
 def count(model: nn.Module) -> int:

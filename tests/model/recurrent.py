@@ -10,8 +10,7 @@ from reference.parameters import randomise
 from torch import Tensor
 
 from dc_nmt_plugin.models.recurrent.config import LM_READOUTS, READOUTS
-from dc_nmt_plugin.models.recurrent.language_model import LSTMLanguageModel
-from dc_nmt_plugin.models.recurrent.model import GRUModel
+from dc_nmt_plugin.models.recurrent.model import GRUModel, LSTMLanguageModel
 
 SOURCE, TARGET = [7, 3, 5], [4, 6, 2]
 TINY = {"embed_dim": 12, "hidden_dim": 14}

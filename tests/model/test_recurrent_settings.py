@@ -12,8 +12,7 @@ from recurrent import SOURCE, build, prefixes, run
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.recurrent import language_model, model
 from dc_nmt_plugin.models.recurrent.config import GRUConfig, LanguageModelConfig
-from dc_nmt_plugin.models.recurrent.language_model import LSTMLanguageModel
-from dc_nmt_plugin.models.recurrent.model import GRUModel
+from dc_nmt_plugin.models.recurrent.model import GRUModel, LSTMLanguageModel
 
 
 def test_published_initial_weights():

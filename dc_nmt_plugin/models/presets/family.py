@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-FlagValues = Mapping[str, Any]
-"""Field of a model's configuration → value."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +30,8 @@ class Family:
     task: str = ""
 
     def __post_init__(self) -> None:
-        for kind in ("criterion", "task"):
-            object.__setattr__(self, kind, getattr(self, kind) or self.name)
+        object.__setattr__(self, "criterion", self.criterion or self.name)
+        object.__setattr__(self, "task", self.task or self.name)
 
 
 # stock fairseq's, which the same recipes can train as a baseline; flags give its size

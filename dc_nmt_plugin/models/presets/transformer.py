@@ -4,45 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..transformer.axes import AGGREGATIONS, MULTI_LAYER
 from ..transformer.config import MODEL_NAME
 from .family import Family
 
 
-def _size(layers: int, width: int, ffn: int, heads: int) -> dict[str, Any]:
-    return {
-        f"{side}_{name}": value
-        for side in ("encoder", "decoder")
-        for name, value in (
-            ("layers", layers),
-            ("embed_dim", width),
-            ("ffn_embed_dim", ffn),
-            ("attention_heads", heads),
-        )
-    }
+def _size(
+    layers: int, width: int, ffn: int, heads: int, *, shared: bool = True, **others: Any
+) -> dict[str, Any]:
+    """Returns the settings of both sides; `shared` is for all embeddings."""
+    size: dict[str, Any] = {}
+    for side in ("encoder", "decoder"):
+        size[f"{side}_layers"] = layers
+        size[f"{side}_embed_dim"] = width
+        size[f"{side}_ffn_embed_dim"] = ffn
+        size[f"{side}_attention_heads"] = heads
+    size.update(others)
+    if shared:
+        size["share_all_embeddings"] = True
+    return size
 
 
 # name of a size → settings; "" is the base size of Vaswani et al. 2017
 SIZES: dict[str, dict[str, Any]] = {
-    "": {**_size(6, 512, 2048, 8), "share_all_embeddings": True},
-    "big": {**_size(6, 1024, 4096, 16), "dropout": 0.3, "share_all_embeddings": True},
+    "": _size(6, 512, 2048, 8),
+    "big": _size(6, 1024, 4096, 16, dropout=0.3),
     # embeddings of their own for source, target and output: context-aware's Table 1, Zh-En
-    "unshared": _size(6, 512, 2048, 8),
-    "big_unshared": {**_size(6, 1024, 4096, 16), "dropout": 0.3},
-    "iwslt": {**_size(4, 256, 1024, 4), "share_all_embeddings": True},  # thesis ch. 3, 4
-    "iwslt_ff512": {**_size(4, 256, 512, 4), "share_all_embeddings": True},  # thesis Table 5.1
-    "tiny": {**_size(4, 128, 256, 4), "dropout": 0.3, "share_all_embeddings": True},
-    "micro": {**_size(2, 128, 256, 4), "share_all_embeddings": True},  # the quickstart
+    "unshared": _size(6, 512, 2048, 8, shared=False),
+    "big_unshared": _size(6, 1024, 4096, 16, dropout=0.3, shared=False),
+    "iwslt": _size(4, 256, 1024, 4),  # thesis ch. 3, 4
+    "iwslt_ff512": _size(4, 256, 512, 4),  # thesis Table 5.1
+    "tiny": _size(4, 128, 256, 4, dropout=0.3),
+    "micro": _size(2, 128, 256, 4),  # the quickstart
 }
 
-
-_DC = "dual_context"
-_CTX = "context_aware"
-_XAGG = "cross_aggregation"
-
-
-def context(context: str, *sides: str) -> dict[str, Any]:
-    return {**{f"{side}_self_attention": _CTX for side in sides}, "ctx_context": context}
+# the mechanisms in the encoder, alone or with more settings
+DC = {"encoder_self_attention": "dual_context"}
+DC_DECODER = {"decoder_self_attention": "dual_context"}
+XAGG = {"encoder_self_attention": "cross_aggregation"}
+CTX = {"encoder_self_attention": "context_aware"}
+CTX_DECODER = {"decoder_self_attention": "context_aware"}
+BOTH = {"ctx_context": "deep-global+deep"}
 
 
 FAMILIES = (
@@ -61,9 +62,9 @@ FAMILIES = (
         about="self-attention with a convolution's local context beside the global one",
         cites="ampomah2021dual, section 4; ampomah2021thesis, chapter 5",
         variants={
-            "": {"encoder_self_attention": _DC},  # Enc-DC, the papers' recommendation
-            "dec": {"decoder_self_attention": _DC},
-            "full": {"encoder_self_attention": _DC, "decoder_self_attention": _DC},
+            "": DC,  # Enc-DC, the papers' recommendation
+            "dec": DC_DECODER,
+            "full": {**DC, **DC_DECODER},
         },
         sizes=SIZES,
         model=MODEL_NAME,
@@ -73,15 +74,15 @@ FAMILIES = (
         about="queries and keys mixed with global and lower layers' contexts",
         cites="yang2019context, Tables 1 and 3",
         variants={
-            "": context("deep-global+deep", "encoder"),  # the paper's best
-            "global": context("global", "encoder"),
-            "deep_global": context("deep-global", "encoder"),
-            "deep": context("deep", "encoder"),
-            "dec_deep_global": context("deep-global", "decoder"),
-            "dec": context("deep-global+deep", "decoder"),
-            "full": context("deep-global+deep", "encoder", "decoder"),
-            "queries": {**context("deep-global+deep", "encoder"), "ctx_on": "queries"},
-            "keys": {**context("deep-global+deep", "encoder"), "ctx_on": "keys"},
+            "": {**CTX, **BOTH},  # the paper's best
+            "global": {**CTX, "ctx_context": "global"},
+            "deep_global": {**CTX, "ctx_context": "deep-global"},
+            "deep": {**CTX, "ctx_context": "deep"},
+            "dec_deep_global": {**CTX_DECODER, "ctx_context": "deep-global"},
+            "dec": {**CTX_DECODER, **BOTH},
+            "full": {**CTX, **CTX_DECODER, **BOTH},
+            "queries": {**CTX, **BOTH, "ctx_on": "queries"},
+            "keys": {**CTX, **BOTH, "ctx_on": "keys"},
         },
         sizes=SIZES,
         model=MODEL_NAME,
@@ -91,22 +92,14 @@ FAMILIES = (
         about="encoder attention logits, routed over heads and positions",
         cites="cao2019cross",
         variants={
-            "": {"encoder_self_attention": _XAGG},
+            "": XAGG,
             # the printed weights of the heads (eq. 13); the others' do not depend on length
-            "sum": {"encoder_self_attention": _XAGG, "xagg_head_weights": "sum"},
-            "self": {"encoder_self_attention": _XAGG, "xagg_init": "self"},
-            "self_sum": {
-                "encoder_self_attention": _XAGG,
-                "xagg_init": "self",
-                "xagg_head_weights": "sum",
-            },
-            "horizontal": {"encoder_self_attention": _XAGG, "xagg_routing": "horizontal"},
-            "horizontal_self": {
-                "encoder_self_attention": _XAGG,
-                "xagg_routing": "horizontal",
-                "xagg_init": "self",
-            },
-            "vertical": {"encoder_self_attention": _XAGG, "xagg_routing": "vertical"},
+            "sum": {**XAGG, "xagg_head_weights": "sum"},
+            "self": {**XAGG, "xagg_init": "self"},
+            "self_sum": {**XAGG, "xagg_init": "self", "xagg_head_weights": "sum"},
+            "horizontal": {**XAGG, "xagg_routing": "horizontal"},
+            "horizontal_self": {**XAGG, "xagg_routing": "horizontal", "xagg_init": "self"},
+            "vertical": {**XAGG, "xagg_routing": "vertical"},
         },
         sizes=SIZES,
         model=MODEL_NAME,
@@ -117,11 +110,13 @@ FAMILIES = (
         cites="ampomah2021thesis, chapter 3",
         variants={
             "": {"source_features": "m-10"},  # the thesis's best
-            **{
-                name.replace("-", "_"): {"source_features": name}
-                for name in (*AGGREGATIONS, *MULTI_LAYER)
-                if name != "m-10"
-            },
+            "s_agg": {"source_features": "s-agg"},
+            "iter_s_agg": {"source_features": "iter-s-agg"},
+            "c_agg": {"source_features": "c-agg"},
+            "iter_c_agg": {"source_features": "iter-c-agg"},
+            "m_00": {"source_features": "m-00"},
+            "m_01": {"source_features": "m-01"},
+            "m_11": {"source_features": "m-11"},
         },
         sizes=SIZES,
         model=MODEL_NAME,

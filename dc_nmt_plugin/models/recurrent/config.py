@@ -28,34 +28,33 @@ class _RecurrentConfig(CheckedConfig):
     dropout: float = rate(0.5, "dropout probability")
     dropout_after: str = flag(
         "all",
-        (
-            "position of dropout: after embeddings, recurrent layers and readout (all), as "
-            "in the paper; or only after the readout (readout), as in its released code"
-        ),
+        "position of dropout: after embeddings, recurrent layers and readout (all), as "
+        "in the paper; or only after the readout (readout), as in its released code",
         one_of=DROPOUT_AFTER,
     )
     weight_init: str = flag(
         "dl4mt",
-        (
-            "initial weights: N(0, 0.01^2) with orthogonal square matrices (dl4mt); N(0, "
-            "0.01^2) for all (normal); or Glorot's uniform with embeddings N(0, "
-            "1/embed-dim) (xavier)"
-        ),
+        "initial weights: N(0, 0.01^2) with orthogonal square matrices (dl4mt); N(0, "
+        "0.01^2) for all (normal); or Glorot's uniform with embeddings N(0, "
+        "1/embed-dim) (xavier)",
         one_of=WEIGHT_INITS,
     )
     output_bias_init: str = flag(
         "zero",
-        (
-            "initial bias of the output layer: zero, as published, or the logarithm of the "
-            "word frequencies (unigram). With Adam and zero biases, the states saturate "
-            "early"
-        ),
+        "initial bias of the output layer: zero, as published, or the logarithm of the "
+        "word frequencies (unigram). With Adam and zero biases, the states saturate "
+        "early",
         one_of=OUTPUT_BIAS_INITS,
     )
     share_decoder_input_output_embed: bool = flag(
         False, "share the input and output embeddings of the target words"
     )
     max_target_positions: int = size(1024, "longest target, in tokens")
+
+    @property
+    def inner_dropout(self) -> float:
+        """Returns the dropout of all parts except the readout."""
+        return self.dropout if self.dropout_after == "all" else 0.0
 
 
 @dataclass
@@ -64,13 +63,11 @@ class GRUConfig(_RecurrentConfig):
 
     readout: str = flag(
         "content",
-        (
-            "summary of the earlier words for the output layer: the last word (baseline), "
-            "the mean, or an attentive average (content, content+scope). mean+last and so "
-            "on add the last word, which the paper does not. memory-rnn and "
-            "self-attentive-rnn attend to earlier states, in the recurrence or beside the "
-            "last word"
-        ),
+        "summary of the earlier words for the output layer: the last word (baseline), "
+        "the mean, or an attentive average (content, content+scope). mean+last and so "
+        "on add the last word, which the paper does not. memory-rnn and "
+        "self-attentive-rnn attend to earlier states, in the recurrence or beside the "
+        "last word",
         one_of=READOUTS,
     )
     attention_dim: int = flag(

@@ -1,4 +1,4 @@
-"""``gru_selfattn_residual``: the GRU encoder-decoder and its six readouts."""
+"""``gru_selfattn_residual`` and ``lstm_lm_selfattn_residual``: builds them from their settings."""
 
 from __future__ import annotations
 
@@ -6,23 +6,27 @@ import argparse
 from typing import Any
 
 from fairseq.data import Dictionary
-from fairseq.models import FairseqEncoderDecoderModel, register_model
+from fairseq.models import FairseqEncoderDecoderModel, FairseqLanguageModel, register_model
+from torch import nn
 
+from ...errors import ConfigError
 from ...modules.conditional_gru import ConditionalGRU
+from ...modules.core.dl4mt_init import SCALE, init_linear
+from ...modules.lstm import LanguageLSTM
 from ...modules.readout import Readout
+from ...modules.residual_context import (
+    BesideLastWord,
+    ContentResidual,
+    ContentScopeResidual,
+    MeanResidual,
+    ResidualContext,
+)
 from ...modules.state_attention import StateMemory, StateSummary
 from ..options import add_flags, read_config
-from .build import (
-    build_embedding,
-    build_output_projection,
-    build_residual,
-    decoder_options,
-    dropout_between,
-    finish_weights,
-)
-from .config import GRU, GRUConfig
-from .decoder import GRUDecoder
+from .config import AND_LAST, GRU, LANGUAGE_MODEL, GRUConfig, LanguageModelConfig
+from .decoder import GRUDecoder, LSTMDecoder
 from .encoder import GRUEncoder
+from .initial_weights import finish_weights
 
 
 @register_model(GRU)
@@ -52,25 +56,21 @@ class GRUModel(FairseqEncoderDecoderModel):
         """
         cfg = read_config(args, GRUConfig)
         cfg.check()
-        return build(cfg, task.source_dictionary, task.target_dictionary)
+        source, target = task.source_dictionary, task.target_dictionary
+        encoder = GRUEncoder(
+            source,
+            build_embedding(source, cfg.embed_dim),
+            hidden_dim=cfg.hidden_dim,
+            dropout=cfg.inner_dropout,
+            max_source_positions=cfg.max_source_positions,
+        )
+        model = cls(encoder, build_gru_decoder(cfg, target))
+        finish_weights(model, cfg, target)
+        return model
 
 
-def build(cfg: GRUConfig, source: Dictionary, target: Dictionary) -> GRUModel:
-    """Builds a model for checked settings and two dictionaries."""
-    encoder = GRUEncoder(
-        source,
-        build_embedding(source, cfg.embed_dim),
-        hidden_dim=cfg.hidden_dim,
-        dropout=dropout_between(cfg),
-        max_source_positions=cfg.max_source_positions,
-    )
-    model = GRUModel(encoder, build_decoder(cfg, target))
-    finish_weights(model, cfg, target)
-    return model
-
-
-def build_decoder(cfg: GRUConfig, dictionary: Dictionary) -> GRUDecoder:
-    embed_tokens = build_embedding(dictionary, cfg.embed_dim)
+def build_gru_decoder(cfg: GRUConfig, dictionary: Dictionary) -> GRUDecoder:
+    matrix = build_embedding(dictionary, cfg.embed_dim)
     memory = summary = None
     if cfg.readout == "memory-rnn":
         memory = StateMemory(state_dim=cfg.hidden_dim, embed_dim=cfg.embed_dim)
@@ -78,12 +78,8 @@ def build_decoder(cfg: GRUConfig, dictionary: Dictionary) -> GRUDecoder:
         summary = StateSummary(state_dim=cfg.hidden_dim, attention_dim=cfg.embed_dim)
     return GRUDecoder(
         dictionary,
-        embed_tokens,
-        build_output_projection(
-            len(dictionary),
-            cfg.embed_dim,
-            tied_to=embed_tokens if cfg.share_decoder_input_output_embed else None,
-        ),
+        matrix,
+        build_output_projection(cfg, len(dictionary), cfg.embed_dim, matrix),
         cell=ConditionalGRU(
             embed_dim=cfg.embed_dim,
             state_dim=cfg.hidden_dim,
@@ -99,5 +95,90 @@ def build_decoder(cfg: GRUConfig, dictionary: Dictionary) -> GRUDecoder:
             embed_dim=cfg.embed_dim,
             summary_dim=None if summary is None else cfg.hidden_dim,
         ),
-        **decoder_options(cfg),
+        dropout=cfg.inner_dropout,
+        readout_dropout=cfg.dropout,
+        max_target_positions=cfg.max_target_positions,
     )
+
+
+@register_model(LANGUAGE_MODEL)
+class LSTMLanguageModel(FairseqLanguageModel):
+    """LSTM language model with the same connections (Miculicich Werlen et al. 2018, 7.3)."""
+
+    decoder: LSTMDecoder
+
+    @staticmethod
+    def add_args(parser: argparse.ArgumentParser) -> None:
+        """Adds the flags of :class:`LanguageModelConfig`."""
+        add_flags(parser, LanguageModelConfig)
+
+    @classmethod
+    def build_model(cls, args: Any, task: Any) -> LSTMLanguageModel:
+        """
+        Args:
+            args: flags, from the command line or a checkpoint
+            task: gives the dictionaries of inputs and outputs; ``--output-dictionary-size``
+                shortens that of the outputs
+
+        Raises:
+            ConfigError: listing every bad flag, or embeddings are to be shared between dictionaries
+                of different sizes
+        """
+        cfg = read_config(args, LanguageModelConfig)
+        cfg.check()
+        source, target = task.source_dictionary, task.target_dictionary
+        if cfg.share_decoder_input_output_embed and len(source) != len(target):
+            raise ConfigError(
+                [
+                    "--share-decoder-input-output-embed: inputs and outputs have "
+                    f"{len(source)} and {len(target)} types; leave out --output-dictionary-size."
+                ]
+            )
+        matrix = build_embedding(source, cfg.embed_dim)
+        plain = cfg.readout == "plain"
+        width = cfg.hidden_dim if plain else cfg.embed_dim
+        decoder = LSTMDecoder(
+            target,
+            matrix,
+            build_output_projection(cfg, len(target), width, matrix),
+            lstm=LanguageLSTM(embed_dim=cfg.embed_dim, state_dim=cfg.hidden_dim),
+            residual=build_residual(cfg),
+            readout=None if plain else Readout(state_dim=cfg.hidden_dim, embed_dim=cfg.embed_dim),
+            dropout=cfg.inner_dropout,
+            readout_dropout=cfg.dropout,
+            max_target_positions=cfg.max_target_positions,
+        )
+        model = cls(decoder)
+        finish_weights(model, cfg, target)
+        return model
+
+
+def build_embedding(dictionary: Dictionary, width: int) -> nn.Embedding:
+    """Builds word vectors from N(0, 0.01²), with zeros for padding."""
+    matrix = nn.Embedding(len(dictionary), width, padding_idx=dictionary.pad())
+    nn.init.normal_(matrix.weight, std=SCALE)
+    nn.init.zeros_(matrix.weight[dictionary.pad()])
+    return matrix
+
+
+def build_output_projection(
+    cfg: GRUConfig | LanguageModelConfig, vocabulary: int, width: int, matrix: nn.Embedding
+) -> nn.Linear:
+    """Builds the projection to the vocabulary, with a bias, possibly tied to the embeddings."""
+    projection = init_linear(nn.Linear(width, vocabulary))
+    if cfg.share_decoder_input_output_embed:
+        projection.weight = matrix.weight
+    return projection
+
+
+def build_residual(cfg: GRUConfig | LanguageModelConfig) -> ResidualContext:
+    """Builds what the readout sees of the words so far; for the baselines, the last word."""
+    summary = cfg.readout.removesuffix(AND_LAST)
+    residual = ResidualContext()
+    if summary == "mean":
+        residual = MeanResidual()
+    elif summary == "content":
+        residual = ContentResidual(embed_dim=cfg.embed_dim)
+    elif summary == "content+scope":
+        residual = ContentScopeResidual(embed_dim=cfg.embed_dim, state_dim=cfg.hidden_dim)
+    return residual if summary == cfg.readout else BesideLastWord(residual)

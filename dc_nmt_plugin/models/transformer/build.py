@@ -53,17 +53,15 @@ def build_encoder(
     for number, kind in enumerate(cfg.layers_of("encoder"), start=1):
         layers.append(EncoderLayer(self_attention(cfg, "encoder", number, kind), block))
     give_places(layers, "encoder")
-    first_read = cfg.encoder_layers - cfg.num_source_layers + 1
-    read_layers = list(range(first_read, cfg.encoder_layers + 1))
     return TransformerEncoder(
         dictionary,
         token_embedding(cfg, "encoder", matrix),
         LayerStack(scaled_with_depth(cfg, layers), **stack_options(cfg, "encoder")),
         max_source_positions=cfg.max_source_positions,
-        read_layers=read_layers,
+        read_layers=cfg.read_layers,
         aggregation=aggregation(cfg),
         auxiliary_layers=cfg.auxiliary_layers,
-        tap_norms=tap_norms(cfg, read_layers),
+        tap_norms=tap_norms(cfg),
     )
 
 
@@ -171,16 +169,16 @@ def aggregation(cfg: TransformerConfig) -> nn.Module | None:
     return JointAggregation(**options)
 
 
-def tap_norms(cfg: TransformerConfig, read_layers: list[int]) -> nn.ModuleDict | None:
+def tap_norms(cfg: TransformerConfig) -> nn.ModuleDict | None:
     """Builds norms for the outputs of lower encoder layers that decoders read, in pre-norm.
 
     Pre-norm leaves the layers' outputs unnormalised, and only the top has the final norm.
     """
-    lower = sorted({*read_layers, *cfg.auxiliary_layers} - {cfg.encoder_layers})
+    lower = sorted({*cfg.read_layers, *cfg.auxiliary_layers} - {cfg.encoder_layers})
     if not cfg.pre_norm("encoder") or not lower:
         return None
     norms = {layer: build_norm(cfg, cfg.encoder_embed_dim) for layer in lower}
-    freeze_untrained(cfg, [norm for layer, norm in norms.items() if layer not in read_layers])
+    freeze_untrained(cfg, [norm for layer, norm in norms.items() if layer not in cfg.read_layers])
     return nn.ModuleDict({str(layer): norm for layer, norm in norms.items()})
 
 

@@ -182,6 +182,13 @@ class TransformerConfig(CheckedConfig):
         return self.encoder_layers if self.source_layers is None else self.source_layers
 
     @property
+    def read_layers(self) -> list[int]:
+        """Returns the encoder layers f^1 … f^n that the main decoder reads, lowest first."""
+        return list(
+            range(self.encoder_layers - self.num_source_layers + 1, self.encoder_layers + 1)
+        )
+
+    @property
     def auxiliary_layers(self) -> list[int]:
         """Returns the encoder layers with an auxiliary decoder, ascending; :meth:`check` first."""
         return sorted(int(part) for part in self._auxiliary())

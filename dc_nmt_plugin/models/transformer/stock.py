@@ -14,13 +14,14 @@ from ...checkpoints.allowed import DEAD_PARAMETERS, POSITION_MARKER
 
 StateDict = dict[str, Any]
 
-_RENAMED = (
-    (re.compile(r"^(encoder|decoder)\.embed_tokens\."), r"\1.embedding.tokens."),
-    (re.compile(r"^(encoder|decoder)\.embed_positions\."), r"\1.embedding.positions."),
-    (re.compile(r"^(encoder|decoder)\.layernorm_embedding\."), r"\1.embedding.layer_norm."),
-    (re.compile(r"^(encoder|decoder)\.layer_norm\."), r"\1.stack.layer_norm."),
-    (re.compile(r"^(encoder|decoder)\.layers\."), r"\1.stack.layers."),
-)
+# fairseq's part of a side → ours
+_RENAMED = {
+    "embed_tokens": "embedding.tokens",
+    "embed_positions": "embedding.positions",
+    "layernorm_embedding": "embedding.layer_norm",
+    "layer_norm": "stack.layer_norm",
+    "layers": "stack.layers",
+}
 _STACKED = {  # our stacked projection ← fairseq's separate ones
     "self_attn.in_proj": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
     "encoder_attn.kv_proj": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
@@ -42,46 +43,38 @@ def stock_to_plugin(state: StateDict) -> None:
     for name in list(state):
         value = state.pop(name)
         if not _DROPPED.search(name):
-            state[_rename(name, _RENAMED)] = value
+            state[_renamed(name, _RENAMED)] = value
     for stacked, parts in _STACKED.items():
         for kind in ("weight", "bias"):
             first = f"{parts[0]}.{kind}"
             for name in [name for name in state if name.endswith(first)]:
-                prefix = name[: -len(first)]
+                prefix = name.removesuffix(first)
                 pieces = [state.pop(f"{prefix}{part}.{kind}") for part in parts]
                 state[f"{prefix}{stacked}.{kind}"] = torch.cat(pieces)
 
 
 def plugin_to_stock(state: StateDict) -> StateDict:
     """Returns the parameters of a standard Transformer of this plugin under fairseq's names."""
-    back = [
-        (re.compile("^(encoder|decoder)" + re.escape(ours)), r"\1" + theirs)
-        for ours, theirs in (
-            (".embedding.tokens.", ".embed_tokens."),
-            (".embedding.positions.", ".embed_positions."),
-            (".embedding.layer_norm.", ".layernorm_embedding."),
-            (".stack.layer_norm.", ".layer_norm."),
-            (".stack.layers.", ".layers."),
-        )
-    ]
+    back = {ours: theirs for theirs, ours in _RENAMED.items()}
     result: StateDict = {}
     for name, value in state.items():
-        new_name = _rename(name, back)
-        for stacked, parts in _STACKED.items():
+        new_name = _renamed(name, back)
+        parts: tuple[str, ...] = ()
+        for stacked, separate in _STACKED.items():
             if f".{stacked}." in new_name:
+                parts = separate
                 for part, piece in zip(parts, value.chunk(len(parts)), strict=True):
-                    result[new_name.replace(f".{stacked}.", f".{part}.")] = piece.clone()
-                break
-        else:
+                    result[new_name.replace(stacked, part)] = piece.clone()
+        if not parts:
             result[new_name] = value
     # without them fairseq takes the checkpoint for one from before pre-norm's final layer norm
     result["encoder.version"] = result["decoder.version"] = torch.Tensor([3])
     return result
 
 
-def _rename(name: str, rules: Any) -> str:
-    for pattern, replacement in rules:
-        name, count = pattern.subn(replacement, name)
-        if count:
-            break
+def _renamed(name: str, names: dict[str, str]) -> str:
+    side, _, rest = name.partition(".")
+    for old, new in names.items():
+        if side in ("encoder", "decoder") and rest.startswith(f"{old}."):
+            return f"{side}.{new}{rest.removeprefix(old)}"
     return name

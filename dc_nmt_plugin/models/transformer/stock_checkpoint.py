@@ -17,10 +17,8 @@ from fairseq.tasks.translation import TranslationConfig as StockTranslationConfi
 from ...checkpoints.allowed import POSITION_MARKER
 from ...checkpoints.plain import plain
 from ...errors import UserError
-from ...flags import flag_name
 from ...modules.feed_forward import GATED
 from ..options import read_config
-from .axes import ACTIVATIONS
 from .config import SIDES, TransformerConfig
 from .stock import plugin_to_stock
 
@@ -50,14 +48,11 @@ def drop_auxiliary(state: StateDict, name: str) -> StateDict:
             f"{name}: was trained with --aux-fusion: its main decoder reads the auxiliary decoders "
             "at every step, so without them it would translate differently. Nothing was written."
         )
-    source = range(cfg.encoder_layers - cfg.num_source_layers + 1, cfg.encoder_layers + 1)
-    taps = tuple(f"encoder.tap_norms.{layer}." for layer in source)
-    state["model"] = {
-        key: value
-        for key, value in state["model"].items()
-        if not key.startswith("decoder.auxiliary.")
-        and (not key.startswith("encoder.tap_norms.") or key.startswith(taps))
-    }
+    taps = tuple(f"encoder.tap_norms.{layer}." for layer in cfg.read_layers)
+    for key in list(state["model"]):
+        of_auxiliary = key.startswith("encoder.tap_norms.") and not key.startswith(taps)
+        if of_auxiliary or key.startswith("decoder.auxiliary."):
+            del state["model"][key]
     flags.aux_layers = None
     flags.arch = flags._name = "transformer_standard"  # every other setting is in the flags
     task = state["cfg"].get("task") or {}
@@ -92,10 +87,11 @@ def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
     base_architecture(flags)
     flags.min_params_to_wrap = DEFAULT_MIN_PARAMS_TO_WRAP
     cfg_of = state["cfg"]
-    for part, (own, config) in _STOCK.items():
+    for part, (name_there, config) in _STOCK.items():
         known = {field.name for field in fields(config)}
         values = plain(cfg_of.get(part) or {})
-        cfg_of[part] = {**{k: v for k, v in values.items() if k in known}, "_name": own}
+        kept = {key: value for key, value in values.items() if key in known}
+        cfg_of[part] = {**kept, "_name": name_there}
     if cfg_of.get("common"):
         cfg_of["common"]["user_dir"] = None
     stock: StateDict = plain(state)
@@ -104,29 +100,23 @@ def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
 
 def _beyond_stock(cfg: TransformerConfig) -> list[str]:
     """Returns what the model has that fairseq's ``transformer`` does not have."""
-    kinds = {
-        f"{layer.kind} layers in the {side}": None
-        for side in SIDES
-        for layer in cfg.layers_of(side)
-        if layer.kind != "standard"
-    }
+    extra = []
+    for side in SIDES:
+        for kind in dict.fromkeys(layer.kind for layer in cfg.layers_of(side)):
+            if kind != "standard":
+                extra.append(f"{kind} layers in the {side}")
+    if cfg.no_attention_bias:
+        extra.append("--no-attention-bias")
+    if cfg.source_features != "top":
+        extra.append(f"--source-features {cfg.source_features}")
     base = cfg.of_base
-    biases = ["--no-attention-bias"] if cfg.no_attention_bias else []
-    parts = {
-        "source_features": (cfg.source_features, ["top"]),
-        "norm": (base.norm, ["layer_norm"]),
-        "activation_fn": (base.activation_fn, set(ACTIVATIONS) - GATED.keys()),
-        "positions": (base.positions, ["absolute"]),
-    }
-    return [
-        *kinds,
-        *biases,
-        *(
-            f"{flag_name(name)} {value}"
-            for name, (value, stock) in parts.items()
-            if value not in stock
-        ),
-    ]
+    if base.norm != "layer_norm":
+        extra.append(f"--norm {base.norm}")
+    if base.activation_fn in GATED:
+        extra.append(f"--activation-fn {base.activation_fn}")
+    if base.positions != "absolute":
+        extra.append(f"--positions {base.positions}")
+    return extra
 
 
 def count_parameters(model: StateDict) -> int:
