@@ -10,8 +10,6 @@ from helpers import dictionary, pad, sentences, task
 from recurrent import SOURCE, build, prefixes, run
 
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.models.recurrent import language_model, model
-from dc_nmt_plugin.models.recurrent.config import GRUConfig, LanguageModelConfig
 from dc_nmt_plugin.models.recurrent.model import GRUModel, LSTMLanguageModel
 
 
@@ -121,6 +119,10 @@ def count(net):
     return sum(parameter.numel() for parameter in net.parameters()) / 1e6
 
 
+def dictionaries(words):
+    return argparse.Namespace(source_dictionary=words, target_dictionary=words)
+
+
 @pytest.mark.parametrize(
     ("readout", "published"),
     [
@@ -133,19 +135,19 @@ def count(net):
 )
 def test_published_parameter_counts(readout, published):
     """Table 1: 50K words on either side."""
-    words = Vocabulary(50_000)
+    both = dictionaries(Vocabulary(50_000))
     with torch.device("meta"):
-        net = model.build(GRUConfig(readout=readout), words, words)
+        net = GRUModel.build_model(argparse.Namespace(readout=readout), both)
     assert count(net) == pytest.approx(published, rel=0.003)
 
 
 @pytest.mark.parametrize(("readout", "width"), [("plain", 300), ("mean", 296), ("content", 296)])
 def test_published_language_models_have_47_million_parameters(readout, width):
     """Table 6, with the 77K words of Daniluk et al. 2017; published as whole millions."""
-    words = Vocabulary(77_000)
-    cfg = LanguageModelConfig(readout=readout, embed_dim=width, hidden_dim=width)
+    both = dictionaries(Vocabulary(77_000))
+    args = argparse.Namespace(readout=readout, embed_dim=width, hidden_dim=width)
     with torch.device("meta"):
-        net = language_model.build(cfg, words, words)
+        net = LSTMLanguageModel.build_model(args, both)
     assert round(count(net)) == 47
 
 
