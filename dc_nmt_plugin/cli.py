@@ -52,7 +52,7 @@ GROUPS = (
             "prepare": "prepare the text of a task for fairseq",
             "train": "train an architecture with its paper's settings",
             "evaluate": "translate and score with a trained run, as its paper did",
-            "paper": "make tables and figures of the papers: list, show, run, table, plot",
+            "paper": "make tables and figures of the papers again; parameter counts",
         },
     ),
     Group(
@@ -88,7 +88,6 @@ MORE = Group(
     "dc-nmt check-text text.de text.en",
     {
         "check-text": "check pairs of parallel text files",
-        "params": "compare parameter counts with the published ones",
     },
 )
 # module that a command imports late → the package that has it

@@ -69,6 +69,18 @@ def whole_number(command: Sequence[str], flag: str) -> int | None:
     return None if text is None else int(text)
 
 
+def tokens_of(command: Sequence[str]) -> int | None:
+    """Returns the tokens of one update of a ``fairseq-train`` command, of all processes.
+
+    None without ``--max-tokens``, or with several values of ``--update-freq``.
+    """
+    text, frequency = flag_value(command, "--max-tokens"), flag_value(command, "--update-freq")
+    if text is None or not (frequency or "1").isdecimal():
+        return None
+    processes = whole_number(command, "--distributed-world-size") or 1
+    return int(float(text)) * processes * int(frequency or "1")
+
+
 def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
     """Returns ``flags`` with another value for the first occurrence of one flag."""
     words = list(flags)

@@ -10,8 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from dc_nmt_plugin.flags import typed_flags
-from dc_nmt_plugin.papers.described_run import tokens_of
+from dc_nmt_plugin.flags import tokens_of, typed_flags
 from dc_nmt_plugin.runs.records import read_record, with_decoding, write_record
 from dc_nmt_plugin.runs.schema import (
     RECORD,

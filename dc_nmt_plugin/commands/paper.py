@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import UsageError, check_architectures
 from ..figure import FORMATS
-from .paper_costs import of_jobs
-from .paper_register import list_items, show_item
-from .paper_table import FOLDER, draw_plot, has_numbers, progress_lines, show_table, slug
-from .parser import Parser, add_forms, figure, number, print_json
+from .paper_print import (
+    FOLDER,
+    draw_plot,
+    has_numbers,
+    list_items,
+    print_counts,
+    print_jobs,
+    print_parts,
+    show_item,
+    show_table,
+    slug,
+)
+from .parser import Parser, add_forms, add_json, figure, number
 from .recipe_options import add_text
-
-if TYPE_CHECKING:
-    from ..reproduction.jobs import Job
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt paper COMMAND …``."""
-    args = parser().parse_args(argv)
-    commands = {"list": list_items, "show": show_item, "run": _run,
-                "table": show_table, "plot": draw_plot}  # fmt: skip
+    words = sys.argv[2:] if argv is None else list(argv)
+    if words[:1] == ["parameters"]:  # the only one that takes flags of a model
+        return _parameters(words[1:])
+    args = parser().parse_args(words)
+    commands = {
+        "list": list_items,
+        "show": show_item,
+        "run": _run,
+        "table": show_table,
+        "plot": draw_plot,
+    }
     return commands[args.command](args)
 
 
@@ -35,24 +48,34 @@ def parser() -> Parser:
     parser = Parser(prog="dc-nmt paper", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listed = commands.add_parser(
-        "list", help="list tables, figures and experiments, and whether they can be made"
+        "list", help="list tables, figures and experiments, and whether they can be made again"
     )
     listed.add_argument("document", nargs="?", help="one of the five documents; default: all")
-    listed.add_argument(
-        "--json", action="store_true", help="print every row, and the reason if it cannot be run"
-    )
+    listed.add_argument("--json", action="store_true", help="print every row as JSON")
     show = commands.add_parser("show", help="print an item as published")
     run = commands.add_parser("run", help="run the missing steps of an item, then print its table")
     table = commands.add_parser(
         "table", help="print measured beside published numbers of finished runs"
     )
     plot = commands.add_parser("plot", help="draw the curves of an item from finished runs")
+    commands.add_parser(
+        "parameters", help="print parameter counts beside the published ones", add_help=False
+    )
     for command in (show, run, table, plot):
         command.add_argument(
             "item", metavar="ITEM", help="name of an item, such as 'thesis, Table 3.4'"
         )
     for command in (run, table, plot):
-        _add_choice(command)
+        command.add_argument(
+            "--rows", type=_names, default=(), metavar="NAMES",
+            help="only these rows, separated by semicolons",
+        )  # fmt: skip
+        command.add_argument(
+            "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seed; default: 1"
+        )
+        command.add_argument(
+            "--sample", type=number(20), metavar="N", help="trial run with about N training pairs"
+        )
     for command in (show, run, table):
         add_forms(command, "markdown", "latex")
     plot.add_argument(
@@ -64,45 +87,26 @@ def parser() -> Parser:
         "--dry-run", action="store_true", help="print the commands without running them"
     )
     run.add_argument(
-        "--on", choices=("local", "slurm", "submitit-local"), default="local",
-        help=("run here, or as jobs of a cluster (pip install 'dc_nmt_plugin[slurm]')"),
-    )  # fmt: skip
-    run.add_argument(
-        "--sbatch",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=(
-            "option of sbatch with --on slurm, such as partition=gpu or time=600 (minutes);"
-            " may be repeated"
-        ),
+        "--on", choices=("local", "slurm"), default="local", help="run here, or as jobs of Slurm"
     )
     run.add_argument(
-        "--probing", type=_there, metavar="DIR",
+        "--sbatch", action="append", default=[], metavar="NAME=VALUE",
+        help="option of sbatch with --on slurm, such as partition=gpu or time=600 (minutes); "
+        "may be repeated",
+    )  # fmt: skip
+    run.add_argument(
+        "--probing", type=_existing, metavar="DIR",
         help="folder data/probing of SentEval, for the probing tasks",
     )  # fmt: skip
     run.add_argument(
-        "--trees", type=_there, metavar="FILE",
+        "--trees", type=_existing, metavar="FILE",
         help="bracketed trees of the references, one a line, for ParsEval",
     )  # fmt: skip
     add_text(run)
     return parser
 
 
-def _add_choice(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--rows", type=_names, default=(), metavar="NAMES",
-        help="only these rows, separated by semicolons",
-    )  # fmt: skip
-    command.add_argument(
-        "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seed; default: 1"
-    )
-    command.add_argument(
-        "--sample", type=number(20), metavar="N", help="trial run with about N training pairs"
-    )
-
-
-def _there(text: str) -> Path:
+def _existing(text: str) -> Path:
     path = Path(text)
     if not path.exists():
         raise argparse.ArgumentTypeError(f"{text!r} does not exist")
@@ -120,11 +124,11 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from ..papers.register import find_item
-    from ..reproduction import execute
-    from ..reproduction.jobs import Options
-    from ..reproduction.plan import plan
-    from ..reproduction.selection import left_out
+    from ..papers import execute
+    from ..papers.jobs import Options
+    from ..papers.plan import plan
+    from ..papers.reader import find_item
+    from ..papers.selection import left_out
     from ..steps import stoppable
 
     if args.sbatch and args.on != "slurm":
@@ -135,21 +139,28 @@ def _run(args: argparse.Namespace) -> int:
     text = ["--downloads", str(args.downloads)]
     text += ["--raw", str(args.raw)] if args.raw else []
     text += ["--any-counts"] if args.any_counts else []
-    given = {"probing": args.probing, "parseval": args.trees}
-    files = {name: str(path) for name, path in given.items() if path}
-    options = Options(args.seeds, args.sample, args.max_update, tuple(text), args.any_counts, files)
+    options = Options(
+        seeds=args.seeds,
+        sample=args.sample,
+        max_update=args.max_update,
+        text=tuple(text),
+        any_counts=args.any_counts,
+        probing=args.probing,
+        trees=args.trees,
+    )
     jobs = plan(item, args.rows, options, folder)
-    for name, reason in left_out(item, args.rows, options).items():
-        print(f"left out: {name}: needs {reason}", file=sys.stderr)
+    for name, reason in left_out(item, args.rows, options.given).items():
+        print(f"left out: {name}: {reason}", file=sys.stderr)
     if args.dry_run:
-        return _print_jobs([(job, "") for job in jobs], args)
-    if args.on != "local":
-        cluster = args.on.removeprefix("submitit-")
-        return _print_jobs(execute.submit(jobs, folder / "jobs", cluster, sbatch), args)
-    with progress_lines(args):
+        return print_jobs(jobs, args)
+    if args.on == "slurm":
+        return print_jobs(jobs, args, execute.submit(jobs, folder / "jobs", sbatch))
+    # JSON is alone on standard output
+    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         with stoppable():
             execute.run_here(jobs)
-        print(f"\nanalyses and figures: {folder}\n" if any(j.output for j in jobs) else "")
+        if any(job.output for job in jobs):
+            print(f"\nanalyses and figures: {folder}\n")
     if has_numbers(item, args):
         return show_table(args)
     if args.json:
@@ -157,18 +168,49 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_jobs(jobs: Iterable[tuple[Job, str]], args: argparse.Namespace) -> int:
-    """Prints jobs, each with its number on the cluster, if it has one."""
-    listed = list(jobs)
-    if args.json:
-        facts = [
-            {"job": place or None, "command": str(job), "cost": job.cost and asdict(job.cost)}
-            for job, place in listed
-        ]
-        print_json(facts)
-        return 0
-    print("\n".join(f"{place}: {job}" if place else str(job) for job, place in listed))
-    if args.dry_run:
-        for line in of_jobs([job for job, _ in listed]):
-            print(f"# {line}")
-    return 0
+def _parameters(argv: Sequence[str]) -> int:
+    """``dc-nmt paper parameters``; exit status 1 for a count that differs from the published."""
+    parser = Parser(
+        prog="dc-nmt paper parameters",
+        usage="dc-nmt paper parameters [ARCH ...] [options] [flags of the model]",
+        description="Prints parameter counts of models beside the published numbers.",
+        epilog="All other flags go to the model of every ARCH, such as --source-layers 3.",
+    )
+    parser.add_argument(
+        "arch", nargs="*", help="architectures; default: all, with the published counts"
+    )
+    parser.add_argument(
+        "--vocabulary", type=number(1), default=32_000, help="number of types in the dictionary"
+    )
+    parser.add_argument(
+        "--by-part", action="store_true", help="print the count of each part of one architecture"
+    )
+    parser.add_argument(
+        "--item", metavar="ITEM",
+        help="print the published counts of one table alone, such as 'thesis, Table 3.2'",
+    )  # fmt: skip
+    add_json(parser)
+    args, words = parser.parse_with_flags(argv)
+    if args.item and (args.arch or args.by_part):
+        raise UsageError("--item: prints the counts of a table; leave out ARCH and --by-part")
+    if words and not args.arch:
+        raise UsageError(f"{words[0]}: flags of a model need an ARCH before them")
+
+    from ..models.presets import architectures
+    from ..papers.parameters import model_settings, preset_row, published_items, published_rows
+    from ..papers.reader import find_item
+
+    check_architectures(args.arch, architectures())
+    tables = dict(published_items()) if not args.arch else {}
+    if args.item:
+        name = find_item(args.item).full_name
+        if name not in tables:
+            raise UsageError(f"--item: {name} has no parameter counts; {', '.join(tables)} have")
+        return print_counts(published_rows(name, tables[name]), args.json)
+    names = args.arch or (["transformer_standard"] if args.by_part else architectures())
+    settings = {name: model_settings(name, words) for name in names}
+    if args.by_part:
+        return print_parts(settings, args)
+    rows = [row for name, entries in tables.items() for row in published_rows(name, entries)]
+    rows += [preset_row(name, own, args.vocabulary) for name, own in settings.items()]
+    return print_counts(rows, args.json)

@@ -74,7 +74,7 @@ def _apply_pieces(args: argparse.Namespace) -> int:
 
 
 def _list(_: argparse.Namespace) -> int:
-    from ..papers.scores import published_scores
+    from ..papers.published import published_scores
     from ..recipes.recipe import Recipe, tasks
     from ..table import format_table
 
@@ -89,7 +89,7 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _published(args: argparse.Namespace) -> int:
-    from ..papers.scores import published_tables
+    from ..papers.published import published_tables
     from ..recipes.recipe import load
 
     recipe = load(args.task)

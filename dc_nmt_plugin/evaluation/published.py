@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ..flags import as_flags
-from ..papers.register import read_register, task_named
-from ..papers.schema import Entry
 from ..runs.finding import Run
-
-if TYPE_CHECKING:
-    from ..papers.described_run import DescribedRun
-
-NEAREST = 3
 
 
 @dataclass(frozen=True)
@@ -34,75 +25,41 @@ class Published:
     difference: float | None = None
 
 
-def describe(run: Run) -> DescribedRun | None:
-    """Returns the settings of a run; None if its task, settings or architecture is unknown."""
-    record = run.record
-    task = task_named(record.task or "")
-    if task is None or not record.settings or record.architecture is None:
-        return None
-    from ..models.presets import architectures
-    from ..papers.described_run import DescribedRun
-
-    if record.architecture not in architectures():  # stock fairseq's: no paper has its numbers
-        return None
-    train, generate = as_flags(record.settings), as_flags(run.decoding.search)
-    return DescribedRun.of_commands(*task, train, generate, subset=run.decoding.subset)
-
-
 def published(run: Run, metric: str) -> Published:
     """Returns the published numbers with the settings of a run, if there are any.
 
     Args:
         metric: the table's; for a paper with another metric, the run's score by that metric is used
     """
-    described = describe(run)
-    if described is None:
-        return Published()
-    from ..papers.matching import published_for, subtract
+    from ..papers.published import published_number
 
-    entries = _entries()
-    counts = published_for(described, "params", entries)
-    parameters = round(float(counts[0].value or 0) * 1_000_000) if counts else None
-    ours = {score.metric: score.value for score in run.decoding.scores}
+    record, decoding = run.record, run.decoding
+    task, arch = record.task or "", record.architecture or ""
+    counted = published_number(task, arch, "params", record.settings)
+    parameters = None
+    if counted and not counted.differs:
+        parameters = round(float(counted.value) * 1_000_000)
+    ours = {score.metric: score.value for score in decoding.scores}
     for name in dict.fromkeys([metric, *ours]):
-        found = published_for(described, name, entries)
-        if found:
-            first = found[0]
-            gap = subtract(ours[name], name, first) if name in ours else None
-            return Published(
-                parameters,
-                float(first.value or 0),
-                _places(found),
-                name,
-                None if gap is None else float(gap),
-            )
+        found = published_number(
+            task, arch, name, record.settings, decoding.search, decoding.subset
+        )
+        if found and not found.differs:
+            value = float(found.value)
+            gap = ours[name] - value if name in ours else None
+            return Published(parameters, value, found.place, name, gap)
     return Published(parameters)
 
 
 def why_not(run: Run, metric: str) -> list[str]:
-    """Returns a line for each of the nearest published numbers, with the differing settings."""
-    described = describe(run)
-    if described is None:
-        return [
-            f"{run.path}: its task is not one of the papers, it has no settings of a training "
-            "run, or its architecture is not in the papers: nothing to compare"
-        ]
-    from ..papers.matching import nearest
+    """Returns a line for the nearest published number, with the differing settings."""
+    from ..papers.published import published_number
 
-    return [
-        f"{entry.value} {entry.measure} ({entry.place}): "
-        + ("; ".join(map(str, differences)) or "it is of this run")
-        for entry, differences in nearest(described, metric, _entries(), NEAREST)
-    ]
-
-
-def _entries() -> list[Entry]:
-    return [entry for document in read_register() for entry in document.entries]
-
-
-def _places(entries: list[Entry]) -> str:
-    """Returns where a number is printed, with other printed values of the same number."""
-    first = entries[0]
-    same = dict.fromkeys(f"{e.document}, {e.item}" for e in entries if e.value == first.value)
-    other = dict.fromkeys(f"{e.item} has {e.value}" for e in entries if e.value != first.value)
-    return "; ".join([*same, *other])
+    record, decoding = run.record, run.decoding
+    found = published_number(
+        record.task or "", record.architecture or "", metric, record.settings, decoding.search,
+        decoding.subset,
+    )  # fmt: skip
+    if found is None:
+        return [f"{run.path}: the papers have no number of this task, architecture and metric"]
+    return [f"{found.value} {metric} ({found.place}): {found.differs or 'it is of this run'}"]

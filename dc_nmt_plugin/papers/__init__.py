@@ -1,1 +1,1 @@
-"""Published tasks, scores and parameter counts as data, and their readers."""
+"""Published tables, figures and numbers, and the commands that make them again."""

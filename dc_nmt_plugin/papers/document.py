@@ -1,54 +1,255 @@
-"""A whole document: its items, and the numbers of its text."""
+"""Published documents: their tables and figures, and each number with all its settings.
+
+``data/DOCUMENT.yaml`` has the form of :class:`Document`. :mod:`.reader` merges the settings that
+stand once for a task, item, column or row into the :class:`Entry` of each cell, and forms the
+:class:`Part` s of an item, which can be made again one by one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Mapping
 from decimal import Decimal
-from itertools import product
+from typing import Literal
 
-from .schema import Entry, FixedTraining, Item
+import msgspec
 
-# how a number of the text follows from two cells
-RULES: Mapping[str, Callable[[float, float], float]] = {
-    "difference": lambda one, other: one - other,
-    "slower": lambda one, other: 100 * (1 - one / other),  # in per cent
-}
+YES = "yes"  # value of `reproducible` where a command makes the part again
+SCORES = ("mteval-v13a", "multi-bleu", "multi-bleu-lc", "sacrebleu", "zh-words")
+# "bleu" is the score of another author, whose program is not printed; "setting" is no measurement
+NOT_OF_RUNS = ("bleu", "setting")
 
 
-@dataclass(frozen=True)
-class Derived:
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell of a table, or one number of a figure or of the text.
+
+    Attributes:
+        document, item, row, column: where it stands
+        system: name of the measured system
+        arch: value of ``--arch`` with its size; "" for systems of other authors
+        flags: of ``fairseq-train`` on top, by field name; only those that change the model
+        other: whose system it is, as printed; "" for an architecture of this package
+        measure: such as ``mteval-v13a``, ``params`` (millions) or ``train-steps`` (per second)
+        task: recipe, in its direction; "" without a text
+        subset: ``test``, ``valid`` or another set of the recipe; ``set`` is its own name
+        training: settings of ``recipes/papers.yaml``; "" if nothing trains the system
+        part: decoder, ``main`` or ``aux:1``
+        decoding: flags of ``fairseq-generate`` on top of the recipe's, such as a masked layer
+        of: further property, such as a length group, a layer or a probing task
+        value: as printed, with its decimals; None if only a difference or a picture is printed
+        difference: printed difference to the row or system ``against``
+        p: printed level of significance of that difference
+        text: of a cell without a number
+        read: ``table``, or ``prose`` for a number in the text about a picture
+        absent: reason for a missing number
+        note: doubts
+    """
+
+    document: str
+    item: str
+    row: str
+    column: str
+    system: str
+    measure: str
+    arch: str = ""
+    flags: Mapping[str, str] = {}
+    other: str = ""
+    task: str = ""
+    subset: str = ""
+    set: str = ""
+    training: str = ""
+    part: str = "main"
+    decoding: Mapping[str, str] = {}
+    of: str = ""
+    value: Decimal | None = None
+    difference: Decimal | None = None
+    p: Decimal | None = None
+    against: str = ""
+    text: str = ""
+    read: str = "table"
+    absent: str = ""
+    note: str = ""
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Returns the row and the column, which are unique in an item."""
+        return self.row, self.column
+
+    @property
+    def is_of_a_run(self) -> bool:
+        """Returns True for a measurement of an architecture of this package."""
+        return not self.other and self.measure not in NOT_OF_RUNS
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of an item that can be made again alone, such as a row or a curve.
+
+    Attributes:
+        name: unique in its item
+        shows: description, if the name is not enough
+        by: command of ``dc-nmt`` that shows it, such as ``analyze gates``
+        reproducible: :data:`YES`, or the reason. A reason that names a flag of
+            ``dc-nmt paper run`` does not hold once this flag is given.
+        entries: its cells; none for a curve, or a mark of significance
+    """
+
+    name: str
+    shows: str
+    by: str
+    reproducible: str
+    entries: tuple[Entry, ...]
+
+
+class Settings(msgspec.Struct, kw_only=True):
+    """Settings of entries in the file, of the same names; None: nothing is written at this place.
+
+    Attributes:
+        on: block of ``tasks``, which stands for its settings
+        size: of the architecture, part of its name
+        score: measure of the cells that say no other one
+    """
+
+    on: str | None = None
+    task: str | None = None
+    subset: str | None = None
+    set: str | None = None
+    size: str | None = None
+    training: str | None = None
+    score: str | None = None
+    system: str | None = None
+    other: str | None = None
+    flags: dict[str, str] | None = None
+    part: str | None = None
+    decoding: dict[str, str] | None = None
+    measure: str | None = None
+    of: str | None = None
+    against: str | None = None
+
+
+class Cell(Settings, kw_only=True):
+    """A cell in the file; a number alone stands for its value."""
+
+    value: Decimal | None = None
+    difference: Decimal | None = None
+    p: Decimal | None = None
+    text: str = ""
+    read: Literal["table", "prose"] = "table"
+    absent: str = ""
+    note: str = ""
+
+
+class Column(Settings, kw_only=True):
+    """A column in the file."""
+
+    reproducible: str = ""
+    by: str = ""
+
+
+class Row(Column, kw_only=True):
+    """A row in the file; ``value`` is its cell in an item with one column."""
+
+    label: str
+    values: dict[str, Decimal | Cell] = {}
+    value: Decimal | Cell | None = None
+    absent: str = ""
+    note: str = ""
+
+
+class Group(msgspec.Struct, kw_only=True):
+    """A named part of an item in the file: rows, columns, or their common cells."""
+
+    name: str
+    shows: str = ""
+    rows: list[str] = []
+    columns: list[str] = []
+    reproducible: str = ""
+    by: str = ""
+
+
+class Item(Column, kw_only=True):
+    """A table, a figure, or an experiment without a number.
+
+    Attributes:
+        name: such as ``Table 3.4``
+        place: section and page
+        reproducible: as of a part
+        baseline: row that the others are compared with
+        rows, columns: as printed, in order
+        analysis: options of the command that makes it, without ``--``
+        sources: printed source sentences whose translations it shows
+        drawn_from: item of the same document that has its numbers; "" for itself
+        origin: rows that are the first point of every curve → the point, such as ``n = 1``
+        split: with ``cell``, each cell that is in no group is a part of its own, else each row
+        document, entries, parts: set by the reader
+    """
+
+    name: str
+    title: str
+    place: str
+    reproducible: str
+    baseline: str = ""
+    columns: dict[str, Column] = {}
+    rows: list[Row] = []
+    groups: list[Group] = []
+    analysis: dict[str, str] = {}
+    sources: list[str] = []
+    drawn_from: str = ""
+    origin: dict[str, str] = {}
+    split: Literal["row", "cell"] = "row"
+    absent: str = ""
+    note: str = ""
+    document: str = ""
+    entries: list[Entry] = []
+    parts: list[Part] = []
+
+    @property
+    def full_name(self) -> str:
+        """Returns a name such as ``thesis, Table 3.4``."""
+        return f"{self.document}, {self.name}"
+
+
+class Derived(msgspec.Struct, kw_only=True):
     """A number in the text that follows from two cells.
 
     Attributes:
         place: where it is printed
         value: as printed, with its decimals
         unit: of the value, such as ``%``
-        rule: of :data:`RULES`
-        cells: the two numbers
+        rule: ``difference`` of the cells; ``slower``: by how many per cent the first is less
+        cells: ``ITEM | COLUMN | ROW | ROW``
+        pair: the two cells; set by the reader
         note: what differs
     """
 
-    place: str
     value: Decimal
-    unit: str
-    rule: str
-    cells: tuple[Entry, Entry]
+    cells: str
+    place: str
+    unit: str = ""
+    rule: Literal["difference", "slower"] = "difference"
     note: str = ""
+    pair: list[Entry] = []
+
+    @property
+    def item(self) -> str:
+        """Returns the name of the item with the cells."""
+        return self.cells.split(" | ")[0]
 
     @property
     def computed(self) -> float:
-        """Returns what the rule makes of the cells."""
-        one, other = (float(cell.value or 0) for cell in self.cells)
-        return RULES[self.rule](one, other)
+        """Returns the number that the rule makes of the cells."""
+        one, other = (float(cell.value or 0) for cell in self.pair)
+        return self._apply(one, other)
 
     @property
     def agrees(self) -> bool:
-        """Returns True if the cells can give the value, because both are rounded."""
-        ends = [_rounded_from(cell.value or Decimal(0)) for cell in self.cells]
-        possible = [RULES[self.rule](one, other) for one, other in product(*ends)]
+        """Returns True if the unrounded cells can give the printed value."""
+        ends = [_rounded_from(cell.value or Decimal(0)) for cell in self.pair]
+        possible = [self._apply(one, other) for one, other in itertools.product(*ends)]
         low, high = _rounded_from(self.value)
         return min(possible) <= high and low <= max(possible)
+
+    def _apply(self, one: float, other: float) -> float:
+        return 100 * (1 - one / other) if self.rule == "slower" else one - other
 
 
 def _rounded_from(value: Decimal) -> tuple[float, float]:
@@ -57,23 +258,29 @@ def _rounded_from(value: Decimal) -> tuple[float, float]:
     return float(value) - half, float(value) + half
 
 
-@dataclass(frozen=True)
-class Document:
+class System(msgspec.Struct, kw_only=True):
+    """An architecture without its size, and flags on top."""
+
+    arch: str
+    flags: dict[str, str] = {}
+
+
+class Document(msgspec.Struct, kw_only=True):
     """One of the five documents.
 
     Attributes:
-        name: such as ``thesis``
-        title, cites: its title, and its key in REFERENCES.bib
-        training_settings: name → training settings that the document fixes
+        cites: its key in REFERENCES.bib
         derived: numbers of its text that follow from cells
+        name: such as ``thesis``; set by the reader
     """
 
-    name: str
     title: str
     cites: str
-    training_settings: Mapping[str, FixedTraining]
-    items: tuple[Item, ...]
-    derived: tuple[Derived, ...] = ()
+    tasks: dict[str, Settings]
+    systems: dict[str, System]
+    items: list[Item]
+    derived: list[Derived] = []
+    name: str = ""
 
     @property
     def entries(self) -> list[Entry]:

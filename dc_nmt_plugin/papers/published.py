@@ -1,15 +1,29 @@
-"""The published number that stands beside a run of the same task, architecture and metric."""
+"""The published numbers of a task, and the number that stands beside a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from ..flags import as_flags
-from .register import read_register, task_named
-from .schema import Entry
+from ..flags import as_flags, given_flags, tokens_of
+from .document import SCORES, Entry
+from .reader import read_documents
+
+_TOKENS_TOLERANCE = 0.01  # batches of several GPUs are rounded
+# flags of fairseq-train that lead to the same model; --max-tokens counts in the tokens of an update
+_NEUTRAL = {
+    *("arch", "task", "criterion", "source-lang", "target-lang", "user-dir", "seed", "num-workers"),
+    *("save-dir", "save-interval", "save-interval-updates", "keep-interval-updates"),
+    *("keep-last-epochs", "keep-best-checkpoints", "no-epoch-checkpoints", "no-save"),
+    *("log-format", "log-interval", "log-file", "tensorboard-logdir", "wandb-project"),
+    *("max-tokens", "update-freq", "max-tokens-valid", "batch-size-valid", "validate-interval"),
+    *("validate-interval-updates", "distributed-world-size", "distributed-port", "ddp-backend"),
+    *("cpu", "fp16", "bf16", "amp", "memory-efficient-fp16", "checkpoint-activations"),
+    *("xagg-checkpoint", "skip-invalid-size-inputs-valid-test", "required-batch-size-multiple"),
+}
+_SEARCH = ("--beam", "--lenpen", "--length-penalty")
 
 
 @dataclass(frozen=True)
@@ -19,7 +33,7 @@ class Published:
     Attributes:
         value: as printed, with its decimals
         place: such as ``thesis, Table 3.2``, with other printed values of the same number
-        differs: a sentence with the settings that differ; "" without a difference
+        differs: the settings that differ, in words; "" if none does
     """
 
     value: Decimal
@@ -48,44 +62,157 @@ def published_number(
         search: of ``fairseq-generate``, in the same form
         subset: the translated set
     """
-    known = task_named(task)
+    search = search or {}
     candidates = [
         entry
-        for document in (read_register() if known else ())
+        for document in read_documents()
         for entry in document.entries
         if entry.value is not None
-        and entry.measure == metric
-        and entry.system.arch == architecture
-        and (entry.task, entry.direction) == known
-        and (metric == "params" or _same_decoding(entry, search or {}, subset))
+        and (entry.task, entry.arch, entry.measure) == (task, architecture, metric)
+        and (metric == "params" or _same_translation(entry, search, subset))
     ]
-    if known is None or not candidates:
+    if not candidates:
         return None
-    if not settings:
-        return _published(candidates[0], candidates, "the settings of the run are unknown")
-    from .described_run import DescribedRun
-    from .matching import differences
-
-    run = DescribedRun.of_commands(*known, as_flags(settings), as_flags(search or {}), subset)
-    compared = [(entry, list(map(str, differences(run, metric, entry)))) for entry in candidates]
+    compared = [(entry, differing_settings(entry, settings, search)) for entry in candidates]
     nearest, differing = min(compared, key=lambda pair: len(pair[1]))
     same = [entry for entry, others in compared if others == differing]
-    return _published(nearest, same, "; ".join(differing))
+    assert nearest.value is not None
+    places = [f"{e.document}, {e.item}" for e in same if e.value == nearest.value]
+    places += [f"{e.item} has {e.value}" for e in same if e.value != nearest.value]
+    return Published(nearest.value, "; ".join(dict.fromkeys(places)), "; ".join(differing))
 
 
-def _same_decoding(entry: Entry, search: Mapping[str, Any], subset: str) -> bool:
+def _same_translation(entry: Entry, search: Mapping[str, Any], subset: str) -> bool:
+    fusion = bool(search.get("no-aux-fusion"))  # no published number is without it
     return (
         not entry.of
+        and not fusion
         and entry.subset == subset
         and entry.part == str(search.get("decode-with") or "main")
-        and str(entry.decoding.get("mask_source_layers") or "")
+        and entry.decoding.get("mask_source_layers", "")
         == str(search.get("mask-source-layers") or "")
-        and bool(entry.decoding.get("no_aux_fusion")) == bool(search.get("no-aux-fusion"))
     )
 
 
-def _published(entry: Entry, same: list[Entry], differs: str) -> Published:
-    assert entry.value is not None
-    places = dict.fromkeys(f"{e.document}, {e.item}" for e in same if e.value == entry.value)
-    other = dict.fromkeys(f"{e.item} has {e.value}" for e in same if e.value != entry.value)
-    return Published(entry.value, "; ".join([*places, *other]), differs)
+def differing_settings(
+    entry: Entry, settings: Mapping[str, Any], search: Mapping[str, Any]
+) -> list[str]:
+    """Returns the settings in which a run differs from the recipe of a published number, in words.
+
+    ``recipes/papers.yaml`` says which settings of a recipe are printed, and which are choices.
+
+    Args:
+        settings, search: as of :func:`published_number`
+    """
+    from ..recipes.recipe import load
+    from ..recipes.settings import settings_of
+
+    if not settings:
+        return ["the settings of the run are unknown"]
+    recipe = settings_of(load(entry.task), entry.arch, like=entry.training)
+    run = given_flags(as_flags(settings))
+    run = {flag: value for flag, value in run.items() if flag[2:] not in _NEUTRAL}
+    model = given_flags(as_flags(entry.flags))
+    training = given_flags(recipe.flags)
+    training["--max-update"] = str(recipe.updates)
+    if entry.measure == "params":  # the training does not change the size
+        run = {flag: value for flag, value in run.items() if flag in model or flag not in training}
+        run.pop("--max-update", None)
+        expected, pairs = model, []
+    else:
+        training.pop("--max-tokens", None)
+        expected = {**training, **model}
+        pairs = [("tokens of an update", tokens_of(as_flags(settings)), recipe.tokens)]
+    for flag in dict.fromkeys([*expected, *run]):
+        pairs.append((flag, run.get(flag), expected.get(flag)))
+    if entry.measure in SCORES:
+        wanted = given_flags(recipe.decode)
+        given = given_flags(as_flags(search))
+        pairs += [(flag, given[flag], wanted.get(flag)) for flag in _SEARCH if flag in given]
+    return [
+        f"{name} {_shown(ours)}, in the recipe {_shown(theirs)}"
+        for name, ours, theirs in pairs
+        if not _same(name, ours, theirs)
+    ]
+
+
+def _same(name: str, ours: Any, theirs: Any) -> bool:
+    if ours is None or theirs is None:
+        return ours is theirs
+    if name == "tokens of an update":
+        return abs(ours - theirs) <= _TOKENS_TOLERANCE * theirs
+    return _plain(ours) == _plain(theirs)
+
+
+def _plain(text: str) -> object:
+    """Returns a value in a form in which 1e-9 and 1e-09, (0.9,0.98) and (0.9, 0.98) are equal."""
+    try:
+        return float(text)
+    except ValueError:
+        return text.replace(" ", "").strip("()[]'\"")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "not given"
+    return str(value) or "given"  # a switch has no value
+
+
+@dataclass(frozen=True)
+class Score:
+    """The printed scores of one model, trained and decoded in one way.
+
+    Attributes:
+        model: ``--arch`` and flags
+        settings: name of the published training
+        value: as printed; several where places disagree
+        metric: of `value`, with the subset and the decoder that are not the usual ones
+        places: where it is printed
+    """
+
+    model: str
+    settings: str
+    value: str
+    metric: str
+    places: str
+
+
+def published_scores(task: str) -> list[Score]:
+    """Returns every published score of this package's architectures on a task, in order.
+
+    Args:
+        task: such as ``iwslt14_es_en``, languages in the order of the direction
+    """
+    found: dict[tuple[str, str, str], list[Entry]] = {}
+    for document in read_documents():
+        for entry in document.entries:
+            whole = not entry.of and not entry.decoding and not entry.other
+            if entry.task == task and entry.measure in SCORES and entry.value is not None and whole:
+                model = " ".join([entry.arch, *as_flags(entry.flags)])
+                metric = [entry.measure]
+                metric += [entry.subset] if entry.subset != "test" else []
+                metric += [entry.part] if entry.part != "main" else []
+                found.setdefault((model, entry.training, ", ".join(metric)), []).append(entry)
+    rows = []
+    for (model, settings, metric), entries in found.items():
+        values = dict.fromkeys(str(entry.value) for entry in entries)
+        places = dict.fromkeys(f"{entry.document}, {entry.item}" for entry in entries)
+        rows.append(Score(model, settings, " or ".join(values), metric, "; ".join(places)))
+    return rows
+
+
+def published_tables(tasks: Sequence[str]) -> str:
+    """Returns Markdown tables of a task's directions; empty if nothing is published."""
+    from ..table import markdown_table
+
+    header = ("`--arch` and flags", "settings", "score", "by", "where")
+    blocks = []
+    for task in tasks:
+        rows = [
+            (f"`{each.model}`", each.settings, each.value, f"`{each.metric}`", each.places)
+            for each in published_scores(task)
+        ]
+        if rows:
+            title = f"`{task}`:\n\n" if len(tasks) > 1 else ""
+            blocks.append(title + markdown_table(header, rows))
+    return "\n\n".join(blocks)

@@ -1,208 +1,206 @@
-"""Turns a file of published numbers into a :class:`Document`; see :mod:`.written` for its form."""
+"""Reads ``data/DOCUMENT.yaml``, with the settings of each entry and the parts of each item."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
-from ..typed_files import read_yaml
-from .derived import derived_of
-from .document import Document
-from .effective_settings import DECODING, TRAINING, flag_types, model_settings, typed
-from .parts import parts_of, state_of
-from .schema import MEASURES, SCORES, TASKS, Entry, FixedTraining, Item, System
-from .written import Cell, Column, Located, Row, Settings, WrittenDocument, WrittenItem
+from ..errors import UsageError, check_choices, did_you_mean
+from ..files import read_yaml
+from .document import (
+    SCORES,
+    Cell,
+    Column,
+    Derived,
+    Document,
+    Entry,
+    Group,
+    Item,
+    Part,
+    Row,
+    Settings,
+)
+
+DATA = Path(__file__).parent / "data"
+DOCUMENTS = ("dual-context", "context-aware", "cross-aggregation", "thesis", "residual-decoder")
+
+# command that shows a part, by the measure of its entries
+_COMMANDS = {"params": "paper parameters", "accuracy": "probe"}
+
+
+@cache
+def read_document(name: str) -> Document:
+    """Returns a document by its name, such as ``thesis``.
+
+    Raises:
+        UserError: no such document
+    """
+    check_choices("document", [name], DOCUMENTS)
+    return read_file(DATA / f"{name}.yaml")
+
+
+def read_documents() -> tuple[Document, ...]:
+    """Returns all five documents."""
+    return tuple(read_document(name) for name in DOCUMENTS)
+
+
+def derived_of(item: Item) -> list[Derived]:
+    """Returns the numbers of the text that follow from cells of an item."""
+    derived = read_document(item.document).derived
+    return [each for each in derived if each.item == item.name]
+
+
+def find_item(name: str) -> Item:
+    """Returns an item by ``DOCUMENT, ITEM``, such as ``thesis, Table 3.4`` or ``thesis, tab 3.4``.
+
+    Raises:
+        UserError: no such item, with the nearest
+    """
+    document, _, item = (part.strip() for part in name.partition(","))
+    items = {each.name: each for each in read_document(document).items}
+    item = re.sub(r"^fig(ure|\.)?\s*(?=\d)", "Figure ", item, flags=re.IGNORECASE)
+    item = re.sub(r"^tab(le|\.)?\s*(?=\d)", "Table ", item, flags=re.IGNORECASE)
+    if item not in items:
+        raise UsageError(f"{document} has no {item!r}.{did_you_mean(item, items, 3)}")
+    return items[item]
 
 
 def read_file(path: Path) -> Document:
     """Returns a document from its file.
 
     Raises:
-        UserError: a key, architecture, setting, task or measure that is unknown, or something that
-            is missing, with file and line
+        UserError: an unknown key, or a value of another type
     """
-    return _Reader(path.stem, read_yaml(path, WrittenDocument)).document()
-
-
-class _Reader:
-    def __init__(self, name: str, file: WrittenDocument) -> None:
-        self.name, self.file = name, file
-        self.training_settings = {
-            name: FixedTraining(name, each.source, _typed(each, "fixed", each.fixed, TRAINING))
-            for name, each in file.training_settings.items()
-        }
-
-    def document(self) -> Document:
-        items = tuple(self._item(item) for item in self.file.items)
-        names = {item.name for item in items}
-        for written in self.file.items:
-            if written.drawn_from:
-                written.check_choice("drawn_from", written.drawn_from, names)
-        _refuse_twice(self.file, "item", [item.name for item in items])
-        derived = tuple(derived_of(self.file.derived, items))
-        return Document(
-            self.name, self.file.title, self.file.cites, self.training_settings, items, derived
-        )  # fmt: skip
-
-    def _item(self, item: WrittenItem) -> Item:
-        columns = item.columns or {"": Column(where=item.where)}
-        _refuse_twice(item, "row", [row.label for row in item.rows])
-        rows = {row.label: row for row in item.rows}
-        if item.baseline:
-            item.check_choice("baseline", item.baseline, rows)
-        entries = tuple(
-            self._entry(item, columns[name], row, cell, name)
+    document = read_yaml(path, Document)
+    document.name = path.stem
+    for item in document.items:
+        item.document = document.name
+        item.entries = [
+            _entry(document, item, row, column, cell)
             for row in item.rows
-            for name, cell in _cells(item, columns, row)
-        )
-        return Item(
-            document=self.name,
-            name=item.name,
-            title=item.title,
-            place=item.place,
-            state=state_of(item),
-            baseline=item.baseline,
-            rows=tuple(rows),
-            columns=tuple(name for name in columns if name),
-            parts=tuple(parts_of(item, columns, rows, entries)),
-            entries=entries,
-            note=item.note,
-            analysis=item.analysis,
-            sources=tuple(item.sources),
-            drawn_from=item.drawn_from,
-            origin=item.origin,
-        )
-
-    def _entry(
-        self, item: WrittenItem, column: Column, row: Row, cell: Cell, column_name: str
-    ) -> Entry:
-        fixed = self._merged(item, column, row, cell)
-        system = self._system(fixed)
-        measure = fixed.measure or "score"
-        if measure == "score":
-            measure = "bleu" if system.other else fixed.score or ""
-            fixed.check_choice("score", measure, MEASURES)
-        if fixed.task:
-            fixed.check_choice("direction", fixed.direction, TASKS[fixed.task])
-        against = fixed.against
-        if against is None:
-            against = "" if item.baseline == row.label else item.baseline
-        if against:
-            known = [*(each.label for each in item.rows), *self.file.systems]
-            fixed.check_choice("against", against, known)
-        entry = Entry(
-            document=self.name,
-            item=item.name,
-            row=row.label,
-            column=column_name,
-            system=system,
-            measure="bleu" if system.other and measure in SCORES else measure,
-            task=fixed.task or "",
-            direction=fixed.direction or "" if fixed.task else "",
-            subset=fixed.subset or "",
-            set=fixed.set or "",
-            training=self._training(fixed),
-            part=fixed.part or "main",
-            decoding=_typed(fixed, "decoding", fixed.decoding, DECODING),
-            of=fixed.of or "",
-            value=cell.value,
-            difference=cell.difference,
-            p=cell.p,
-            against=against,
-            text=cell.text,
-            read=cell.read,
-            absent=cell.absent,
-            note="; ".join(filter(None, (row.note, cell.note))),
-        )
-        _check(fixed, entry)
-        return entry
-
-    def _merged(self, *layers: Settings) -> Settings:
-        """Merges the settings of item, column, row and cell; later ones override."""
-        merged = Settings()
-        for layer in layers:
-            if layer.on:
-                layer.check_choice("on", layer.on, self.file.tasks)
-                block = self.file.tasks[layer.on]
-                # a decoding of its own is instead of that of the block
-                decoding = {} if layer.decoding else block.decoding
-                merged = merged.overridden(replace(block, decoding=decoding))
-            merged = merged.overridden(layer)
-        return merged
-
-    def _system(self, fixed: Settings) -> System:
-        if fixed.other:
-            return System(fixed.other, other=fixed.other)
-        if fixed.system is None:
-            raise fixed.problem("system: is missing")
-        name = fixed.system
-        fixed.check_choice("system", name, self.file.systems)
-        system = self.file.systems[name]
-        arch = "_".join(filter(None, (system.arch, fixed.size)))
-        try:
-            types = flag_types(arch)
-            own = _typed(system, "flags", system.flags, types)
-            flags = {**own, **_typed(fixed, "flags", fixed.flags, types)}
-            model_settings(arch, flags)
-        except UserError as error:
-            raise fixed.problem(f"system {name}: {error}") from error
-        return System(name, arch, flags)
-
-    def _training(self, fixed: Settings) -> FixedTraining | None:
-        if fixed.training is None:
-            return None
-        fixed.check_choice("training", fixed.training, self.training_settings)
-        return self.training_settings[fixed.training]
+            for column, cell in _cells(item, row)
+        ]
+        item.parts = list(_parts(item))
+    for each in document.derived:
+        name, column, *rows = each.cells.split(" | ")
+        for row in rows:
+            each.pair += [e for e in document.entries if (e.item, *e.cell) == (name, row, column)]
+    return document
 
 
-def _cells(
-    item: WrittenItem, columns: Mapping[str, Column], row: Row
-) -> Iterator[tuple[str, Cell]]:
-    """Yields a row's cells by column; numbers shown only in a picture have no value."""
-    for name, cell in row.values.items():
-        cell.check_choice("values", name, columns)
-    cells = dict(row.values)
+def _cells(item: Item, row: Row) -> Iterator[tuple[str, Cell]]:
+    """Yields a row's cells by column; numbers that only a picture shows have no value."""
+    columns = list(item.columns) or [""]
+    written = dict(row.values)
     if row.value is not None:
-        if len(columns) > 1:
-            raise row.problem("value: which column? Write values: {COLUMN: …}")
-        cells[next(iter(columns))] = row.value
+        written[columns[0]] = row.value
     absent = row.absent or item.absent
     for name in columns:
-        if name in cells or absent:
-            yield name, cells.get(name) or Cell(where=row.where, absent=absent)
+        cell = written.get(name)
+        if isinstance(cell, Cell):
+            yield name, cell
+        elif cell is not None:
+            yield name, Cell(value=cell)
+        elif absent:
+            yield name, Cell(absent=absent)
 
 
-def _typed(
-    place: Located, key: str, written: Mapping[str, str], types: Mapping[str, Any]
-) -> dict[str, Any]:
-    try:
-        return {name: typed(name, value, types) for name, value in written.items()}
-    except UserError as error:
-        raise place.problem(f"{key}: {error}") from error
+def _entry(document: Document, item: Item, row: Row, column: str, cell: Cell) -> Entry:
+    places = (item, item.columns.get(column, Column()), row, cell)
+    settings = _merged(document.tasks, places)
+    score, size = settings.pop("score", ""), settings.pop("size", "")
+    flags = settings.pop("flags", {})
+    measure = settings.pop("measure", score)
+    if "other" in settings:
+        settings["system"] = settings["other"]
+        # the program that counted another author's BLEU is not printed
+        measure = "bleu" if measure in SCORES or not measure else measure
+    else:
+        system = document.systems[settings["system"]]
+        settings["arch"] = f"{system.arch}_{size}" if size else system.arch
+        settings["flags"] = {**system.flags, **flags}
+    settings.setdefault("against", "" if item.baseline == row.label else item.baseline)
+    return Entry(
+        document=document.name,
+        item=item.name,
+        row=row.label,
+        column=column,
+        measure=measure,
+        value=cell.value,
+        difference=cell.difference,
+        p=cell.p,
+        text=cell.text,
+        read=cell.read,
+        absent=cell.absent,
+        note="; ".join(note for note in (row.note, cell.note) if note),
+        **settings,
+    )
 
 
-def _refuse_twice(place: Located, what: str, names: Iterable[str]) -> None:
-    seen = set[str]()
-    for name in names:
-        if name in seen:
-            raise place.problem(f"{what} {name!r} occurs twice")
-        seen.add(name)
+def _merged(tasks: Mapping[str, Settings], places: Iterable[Settings]) -> dict[str, Any]:
+    """Returns the settings of several places; later ones override earlier ones."""
+    merged: dict[str, Any] = {}
+    for place in places:
+        for source in (tasks[place.on], place) if place.on else (place,):
+            for name in Settings.__struct_fields__:
+                value = getattr(source, name)
+                if value is None or name == "on":
+                    continue
+                if isinstance(value, dict):
+                    value = {**merged.get(name, {}), **value}
+                merged[name] = value
+                if name in ("system", "other"):  # either of them takes the place of both
+                    merged.pop("other" if name == "system" else "system", None)
+    return merged
 
 
-def _check(place: Located, entry: Entry) -> None:
-    """Checks that an entry has everything that its measure depends on."""
-    if entry.value is None and entry.difference is None and not (entry.text or entry.absent):
-        raise place.problem("neither value, difference nor text, and no reason why (absent)")
-    if entry.p is not None and not 0 < entry.p < 1:
-        raise place.problem(f"p: {entry.p} is no probability")
-    if not re.fullmatch(r"main|aux:\d+", entry.part):
-        raise place.problem(f"part: {entry.part!r} is neither main nor aux:LAYER")
-    if entry.system.other:
-        return
-    for what in MEASURES[entry.measure].fixed_by:
-        if what not in ("model", "part", "decoding") and not getattr(entry, what):
-            raise place.problem(f"{what} is missing; {entry.measure} depends on it")
+def _parts(item: Item) -> Iterator[Part]:
+    """Yields a part for each row or cell that is in no group, then the groups.
+
+    Systems of other authors are one part, unless their row says itself whether it is reproducible.
+    """
+    taken = {entry.cell for group in item.groups for entry in _picked(group, item.entries)}
+    named_rows = {name for group in item.groups for name in group.rows}
+    free = [entry for entry in item.entries if entry.cell not in taken]
+    judged = {row.label for row in item.rows if row.reproducible}
+    others = [entry for entry in free if entry.other and entry.row not in judged]
+    with_entries = {entry.row for entry in item.entries}
+
+    for row in item.rows:
+        own = [entry for entry in free if entry.row == row.label and entry not in others]
+        if item.split == "cell":
+            for entry in own:
+                column = item.columns[entry.column]
+                yield _part(f"{row.label}, {entry.column}", (row, column, item), [entry])
+        elif own or (row.label not in with_entries and row.label not in named_rows):
+            yield _part(row.label, (row, item), own)
+    for group in item.groups:
+        yield _part(group.name, (group, item), _picked(group, item.entries), group.shows)
+    if others:
+        reported = Column(reproducible="reported by other authors")
+        yield _part("other systems", (reported, item), others)
+
+
+def _picked(group: Group, entries: Sequence[Entry]) -> list[Entry]:
+    """Returns the entries in a group's rows and columns; none for a group without both."""
+    return [
+        entry
+        for entry in entries
+        if (group.rows or group.columns)
+        and (not group.rows or entry.row in group.rows)
+        and (not group.columns or entry.column in group.columns)
+    ]
+
+
+def _part(
+    name: str, places: Sequence[Column | Group], entries: list[Entry], shows: str = ""
+) -> Part:
+    by = [place.by for place in places if place.by]
+    by.append(_COMMANDS.get(entries[0].measure if entries else "", "paper run"))
+    reproducible = [place.reproducible for place in places if place.reproducible]
+    return Part(
+        name=name, shows=shows, by=by[0], reproducible=reproducible[0], entries=tuple(entries)
+    )

@@ -11,9 +11,8 @@ from dataclasses import replace
 from ..environment.install_fairseq import NAMES, version_of
 from ..errors import UserError
 from ..evaluation.logs import measured
-from ..flags import typed_flags
+from ..flags import tokens_of, typed_flags
 from ..machine import used_device
-from ..papers.described_run import tokens_of
 from ..runs.places import described
 from ..runs.records import read_record, record_of, update_record, write_record
 from ..runs.schema import RECORD, SCHEMA, Record, Training

@@ -49,8 +49,7 @@ def published(document: str, part: str = "") -> str:
         document: of the register
         part: an item's name, or a chapter of the thesis, such as ``3``; default all of the document
     """
-    from dc_nmt_plugin.papers.register import read_document
-    from dc_nmt_plugin.reproduction.producers import COMMANDS
+    from dc_nmt_plugin.papers.reader import read_document
 
     blocks = []
     for item in read_document(document).items:
@@ -63,9 +62,7 @@ def published(document: str, part: str = "") -> str:
         table = [line for line in body if line.startswith("|")]
         notes = [_bullet(line) for line in body if line and not line.startswith("|")]
         commands = dict.fromkeys(
-            COMMANDS[each.by]
-            for each in item.parts
-            if each.by in COMMANDS and each.state.kind == "run"
+            f"dc-nmt {each.by}" for each in item.parts if each.reproducible == "yes"
         )
         if commands:
             notes.append(f"- made again by {', '.join(f'`{command}`' for command in commands)}")
@@ -92,17 +89,15 @@ def claims(document: str) -> str:
 
 def missing(document: str) -> str:
     """What of a document no command can make, and why."""
-    from dc_nmt_plugin.papers.register import read_document
-    from dc_nmt_plugin.reproduction.state import state_of
+    from dc_nmt_plugin.papers.reader import read_document
 
     found: dict[str, list[str]] = {}
     for item in read_document(document).items:
         for part in item.parts:
-            made = state_of(item, part)
-            if made.kind == "needs":
-                found.setdefault(made.how, []).append(f"{item.name} ({part.name})")
+            if part.reproducible.startswith("needs"):
+                found.setdefault(part.reproducible, []).append(f"{item.name} ({part.name})")
     return "\n".join(
-        f"- {', '.join(dict.fromkeys(places))}: needs {reason}" for reason, places in found.items()
+        f"- {', '.join(dict.fromkeys(places))}: {reason}" for reason, places in found.items()
     )
 
 

@@ -8,7 +8,7 @@ import torch
 from helpers import build, few, perturb, sample, sentences
 from variants import MODULES, VARIANTS
 
-from dc_nmt_plugin.commands.params import main as params
+from dc_nmt_plugin.commands.paper import main as paper
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.models.transformer.stock_checkpoint import to_stock
 
@@ -77,8 +77,8 @@ def test_fairseq_has_no_such_transformer():
 
 
 def test_parameters_are_counted_without_them(capsys):
-    assert params(["transformer_standard_tiny", "--no-attention-bias", "--json"]) == 0
+    assert paper(["parameters", "transformer_standard_tiny", "--no-attention-bias", "--json"]) == 0
     with pytest.raises(
         UserError, match="'--no-attention-bias' is no flag of gru_selfattn_residual"
     ):
-        params(["gru_selfattn_residual", "--no-attention-bias"])
+        paper(["parameters", "gru_selfattn_residual", "--no-attention-bias"])

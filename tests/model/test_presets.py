@@ -16,7 +16,7 @@ from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.presets import FAMILIES, SIZES, architectures
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.names import PUBLISHED
-from dc_nmt_plugin.papers.parameter_counts import preset_row, published_items, published_rows
+from dc_nmt_plugin.papers.parameters import preset_row, published_items, published_rows
 
 ITEMS = dict(published_items())
 

@@ -172,8 +172,8 @@ CASES = {
     "corpus --source-lang en --target-lang xx --out other": ["--target-lang", "xx"],
     "corpus --source-lang en --target-lang de --out other --pairs 3": ["--pairs", "3"],
     "arch-flags transformer_dx": ["transformer_dx", "transformer_dc"],
-    "params transformer_dx": ["transformer_dx"],
-    "params --vocabulary 1": ["vocabulary", "1"],
+    "paper parameters transformer_dx": ["transformer_dx"],
+    "paper parameters --vocabulary 1": ["vocabulary", "1"],
 }
 
 

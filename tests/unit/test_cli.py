@@ -84,9 +84,9 @@ def test_an_optional_package_that_is_missing(capsys, monkeypatch, tmp_path):
 
 
 def test_unknown_command(capsys):
-    status, _, err = run(capsys, "parms")
+    status, _, err = run(capsys, "papers")
     assert status == 2
-    assert "'parms'" in err and "params" in err
+    assert "'papers'" in err and "'paper'" in err
 
 
 def test_arch_flags(capsys):
@@ -97,37 +97,6 @@ def test_arch_flags(capsys):
     assert "gru_selfattn_residual" in json.loads(out)
     status, _, err = run(capsys, "arch-flags", "transformer_cd")
     assert status == 2 and "Did you mean 'transformer_dc'?" in err
-
-
-def test_params_of_one_architecture(capsys):
-    status, out, _ = run(capsys, "params", "transformer_dc_tiny", "--vocabulary", "4000", "--json")
-    (row,) = json.loads(out)
-    assert status == 0 and row["name"] == "transformer_dc_tiny" and row["vocabulary"] == 4000
-    _, text, _ = run(capsys, "params", "transformer_dc_tiny", "--vocabulary", "4000", "--by-part")
-    total = int(text.split()[-1].replace(",", ""))
-    assert row["built"] == pytest.approx(total / 1e6, abs=1e-3)
-    status, _, err = run(capsys, "params", "transformer_dc_tiny", "--vocabulary", "2")
-    assert status == 1 and "vocabulary 2" in err
-
-
-def test_params_takes_the_flags_of_the_model(capsys):
-    def count(*words):
-        status, out, err = run(capsys, "params", *words, "--vocabulary", "33300", "--json")
-        assert status == 0, err
-        (row,) = json.loads(out)
-        return row["name"], row["built"]
-
-    name, three = count("transformer_mlmha", "--source-layers", "3")
-    assert name == "transformer_mlmha --source-layers 3"
-    assert three == pytest.approx(73.8, abs=0.05)  # thesis, Table 3.4, M-10, n = 3
-    assert count("transformer_mlmha")[1] == pytest.approx(92.7, abs=0.05)  # n = 6
-    name, own = count("transformer_standard", "--no-share-all-embeddings")
-    assert name == "transformer_standard --no-share-all-embeddings"
-    assert own - count("transformer_standard")[1] == pytest.approx(2 * 33_300 * 512 / 1e6, abs=1e-3)
-    status, _, err = run(capsys, "params", "transformer_mlmha", "--source-layer", "3")
-    assert status == 2 and "'--source-layer' is no flag of transformer_mlmha" in err
-    status, _, err = run(capsys, "params", "--share-all-embeddings")
-    assert status == 2 and "flags of a model need an ARCH" in err
 
 
 def test_tables_align_and_drop_empty_columns():

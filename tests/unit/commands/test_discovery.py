@@ -91,7 +91,7 @@ def test_version(capsys):
         (["score", "x", "--target-lang", "de", "--tokenizer", "mose"], "moses"),
         (["score", "x", "--target-lang", "de", "--metrics", "chrff"], "chrf"),
         (["arch-flags", "transformer_dcc"], "transformer_dc"),
-        (["params", "transformer_dcc"], "transformer_dc"),
+        (["paper", "parameters", "transformer_dcc"], "transformer_dc"),
         (["recipe", "lst"], "list"),
         (["recipe", "published", "wmt14_en_ed"], "wmt14_en_de"),
         (["prepare", "multi30k_en_ed"], "multi30k_en_de"),
@@ -150,7 +150,7 @@ QUICK = [  # listings, and refusals: they read data
     ("run wmt14_en_de transformer_dcc", 2),
     ("evaluate wmt14_en_de transformer_dcc", 2),
     ("results missing", 1),
-    ("params transformer_dcc", 2),
+    ("paper parameters transformer_dcc", 2),
 ]
 
 
@@ -191,7 +191,7 @@ def test_help_in_a_locale_that_lacks_a_character():
 @pytest.mark.parametrize(
     ("line", "status", "said"),
     [
-        ("params transformer_dcc", 2, "Did you mean 'transformer_dc'?"),
+        ("paper parameters transformer_dcc", 2, "Did you mean 'transformer_dc'?"),
         ("translate /nowhere", 1, "/nowhere: no such run folder"),
         ("score", 2, "required"),
         ("train multi30k_en_de", 2, "required: ARCH"),

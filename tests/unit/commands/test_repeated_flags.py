@@ -46,7 +46,7 @@ COMMANDS = [
     "export a --out b --out c",
     "results x --metric chrf --metric ter",
     "paper plot x --out a --out b",
-    "params --vocabulary 10 --vocabulary 20",
+    "paper parameters --vocabulary 10 --vocabulary 20",
     "analyze source-layers run --data a --data b",
 ]
 

@@ -95,7 +95,7 @@ def test_pip_finds_nothing_wrong_with_this_environment():
 def test_every_extra_is_declared(wheel):
     declared = Parser().parsestr(wheel_metadata(wheel, "METADATA"))
     extras = declared.get_all("Provides-Extra")
-    optional = {"analysis", "ctranslate2", "sentencepiece", "slurm", "tensorboard", "transformers",
+    optional = {"analysis", "ctranslate2", "sentencepiece", "tensorboard", "transformers",
                 "wandb"}  # fmt: skip
     assert set(extras) == {"all", "comet", "dev", *optional}
     required = [Requirement(line) for line in declared.get_all("Requires-Dist")]
@@ -103,7 +103,7 @@ def test_every_extra_is_declared(wheel):
               and not r.marker.evaluate({"extra": ""})}  # fmt: skip
     analysis = {"HanTa", "jieba", "nltk"}
     named = {"ctranslate2", "sentencepiece", "tensorboard", "transformers", "wandb"}
-    assert in_all == analysis | named | {"submitit"}
+    assert in_all == analysis | named
 
 
 def test_wheel_declares_the_command_and_the_version(wheel):

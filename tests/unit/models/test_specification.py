@@ -6,7 +6,6 @@ from helpers import build
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.transformer.config import TransformerConfig, idle_settings
 from dc_nmt_plugin.models.transformer.specification import specification
-from dc_nmt_plugin.papers.effective_settings import model_settings
 
 SIX = {"encoder_layers": 6, "decoder_layers": 2}
 
@@ -67,25 +66,6 @@ def test_flags_and_specification_give_the_same_model(flags, text):
     assert repr(one) == repr(other)
     pairs = zip(one.state_dict().items(), other.state_dict().items(), strict=True)
     assert all(a == b and bool((x == y).all()) for (a, x), (b, y) in pairs)
-    same = [
-        model_settings("transformer_standard", {"encoder_layers": 3, **given})
-        for given in (flags, {"encoder_layers_of": text})
-    ]
-    assert same[0] == same[1]
-
-
-def test_a_stack_that_flags_cannot_say_has_one_text():
-    settings = [
-        model_settings("transformer_standard", {"encoder_layers": 3, "encoder_layers_of": text})
-        for text in (
-            "dual_context(kernel=2) standard dual_context",
-            "dual_context standard dual_context",
-        )
-    ]
-    assert settings[0] == settings[1]
-    assert (
-        settings[0]["encoder_layers_of"] == "dual_context(kernel=2) standard dual_context(kernel=2)"
-    )
 
 
 def test_the_text_of_layers_is_read_back():

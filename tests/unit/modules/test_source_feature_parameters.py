@@ -11,15 +11,15 @@ from dc_nmt_plugin.modules.layer_aggregation import (
     JointAggregation,
 )
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
-from dc_nmt_plugin.papers.register import find_item
+from dc_nmt_plugin.papers.reader import find_item
 
 BASELINE = 61.2  # millions
 CELLS = [
-    (entry.system.name.lower(), entry.system.flags["source_layers"], float(entry.value))
+    (entry.system.lower(), int(entry.flags["source_layers"]), float(entry.value))
     for entry in find_item("thesis, Table 3.4").entries
     if entry.measure == "params"
     and "n = 5's number again" not in entry.note
-    and "source_layers" in entry.system.flags
+    and "source_layers" in entry.flags
 ]
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import msgspec
 import pytest
 
 from dc_nmt_plugin.commands import paper
-from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.papers.document import Derived
-from dc_nmt_plugin.papers.reader import read_file
-from dc_nmt_plugin.papers.register import DATA, find_item, read_document, read_register
+from dc_nmt_plugin.papers.reader import find_item, read_document, read_documents
 
 # typed again from the documents
 PRINTED = {
@@ -28,7 +26,7 @@ def test_the_values_are_those_printed(name):
 
 
 def test_a_value_follows_from_its_cells_or_says_why_not():
-    found = [each for document in read_register() for each in document.derived]
+    found = [each for document in read_documents() for each in document.derived]
     others = {each.value: each for each in found if not each.agrees}
     assert set(map(str, others)) == {"0.77", "65", "17.81"}
     assert all(each.note for each in others.values())
@@ -39,9 +37,9 @@ def test_cells_are_rounded_too():
     """From 3.39 and 3.65, 7.12; from 3.385 and 3.655, 7.39."""
     found = {str(each.value): each for each in read_document("thesis").derived}
     assert found["7.13"].agrees and round(found["7.13"].computed, 2) == 7.12
-    cells = found["7.13"].cells
-    assert not Derived("", Decimal("7.41"), "%", "slower", cells).agrees
-    assert Derived("", Decimal("7"), "%", "slower", cells).agrees
+    for value, agrees in (("7.41", False), ("7", True)):
+        other = msgspec.structs.replace(found["7.13"], value=Decimal(value))
+        assert other.agrees is agrees
 
 
 def test_an_item_shows_the_numbers_that_follow_from_it(capsys):
@@ -53,17 +51,6 @@ def test_an_item_shows_the_numbers_that_follow_from_it(capsys):
     ) in capsys.readouterr().out
     assert paper.main(["show", "thesis, Table 3.4"]) == 0
     assert "prints 19.2% slower from 2.95 (B1) and 3.65 (B0)\n" in capsys.readouterr().out
-
-
-def test_cells_without_a_number_are_refused(tmp_path):
-    text = (DATA / "dual-context.yaml").read_text("utf-8")
-    old = "Table 1 | BLEU | Full-DC | Dec-DC}"
-    assert old in text
-    (tmp_path / "x.yaml").write_text(
-        text.replace(old, "Figure 3 | BLEU | f = 2 | f = 3}", 1), "utf-8"
-    )
-    with pytest.raises(UserError, match=r"x\.yaml.*cells: .* are not two numbers"):
-        read_file(tmp_path / "x.yaml")
 
 
 def test_sizes_of_sets_are_values():

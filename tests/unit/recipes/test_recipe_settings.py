@@ -18,7 +18,7 @@ from dc_nmt_plugin.commands.recipe_options import values_of
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value
-from dc_nmt_plugin.papers.scores import published_tables
+from dc_nmt_plugin.papers.published import published_tables
 from dc_nmt_plugin.recipes import launch, run_plan, text_plan
 from dc_nmt_plugin.recipes.cleaning import LENGTHS
 from dc_nmt_plugin.recipes.launch import MachineOptions, Machines, find_machines, share_out

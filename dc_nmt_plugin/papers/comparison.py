@@ -1,4 +1,4 @@
-"""Measured and published numbers of the cells of a table or figure."""
+"""Measured beside published numbers of the cells of a table or figure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from dataclasses import dataclass, replace
 from ..errors import UserError
 from ..evaluation.chance import Difference, holm
 from ..evaluation.metrics import METRICS
-from ..evaluation.published import describe
 from ..evaluation.significance import compare_systems
 from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
-from ..papers.matching import differences
-from ..papers.schema import SCORES, Entry, Item
 from ..runs.finding import Run
 from ..runs.records import read_record
-from .plan import baseline, is_masked, of_runs
-from .selection import entries_of
-from .system import decoding
+from .document import SCORES, Entry, Item
+from .published import differing_settings
+from .selection import NEEDED, baseline, entries_of, is_masked, of_runs
+from .systems import decoding_of
 
 SPEEDS = ("train-steps", "decode-sentences", "decode-tokens")
 _WHOLE = 0.99  # least share of updates in the log of a finished run: not every update is logged
@@ -36,21 +34,21 @@ class Cell:
         tested: interval and p of that difference; None without translations of both
         corrected_p: its p, by Holm for the systems in this column against this baseline
         against: the baseline's row
-        other_settings: a sentence for each setting that differs from the published one
+        other_settings: settings that differ from those of the published number
         other_settings_against: the same for the baseline
     """
 
     row: str
     column: str
     measure: str
-    published: str | None
-    published_difference: str | None
-    published_p: str | None
-    ours: tuple[float, ...]
-    difference: float | None
-    tested: Difference | None
-    corrected_p: float | None
-    against: str
+    published: str | None = None
+    published_difference: str | None = None
+    published_p: str | None = None
+    ours: tuple[float, ...] = ()
+    difference: float | None = None
+    tested: Difference | None = None
+    corrected_p: float | None = None
+    against: str = ""
     other_settings: tuple[str, ...] = ()
     other_settings_against: tuple[str, ...] = ()
 
@@ -88,40 +86,39 @@ def cells(
     Raises:
         UserError: no such row, or nothing of the item is a number of runs
     """
-    found = []
-    for entry in entries_of(item, rows):
-        if not of_runs(entry) or entry.of:
-            continue
-        runs = _runs(entry, seeds, sample)
-        base = baseline(entry)
-        others = _runs(base, seeds, sample) if base else {}
-        both = [seed for seed in runs if seed in others]
-        ours = _numbers([runs[seed] for seed in both], entry.measure)
-        theirs = _numbers([others[seed] for seed in both], entry.measure)
-        small = sample is not None  # it differs in all settings, and the table says so
-        found.append(
-            Cell(
-                entry.row,
-                entry.column,
-                entry.measure,
-                None if entry.value is None else str(entry.value),
-                None if entry.difference is None else f"{entry.difference:+}",
-                None if entry.p is None else str(entry.p),
-                tuple(_numbers(list(runs.values()), entry.measure)),
-                statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
-                _tested(others, runs, both, entry.measure) if test else None,
-                None,
-                entry.row if is_masked(entry) else entry.against,
-                () if small else _other_settings(entry, runs.values()),
-                () if small or not base else _other_settings(base, others.values()),
-            )
-        )
-    if not found:
+    # a finished run counts, whatever its text was
+    entries = [entry for entry in entries_of(item, rows, NEEDED) if of_runs(entry)]
+    if not entries:
         raise UserError(
             f"{item.full_name}: no number of it is a run's; its analyses are files that dc-nmt "
             f"paper run '{item.full_name}' makes"
         )
-    return _corrected(found)
+    return _corrected([_cell(entry, seeds, sample, test) for entry in entries])
+
+
+def _cell(entry: Entry, seeds: Sequence[int], sample: int | None, test: bool) -> Cell:
+    runs, base = _runs(entry, seeds, sample), baseline(entry)
+    base_runs = _runs(base, seeds, sample) if base else {}
+    both = [seed for seed in runs if seed in base_runs]
+    ours = _numbers([runs[seed] for seed in both], entry.measure)
+    theirs = _numbers([base_runs[seed] for seed in both], entry.measure)
+    small = sample is not None  # it differs in all settings, and the table says so
+    return Cell(
+        row=entry.row,
+        column=entry.column,
+        measure=entry.measure,
+        published=None if entry.value is None else str(entry.value),
+        published_difference=None if entry.difference is None else f"{entry.difference:+}",
+        published_p=None if entry.p is None else str(entry.p),
+        ours=tuple(_numbers(list(runs.values()), entry.measure)),
+        difference=statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
+        tested=_tested(base_runs, runs, both, entry.measure) if test else None,
+        against=entry.row if is_masked(entry) else entry.against,
+        other_settings=() if small else _other_settings(entry, runs.values()),
+        other_settings_against=()
+        if small or not base
+        else _other_settings(base, base_runs.values()),
+    )
 
 
 def _corrected(found: Sequence[Cell]) -> list[Cell]:
@@ -142,38 +139,32 @@ def _family(cell: Cell) -> tuple[str, str, str]:
 
 
 def _runs(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, Run]:
-    """Returns the run of each seed that was trained to its end and scored, ordered by seed."""
-    way = decoding(entry)
+    """Returns the run of each seed that was trained to its end and then scored."""
+    decoding = decoding_of(entry)
     found = {}
     for seed in seeds:
-        planned = way.run(seed, None, sample)
+        planned = decoding.run(seed, sample)
         if not (planned.record.is_file() and planned.is_trained()):
             continue
         record = read_record(planned.folder)
         decoded = record.decoding(planned.way)
         if decoded and decoded.scores:
             run = Run(planned.record, record, decoded)
-            if _is_of_the_end(run):
+            updates, whole = run.updates, record.settings.get("max-update")
+            if updates is None or not isinstance(whole, int | float) or updates >= _WHOLE * whole:
                 found[seed] = run
     return found
 
 
-def _is_of_the_end(run: Run) -> bool:
-    """Returns True if a trained run was already trained when it was scored."""
-    updates, whole = run.updates, run.record.settings.get("max-update")
-    return updates is None or not isinstance(whole, (int, float)) or updates >= _WHOLE * whole
-
-
 def _other_settings(entry: Entry, runs: Iterable[Run]) -> tuple[str, ...]:
-    """Returns the settings in which runs differ from a published entry."""
+    """Returns the settings in which runs differ from a published entry, each once."""
     found: dict[str, None] = {}
     for run in runs:
-        described = describe(run)
-        if described is None:
+        if not run.record.settings:
             found[f"{run.record.name}: its settings are unknown"] = None
-            continue
-        why = differences(replace(described, of=entry.of), entry.measure, entry)
-        found.update((str(difference), None) for difference in why)
+        else:
+            differing = differing_settings(entry, run.record.settings, run.decoding.search)
+            found.update(dict.fromkeys(differing))
     return tuple(found)
 
 
@@ -190,9 +181,7 @@ def _number(run: Run, measure: str) -> float | None:
     if measure == "params":
         return training.parameters / 1e6 if training.parameters else None
     if measure == "train-steps":
-        if not run.updates or not training.seconds:
-            return None
-        return run.updates / training.seconds
+        return run.updates / training.seconds if run.updates and training.seconds else None
     if measure == "decode-sentences":
         return run.decoding.sentences_per_second
     return run.decoding.tokens_per_second
@@ -201,11 +190,13 @@ def _number(run: Run, measure: str) -> float | None:
 def _tested(
     base: Mapping[int, Run], ours: Mapping[int, Run], seeds: Sequence[int], measure: str
 ) -> Difference | None:
+    """Returns the test of the difference over the seeds that both have."""
     if measure not in SCORES or not seeds or base == ours:
         return None
-    metric = METRICS[measure]
-    runs = {f"{name} {s}": of[s] for name, of in (("base", base), ("ours", ours)) for s in seeds}
+    runs = {f"base {seed}": base[seed] for seed in seeds}
+    runs |= {f"ours {seed}": ours[seed] for seed in seeds}
     systems = load_systems(list(runs.values()), PlainTextOptions(), list(runs))
+    metric = METRICS[measure]
     sides = sides_of(systems, metric)
     texts = {
         name: {str(seed): sides[f"{name} {seed}"].hypotheses for seed in seeds}

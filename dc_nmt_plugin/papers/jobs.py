@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .costs import Cost
+from .selection import NEEDED
+from .systems import Training
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Options:
         max_update: another number of updates
         text: further words for ``dc-nmt prepare``
         any_counts: train on the pairs that are there
-        files: the user's files: key of :data:`.obstacles.FILES` → path
+        probing, trees: the user's files
     """
 
     seeds: tuple[int, ...] = (1,)
@@ -28,7 +28,14 @@ class Options:
     max_update: int | None = None
     text: tuple[str, ...] = ()
     any_counts: bool = False
-    files: Mapping[str, str] = field(default_factory=dict)
+    probing: Path | None = None
+    trees: Path | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """Returns the flags of :data:`NEEDED` that are given; a sample takes any pairs."""
+        values = (self.any_counts or self.sample, self.probing, self.trees)
+        return [flag for flag, value in zip(NEEDED, values, strict=True) if value]
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,9 @@ class Job:
         kind: ``text``, ``training``, ``evaluation`` or ``analysis``
         words: of the command, without ``dc-nmt``
         after: places in the plan of the jobs that have to be done before
-        gpus, hours: of a job on a cluster, by default; None: one GPU, one day
+        gpus, hours: of a job on a cluster; None: one GPU, one day
         output: file of standard output
-        cost: of training, or of the text; None where it is not known, as for a sample
+        training: the run; None for other commands, and for a sample
     """
 
     kind: str
@@ -50,20 +57,20 @@ class Job:
     gpus: int | None = None
     hours: int | None = None
     output: Path | None = None
-    cost: Cost | None = None
+    training: Training | None = None
 
     def __str__(self) -> str:
         return f"dc-nmt {shlex.join(self.words)}" + (f" > {self.output}" if self.output else "")
 
 
 @dataclass
-class Plan:
-    """The jobs of a plan, each once, those that others need first."""
+class Jobs:
+    """The jobs of a plan, each once; jobs that others need come first."""
 
     jobs: list[Job] = field(default_factory=list)
 
     def add(self, job: Job) -> int:
-        """Adds a job unless it exists, and returns its index."""
+        """Adds a job unless it is there, and returns its place."""
         if job not in self.jobs:
             self.jobs.append(job)
         return self.jobs.index(job)

@@ -9,19 +9,21 @@ import pytest
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.flags import replaced, typed_flags
-from dc_nmt_plugin.papers.register import find_item
-from dc_nmt_plugin.recipes.options import TrainOptions
+from dc_nmt_plugin.papers.comparison import Cell, cells
+from dc_nmt_plugin.papers.reader import find_item
+from dc_nmt_plugin.papers.selection import baseline
+from dc_nmt_plugin.papers.systems import decoding_of
+from dc_nmt_plugin.recipes.launch import MachineOptions
+from dc_nmt_plugin.recipes.options import RunOptions, TrainOptions
 from dc_nmt_plugin.recipes.run_plan import plan_training
-from dc_nmt_plugin.reproduction.comparison import Cell, cells
-from dc_nmt_plugin.reproduction.plan import baseline
-from dc_nmt_plugin.reproduction.system import ON_CPU, decoding
 from dc_nmt_plugin.runs.records import write_record
 from dc_nmt_plugin.runs.schema import SCHEMA, Data, Decoding, Record, Score, TextFile
 
 TABLE = "thesis, Table 4.6b"
 OTHER = "to published: nothing for runs of other settings: "
 REFERENCE = "reference.vi"
-UPDATES = "training.updates: 5000, published with 200000"
+UPDATES = "--max-update 5000, in the recipe 200000"
+ON_CPU = MachineOptions(launcher="fairseq", gpus=0)
 
 
 @pytest.fixture(autouse=True)
@@ -33,10 +35,11 @@ def finished(
     row, score, name=TABLE, updates=None, logged=None, beam=6, seed=1, settings=True, **files
 ):
     """What recipes leave of the run of a row; `files` has other contents, None for none."""
-    way = decoding(next(entry for entry in find_item(name).entries if entry.row == row))
-    run = way.run(seed, None, None)
-    train = TrainOptions(flags=way.training.flags, machines=ON_CPU)
-    words = plan_training(way.training.options(seed, None, None), train).training.command
+    entry = next(entry for entry in find_item(name).entries if entry.row == row)
+    run, training = decoding_of(entry).run(seed, None), decoding_of(entry).training
+    options = RunOptions(training.task, training.arch, seed=seed, name=training.name(seed))
+    train = TrainOptions(flags=training.flags, machines=ON_CPU)
+    words = plan_training(options, train).training.command
     words = replaced(words, "--max-update", str(updates)) if updates else words
     scores = tuple(Score(name, score, "", "") for name in ("sacrebleu", "mteval-v13a"))
     search = {**typed_flags(run.decode), "beam": beam}
@@ -65,7 +68,7 @@ def table(capsys, *words):
 
 
 def test_a_run_of_the_published_settings_has_its_gap(capsys, monkeypatch):
-    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._tested", lambda *_: None)
+    monkeypatch.setattr("dc_nmt_plugin.papers.comparison._tested", lambda *_: None)
     finished("Baseline", 30.00)
     finished("MS-1", 31.00)
     text = table(capsys)
@@ -74,7 +77,7 @@ def test_a_run_of_the_published_settings_has_its_gap(capsys, monkeypatch):
 
 OTHERS = {
     "updates": ({"updates": 5000}, UPDATES),
-    "beam": ({"beam": 1}, "decoding.beam: 1, published with 6"),
+    "beam": ({"beam": 1}, "--beam 1, in the recipe 6"),
     "no settings": (
         {"settings": False},
         "transformer_ms_aux_iwslt-s1: its settings are unknown",
@@ -84,7 +87,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_a_run_of_other_settings_is_shown_without_a_gap(what, capsys, monkeypatch):
-    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._tested", lambda *_: None)
+    monkeypatch.setattr("dc_nmt_plugin.papers.comparison._tested", lambda *_: None)
     other, note = OTHERS[what]
     finished("Baseline", 30.00)
     finished("MS-1", 31.00, **other)
@@ -96,7 +99,7 @@ def test_a_run_of_other_settings_is_shown_without_a_gap(what, capsys, monkeypatc
 
 
 def test_what_several_runs_differ_in_is_said_once(capsys, monkeypatch):
-    monkeypatch.setattr("dc_nmt_plugin.reproduction.comparison._tested", lambda *_: None)
+    monkeypatch.setattr("dc_nmt_plugin.papers.comparison._tested", lambda *_: None)
     finished("Baseline", 30.00, updates=5000)
     finished("MS-1", 31.00, updates=5000)
     assert table(capsys).count(UPDATES) == 1
@@ -120,7 +123,7 @@ def test_a_curve_says_that_it_is_of_other_settings(capsys):
     finished("f = 3", 25.00, name="dual-context, Figure 3", beam=4, updates=5000)
     assert paper.main(["plot", "dual-context, Figure 3", "--out", "f.svg"]) == 0
     text = capsys.readouterr().out
-    assert f"{OTHER}training.updates: 5000, published with 160000\n" in text
+    assert f"{OTHER}--max-update 5000, in the recipe 160000\n" in text
 
 
 def test_p_is_of_all_seeds_that_both_have(capsys):
@@ -141,7 +144,7 @@ def test_p_is_of_all_seeds_that_both_have(capsys):
 
 
 def test_speeds_of_two_machines_have_no_gap():
-    one = Cell("B0", "", "sacrebleu", "30.58", None, None, (30.0,), None, None, None, "")
+    one = Cell("B0", "", "sacrebleu", published="30.58", ours=(30.0,))
     assert one.gap == pytest.approx(-0.58)
     for measure in ("train-steps", "decode-sentences", "decode-tokens"):
         assert replace(one, measure=measure).gap is None
@@ -161,10 +164,10 @@ def test_a_system_of_the_document_can_be_the_baseline():
     for name, arch in (("a", "iwslt15_en_vi"), ("b", "iwslt14_es_en")):
         for entry in find_item(f"thesis, Table 5.4{name}").entries:
             base = baseline(entry)
-            if entry.system.other:
+            if entry.other:
                 continue
-            assert base.system.arch == "transformer_standard_iwslt" and base.task == arch
-            assert base.system.flags == {} and base.measure == entry.measure
+            assert base.arch == "transformer_standard_iwslt" and base.task == arch
+            assert base.flags == {} and base.measure == entry.measure
 
 
 def test_a_figure_s_differences_are_those_of_its_table():

@@ -1,0 +1,331 @@
+"""What ``dc-nmt paper`` prints and draws."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UserError
+from ..table import format_table, number_cell
+from .parser import form_of, print_json
+
+if TYPE_CHECKING:
+    from ..papers.comparison import Cell
+    from ..papers.document import Derived, Entry, Item
+    from ..papers.jobs import Job
+    from ..papers.parameters import CountRow
+
+FOLDER = Path("runs/papers")
+
+
+def slug(item: Item) -> str:
+    """Returns the name of an item's folder."""
+    return re.sub(r"[^a-z0-9.]+", "-", item.full_name.lower()).strip("-")
+
+
+# -- as published ----------------------------------------------------------------------------------
+
+
+def list_items(args: argparse.Namespace) -> int:
+    """``dc-nmt paper list``."""
+    from ..papers.reader import DOCUMENTS, read_document
+
+    documents = [read_document(name) for name in ([args.document] if args.document else DOCUMENTS)]
+    if args.json:
+        rows = [
+            {
+                "document": document.name,
+                "item": item.name,
+                "row": part.name,
+                "shows": part.shows or item.title,
+                "reproducible": part.reproducible,
+                "command": f"dc-nmt {part.by}",
+                "entries": len(part.entries),
+            }
+            for document in documents
+            for item in document.items
+            for part in item.parts
+        ]
+        print_json(rows)
+        return 0
+    for document in documents:
+        print(f"{document.name}: {document.title}\n")
+        lines = []
+        for item in document.items:
+            states = [part.reproducible for part in item.parts]
+            needs = sorted({state for state in states if state.startswith("needs")})
+            word = "no"
+            if "yes" in states:
+                word = "partly" if needs else "yes"
+            lines.append((item.name, str(len(states) or ""), word, item.title))
+            lines += [("", "", "", f"  {reason}") for reason in needs]
+        header = ("item", "rows", "reproducible", "what it shows")
+        print(format_table(header, lines), end="\n\n")
+    return 0
+
+
+def show_item(args: argparse.Namespace) -> int:
+    """``dc-nmt paper show``."""
+    from ..papers.reader import derived_of, find_item
+    from ..papers.selection import trainings_of
+    from ..papers.systems import size_of
+
+    item = find_item(args.item)
+    derived = derived_of(item)
+    if args.json:
+        print_json(_item_facts(item, derived))
+        return 0
+    by_cell = {entry.cell: entry for entry in item.entries}
+    columns = list(item.columns) or [""]
+    header = ["", *(name or "value" for name in columns)]
+    rows = []
+    for row in item.rows:
+        cells = [_printed(by_cell.get((row.label, name))) for name in columns]
+        rows.append([row.label, *cells])
+    form = form_of(args)
+    print(f"{form.comment}{item.full_name} ({item.place}): {item.title}")
+    if rows:
+        print(f"\n{form.write(header, rows)}")
+    notes = [item.note, *(f"{each.row}: {each.note}" for each in item.entries if each.note)]
+    absent = {each.absent for each in item.entries if each.absent and each.value is None}
+    notes += [f"no number where {reason}" for reason in sorted(absent)]
+    notes += map(_derived, derived)
+    trainings = trainings_of(item)
+    if trainings:
+        notes.append(f"to train all rows with one seed: {size_of(trainings)}")
+    shown = list(dict.fromkeys(note for note in notes if note))
+    print(f"\n{form.lines(shown)}" if shown else "")
+    return 0
+
+
+def _printed(entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    text = entry.text if entry.value is None else str(entry.value)
+    if entry.difference is not None:
+        text = f"{text} ({entry.difference:+})" if text else f"{entry.difference:+}"
+    return f"{text}, p < {entry.p}" if entry.p is not None else text
+
+
+def _derived(each: Derived) -> str:
+    one, other = each.pair
+    slower = " slower" if each.rule == "slower" else ""
+    text = f"{each.place} prints {each.value}{each.unit}{slower}"
+    text += f" from {one.value} ({one.row}) and {other.value} ({other.row})"
+    if not each.agrees:
+        text += f", which give {each.computed:.2f}"
+    return f"{text}: {each.note}" if each.note else text
+
+
+def _item_facts(item: Item, derived: Sequence[Derived]) -> dict[str, Any]:
+    import msgspec
+
+    numbers = [
+        {
+            "place": each.place,
+            "value": str(each.value),
+            "unit": each.unit,
+            "rule": each.rule,
+            "rows": [cell.row for cell in each.pair],
+            "column": each.pair[0].column,
+            "computed": round(each.computed, 4),
+            "agrees": each.agrees,
+            "note": each.note,
+        }
+        for each in derived
+    ]
+    return {
+        "document": item.document,
+        "item": item.name,
+        "title": item.title,
+        "place": item.place,
+        "note": item.note,
+        "cells": msgspec.to_builtins(item.entries),
+        "derived": numbers,
+    }
+
+
+# -- a plan ----------------------------------------------------------------------------------------
+
+
+def print_jobs(jobs: Sequence[Job], args: argparse.Namespace, numbers: Sequence[str] = ()) -> int:
+    """Prints the commands of a plan, with their numbers in the queue of Slurm."""
+    from ..papers.systems import size_of
+
+    trainings = [job.training for job in jobs if job.training]
+    if args.json:
+        facts = []
+        for place, job in enumerate(jobs):
+            size = size_of([job.training], args.max_update) if job.training else None
+            number = numbers[place] if numbers else None
+            facts.append({"job": number, "command": str(job), "size": size and asdict(size)})
+        print_json(facts)
+        return 0
+    for place, job in enumerate(jobs):
+        print(f"{numbers[place]}: {job}" if numbers else job)
+    if args.dry_run and trainings:
+        print(f"# {size_of(trainings, args.max_update)}")
+    return 0
+
+
+# -- measured beside published ---------------------------------------------------------------------
+
+
+def has_numbers(item: Item, args: argparse.Namespace) -> bool:
+    """Returns True if a number of the item is a run's."""
+    from ..papers.selection import NEEDED, entries_of, of_runs
+
+    return any(map(of_runs, entries_of(item, args.rows, NEEDED)))
+
+
+def show_table(args: argparse.Namespace) -> int:
+    """``dc-nmt paper table``, and the end of ``dc-nmt paper run``."""
+    from ..papers.comparison import cells
+    from ..papers.reader import find_item
+
+    item = find_item(args.item)
+    if args.command == "table" and not args.json and not has_numbers(item, args):
+        return _print_analyses(item)
+    found = cells(item, args.rows, args.seeds, args.sample)
+    if args.json:
+        print_json(
+            [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in found]
+        )
+    else:
+        form = form_of(args)
+        print(f"{form.comment}{item.full_name}: {item.title}\n")
+        print(f"{form.write(*_compared(found, args.sample is None))}\n")
+        print(form.lines(_notes(found, args)))
+    if args.command == "run" and item.name.startswith("Figure"):
+        out = sys.stderr if args.json else sys.stdout
+        for path in _draw(item, found, args, FOLDER / slug(item) / "figure"):
+            print(f"written: {path}", file=out)
+    return 0
+
+
+def _print_analyses(item: Item) -> int:
+    folder = FOLDER / slug(item)
+    paths = sorted(folder.glob("*.txt"))
+    if not paths:
+        raise UserError(
+            f"{item.full_name}: no number of it is a run's, and {folder} has no analysis yet; "
+            f"dc-nmt paper run '{item.full_name}' makes it"
+        )
+    print("\n\n".join(f"{path}\n\n{path.read_text('utf-8').strip()}" for path in paths))
+    return 0
+
+
+def _compared(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str]]]:
+    from ..evaluation.difference_text import TEST_COLUMNS, test_cells
+
+    header = ["", "", "by", "published", "measured", "± sd", "seeds", "to published"]
+    header += ["published diff.", "published p", *TEST_COLUMNS]
+    rows = []
+    for cell in found:
+        row = [cell.row, cell.column, cell.measure, cell.published or ""]
+        row += [number_cell(cell.mean, ".2f"), number_cell(cell.deviation, ".2f")]
+        row += [str(len(cell.ours)), number_cell(cell.gap if whole else None, "+.2f")]
+        row += [cell.published_difference or "", f"< {cell.published_p}" * bool(cell.published_p)]
+        row += test_cells(cell.difference, cell.tested, cell.corrected_p, several=True)
+        rows.append(row)
+    return header, rows
+
+
+def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
+    from ..evaluation.difference_text import difference_notes
+
+    notes = ["measured: mean over the seeds that are trained to their end and scored"]
+    families: dict[tuple[str, str], dict[str, Any]] = {}
+    for cell in found:
+        if cell.tested:
+            name = f"{cell.row} {cell.column}".strip()
+            families.setdefault((cell.against, cell.measure), {})[name] = cell.tested
+    if families:
+        notes.append("differences are over the seeds that both have")
+    for (against, measure), tests in families.items():
+        notes += difference_notes(tests, against, measure)
+    if args.sample is not None:
+        notes.append("a sample: small text, narrow models; not comparable with published numbers")
+    return list(dict.fromkeys([*notes, *_setting_notes(found)]))
+
+
+def _setting_notes(found: Sequence[Cell]) -> list[str]:
+    """Returns a note for each setting in which runs differ from the published ones."""
+    differing = dict.fromkeys(text for cell in found for text in cell.other_settings)
+    against = dict.fromkeys(text for cell in found for text in cell.other_settings_against)
+    notes = [f"to published: nothing for runs of other settings: {text}" for text in differing]
+    alone = [text for text in against if text not in differing]
+    return notes + [f"difference: to a run of other settings: {text}" for text in alone]
+
+
+def draw_plot(args: argparse.Namespace) -> int:
+    """``dc-nmt paper plot``."""
+    from ..papers.comparison import cells
+    from ..papers.reader import find_item
+
+    item = find_item(args.item)
+    found = cells(item, args.rows, args.seeds, args.sample, test=False)
+    for path in _draw(item, found, args, args.out or FOLDER / slug(item) / "figure"):
+        print(f"written: {path}")
+    print("".join(f"{note}\n" for note in _setting_notes(found)), end="")
+    return 0
+
+
+def _draw(item: Item, found: Sequence[Cell], args: argparse.Namespace, path: Path) -> list[Path]:
+    from ..papers.curve import draw
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sample = "" if args.sample is None else f" (a sample of {args.sample} pairs)"
+    return draw(found, f"{item.full_name}{sample}", path, item.origin)
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+def print_counts(rows: Sequence[CountRow], as_json: bool) -> int:
+    """Prints parameter counts; returns 1 if one differs from the published count."""
+    if as_json:
+        print_json([asdict(row) for row in rows])
+    else:
+        header = ["", "vocabulary", "built (M)", "published (M)", "difference", "", ""]
+        blocks = []
+        for table in dict.fromkeys(row.table for row in rows):
+            lines = [_count_cells(row) for row in rows if row.table == table]
+            blocks.append(f"{table}\n{format_table(header, lines)}")
+        print("\n\n".join(blocks))
+    return 1 if any(row.within is False for row in rows) else 0
+
+
+def _count_cells(row: CountRow) -> list[str]:
+    difference = None if row.difference is None else 100 * row.difference
+    return [
+        row.name,
+        f"{row.vocabulary:,}",
+        f"{row.built:.3f}",
+        number_cell(row.published, "g"),
+        f"{difference:+.2f}%" if difference is not None else "",
+        {None: "", True: "ok", False: "NOT MET"}[row.within],
+        row.note,
+    ]
+
+
+def print_parts(archs: Mapping[str, Mapping[str, Any]], args: argparse.Namespace) -> int:
+    """Prints the parameters of each part of architectures."""
+    from ..models.count import breakdown
+
+    parts = {}
+    for arch, settings in archs.items():
+        entries = breakdown(arch, args.vocabulary, settings)
+        parts[arch] = [*entries, ("total", sum(number for _, number in entries))]
+    if args.json:
+        print_json(parts)
+        return 0
+    for arch, entries in parts.items():
+        rows = [[name, f"{number:,}"] for name, number in entries]
+        print(format_table([arch, "parameters"], rows))
+    return 0

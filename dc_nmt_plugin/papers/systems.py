@@ -1,0 +1,189 @@
+"""Finds the training run and the translation that give a published number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ..errors import UserError
+from ..files import read_yaml
+from ..flags import as_flags, flag_value
+from ..recipes.experiment import Experiment
+from ..recipes.options import RunOptions
+from ..recipes.recipe import load
+from ..recipes.run_plan import plan_run
+from ..recipes.settings import RunSettings, settings_of
+from .document import Entry
+
+MODELS = Path(__file__).with_name("models.yaml")
+OF_TEXT = ("sentences", "length")  # measures of a text
+UNTRAINED = ("params", *OF_TEXT)  # measures that need no training run
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training run that entries need.
+
+    Attributes:
+        task: name of the recipe, in the direction
+        arch: value of ``--arch``
+        like: entry of ``papers.yaml``, where it is not the recipe's own choice
+        flags: of the model, on top
+    """
+
+    task: str
+    arch: str
+    like: str | None
+    flags: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Returns the words that choose the run, which are its key in models.yaml."""
+        like = ["--like", self.like] if self.like else []
+        return " ".join([self.task, self.arch, *like, *self.flags])
+
+    @property
+    def settings(self) -> RunSettings:
+        """Returns the settings of the recipe."""
+        return settings_of(load(self.task), self.arch, like=self.like)
+
+    def name(self, seed: int) -> str | None:
+        """Returns the name of the run's folder; None for the recipe's name."""
+        if not self.flags:
+            return None
+        words = [word.removeprefix("--").replace(",", "_") for word in self.flags]
+        like = [self.like] if self.like else []
+        return "-".join([self.arch, *like, *words, f"s{seed}"]).replace(" ", "_")
+
+    def layers(self) -> dict[str, str]:
+        """Returns flag → number of layers, for each side of a Transformer."""
+        from ..models.presets import architectures
+
+        words, preset = [*self.settings.flags, *self.flags], architectures()[self.arch].settings
+        return {
+            f"--{side}-layers": flag_value(words, f"--{side}-layers")
+            or str(preset.get(f"{side}_layers", 6))
+            for side in ("encoder", "decoder")
+        }
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """One way to translate with a trained model.
+
+    Attributes:
+        training: which model
+        subset: ``test``, ``valid`` or a further test set
+        flags: of ``fairseq-generate``, on top of the recipe's
+    """
+
+    training: Training
+    subset: str = "test"
+    flags: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Returns the value of ``--as``: ``aux1``, ``mask2``; "" for the recipe's decoding."""
+        short = {"--decode-with": "", "--mask-source-layers": "mask", "--no-aux-fusion": "nofusion"}
+        text = "".join(short.get(word, word) for word in self.flags)
+        return "".join(character for character in text if character.isalnum())
+
+    def run(self, seed: int, sample: int | None) -> Experiment:
+        """Returns the run's folders."""
+        training = self.training
+        return plan_run(
+            RunOptions(
+                training.task,
+                training.arch,
+                seed=seed,
+                name=training.name(seed),
+                sample=sample,
+                like=training.like,
+                subset=self.subset,
+                decoding=self.name,
+            )
+        )
+
+
+def training_of(entry: Entry) -> Training:
+    """Returns the training run that gives an entry's number.
+
+    Raises:
+        UserError: the task has no recipe
+    """
+    own = settings_of(load(entry.task), entry.arch).name
+    like = None if entry.training in ("", own) else entry.training
+    return Training(entry.task, entry.arch, like, tuple(as_flags(entry.flags)))
+
+
+def decoding_of(entry: Entry) -> Decoding:
+    """Returns the translation that gives an entry's number."""
+    flags = [] if entry.part == "main" else ["--decode-with", entry.part]
+    flags += as_flags(entry.decoding)
+    return Decoding(training_of(entry), entry.subset or "test", tuple(flags))
+
+
+def has_run(entry: Entry) -> bool:
+    """Returns True if a recipe trains the system of an entry."""
+    return entry.is_of_a_run and bool(entry.training)
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of training runs.
+
+    Attributes:
+        runs: how many
+        updates, tokens: of all runs together; tokens with padding
+        parameters: of the largest model
+    """
+
+    runs: int
+    updates: int
+    tokens: int
+    parameters: int
+
+    def __str__(self) -> str:
+        several = self.runs > 1
+        return (
+            f"{self.runs} training run{'s' * several}, {short(self.updates)} updates, "
+            f"{short(self.tokens)} tokens, {'up to ' * several}{short(self.parameters)} parameters"
+        )
+
+
+def size_of(trainings: Iterable[Training], max_update: int | None = None) -> Size:
+    """Returns the size of training runs together.
+
+    Args:
+        trainings: each as often as it runs
+        max_update: number of updates of each, in place of the recipe's
+
+    Raises:
+        UserError: a model is not in ``models.yaml``
+    """
+    parameters, updates, tokens = [], 0, 0
+    for training in trainings:
+        if str(training) not in _parameters():
+            raise UserError(f"{MODELS}: has no {training}; scripts/count_models.py writes it")
+        parameters.append(_parameters()[str(training)])
+        settings = training.settings
+        own_updates = max_update or settings.updates
+        updates += own_updates
+        tokens += own_updates * settings.tokens
+    return Size(len(parameters), updates, tokens, max(parameters, default=0))
+
+
+@cache
+def _parameters() -> dict[str, int]:
+    return read_yaml(MODELS, dict[str, int])
+
+
+def short(number: float) -> str:
+    """Returns a number with three digits, such as 13.1G."""
+    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            value = number / size
+            decimals = max(0, 3 - len(str(int(value))))
+            return f"{value:.{decimals}f}{unit}"
+    return str(round(number))

@@ -1,0 +1,190 @@
+"""The published tables and figures: complete, consistent in themselves, and made of known names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.evaluation.metrics import METRICS
+from dc_nmt_plugin.flags import as_flags
+from dc_nmt_plugin.models.options import defaults
+from dc_nmt_plugin.models.presets import architectures
+from dc_nmt_plugin.papers.document import SCORES
+from dc_nmt_plugin.papers.parameters import model_settings
+from dc_nmt_plugin.papers.reader import (
+    DATA,
+    DOCUMENTS,
+    find_item,
+    read_document,
+    read_documents,
+    read_file,
+)
+from dc_nmt_plugin.recipes.recipe import load, tasks
+from dc_nmt_plugin.recipes.settings import settings_of
+
+ROOT = Path(__file__).parents[3]
+ENTRIES = [entry for document in read_documents() for entry in document.entries]
+ITEMS = [item for document in read_documents() for item in document.items]
+OURS = [entry for entry in ENTRIES if not entry.other]
+MEASURES = {
+    *(*SCORES, "bleu", "params", "train-steps", "train-words", "decode-sentences"),
+    *("decode-tokens", "perplexity", "accuracy", "sentences", "length", "share", "ranking"),
+    *("precision", "divergence", "dependency", "gate", "distance", "entropy", "attention"),
+    *("significance", "text", "setting"),
+}
+# tables, figures, and experiments without a number: what each document has
+NUMBERED = {
+    "dual-context": (5, 5, 1),
+    "context-aware": (3, 5, 2),
+    "cross-aggregation": (2, 2, 3),
+    # Tables 4.5, 4.6 and 5.4 have a letter
+    "thesis": (1 + 5 + 8 + 6 + 2 + 1 + 1, 1 + 6 + 12 + 8 + 5, 3),
+    "residual-decoder": (7, 4, 3),
+}
+PARTS = {
+    "dual-context": 41,
+    "context-aware": 37,
+    "cross-aggregation": 15,
+    "thesis": 231,
+    "residual-decoder": 60,
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_table_and_figure_is_there(name):
+    document = read_document(name)
+    assert f"{{{document.cites}," in (ROOT / "REFERENCES.bib").read_text("utf-8")
+    names = [item.name for item in document.items]
+    kinds = Counter(item.split()[0] for item in names)
+    tables, figures = kinds.pop("Table"), kinds.pop("Figure")
+    assert (tables, figures, sum(kinds.values())) == NUMBERED[name]
+    plain = {re.sub(r"[a-c]$", "", item) for item in names}
+    for kind in ("Table", "Figure"):
+        for number in (n.split()[1] for n in plain if n.startswith(kind)):
+            *chapter, last = number.split(".")
+            for before in range(1, int(last)):
+                assert f"{kind} {'.'.join([*chapter, str(before)])}" in plain
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_parts_cover_every_entry_and_are_called_once(name):
+    items = read_document(name).items
+    assert sum(len(item.parts) for item in items) == PARTS[name]
+    for item in items:
+        names = [part.name for part in item.parts]
+        assert len(set(names)) == len(names), item.name
+        covered = {entry.cell for part in item.parts for entry in part.entries}
+        assert covered == {entry.cell for entry in item.entries}
+        assert bool(item.parts) is (item.reproducible != "a drawing"), item.name
+
+
+def test_every_entry_is_made_of_known_names():
+    trainings = {entry.training for entry in OURS}
+    for entry in ENTRIES:
+        item = next(i for i in ITEMS if (i.document, i.name) == (entry.document, entry.item))
+        place = (entry.document, entry.item, entry.row, entry.column)
+        assert entry.measure in MEASURES, place
+        # a number, a difference or a text, or the reason why there is none
+        assert (entry.value, entry.difference) != (None, None) or entry.text or entry.absent, place
+        assert entry.p is None or 0 < entry.p < 1, place
+        assert re.fullmatch(r"main|aux:\d+", entry.part), place
+        systems = {e.system for e in ENTRIES if e.document == entry.document}
+        assert entry.against in {"", *(row.label for row in item.rows), *systems}, place
+        assert not item.drawn_from or find_item(f"{item.document}, {item.drawn_from}")
+    assert set(SCORES) <= set(METRICS) and "" in trainings
+    assert {entry.task for entry in OURS} - {""} - set(tasks()) == {"wikipedia"}
+    for entry in OURS:
+        if entry.training:
+            assert settings_of(load(entry.task), entry.arch, like=entry.training)
+
+
+def test_flags_are_those_of_the_architecture_and_change_the_model():
+    """A flag with the architecture's own value would be a run of another name."""
+    for arch, words in {(entry.arch, tuple(as_flags(entry.flags))) for entry in OURS}:
+        architecture = architectures()[arch]
+        preset = {**defaults(architecture.config), **architecture.settings}
+        for name, value in model_settings(arch, words).items():
+            own = preset["encoder_layers"] if name == "source_layers" else preset[name]
+            assert value != own, (arch, name)
+
+
+def test_printed_differences_are_those_of_the_values():
+    for item in ITEMS:
+        by_cell = {entry.cell: entry for entry in item.entries}
+        for entry in item.entries:
+            base = by_cell.get((entry.against, entry.column))
+            if None in (entry.difference, entry.value) or base is None or base.value is None:
+                continue
+            agrees = entry.value - base.value == entry.difference
+            assert agrees is ("above 30.58" not in entry.note), entry.cell
+
+
+def test_averages_of_probing_tasks_are_the_printed_ones():
+    sizes = {"Surface": 2, "Syntactic": 3, "Semantic": 5}
+    for name in ("dual-context, Table 4", "thesis, Table 4.8", "thesis, Table 5.5"):
+        item = find_item(name)
+        for column in item.columns:
+            own = [entry for entry in item.entries if entry.column == column]
+            for row, entry in enumerate(own):
+                size = sizes.get(entry.of)
+                if size:
+                    mean = sum(e.value for e in own[row - size : row]) / size
+                    assert abs(mean - entry.value) <= Decimal("0.011"), (name, entry.cell)
+
+
+def test_percentages_of_human_rankings_add_up():
+    for row in ("Self-attentive vs. Baseline", "Self-attentive vs. Mean"):
+        own = [e for e in find_item("residual-decoder, Table 5").entries if e.row == row]
+        for start in (0, 3, 6):
+            assert sum(entry.value for entry in own[start : start + 3]) == 100
+
+
+def test_tables_of_the_paper_and_of_the_thesis_agree():
+    pairs = (("Table 2", "Table 5.3"), ("Table 4", "Table 5.5"), ("Table 5", "Table 5.6"))
+    for paper, thesis in pairs:
+        first, second = find_item(f"dual-context, {paper}"), find_item(f"thesis, {thesis}")
+        assert [e.value for e in first.entries] == [e.value for e in second.entries]
+
+
+def test_items_are_found_by_short_names_and_unknown_ones_get_the_nearest():
+    for name in ("thesis, Table 3.4", "thesis, table 3.4", "thesis,Tab. 3.4", "thesis, tab 3.4"):
+        assert find_item(name).name == "Table 3.4"
+    with pytest.raises(UserError, match=r"Did you mean 'Table 3\.4"):
+        find_item("thesis, Table 3.44")
+    with pytest.raises(UserError, match="Did you mean 'thesis'"):
+        find_item("theses, Table 3.4")
+
+
+BAD = {
+    "an unknown key": ("    place: section 1\n", "    plaice: section 1\n", "place"),
+    "no number": ("Train: 3.66", "Train: 3.6o", "3.6o"),
+    "no YAML": ("    rows:\n", "    rows: [\n", "x.yaml: "),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD.values(), ids=BAD)
+def test_a_wrong_file_is_one_sentence(tmp_path, old, new, message):
+    text = (DATA / "dual-context.yaml").read_text("utf-8")
+    (tmp_path / "x.yaml").write_text(text.replace(old, new, 1), "utf-8")
+    with pytest.raises(UserError, match=message) as error:
+        read_file(tmp_path / "x.yaml")
+    assert "\n" not in str(error.value)
+
+
+def test_an_entry_has_the_settings_of_its_task_item_column_row_and_cell():
+    entry = find_item("dual-context, Figure 3").entries[-1]
+    assert (entry.row, str(entry.value), entry.read) == ("f = 8", "28.47", "prose")
+    assert (entry.arch, entry.flags) == ("transformer_dc", {"dc_kernel_size": "8"})
+    assert (entry.task, entry.training, entry.measure) == (
+        "wmt14_en_de", "thesis-wmt", "mteval-v13a",
+    )  # fmt: skip
+    assert (entry.against, entry.subset, entry.part) == ("f = 2", "test", "main")
+    vietnamese = find_item("dual-context, Table 2").entries[1]
+    assert (vietnamese.arch, vietnamese.task) == ("transformer_dc_iwslt_ff512", "iwslt15_vi_en")
+    masked = find_item("thesis, Table 3.5").entries[0]
+    assert masked.decoding == {"mask_source_layers": "1"} and masked.difference == Decimal("-27.01")

@@ -1,0 +1,201 @@
+"""Every row that is reproducible has a plan that ends in what the row shows; others say why not."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dc_nmt_plugin.papers.comparison import Cell
+from dc_nmt_plugin.papers.curve import series
+from dc_nmt_plugin.papers.document import SCORES
+from dc_nmt_plugin.papers.jobs import Options
+from dc_nmt_plugin.papers.plan import plan
+from dc_nmt_plugin.papers.reader import find_item, read_documents
+from dc_nmt_plugin.papers.selection import NEEDED, entries_shown, left_out, trainings_of
+from dc_nmt_plugin.papers.systems import (
+    MODELS,
+    UNTRAINED,
+    _parameters,
+    decoding_of,
+    has_run,
+    size_of,
+)
+from dc_nmt_plugin.recipes.recipe import load
+
+OUT = Path("out")
+GIVEN = Options(any_counts=True, probing=Path("FILE"), trees=Path("FILE"))
+ITEMS = [item for document in read_documents() for item in document.items]
+ROWS = [(item, part) for item in ITEMS for part in item.parts]
+
+
+def jobs(name, *rows, options=GIVEN, **more):
+    return plan(find_item(name), rows, replace(options, **more), OUT)
+
+
+def last(name, *rows, **more):
+    """The last command of a plan."""
+    return f"{shlex.join(jobs(name, *rows, **more)[-1].words)} "
+
+
+def test_most_rows_are_reproducible():
+    kinds = Counter(part.reproducible.split()[0] for _, part in ROWS)
+    assert kinds == {"yes": 315, "needs": 40, "reported": 16, "settings,": 13}
+    drawings = [item for item in ITEMS if not item.parts]
+    assert {item.reproducible for item in drawings} == {"a drawing"}
+
+
+def command_of(part, entry):
+    """What the words of a job that shows an entry begin with, and a word that they have."""
+    decoding = decoding_of(entry)
+    folder = str(decoding.run(1, None).folder)
+    command, *rest = part.by.split()
+    if command == "analyze":
+        return ("analyze", rest[0]), folder
+    if command in ("probe", "translate"):
+        return (command,), folder
+    if part.by == "compare --t-test":
+        return ("compare",), folder
+    if command == "check-text":
+        return ("check-text", "--lengths"), ""
+    return ("evaluate", decoding.training.task, decoding.training.arch), ""
+
+
+@pytest.mark.parametrize("item", [item for item in ITEMS if item.parts], ids=lambda i: i.full_name)
+def test_a_reproducible_row_has_a_plan_that_ends_in_it(item):
+    for part in item.parts:
+        if part.reproducible != "yes":
+            continue
+        found = plan(item, [part.name], GIVEN, OUT)
+        for entry in entries_shown(item, part):
+            if entry.measure == "params":
+                words = ("paper", "parameters", "--item", item.full_name)
+                assert any(job.words == words for job in found)
+            elif not entry.other:
+                start, folder = command_of(part, entry)
+                shown = [str(job) for job in found if job.words[: len(start)] == start]
+                assert any(folder in text for text in shown), (part.name, entry.cell)
+
+
+def test_another_row_is_left_out_with_its_reason():
+    for item, part in ROWS:
+        reason = part.reproducible
+        if reason == "yes" or not any(entry.is_of_a_run for entry in part.entries):
+            continue
+        flags = [flag for flag in NEEDED if flag in reason]
+        assert left_out(item, [part.name], ())[part.name] == reason
+        assert (part.name in left_out(item, [part.name], flags)) is not bool(flags)
+        # text that `dc-nmt prepare` refuses
+        trained = [entry for entry in part.entries if has_run(entry) and entry.measure != "params"]
+        lacks = {load(entry.task).task.lacks for entry in trained} - {""}
+        if lacks and "people" not in reason:
+            assert reason == f"needs {lacks.pop()}."
+
+
+def test_a_row_of_a_text_that_is_not_complete_is_not_reproducible():
+    for item, part in ROWS:
+        if part.reproducible == "yes" and part.by != "paper parameters":
+            trained = [entry for entry in entries_shown(item, part) if has_run(entry)]
+            complete = [entry for entry in trained if not load(entry.task).task.lacks]
+            assert complete, (item.full_name, part.name)
+            assert not part.entries or complete == trained, (item.full_name, part.name)
+
+
+def test_every_training_run_has_a_counted_model():
+    """`scripts/count_models.py` writes the file."""
+    needed = {str(training) for item in ITEMS for training in trainings_of(item)}
+    assert needed == set(_parameters()), MODELS
+    trained = [e for item in ITEMS for e in item.entries if has_run(e)]
+    assert {str(decoding_of(e).training) for e in trained if e.measure not in UNTRAINED} <= needed
+
+
+def test_sizes_of_trainings_add_up():
+    size = size_of(trainings_of(find_item("dual-context, Table 1")))
+    assert str(size) == ("4 training runs, 640k updates, 3.17G tokens, up to 86.4M parameters")
+    assert size_of(trainings_of(find_item("dual-context, Table 1")), 10).updates == 40
+
+
+# figure → what its last command has
+PUBLISHED = {
+    "thesis, Figure 3.6": "--unit pieces --edges 10,20,30,40,50 ",
+    "dual-context, Figure 5": "--reference runs/wmt14_en_de/data/raw/test.de --tokenizer moses-a "
+    "--beam 4 --lenpen 0.6 --length-penalty wu ",
+    "context-aware, Figure 5": "--unit words --groups 10 --beam 4 ",
+    "thesis, Figure 4.6": "--unit words --edges 11,21,31,41 "
+    "--reference runs/iwslt15_en_vi/data/raw/test.vi --tokenizer moses --beam 6 ",
+    "thesis, Figure 4.5": "check-text --lengths 11,21,31,41 runs/iwslt15_en_vi/data/raw/tokenised/",
+    "thesis, Figure 3.8": "--sentences 1500 ",
+    "thesis, Figure 4.8": "--index 261 ",
+    "thesis, Table 4.8": "probe runs/iwslt15_en_vi/",
+    "thesis, Table 5.5": "--tasks FILE --setting dual-context ",
+    "residual-decoder, Figure 2": "--longest 50 ",
+    "residual-decoder, 8.2 ParsEval": "--trees FILE ",
+    "residual-decoder, Table 3": "--metric mteval-v13a --t-test ",
+    "residual-decoder, Table 6": "paper parameters --item 'residual-decoder, Table 6' ",
+    "residual-decoder, Table 7": "--sentence 'Otras personas pueden tener niños.' ",
+    "thesis, Table 4.5a": "--sentence 'The passion that the person has",
+    "cross-aggregation, Iterations": "analyze routing ",
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_last_command_is_as_published(name):
+    assert PUBLISHED[name] in last(name)
+
+
+def test_each_command_is_there_once_and_after_what_it_needs():
+    found = jobs("dual-context, Figure 4", "f = 2", "f = 3", seeds=(1, 2))
+    assert len(set(map(str, found))) == len(found)
+    kinds = [job.kind for job in found]
+    assert kinds.count("text") == 1 and kinds.count("training") == 4
+    for place, job in enumerate(found):
+        assert all(before < place for before in job.after)
+    assert [str(job.output) for job in found[-2:]] == [f"out/divergence-s{n}.txt" for n in (1, 2)]
+    assert [kinds[place] for place in found[-1].after] == ["evaluation", "evaluation"]
+
+
+def test_settings_of_another_paper_and_further_sets_are_asked_for():
+    own = [str(job) for job in jobs("cross-aggregation, Table 2")]
+    assert "dc-nmt prepare wmt17_zh_en --bpe under50" in own
+    assert any("train wmt14_en_de transformer_standard --seed 1 --like cross-agg" in j for j in own)
+    big = [str(job) for job in jobs("context-aware, Table 2", "En⇒De, Transformer-Big")]
+    assert "dc-nmt train wmt14_en_de transformer_standard_big_unshared --seed 1" in big
+    sets = [str(job) for job in jobs("residual-decoder, Table 3", "NMT Baseline")]
+    assert sum("--subset newstest201" in text for text in sets) == 2
+
+
+def test_a_baseline_of_another_item_is_trained():
+    for name, task in (("a", "iwslt15_en_vi"), ("b", "iwslt14_es_en")):
+        found = [str(job) for job in jobs(f"thesis, Table 5.4{name}")]
+        assert f"dc-nmt train {task} transformer_standard_iwslt --seed 1" in found
+
+
+def test_counting_source_sentences_trains_nothing():
+    for name in ("thesis, Figure 3.5", "thesis, Figure 4.5"):
+        assert {job.kind for job in jobs(name)} == {"text", "analysis"}
+    counts = [str(job) for job in jobs("thesis, Figure 3.5")[1:]]
+    assert [text.split()[3] for text in counts] == ["10,20,30,40,50", "31"]
+
+
+def test_a_sample_keeps_the_layers_that_rows_name():
+    found = [str(job) for job in jobs("dual-context, Table 5", "[5-6]", sample=600)]
+    trained = [text for text in found if " train " in text]
+    assert trained and all("--encoder-layers 6" in text for text in trained)
+    small = [str(job) for job in jobs("thesis, Table 4.1", "MS-1", sample=600)]
+    assert not any("--encoder-layers" in text for text in small)  # 4 as it is
+    assert "--index" not in last("thesis, Figure 4.8", sample=200)
+
+
+def test_figure_3_7_begins_at_the_transformer_and_has_eight_curves():
+    figure = find_item("thesis, Figure 3.7")
+    entries = entries_shown(figure, figure.parts[0])
+    assert not {"B1", "B2"} & {entry.row for entry in entries}
+    assert all(entry.measure in SCORES for entry in entries)
+    points = [Cell(e.row, e.column, e.measure, published=str(e.value)) for e in entries]
+    setting, curves = series(points, figure.origin)
+    assert setting == "n" and len(curves) == 8
+    for curve in curves.values():
+        assert [x for x, _ in curve] == [1, 2, 3, 4, 5, 6] and curve[0][1].published == "28.37"
