@@ -90,9 +90,7 @@ def draw_charts(
     columns: int = 3,
     size: tuple[float, float] | None = None,
 ) -> None:
-    """Draws a panel for each chart, and gives the figure the size that they need.
-
-    A series has the same look in all panels.
+    """Draws a panel for each chart, and sizes the figure. A series has the same look in all panels.
 
     Args:
         figure: an empty matplotlib figure
@@ -186,14 +184,6 @@ def finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     if integers:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-
-
-def finish_rows(axes: Any, centre: float) -> None:
-    """Finishes a panel with a name on each row: a light grid, and a line at `centre`."""
-    axes.axvline(centre, color="#999999", linewidth=1, zorder=0)
-    axes.grid(axis="x", alpha=0.3)
-    axes.tick_params(left=False)
-    axes.spines[["top", "left", "right"]].set_visible(False)
 
 
 def add_legend(figure: Any, *axes: Any) -> None:

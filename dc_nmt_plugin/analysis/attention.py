@@ -11,6 +11,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..figure import HEAT, Chart, Line, draw_charts
 from ..modules.core.recording import Records
+from ..modules.diagnostics.records import pool
 from .forced import ForcedBatch, force
 from .report import Results, Table
 from .sites import ATTENTIONS, Site, attentions
@@ -35,9 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def span_sums(
-    weights: Tensor, padding: Tensor, keys: str = "lower"
-) -> tuple[Tensor, Tensor, Tensor, int]:
+def span_sums(weights: Tensor, padding: Tensor, keys: str = "lower") -> tuple[Tensor, int]:
     """Returns the sums of distance, weight and entropy of each head over real query rows.
 
     After J. Vig, Y. Belinkov, "Analyzing the Structure of Attention in a Transformer Language
@@ -50,7 +49,7 @@ def span_sums(
             distance |i - j|. Where attention is causal both are the same
 
     Returns:
-        Σ w·(i - j), Σ w, Σ -w log w, (H,) each in float64, and the number of rows
+        Σ w·(i - j), Σ w, Σ -w log w, (3, H) in float64, and the number of rows
     """
     weights = weights.to(torch.promote_types(weights.dtype, torch.float32))  # --fp16
     if keys == "lower":
@@ -65,7 +64,7 @@ def span_sums(
         ]
     )  # (3, B, H, T)
     sums = rows.masked_fill(padding[:, None], 0.0).double().sum(dim=(1, 3))  # (3, H)
-    return sums[0], sums[1], sums[2], int((~padding).sum())
+    return sums, int((~padding).sum())
 
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
@@ -82,27 +81,25 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
         raise UserError(f"{subject.label}: has no {OF[of]} (--of {of}).")
     side, reads = ("decoder", "source") if of == "source" else (of, "self")
     keys = "all" if of == "source" else args.keys
-    sums: dict[Site, Tensor] = {}  # distance, weight and entropy of each head, (3, H)
-    counts: dict[Site, int] = {}
+    totals: dict[Site, tuple[Tensor, int]] = {}  # of span_sums
 
     def add(records: Records, batch: ForcedBatch) -> None:
         for site, weights in attentions(records, subject.source_layers):
             if (site.side, site.reads) == (side, reads):
-                *found, rows = span_sums(weights, batch.padding(side), keys)
-                sums[site] = sums.get(site, 0) + torch.stack(found).cpu()
-                counts[site] = counts.get(site, 0) + rows
+                sums, rows = span_sums(weights, batch.padding(side), keys)
+                pool(totals, site, sums.cpu(), rows)
 
     force(subject, ATTENTIONS, add)
     layers = []
-    for site in sorted(sums, key=lambda site: (site.layer, site.part)):
-        distance, mass, entropy = sums[site]
-        entropies = (entropy / counts[site]).tolist()
+    for site in sorted(totals, key=lambda site: (site.layer, site.part)):
+        (distance, mass, entropy), rows = totals[site]
+        entropies = (entropy / rows).tolist()
         row = {
             "name": site.name,
             "layer": site.layer,
             "part": site.part,
             "label": f"{site.layer} {site.part}".strip(),
-            "rows": counts[site],
+            "rows": rows,
             "entropy": sum(entropies) / len(entropies),
             "entropies": entropies,
         }

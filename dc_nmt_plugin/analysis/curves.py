@@ -131,13 +131,11 @@ def _chosen(results: Results, wanted: list[str] | None) -> list[str]:
         return wanted
     chosen = [name for name in DEFAULT if name in logged]
     for name in logged:
-        number = name.removeprefix("valid:")
-        diagnostic = any(re.match(f"{start}(_|$)", number) for start in DIAGNOSTICS)
-        # the entropy over heads says the same as the weights of the heads
-        of_head = re.fullmatch(r"head_weight_[0-9]+_[0-9]+", number)
-        # a layer is not shown where the mean over layers is
+        diagnostic = re.match(f"valid:({'|'.join(DIAGNOSTICS)})(_|$)", name)
+        # not a layer where the mean over layers is there, nor each head beside their entropy
         mean = re.sub("_[0-9]+$", "", name)
-        if name != number and diagnostic and not of_head and (mean == name or mean not in logged):
+        of_layer = mean != name and mean in logged
+        if diagnostic and not of_layer and not name.startswith("valid:head_weight_"):
             chosen.append(name)
     return chosen
 

@@ -63,7 +63,8 @@ def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tenso
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Returns the divergence of the main decoder from itself without fusion.
 
-    Translates greedily, then forces the translation with and without fusion.
+    Translates greedily, then forces the translation with and without fusion. The means over heads
+    and sentences are eqs (4.5) and (4.7).
 
     Raises:
         UserError: a model without fusion
@@ -88,13 +89,8 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     sentences = len(subject.numbers)
     layers = []
     for layer, total in sorted(totals.items()):
-        layers.append(
-            {
-                "layer": layer,
-                "heads": (total / sentences).tolist(),
-                "mean": float(total.mean()) / sentences,  # eq. (4.7)
-            }
-        )
+        heads = total / sentences
+        layers.append({"layer": layer, "heads": heads.tolist(), "mean": float(heads.mean())})
     output = output_total / sentences
     return {"sentences": sentences, "output": output, "layers": layers, "sentence": words}
 
@@ -103,11 +99,6 @@ def _of_batch(
     subject: Subject, sample: dict[str, Any], padding: Tensor
 ) -> tuple[Tensor, dict[int, Tensor]]:
     """Forces a batch with and without fusion.
-
-    Args:
-        subject: the model
-        sample: one of fairseq's batches
-        padding: (B, T) bool, of its target
 
     Returns:
         D_{y_t} of every token (B, T), zero at padding, and layer → D_h^l of every sentence (B, H)
@@ -137,11 +128,8 @@ def _states(
 ) -> Tensor:
     """Returns the main decoder's states (B, T, C); gives `take` each layer's source attention.
 
-    Args:
-        subject: the model
-        sample: one of fairseq's batches
-        take: gets the number of a layer and its weights (B, H, T, M), right after it has run; with
-            one softmax for each source layer, its heads are further heads
+    `take` gets the number of a layer and its weights (B, H, T, M), right after the layer has run.
+    With one softmax for each source layer, their heads are further heads.
     """
 
     def of_module(records: Records, batch: ForcedBatch) -> None:

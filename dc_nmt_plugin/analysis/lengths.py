@@ -47,7 +47,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
         edges = parse_edges("--edges", args.edges)
     else:
         edges = quantile_edges(lengths, args.groups)
-    score = TextScore(subject, args.reference or [], args.tokenizer, args.truecased)
+    score = TextScore(subject, args)
     hypotheses = subject.translate()
     bleu, signature = score(hypotheses)
     systems = {subject.label: score.lines(hypotheses)}

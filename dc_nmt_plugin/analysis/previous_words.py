@@ -102,18 +102,17 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns a table with a column for each run."""
     title = "predictions with the greatest weight at a relative position, %"
     table = Table(title, ["position", *results])
-    for k in _places(results, args):
-        cells = [f"{_at(found['shares'], k):.2f}" for found in results.values()]
-        table.rows.append([f"-{k}", *cells])
+    shares = _shown(results, args)
+    for k, row in enumerate(zip(*shares.values(), strict=True), start=1):
+        table.rows.append([f"-{k}", *(f"{share:.2f}" for share in row)])
     return [table]
 
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws Fig. 2."""
-    places = _places(results, args)
     lines = {}
-    for label, found in results.items():
-        lines[label] = Line([-k for k in places], [_at(found["shares"], k) for k in places])
+    for label, shares in _shown(results, args).items():
+        lines[label] = Line([-k for k in range(1, len(shares) + 1)], shares)
     chart = Chart(
         "relative position of the word, words", "predictions, %", lines, integers=True,
         finish=lambda axes: axes.invert_xaxis(),
@@ -121,10 +120,8 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     draw_charts(figure, [chart])
 
 
-def _places(results: Results, args: argparse.Namespace) -> range:
-    longest = max(len(found["shares"]) for found in results.values())
-    return range(1, min(args.longest, longest) + 1)
-
-
-def _at(shares: list[float], k: int) -> float:
-    return shares[k - 1] if k <= len(shares) else 0.0
+def _shown(results: Results, args: argparse.Namespace) -> dict[str, list[float]]:
+    """Returns the shares of each run, all as long as those of the longest run."""
+    longest = min(args.longest, max(len(found["shares"]) for found in results.values()))
+    padded = {label: [*found["shares"], *[0.0] * longest] for label, found in results.items()}
+    return {label: shares[:longest] for label, shares in padded.items()}

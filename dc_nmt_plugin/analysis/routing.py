@@ -34,70 +34,53 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Returns entropy of Λ by length, share of zero weights, and norms of the two parts.
 
+    One row for each layer; ``by_length`` has length → (sum of entropy, sentences).
+
     Raises:
         UserError: a model without cross aggregation that routes
     """
     modules = list(subject.model.encoder.modules())
     if not any(getattr(m, "horizontal", False) or getattr(m, "vertical", False) for m in modules):
         raise UserError(f"{subject.label}: has no cross aggregation that routes.")
-    sums = RoutingSums(args.zero)
-    force(subject, sums.needs, sums.add)
-    return sums.result()
+    means: dict[int, dict[str, tuple[float, int]]] = {}  # layer → number → sum, count
+    heads: dict[int, tuple[Tensor, int]] = {}  # layer → sum of Λ (H,), sentences
+    by_length: dict[int, dict[int, tuple[float, int]]] = {}  # layer → length → entropy, sentences
 
-
-class RoutingSums:
-    """Sums the recorded routing of the layers.
-
-    Args:
-        zero: coefficients below it count as zero
-    """
-
-    needs = ("head_weights", *PARTS, *NORMS)
-
-    def __init__(self, zero: float) -> None:
-        self.zero = zero
-        self.means: dict[int, dict[str, tuple[float, int]]] = {}
-        self.heads: dict[int, tuple[Tensor, int]] = {}
-        self.by_length: dict[int, dict[int, tuple[float, int]]] = {}
-
-    def add(self, records: Records, batch: ForcedBatch) -> None:
-        """Adds one module."""
+    def add(records: Records, batch: ForcedBatch) -> None:
         padding = batch.padding("encoder")
         for side, layer, tensors in self_attentions(records):
             if side != "encoder" or "added_norm" not in tensors:
                 continue
-            means = self.means.setdefault(layer, {})
+            own = means.setdefault(layer, {})
             for part in PARTS:
                 if part in tensors:
-                    pool(means, f"zero_{part}", *zero_weights(tensors[part], padding, self.zero))
+                    pool(own, f"zero_{part}", *zero_weights(tensors[part], padding, args.zero))
             for name in NORMS:
                 if name in tensors:
                     over_heads = tensors[name].mean(dim=1)  # (B, T)
-                    pool(means, name, *token_total(over_heads, padding))
+                    pool(own, name, *token_total(over_heads, padding))
             if "head_weights" in tensors:
                 weights = tensors["head_weights"]  # (B, H)
-                pool(self.heads, layer, weights.double().sum(dim=0), len(weights))
-                lengths = self.by_length.setdefault(layer, {})
+                pool(heads, layer, weights.double().sum(dim=0), len(weights))
                 entropies = head_weight_entropy(weights).tolist()
-                own_lengths = (~padding).sum(dim=1).tolist()
-                for length, entropy in zip(own_lengths, entropies, strict=True):
-                    pool(lengths, length, entropy, 1)
+                lengths = (~padding).sum(dim=1).tolist()
+                for length, entropy in zip(lengths, entropies, strict=True):
+                    pool(by_length.setdefault(layer, {}), length, entropy, 1)
 
-    def result(self) -> dict[str, Any]:
-        """Returns one row for each layer; ``by_length``: length → (sum of entropy, sentences)."""
-        layers = []
-        for layer in sorted(self.means):
-            row: dict[str, Any] = {"layer": layer}
-            for name, (total, count) in self.means[layer].items():
-                row[name] = total / count
-            if layer in self.heads:
-                sums, sentences = self.heads[layer]
-                lengths = self.by_length[layer]
-                row["head_weights"] = (sums / sentences).tolist()
-                row["entropy"] = sum(total for total, _ in lengths.values()) / sentences
-                row["by_length"] = {str(n): list(lengths[n]) for n in sorted(lengths)}
-            layers.append(row)
-        return {"zero": self.zero, "layers": layers}
+    force(subject, ("head_weights", *PARTS, *NORMS), add)
+    layers = []
+    for layer in sorted(means):
+        row: dict[str, Any] = {"layer": layer}
+        for name, (total, count) in means[layer].items():
+            row[name] = total / count
+        if layer in heads:
+            sums, sentences = heads[layer]
+            lengths = by_length[layer]
+            row["head_weights"] = (sums / sentences).tolist()
+            row["entropy"] = sum(total for total, _ in lengths.values()) / sentences
+            row["by_length"] = {str(n): list(lengths[n]) for n in sorted(lengths)}
+        layers.append(row)
+    return {"zero": args.zero, "layers": layers}
 
 
 def zero_weights(coefficients: Tensor, padding: Tensor, zero: float) -> tuple[float, int]:
@@ -161,13 +144,8 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
 
 
 def _bars(results: Results, layers: Sequence[int], key: str) -> dict[str, list[float]]:
-    """Returns a number of every layer, for each run and part that has it.
-
-    Args:
-        results: of the runs
-        layers: in order
-        key: of the number in a row, with {} for the part
-    """
+    """Returns a number of every layer, for each run and part that has it; `key` has {} for the
+    part."""
     bars = {}
     for label, found in results.items():
         rows = {row["layer"]: row for row in found["layers"]}

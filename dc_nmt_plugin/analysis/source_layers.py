@@ -46,7 +46,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {"shares": _shares(subject)}
     if args.no_masking:
         return found
-    score = TextScore(subject, args.reference or [], args.tokenizer, args.truecased)
+    score = TextScore(subject, args)
     whole = subject.translate()
     systems = {"whole": score.lines(whole)}
     for layer in subject.source_layers:

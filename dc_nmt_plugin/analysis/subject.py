@@ -31,7 +31,7 @@ class Subject(Translator):
     Args:
         run: where the model is
         flags: further flags of ``fairseq-generate``
-        subset: of the run's data, such as ``test``; None for no text, or for text by :meth:`use`
+        subset: of the run's data, such as ``test``; None for other text (:meth:`use`) or none
         sentences: number of sentences, drawn at random with a fixed seed; None for all
 
     Attributes:

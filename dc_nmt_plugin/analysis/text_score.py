@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from sacrebleu.metrics import BLEU
 
@@ -22,9 +20,8 @@ class TextScore:
 
     Args:
         subject: model and text
-        references: files of raw text, one for each reference; none: the text's target side
-        tokenizer: tokeniser of the text before BPE, to be undone; with references
-        truecased: True for text whose case is to be undone too
+        args: ``reference``, files of raw text, or None for the text's target side; with them
+            ``tokenizer`` and ``truecased``, to be undone in the hypotheses
 
     Attributes:
         lang: target language
@@ -32,19 +29,13 @@ class TextScore:
         metric: of the score; splits at white space unless the text is detokenised
     """
 
-    def __init__(
-        self,
-        subject: Subject,
-        references: Sequence[Path],
-        tokenizer: str | None,
-        truecased: bool = False,
-    ) -> None:
+    def __init__(self, subject: Subject, args: argparse.Namespace) -> None:
         self.lang = subject.target_lang
-        self._truecased = truecased
-        if not references:
-            if tokenizer:
+        self._raw = bool(args.reference)
+        self._tokenizer, self._truecased = args.tokenizer or "none", args.truecased
+        if not self._raw:
+            if args.tokenizer:
                 raise UsageError("--tokenizer: detokenised text needs a raw --reference.")
-            self._tokenizer = None
             self._references = [subject.targets()]
             self.metric = Metric("bleu", "BLEU of words", True, _words_bleu)
             self.text = (
@@ -56,15 +47,14 @@ class TextScore:
             self.lang = language(self.lang)
         except argparse.ArgumentTypeError as error:
             raise UsageError(f"--reference: the data's target language {error}") from error
-        self._tokenizer = tokenizer or "none"
         self._references = []
-        for path in references:
+        for path in args.reference:
             lines = read_lines(path)
             check_lines("--reference", path, lines, subject)
             self._references.append(dict(enumerate(lines)))
         self.metric = METRICS["sacrebleu"]
         undone = "" if self._tokenizer == "none" else f", tokenisation by {self._tokenizer} undone"
-        self.text = f"without BPE{undone}, against {' '.join(map(str, references))}"
+        self.text = f"without BPE{undone}, against {' '.join(map(str, args.reference))}"
 
     def __call__(self, hypotheses: dict[int, str]) -> tuple[float, str]:
         """Returns BLEU of the hypotheses, by number of the sentence, and sacreBLEU's signature."""
@@ -74,11 +64,11 @@ class TextScore:
     def lines(self, hypotheses: dict[int, str]) -> list[str]:
         """Returns hypotheses as they are scored, by number of the sentence."""
         lines = [hypotheses[number] for number in sorted(hypotheses)]
-        if self._tokenizer is None:
+        if not self._raw:
             return lines
         return untokenize(lines, self._tokenizer, self.lang, self._truecased)
 
-    def references(self, hypotheses: Iterable[int]) -> list[list[str]]:
+    def references(self, hypotheses: dict[int, str]) -> list[list[str]]:
         """Returns the lines of the same sentences for each reference."""
         numbers = sorted(hypotheses)
         return [[reference[number] for number in numbers] for reference in self._references]

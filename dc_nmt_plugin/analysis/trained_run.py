@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,16 +83,12 @@ def _checkpoint(path: Path) -> Path:
         return path
     if not path.is_dir():
         raise UserError(f"{path}: no such run folder or checkpoint.")
-    found = of_run(path)
-    if found is None:
-        hint = ""
+    checkpoint = of_run(path)
+    if checkpoint is None:
         runs = sorted(str(folder.parent) for folder in path.glob("*/checkpoints"))
-        if runs:
-            hint = f" Its runs are {', '.join(runs)}."
-        elif (path / "recipe.yaml").is_file():
-            hint = f" dc-nmt run {shlex.quote(str(path))} trains a model there."
+        hint = f" Its runs are {', '.join(runs)}." if runs else ""
         raise UserError(f"{path}: has no checkpoint ({', '.join(CHECKPOINTS)}).{hint}")
-    return found
+    return checkpoint
 
 
 def _run_of(checkpoint: Path) -> Path:

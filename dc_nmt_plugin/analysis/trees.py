@@ -21,7 +21,6 @@ from .words import check_lines, piece_kind, word_spans, words_of
 
 SHOWN = 5  # sentences in the table
 WIDTH = 8.0  # inches of the figure
-SCORES = ("precision", "recall", "f1")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -73,10 +72,9 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
 
     force(subject, ("previous_words",), add, args.text)
     sentences = [by_number[number] for number in sorted(by_number)]
-    found: dict[str, Any] = {
-        "words": sum(len(sentence["words"]) for sentence in sentences),
-        "chunks": sum(len(sentence["chunks"]) for sentence in sentences),
-    }
+    found: dict[str, Any] = {}
+    for part in ("words", "chunks"):
+        found[part] = sum(len(sentence[part]) for sentence in sentences)
     if args.trees is not None:
         found["parseval"] = _parseval(sentences, lines, args.trees)
     return {**found, "sentences": sentences}
@@ -96,15 +94,10 @@ def _parseval(
 
 
 def given_spans(line: str, words: list[str], path: object, number: int) -> set[Span]:
-    """Returns the spans of two or more words in a bracketed tree.
-
-    Args:
-        line: such as ``(S (NP the dog) (VP barks))``
-        words: of the sentence, which the tree must have
-        path, number: file and line, for errors
+    """Returns the spans of two or more words in a tree such as ``(S (NP the dog) (VP barks))``.
 
     Raises:
-        UserError: not a tree, or another number of words; nltk is missing
+        UserError: not a tree, or another number of words than the sentence; nltk is missing
     """
     try:
         tree = _tree_class().fromstring(line)
@@ -117,19 +110,14 @@ def given_spans(line: str, words: list[str], path: object, number: int) -> set[S
             f"--trees {path}, line {number}: {len(leaves)} words for the {len(words)} of the "
             f"sentence: {' '.join(words)}"
         )
-    spans: set[Span] = set()
-    _add_spans(tree, 0, spans)
+    for place, position in enumerate(tree.treepositions("leaves")):
+        tree[position] = place
+    spans = set()
+    for subtree in tree.subtrees():
+        places = subtree.leaves()
+        if len(places) > 1:
+            spans.add((places[0], places[-1] + 1))
     return spans
-
-
-def _add_spans(tree: Any, begin: int, spans: set[Span]) -> int:
-    """Adds the spans of a tree that begins at a word; returns the first word after the tree."""
-    end = begin
-    for child in tree:
-        end = end + 1 if isinstance(child, str) else _add_spans(child, end, spans)
-    if end - begin > 1:
-        spans.add((begin, end))
-    return end
 
 
 def _tree_class() -> Any:
@@ -143,12 +131,12 @@ def _tree_class() -> Any:
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns tables: ParsEval, sizes, and the first trees."""
     title = "ParsEval: unlabelled constituents of two words or more"
-    scores = Table(title, ["run", "trees", *SCORES])
+    scores = Table(title, ["run", "trees", "precision", "recall", "f1"])
     sizes = Table("size of the sub-phrases", ["run", "words", "sub-phrases", "words in one"])
     trees = Table(f"trees of the first {SHOWN} sentences", ["run", "sentence", "tree"])
     for label, found in results.items():
         for name, values in found.get("parseval", {}).items():
-            scores.rows.append([label, name, *(f"{values[score]:.3f}" for score in SCORES)])
+            scores.rows.append([label, name, *(f"{value:.3f}" for value in values.values())])
         mean = f"{found['words'] / max(1, found['chunks']):.2f}"
         sizes.rows.append([label, f"{found['words']}", f"{found['chunks']}", mean])
         for sentence in found["sentences"][:SHOWN]:
@@ -165,13 +153,11 @@ def bracketed(sentence: dict[str, Any]) -> str:
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws ParsEval of every run with given trees, or else one tree for each run."""
-    scored = {label: found for label, found in results.items() if "parseval" in found}
-    if scored:
-        bars = {
-            name: [found["parseval"][name]["precision"] for found in scored.values()]
-            for name in ("attention", "right-branching")
-        }
-        chart = Chart("run", "precision of constituents", bars=bars, groups=list(scored),
+    if args.trees is not None:
+        bars = {}
+        for name in ("attention", "right-branching"):
+            bars[name] = [found["parseval"][name]["precision"] for found in results.values()]
+        chart = Chart("run", "precision of constituents", bars=bars, groups=list(results),
                       finish=lambda axes: axes.set_ylim(0, 1))  # fmt: skip
         draw_charts(figure, [chart])
         return

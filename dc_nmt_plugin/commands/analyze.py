@@ -23,19 +23,18 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     """Analyses, prints and draws."""
-    if not argv:
-        print(overview(), file=sys.stderr)
-        return 2
-    what, *words = argv
+    what, *words = argv or ["--help"]
     if what in ("-h", "--help"):
-        print(overview())
-        raise SystemExit(0)
+        print(overview(), file=sys.stdout if argv else sys.stderr)
+        return 0 if argv else 2
     check_choices("WHAT", [what], ANALYSES)
     analysis: Any = import_module(f"..analysis.{what.replace('-', '_')}", __package__)
     args, flags = _parse(what, analysis, words)
     title = "{} ({})".format(*ANALYSES[what])
+    results: Results
+    facts: dict[str, Any] = {}
     if what == "curves":
-        results, facts = _measure_logs(analysis, args, flags), {}
+        results = _measure_logs(analysis, args, flags)
     else:
         results, facts = _measure_models(analysis, args, flags)
         title += f"; {facts['subset']}: {facts['sentences']:,} sentences"
@@ -65,17 +64,17 @@ def _measure_models(
 
     if args.source and args.subset:
         raise UsageError("--source: is used instead of --subset; give one of them.")
-    # a sentence of the command line needs no text
-    needs_text = not args.source and getattr(args, "sentence", None) is None
-    subset = args.subset or ("test" if needs_text else None)
+    subset = args.subset
+    if not args.source and getattr(args, "sentence", None) is None:
+        subset = args.subset or "test"  # a sentence of the command line needs no text
     results: Results = {}
-    sentences = 0
+    sentences = 1
     for run in find_runs(args.runs, args.data, args.names):
         subject = Subject(run, flags, subset, args.sentences)
         if args.source:
             _use_own_text(subject, args)
         results[run.label] = analysis.measure(subject, args)
-        sentences = len(subject.numbers)
+        sentences = len(subject.numbers) or 1
     return results, {"subset": subset or str(args.source or "--sentence"), "sentences": sentences}
 
 
@@ -86,32 +85,27 @@ def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:
 
     source, target = subject.source_lang, subject.target_lang
     lines = read_lines(args.source)
-    references = [read_lines(path) for path in args.reference or []]
-    for path, own in zip(args.reference or [], references, strict=True):
-        if len(own) != len(lines):
-            raise UsageError(
-                f"--reference {path}: {len(own)} lines for the {len(lines)} of {args.source}."
-            )
-    tokenizer = args.tokenizer
-    text = text_of(subject.run, source, target, tokenizer)
-    pieces = text.pieces(lines)
+    text = text_of(subject.run, source, target, args.tokenizer)
     target_pieces = None
-    if references:
-        target_pieces = text_of(subject.run, target, source, tokenizer).pieces(references[0])
+    if args.reference:
+        reference = read_lines(args.reference[0])
+        if len(reference) != len(lines):
+            raise UsageError(
+                f"--reference {args.reference[0]}: {len(reference)} lines for the {len(lines)} of "
+                f"{args.source}."
+            )
+        target_pieces = text_of(subject.run, target, source, args.tokenizer).pieces(reference)
         args.tokenizer, args.truecased = text.tokenizer, text.truecased  # to be undone for scores
-    subject.use(subject.encoded(pieces, target_pieces), args.sentences)
+    subject.use(subject.encoded(text.pieces(lines), target_pieces), args.sentences)
 
 
 def _measure_logs(curves: Any, args: argparse.Namespace, flags: list[str]) -> Results:
-    """Returns the curves of every run."""
     from ..analysis.trained_run import labels
 
     if flags:
         raise UsageError(f"{flags[0]}: curves has no such option.")
-    results: Results = {}
-    for name, run in zip(labels(args.runs, args.names), args.runs, strict=True):
-        results[name] = curves.measure(run)
-    return results
+    names = labels(args.runs, args.names)
+    return {name: curves.measure(run) for name, run in zip(names, args.runs, strict=True)}
 
 
 def overview() -> str:
@@ -127,21 +121,14 @@ def overview() -> str:
 
 def _parse(what: str, analysis: Any, words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     of_model = what != "curves"
+    epilog = "All other flags go to fairseq-generate: --cpu, --max-tokens, --beam, --lenpen …"
     parser = Parser(
         prog=f"dc-nmt analyze {what}",
-        usage=f"dc-nmt analyze {what} RUN [RUN …] [options]"
-        + (" [flags of fairseq-generate]" if of_model else ""),
+        usage=f"dc-nmt analyze {what} RUN [RUN …] [options]",
         description="{} ({}).".format(*ANALYSES[what]),
-        epilog="All other flags go to fairseq-generate: --cpu, --max-tokens, --beam, --lenpen …"
-        if of_model
-        else None,
+        epilog=epilog if of_model else None,
     )
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
-    )
-    parser.add_argument(
-        "--names", nargs="+", metavar="NAME", help="names of the runs in tables and figures"
-    )
+    add_runs(parser)
     if of_model:
         _add_text(parser)
     if hasattr(analysis, "add_options"):
@@ -151,23 +138,28 @@ def _parse(what: str, analysis: Any, words: Sequence[str]) -> tuple[argparse.Nam
     return parser.parse_with_flags(words)
 
 
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Adds the runs and --names."""
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
+    )
+    parser.add_argument(
+        "--names", nargs="+", metavar="NAME", help="names of the runs in tables and figures"
+    )
+
+
 def _add_text(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(truecased=False)
-    parser.add_argument("--data", type=Path, help="folder made by fairseq-preprocess")
-    parser.add_argument("--subset", help="subset of the data to use (default: test)")
-    parser.add_argument(
-        "--source", type=Path, metavar="FILE",
-        help="raw text to use instead of a subset; it is prepared like the text of the run",
-    )  # fmt: skip
-    parser.add_argument(
-        "--reference", nargs="+", type=Path, metavar="FILE",
+    add = parser.add_argument
+    add("--data", type=Path, help="folder made by fairseq-preprocess")
+    add("--subset", help="subset of the data to use (default: test)")
+    add("--source", type=Path, metavar="FILE",
+        help="raw text to use instead of a subset; it is prepared like the text of the run"
+        )  # fmt: skip
+    add("--reference", nargs="+", type=Path, metavar="FILE",
         help="raw reference text, one file for each reference. Scores are then of plain text. With "
-        "--source, the first is also the target side",
-    )  # fmt: skip
-    parser.add_argument(
-        "--tokenizer", choices=TOKENIZERS,
-        help="tokenizer of the text before BPE (default with --source: that of the run's text)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--sentences", type=int, metavar="N", help="use N random sentences, the same every time"
-    )
+        "--source, the first is also the target side")  # fmt: skip
+    add("--tokenizer", choices=TOKENIZERS,
+        help="tokenizer of the text before BPE (default with --source: that of the run's text)"
+        )  # fmt: skip
+    add("--sentences", type=int, metavar="N", help="use N random sentences, the same every time")

@@ -14,6 +14,7 @@ from ..errors import UsageError, check_choices
 from ..figure import new_figure
 from ..flags import add_list, listed
 from ..table import format_table
+from .analyze import add_runs
 from .parser import Parser, add_json, add_plot, number, print_json, write_plot
 
 if TYPE_CHECKING:
@@ -33,10 +34,8 @@ def main(argv: Sequence[str]) -> int:
 
     only = listed(args.only or "")
     check_choices("--only", only, TASKS)
-    if args.tasks:
-        tasks = read_tasks(args.tasks, only, args.limit)
-    else:
-        tasks = tasks_from_text(args.from_text, only, args.limit)
+    read = read_tasks if args.tasks else tasks_from_text
+    tasks = read(args.tasks or args.from_text, only, args.limit)
     setting = _setting(args)
     results: Results = {}
     for run in find_runs(args.runs, args.data, args.names):
@@ -91,10 +90,8 @@ def _accuracies(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -
 def _setting(args: argparse.Namespace) -> Setting:
     from ..analysis.probing.classifier import SETTINGS
 
-    changes = {}
-    for name in ("epochs", "patience", "hidden", "dropout"):
-        if getattr(args, name) is not None:
-            changes[name] = getattr(args, name)
+    names = ("epochs", "patience", "hidden", "dropout")
+    changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     setting = replace(SETTINGS[args.setting], **changes)
     if not all(0 <= dropout < 1 for dropout in setting.dropout):
         raise UsageError("--dropout: is not from 0 to below 1.")
@@ -104,15 +101,13 @@ def _setting(args: argparse.Namespace) -> Setting:
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = Parser(
         prog="dc-nmt probe",
-        usage="dc-nmt probe RUN [RUN …] (--tasks DIR | --from-text FILE) [options] [flags of "
-        "fairseq-generate]",
-        description=(
-            "Trains probing classifiers on frozen encoders (dual context, section 7.1, "
-            "Table 4; thesis, 4.5.4, Table 4.8)."
-        ),
+        usage="dc-nmt probe RUN [RUN …] (--tasks DIR | --from-text FILE) [options]",
+        description="Trains probing classifiers on frozen encoders (dual context, section 7.1, "
+        "Table 4; thesis, 4.5.4, Table 4.8).",
+        epilog="All other flags go to fairseq-generate: --cpu, --fp16 …",
     )
+    add_runs(parser)
     add = parser.add_argument
-    add("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint")
     text = parser.add_mutually_exclusive_group(required=True)
     text.add_argument(
         "--tasks", type=Path, metavar="DIR",
@@ -123,13 +118,11 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         help="tokenised text in the source language, for the tasks SentLen, WC and BShift",
     )  # fmt: skip
     add("--only", metavar="TASK,…", help=f"only these tasks, some of {', '.join(TASKS)}")
-    add("--names", nargs="+", metavar="NAME", help="names of the runs in tables and figures")
     add("--data", type=Path, help="folder made by fairseq-preprocess")
     add("--layer", type=int, metavar="N", help="encoder layer (default: the top)")
-    add(
-        "--setting", choices=("dual-context", "thesis"), default="dual-context",
-        help="settings of dual-context (RMSProp 2.5e-4, batches of 64) or thesis (1e-3, 512)",
-    )  # fmt: skip
+    add("--setting", choices=("dual-context", "thesis"), default="dual-context",
+        help="settings of dual-context (RMSProp 2.5e-4, batches of 64) or thesis (1e-3, 512)"
+        )  # fmt: skip
     add("--epochs", type=number(1), help="maximum number of epochs (default: 100)")
     add("--patience", type=number(1), help="epochs without a gain (default: 5)")
     add_list(parser, "--hidden", number(1), "N", "hidden sizes to try (default: 50,100,200)")

@@ -17,7 +17,7 @@ from pathlib import Path
 from source_code import ROOT
 
 from dc_nmt_plugin.evaluation.run_table import RunRow, RunTable
-from dc_nmt_plugin.figure import COLOURS, as_svg, finish_rows, new_figure
+from dc_nmt_plugin.figure import COLOURS, as_svg, new_figure
 from dc_nmt_plugin.runs.records import read_record
 from dc_nmt_plugin.table import markdown_table
 
@@ -175,7 +175,10 @@ def chart() -> str:
     for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
         base = rows()[BASELINE]
         centre = base.score if metric == "mteval-v13a" else base.scores[metric]
-        finish_rows(axes, centre)
+        axes.axvline(centre, color="#999999", linewidth=1, zorder=0)
+        axes.grid(axis="x", alpha=0.3)
+        axes.tick_params(left=False)
+        axes.spines[["top", "left", "right"]].set_visible(False)
         for place, label in enumerate(names):
             row = rows()[label]
             mean = row.score if metric == "mteval-v13a" else row.scores[metric]

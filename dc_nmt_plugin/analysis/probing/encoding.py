@@ -51,7 +51,6 @@ class SentenceEncoder:
             raise UsageError(f"--layer {layer}: is not from 1 to {layers} ({subject.label}).")
         first = next(subject.model.parameters())
         self.device, self._half = first.device, first.dtype != torch.float32
-        self._untrained: Any = None
         self._digest = sha256(subject.run.checkpoint)
 
     def tokens(self, sentences: Sequence[str]) -> list[Tensor]:
@@ -95,16 +94,12 @@ class SentenceEncoder:
     def _encode(self, tokens: list[Tensor], encoder: str) -> Tensor:
         model = self.subject.model
         if encoder == "random":
-            if self._untrained is None:
-                self._untrained = untrained(self.subject).to(self.device)
-            model = self._untrained
+            model = untrained(self.subject).to(self.device)
         padding = self.subject.padding_idx
         by_place: dict[int, Tensor] = {}
         for places in _batches(tokens):
-            batch = torch.nn.utils.rnn.pad_sequence(
-                [tokens[place] for place in places],
-                batch_first=True, padding_value=padding, padding_side="left",
-            ).to(self.device)  # fmt: skip
+            rows = [tokens[place] for place in places]
+            batch = torch.nn.utils.rnn.pad_sequence(rows, True, padding, "left").to(self.device)
             by_place.update(zip(places, self._means(model, batch, encoder), strict=True))
         return torch.stack([by_place[place] for place in range(len(tokens))])
 

@@ -111,12 +111,12 @@ def tasks_from_text(path: Path, only: Sequence[str], limit: int | None) -> list[
     Raises:
         UserError: the text is too small, or a task needs annotation
     """
-    for name in only:
-        if name not in FROM_TEXT:
-            raise UsageError(
-                f"--only: {name} needs annotated sentences; --from-text makes "
-                f"{', '.join(FROM_TEXT)}."
-            )
+    annotated = [name for name in only if name not in FROM_TEXT]
+    if annotated:
+        known = ", ".join(FROM_TEXT)
+        raise UsageError(
+            f"--only: {annotated[0]} needs annotated sentences; --from-text makes {known}."
+        )
     sentences = list(dict.fromkeys(" ".join(line.split()) for line in read_lines(path)))
     sentences = [line for line in sentences if len(line.split()) > 2]
     random.Random(1).shuffle(sentences)

@@ -185,7 +185,7 @@ def test_trees():
     scores = {"attention": {"precision": 0.5, "recall": 0.4, "f1": 0.44},
               "right-branching": {"precision": 0.3, "recall": 0.3, "f1": 0.3}}  # fmt: skip
     results = {"a": {"words": 3, "chunks": 2, "sentences": [sentence], "parseval": scores}}
-    (bars,), tables = drawn("trees", results)
+    (bars,), tables = drawn("trees", results, trees="file")
     assert heights(bars) == [0.5, 0.3]
     del results["a"]["parseval"]
     (tree,), _ = drawn("trees", results)
