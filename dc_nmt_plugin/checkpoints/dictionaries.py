@@ -50,9 +50,6 @@ def check_dictionaries(path: str, task: Any) -> None:
     Raises:
         UserError: naming the data, the side and the checkpoint
     """
-    problem = size_problem(path, task)
-    if problem:
-        raise UserError(problem)
     dictionaries = _by_side(task)
     if not dictionaries:
         return
@@ -62,6 +59,12 @@ def check_dictionaries(path: str, task: Any) -> None:
         folder, digests = _folder_of_training(path, state)
         source = f"the one in {folder}, on which {path} was trained"
     for side, dictionary in dictionaries.items():
+        rows = _rows(state, side)
+        if rows not in (None, len(dictionary)):
+            raise UserError(
+                f"{_data_of(task)}: its {side} dictionary has {len(dictionary):,} types, and "
+                f"{path} was trained with {rows:,}: give the data that it was trained on."
+            )
         if side in digests and digests[side] != _digest(dictionary):
             raise UserError(
                 f"{_data_of(task)}: its {side} dictionary has other words, or another order, than "
@@ -69,19 +72,6 @@ def check_dictionaries(path: str, task: Any) -> None:
                 "checkpoint was trained on, or prepare text with its dictionaries "
                 "(fairseq-preprocess --srcdict, --tgtdict)."
             )
-
-
-def size_problem(path: str, task: Any) -> str | None:
-    """Returns the message for a checkpoint with dictionaries of other sizes, or None."""
-    state = load_checkpoint(path, mmap=True)
-    for side, dictionary in _by_side(task).items():
-        rows = _rows(state, side)
-        if rows not in (None, len(dictionary)):
-            return (
-                f"{_data_of(task)}: its {side} dictionary has {len(dictionary):,} types, and "
-                f"{path} was trained with {rows:,}: give the data that it was trained on."
-            )
-    return None
 
 
 def check_same_dictionaries(states: Mapping[str, Mapping[str, str]]) -> None:

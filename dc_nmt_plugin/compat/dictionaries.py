@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from ..checkpoints.dictionaries import KEY, check_dictionaries, dictionaries_of, size_problem
+from ..checkpoints.dictionaries import KEY, check_dictionaries, dictionaries_of
 from ..checkpoints.loading import LAST, architecture_of, checkpoint_architecture
 from ..errors import UserError
 from .change import replace
@@ -33,11 +33,11 @@ def same_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
         paths = [path for path in filenames if os.path.isfile(path)]
         if task is not None:  # parameters of another size would fail with torch's words
             for path in paths:
-                _check_dictionaries(path, task)
+                check_dictionaries(path, task)
         models, cfg, its_task = stock(filenames, overrides, task, *args, **kwargs)
         if task is None:
             for path in paths:
-                _check_dictionaries(path, its_task)
+                check_dictionaries(path, its_task)
         return models, cfg, its_task
 
     return load_model_ensemble_and_task
@@ -63,17 +63,10 @@ def same_dictionaries_in_training(
         _check_further_folders(self.task)
         if os.path.isfile(filename):
             _check_architecture(self, filename)
-            _check_dictionaries(filename, self.task)
+            check_dictionaries(filename, self.task)
         return load(self, filename, *args, **kwargs)
 
     return save_checkpoint, load_checkpoint
-
-
-def _check_dictionaries(path: str, task: Any) -> None:
-    problem = size_problem(path, task)
-    if problem is not None:
-        raise UserError(problem)
-    check_dictionaries(path, task)
 
 
 def _check_further_folders(task: Any) -> None:

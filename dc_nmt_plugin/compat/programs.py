@@ -33,7 +33,8 @@ def bf16_on_gpus(stock: Callable[..., Any]) -> Callable[..., Any]:
     def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
         parsed = stock(*words, **kwargs)
         args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
-        if args.bf16 and torch.cuda.is_available():
+        # fairseq-validate asks for a namespace without the defaults
+        if getattr(args, "bf16", False) and torch.cuda.is_available():
             args.tpu = False
         return parsed
 

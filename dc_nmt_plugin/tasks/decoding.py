@@ -10,25 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ConfigError
-from ..flags import flag_name
 
 MAIN = "main"
-
-
-def refuse_in_training(**flags: object) -> None:
-    """Refuses decoding flags: they would change training, or what ``--eval-bleu`` measures.
-
-    Args:
-        flags: name → value; empty ones were not given
-
-    Raises:
-        ConfigError: naming those that were given
-    """
-    given = [flag_name(name) for name, value in flags.items() if value]
-    if given:
-        raise ConfigError(
-            f"{flag}: is for decoding a trained model, not for training." for flag in given
-        )
 
 
 def decoders(model: Any) -> dict[str, int | None]:
@@ -69,7 +52,12 @@ def mask_source_layers(model: Any, text: str | None) -> None:
     Raises:
         ConfigError: not a list of numbers, or a layer that the model's decoder does not read
     """
-    layers = _numbers("--mask-source-layers", text) if text else frozenset()
+    parts = [part.strip() for part in text.split(",")] if text else []
+    if not all(part.isdecimal() for part in parts):
+        raise ConfigError(
+            [f"--mask-source-layers: {text!r} is not a list of layer numbers such as 3,5."]
+        )
+    layers = frozenset(int(part) for part in parts)
     read = getattr(getattr(model, "encoder", None), "read_layers", None)
     if read is not None and layers <= set(read):
         model.encoder.masked_layers = layers
@@ -100,27 +88,20 @@ def layers_for_bleu(model: Any, text: str, *, eval_bleu: bool) -> list[int]:
         problems.append(f"{text!r} needs --eval-bleu.")
     if problems:
         raise ConfigError(f"--eval-bleu-decoders: {problem}" for problem in problems)
-    return sorted({layer for name in names if (layer := choices[name]) is not None})
+    layers = {choices[name] for name in names}
+    return sorted(layer for layer in layers if layer is not None)
 
 
 @contextmanager
 def decoding_with(model: Any, layer: int) -> Iterator[None]:
     """Context in which the auxiliary decoder on encoder layer `layer` translates."""
-    decoder = model.decoder
-    before = decoder.decode_with
-    decoder.decode_with = layer
+    before = model.decoder.decode_with
+    model.decoder.decode_with = layer
     try:
         yield
     finally:
-        decoder.decode_with = before
+        model.decoder.decode_with = before
 
 
 def _not_a_decoder(name: str, choices: dict[str, int | None]) -> str:
     return f"{name!r} is not one of {', '.join(choices)} (the decoders of this model)."
-
-
-def _numbers(flag: str, text: str) -> frozenset[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise ConfigError([f"{flag}: {text!r} is not a list of layer numbers such as 3,5."])
-    return frozenset(int(part) for part in parts)

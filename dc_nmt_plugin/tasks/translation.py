@@ -10,7 +10,6 @@ from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
 from ..errors import ConfigError, choice_problem
 from ..names import PUBLISHED
-from .beam_search import BeamSearchGenerator
 from .decoder_bleu import bleu_statistics, log_bleu
 from .decoding import (
     MAIN,
@@ -19,12 +18,12 @@ from .decoding import (
     decoding_with,
     layers_for_bleu,
     mask_source_layers,
-    refuse_in_training,
 )
-from .fused_adam import step_fused
-from .int8 import use_int8
+from .fast.beam_search import BeamSearchGenerator
+from .fast.fused_adam import step_fused
+from .fast.int8 import use_int8
+from .fast.onednn_layers import onednn_layers
 from .length_penalty import WuLengthPenalty
-from .onednn_layers import onednn_layers
 
 LENGTH_PENALTIES = ("fairseq", "wu")
 
@@ -99,32 +98,30 @@ class JointTranslationTask(FairseqTranslationTask):
             ConfigError: settings that contradict each other, decoding flags in training, or a flag
                 that names a missing part, such as a decoder in ``--eval-bleu-decoders``
         """
-        if not from_checkpoint:
-            refuse_in_training(
-                mask_source_layers=self.cfg.mask_source_layers,
-                decode_with=None if self.cfg.decode_with == MAIN else self.cfg.decode_with,
-                no_aux_fusion=self.cfg.no_aux_fusion,
-                int8=self.cfg.int8,
+        changed = {
+            "--mask-source-layers": self.cfg.mask_source_layers is not None,
+            "--decode-with": self.cfg.decode_with != MAIN,
+            "--no-aux-fusion": self.cfg.no_aux_fusion,
+            "--int8": self.cfg.int8,
+        }
+        if any(changed.values()) and not from_checkpoint:
+            # they would change training, or what --eval-bleu measures
+            raise ConfigError(
+                f"{flag}: is for decoding a trained model, not for training."
+                for flag, given in changed.items()
+                if given
             )
         model = super().build_model(cfg, from_checkpoint)
         if from_checkpoint:  # fairseq-validate builds no generator
-            self._change(model)
+            self._change_parts(model)
         self._bleu_layers = layers_for_bleu(
             model, self.cfg.eval_bleu_decoders, eval_bleu=self.cfg.eval_bleu
         )
         return model
 
-    def _change(self, model: Any) -> None:
-        """Applies the decoding flags to a model. Without flags, restores the model's defaults."""
-        choose_fusion(model, without=self.cfg.no_aux_fusion)
-        mask_source_layers(model, self.cfg.mask_source_layers)
-
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
-        """Returns False: an iterator reused from the first epoch repeats that epoch's batches.
-
-        A continued run makes its batches for its current epoch. With reused iterators, it would
-        train on other batches than an uninterrupted run.
-        """
+        # A reused iterator repeats the batches of the first epoch. A continued run makes batches
+        # for its current epoch, and would train on others than an uninterrupted run.
         return False
 
     def valid_step(self, sample: Any, model: Any, criterion: Any) -> Any:
@@ -133,13 +130,12 @@ class JointTranslationTask(FairseqTranslationTask):
         Raises:
             ConfigError: ``--decode-with`` selects another decoder, or ``--int8`` is given
         """
-        if self.cfg.int8:
-            raise ConfigError(["--int8: is for translating; a validation measures the model."])
-        if self.cfg.decode_with != MAIN:
+        if self.cfg.int8 or self.cfg.decode_with != MAIN:
+            flag = "--int8" if self.cfg.int8 else "--decode-with"
             raise ConfigError(
                 [
-                    f"--decode-with: {self.cfg.decode_with!r} is for translating; a validation "
-                    "measures the loss of every decoder, and BLEU of --eval-bleu-decoders."
+                    f"{flag}: is for translating; a validation measures the loss of every decoder, "
+                    "and BLEU of --eval-bleu-decoders."
                 ]
             )
         loss, sample_size, log = super().valid_step(sample, model, criterion)
@@ -159,6 +155,11 @@ class JointTranslationTask(FairseqTranslationTask):
         """Runs fairseq's optimizer step, with Adam in one operation."""
         if not step_fused(optimizer):
             super().optimizer_step(optimizer, model, update_num)
+
+    def _change_parts(self, model: Any) -> None:
+        """Applies decoding flags to a model. Without flags, restores the model's defaults."""
+        choose_fusion(model, without=self.cfg.no_aux_fusion)
+        mask_source_layers(model, self.cfg.mask_source_layers)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """Logs fairseq's metrics, then ``bleu_aux1`` and so on."""
@@ -182,7 +183,7 @@ class JointTranslationTask(FairseqTranslationTask):
         """
         for model in models:
             choose_decoder(model, self.cfg.decode_with)
-            self._change(model)
+            self._change_parts(model)
             if self.cfg.int8:
                 use_int8(model)
         if seq_gen_cls is None and not getattr(args, "print_alignment", False):

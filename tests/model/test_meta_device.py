@@ -19,7 +19,7 @@ from recurrent import build as recurrent
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.tasks.beam_search import BeamSearchGenerator
+from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator
 
 META = torch.device("meta")
 BEAM, STEPS = 2, 5

@@ -66,16 +66,6 @@ def test_stock_export_in_plain_fairseq(
     assert len(set(found.values())) > 10  # not one sentence for everything
 
 
-@pytest.mark.thorough
-def test_stock_export_is_validated_by_plain_fairseq(trained, corpus, without_the_plugin, tmp_path):
-    path, _ = trained
-    export([str(path), "--out", str(tmp_path / "stock.pt"), "--stock"])
-    words = [corpus, "--path", tmp_path / "stock.pt", "--cpu", "--max-tokens", 80]
-    words += ["--task", "translation"]
-    done = without_the_plugin("validate", *words, "--required-batch-size-multiple", 1)
-    assert "nll_loss" in done.output + done.errors
-
-
 def test_ctranslate2_translates_alike(trained, corpus, tmp_path):
     """Greedily: beam searches differ in when they stop."""
     path, _ = trained

@@ -83,7 +83,6 @@ def test_it_has_no_score(flag, generated, here, capsys):
     for command in (
         f"compare {result} hyp",
         f"results {folder}",
-        f"rank sheets {folder} hyp --out x",
     ):
         assert cli.main(command.split()) == 1
         assert "no free translation" in capsys.readouterr().err

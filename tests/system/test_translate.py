@@ -201,12 +201,6 @@ def test_without_a_recipe_the_tokenizer_can_be_named(here, translate, tmp_path, 
     assert [line[0].upper() + line[1:] for line in found] == expected and found != expected
 
 
-def test_another_tokenizer_leaves_the_recipe_s_casing(here, translate):
-    """The one that the recipe has, named, changes nothing."""
-    expected = lines(here / RUN / "hypotheses.fr")
-    assert translate(RUN, "test.en", "--tokenizer", "moses-a") == expected
-
-
 def test_a_run_s_text_is_that_of_its_training(here, translate, tmp_path, monkeypatch, capfdbinary):
     """Neither an edited recipe's, nor that of another folder of the same name, nor newer text."""
     expected = lines(here / RUN / "hypotheses.fr")
@@ -232,16 +226,6 @@ def change_record(run, **values):
 # what is done to a copy of the run → what the sentence has
 BROKEN = {
     "no run": (lambda run: shutil.rmtree(run), ["transformer_ms_aux_unshared-s1: no such run"]),
-    "its recipe's folder": (
-        lambda run: ["mine"],
-        ["mine: has no checkpoint", "Its runs are mine/"],
-    ),
-    "a recipe's folder before training": (
-        lambda run: (
-            [shutil.rmtree(at.parent) for at in run.parent.glob("*/checkpoints")] and ["mine"]
-        ),
-        ["mine: has no checkpoint", "dc-nmt run mine trains a model there."],
-    ),
     "no checkpoint": (
         lambda run: [shutil.rmtree(run / name) for name in ("average", "checkpoints")],
         ["has no checkpoint (average/checkpoint.pt"],
@@ -258,14 +242,6 @@ BROKEN = {
         lambda run: (run.parent / "data/raw/truecase.en").unlink(),
         ["raw/truecase.en: is missing", "dc-nmt prepare mine"],
     ),
-    "no recipe": (
-        lambda run: [
-            (run.parent / "recipe.yaml").unlink(),
-            # as it was before it had the settings of the text
-            (run.parent / "data/raw/manifest.json").write_text('{"task": "mine"}'),
-        ],
-        ["manifest.json: names a recipe that is not found from here", "'mine'"],
-    ),
     "nothing says how it was tokenised": (
         lambda run: [
             (run.parent / "data/raw/manifest.json").unlink(),
@@ -273,20 +249,10 @@ BROKEN = {
         ],
         ["neither a recipe nor a score records how its text was tokenised", "--tokenizer"],
     ),
-    "no file": (lambda run: [RUN, "no.en"], ["no.en: cannot be read: No such file"]),
-    "not UTF-8": (lambda run: [RUN, "bad.en"], ["bad.en, line 2: byte 0xff is not valid UTF-8"]),
-    "input that is not UTF-8": (lambda run: [RUN], ["standard input, line 2: byte 0xff"]),
     "too long": (lambda run: [RUN, "long.en"], ["line 2: has 3,301 pieces", "1,024 positions"]),
-    "two files": (lambda run: [RUN, "a", "b"], ["b: is one argument too many"]),
     "a flag of its own": (lambda run: [RUN, "-", "--path", "x"], ["--path: this command sets it"]),
     "a flag that would do nothing": (lambda run: [RUN, "--nbest", "3"], ["--nbest: ", "has not"]),
     "no flag": (lambda run: [RUN, "--bem", "3"], ["--bem: ", "Did you mean '--beam'?"]),
-    "a value of another kind": (lambda run: [RUN, "--beam", "x"], ["--beam: invalid int", "'x'"]),
-    "a file behind the flags": (
-        lambda run: [RUN, "--cpu", "test.en"],
-        ["test.en: does not belong"],
-    ),
-    "no such decoder": (lambda run: [RUN, "--decode-with", "aux:7"], ["--decode-with", "aux:1"]),
 }
 
 

@@ -162,12 +162,3 @@ def test_the_format_of_old_torch_is_read(tmp_path):
     assert loaded["last_optimizer_state"] == {"step": 3}
 
 
-def test_flags_that_contradict(tmp_path):
-    for flags in (
-        "a b --last 2",
-        "a --best 2 --kind epoch",
-        "a --last 0",
-        "a --updates 9:5",
-    ):
-        with pytest.raises(UsageError):
-            main([*flags.split(), "--out", str(tmp_path / "o")])

@@ -9,7 +9,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from helpers import dictionary
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.tasks.beam_search import BeamSearchGenerator
+from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator
 
 WORDS = 30
 

@@ -9,7 +9,6 @@ from helpers import build
 
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.names import PUBLISHED
-from dc_nmt_plugin.tasks.decoding import decoders
 from dc_nmt_plugin.tasks.translation import JointTranslationTask, TranslationConfig
 
 
@@ -24,15 +23,6 @@ def generator_for(monkeypatch):
         return task.build_generator([model], argparse.Namespace())
 
     return of
-
-
-def test_fusion_can_be_switched_off_again_and_again(generator_for):
-    model = build("transformer_ms_aux_aif")
-    for _ in range(2):
-        generator_for(model, no_aux_fusion=True)
-        assert not model.decoder.fuse
-    generator_for(model)
-    assert model.decoder.fuse
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -60,8 +50,6 @@ def test_every_published_name_is_the_same_task(generator_for, name):
             {"mask_source_layers": "2"},
             ["--mask-source-layers: '2'", "reads no layers"],
         ),
-        ("gru_selfattn_residual", {"no_aux_fusion": True}, ["--no-aux-fusion"]),
-        ("gru_selfattn_residual", {"decode_with": "aux:1"}, ["--decode-with: 'aux:1'"]),
     ],
 )
 def test_what_a_model_does_not_have_is_named(generator_for, arch, flags, words):
@@ -83,14 +71,5 @@ def test_a_validation_measures_the_model_that_the_flags_want(monkeypatch):
 def test_a_validation_measures_every_decoder():
     validating = object.__new__(JointTranslationTask)
     validating.cfg = TranslationConfig(decode_with="aux:1")
-    with pytest.raises(ConfigError, match="--decode-with: 'aux:1' is for translating"):
+    with pytest.raises(ConfigError, match="--decode-with: is for translating"):
         validating.valid_step({}, build("transformer_ms_aux"), None)
-
-
-def test_decoders_of_a_model():
-    assert decoders(build("transformer_ms_aux", aux_layers="2,1")) == {
-        "main": None,
-        "aux:1": 1,
-        "aux:2": 2,
-    }
-    assert decoders(build("gru_selfattn_residual", embed_dim=12, hidden_dim=14)) == {"main": None}

@@ -7,7 +7,7 @@ import pytest
 import torch
 from fairseq.optim.adam import FairseqAdam
 
-from dc_nmt_plugin.tasks.fused_adam import step_fused
+from dc_nmt_plugin.tasks.fast.fused_adam import step_fused
 
 FLAGS = {
     "lr": [0.01],

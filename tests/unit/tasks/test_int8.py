@@ -9,8 +9,7 @@ from product import VALUES
 from product import model as transformer
 
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.tasks.decoding import refuse_in_training
-from dc_nmt_plugin.tasks.int8 import use_int8
+from dc_nmt_plugin.tasks.fast.int8 import use_int8
 from dc_nmt_plugin.tasks.translation import JointTranslationTask, TranslationConfig
 
 
@@ -45,9 +44,9 @@ def test_what_cannot_be_rounded_is_told(model, words):
 
 
 def test_it_is_for_translating():
+    task = object.__new__(JointTranslationTask)
+    task.cfg = TranslationConfig(int8=True)
     with pytest.raises(ConfigError, match="--int8: is for decoding"):
-        refuse_in_training(int8=True)
-    validating = object.__new__(JointTranslationTask)
-    validating.cfg = TranslationConfig(int8=True)
+        task.build_model(None)
     with pytest.raises(ConfigError, match="--int8: is for translating"):
-        validating.valid_step({}, build("transformer_dc"), None)
+        task.valid_step({}, build("transformer_dc"), None)

@@ -13,7 +13,7 @@ from dc_nmt_plugin.recipes.options import RunOptions
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.run_plan import plan_run
 from dc_nmt_plugin.recipes.schema import Segmentation
-from dc_nmt_plugin.text.pieces import MODEL, check_installed, learn, marked, remove_bpe
+from dc_nmt_plugin.text.pieces import MODEL, check_installed, marked, remove_bpe
 
 LINES = [
     "Ein Haus, zwei Häuser.",
@@ -45,27 +45,12 @@ def test_text_comes_back_as_it_was(tmp_path) -> None:
     assert byte_pairs(model).process_line(LINES[0]) == pieces[0]
 
 
-def test_too_little_text_is_one_sentence(tmp_path) -> None:
-    pytest.importorskip("sentencepiece")
-    text = tmp_path / "text"
-    text.write_text("abcdefghijklmnopqrstuvwxyz\n" * 20)
-    with pytest.raises(UserError, match="sentencepiece, 5 pieces: "):
-        learn([text], 5, tmp_path / "model")
-    assert not (tmp_path / "model").exists()
-
-
 def test_a_missing_library_is_named(monkeypatch, capsys) -> None:
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     with pytest.raises(UserError, match="pip install sentencepiece"):
         check_installed("--sentencepiece")
     assert cli.main(["new", "mine", "--train", "a.de", "a.en", "--sentencepiece"]) == 1
     assert "pip install sentencepiece" in capsys.readouterr().err
-
-
-def test_tokenized_text_is_refused(capsys) -> None:
-    words = ["--train", "a.de", "a.en", "--sentencepiece", "--tokenized"]
-    assert cli.main(["new", "mine", *words]) == 2
-    assert "--sentencepiece: reads raw text" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("joint", [True, False])

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ..machine import processor
-from ..modules.core.slow_linear import SlowLinear
+from ...machine import processor
+from ...modules.core.slow_linear import SlowLinear
 
 _FORWARDS = (nn.Linear.forward, SlowLinear.forward)
 

@@ -11,9 +11,9 @@ from fairseq.search import BeamSearch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
-from ..errors import UserError
-from ..modules.core.source import Source
-from ..modules.core.state import State
+from ...errors import UserError
+from ...modules.core.source import Source
+from ...modules.core.state import State
 from .onednn_layers import onednn_layers
 
 Hypotheses = list[list[dict[str, Tensor]]]
