@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
-from ..evaluation.seeds import by_row, system_of
+from ..evaluation.run_table import system_of
 from ..figure import Chart, Line, draw_charts
 from ..flags import add_list
 from ..runs.records import record_of
@@ -160,8 +160,10 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     names = _chosen(results, args.numbers)
     if args.numbers and len(names) > MOST:
         raise UsageError(f"--numbers: a figure has room for {MOST} of them, not for {len(names)}")
-    systems = {label: system_of(label, found["seed"]) for label, found in results.items()}
-    runs_of = by_row(systems, args.over_seeds)
+    runs_of: dict[str, list[str]] = {}
+    for label, found in results.items():
+        row = system_of(label, found["seed"]) if args.over_seeds else label
+        runs_of.setdefault(row, []).append(label)
     charts = []
     for name in names[:MOST]:
         curves = {run: dict(found["curves"].get(name, [])) for run, found in results.items()}

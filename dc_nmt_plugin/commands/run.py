@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 continue
             evaluate(pipeline, run)
     if first and not args.dry_run:
-        from ..evaluation.side_by_side import EXAMPLES, format_side_by_side
+        from ..evaluation.run_table_text import EXAMPLES, format_side_by_side
 
         print()
         print(format_side_by_side(list(planned), EXAMPLES))

@@ -7,33 +7,28 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
-from ..errors import UsageError, UserError
-from ..evaluation.comet import score_comet
-from ..evaluation.generated import is_generated, read_generated
+from ..errors import UserError
 from ..evaluation.metrics import GROUPS, METRICS, check_names, find_metrics, in_groups
-from ..evaluation.scores import score_metrics
-from ..evaluation.texts import TextFiles, load_texts
-from ..files import write_lines
+from ..flags import flag_name
 from ..runs.finding import is_run
-from ..runs.records import with_decoding, write_record
-from ..runs.schema import Decoding, Record
-from ..table import format_table, latex_table
-from ..text.lines import read_lines
-from .parser import Parser, add_forms, print_json
-from .plain_text import add_plain_text
-from .score_record import decoding_of_score, record_of_score
-from .score_systems import score_systems
+from ..runs.schema import Decoding, Kind, Record
+from .parser import Parser, add_forms, form_of, print_json
+from .plain_text import add_plain_text, plain_text_of
+
+# options of a single file
+OF_ONE = (
+    *("out", "detokenized", "generate_log", "train_log", "comet_model", "paper", "name"),
+    *("decoding", "subset"),
+)
 
 
 def parser() -> Parser:
     """Returns the options of the command."""
     parser = Parser(
-        prog="dc-nmt score",
-        description="Scores a translation with sacreBLEU.",
-        epilog=_epilog(),
+        prog="dc-nmt score", description="Scores a translation with sacreBLEU.", epilog=_epilog()
     )
     parser.add_argument(
         "systems", nargs="+", type=Path, metavar="SYSTEM",
@@ -83,17 +78,14 @@ def parser() -> Parser:
         help="translated set; default: the set that the output of fairseq-generate names, or test",
     )  # fmt: skip
     add_forms(parser, "latex")
-    parser.set_defaults(piped=False, generated=None, hypothesis=None)
     return parser
 
 
 def _epilog() -> str:
-    comet = ("comet", "COMET times 100, with --comet-model")
-    metrics = [*((m.name, m.about) for m in METRICS.values()), comet]
-    lines = [
-        "metrics:", *(f"  {name:<20}{about}" for name, about in metrics),
-        "groups:", *(f"  {name:<20}{about}" for name, about in GROUPS.items()),
-    ]  # fmt: skip
+    rows = [(metric.name, metric.about) for metric in METRICS.values()]
+    rows.append(("comet", "COMET times 100, with --comet-model"))
+    lines = ["metrics:", *(f"  {name:<20}{about}" for name, about in rows)]
+    lines += ["groups:", *(f"  {name:<20}{about}" for name, about in GROUPS.items())]
     return "\n".join(lines)
 
 
@@ -101,26 +93,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt score``: score a translation against its reference."""
     options = parser()
     args = options.parse_args(argv)
-    if len(args.reference) > 1 and (args.tokenized_reference or args.comet_model):
-        other = "--tokenized-reference" if args.tokenized_reference else "--comet-model"
-        options.error(f"--reference: {other} goes with one reference alone")
+    check_names(args.metrics or "")
     if args.comet_model and not args.source:
         options.error("--comet-model needs --source")
     if args.comet_download and not args.comet_model:
         options.error("--comet-download goes with --comet-model")
-    check_names(args.metrics or "")
+    if len(args.reference) > 1 and (args.tokenized_reference or args.comet_model):
+        other = "--tokenized-reference" if args.tokenized_reference else "--comet-model"
+        options.error(f"--reference: {other} goes with one reference alone")
     if len(args.systems) > 1 or is_run(args.systems[0]):
-        return score_systems(options, args)
-    (path,) = args.systems
+        return _score_systems(options, args)
+    return _score_file(options, args)
+
+
+def _score_file(options: Parser, args: argparse.Namespace) -> int:
+    from ..evaluation.generated import is_generated
+    from ..runs.records import write_record
+    from .score_record import score_file
+
+    path = args.systems[0]
     if str(path) != "-" and not path.exists():
         raise UserError(f"{path}: no such run or file")
     if args.target_lang is None:
         options.error("--target-lang: is missing; name the language of the hypotheses")
-    with _standard_input(args) as file:
-        kind = "generated" if is_generated(file) else "hypothesis"
-        setattr(args, kind, file)
-        _check_kind(options, args)
-        record, decoding, warnings = _score(args)
+    with _standard_input(path) as file:
+        kind: Kind = "tokenized" if args.tokenized else "raw"
+        if is_generated(file):
+            kind = "generated"
+            if args.tokenized:
+                options.error(
+                    "--tokenized: goes with plain text, not with output of fairseq-generate"
+                )
+        elif args.generate_log:
+            options.error(
+                "--generate-log: goes with output of fairseq-generate, not with plain text"
+            )
+        if args.truecased and kind == "raw":
+            options.error("--truecased: goes with output of fairseq-generate, or with --tokenized")
+        record, decoding, warnings = score_file(args, file, kind, piped=str(path) == "-")
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if args.out:
@@ -128,95 +138,67 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.json:
         print_json(asdict(record))
     else:
-        mark = "main" if args.main else "the paper's"
-        print(format_scores(record, decoding, mark, latex=args.latex))
+        print(_format_scores(args, record, decoding))
     return 0
 
 
-def _check_kind(options: Parser, args: argparse.Namespace) -> None:
-    """Refuses options that have no effect on this kind of file."""
-    if args.tokenized and args.generated:
-        options.error("--tokenized: goes with plain text, not with output of fairseq-generate")
-    if args.truecased and args.hypothesis and not args.tokenized:
-        options.error("--truecased: goes with output of fairseq-generate, or with --tokenized")
-    if args.generate_log and not args.generated:
-        options.error("--generate-log: goes with output of fairseq-generate, not with plain text")
-
-
 @contextmanager
-def _standard_input(args: argparse.Namespace) -> Iterator[Path]:
+def _standard_input(path: Path) -> Iterator[Path]:
     """Yields the file; standard input becomes one, because it is read more than once."""
-    (file,) = args.systems
-    if str(file) != "-":
-        yield file
+    if str(path) != "-":
+        yield path
         return
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "standard-input"
-        path.write_bytes(sys.stdin.buffer.read())
-        args.piped = True
-        yield path
+        copy = Path(folder) / "standard-input"
+        copy.write_bytes(sys.stdin.buffer.read())
+        yield copy
 
 
-def format_scores(record: Record, decoding: Decoding, mark: str, latex: bool = False) -> str:
+def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding) -> str:
     """Returns a row for each metric: score, mark of one, signature, processing of the text."""
+    mark = "main" if args.main else "the paper's"
     rows = [
         (s.metric, f"{s.value:.2f}", mark if s.paper else "", s.signature, s.text)
         for s in decoding.scores
     ]
-    if latex:
-        return latex_table(("metric", "score", "", "signature", "text"), rows)
+    if args.latex:
+        return form_of(args).write(("metric", "score", "", "signature", "text"), rows)
     title = f"{record.name}: {decoding.sentences:,} sentences, target language {record.data.target}"
-    return f"{title}\n\n{format_table(('metric', 'score', '', '', ''), rows)}"
+    return f"{title}\n\n{form_of(args).write(('metric', 'score', '', '', ''), rows)}"
 
 
-def _score(args: argparse.Namespace) -> tuple[Record, Decoding, list[str]]:
-    flag, marked = ("--main", args.main) if args.main else ("--paper", args.paper)
-    paper = find_metrics(flag, marked)[0] if marked else None
-    files = TextFiles(
-        hypotheses=str(args.generated or args.hypothesis),
-        kind="generated" if args.generated else "tokenized" if args.tokenized else "raw",
-        target_lang=args.target_lang,
-        tokenizer=args.tokenizer or "none",
-        reference=str(args.reference[0]) if args.reference else None,
-        more_references=list(map(str, args.reference[1:])),
-        tokenized_reference=args.tokenized_reference,
-        truecased=args.truecased,
-    )
-    generated = read_generated(args.generated, args.generate_log) if args.generated else None
-    texts = load_texts(files)
-    source = read_lines(args.source) if args.source else []
-    if args.source and len(source) != len(texts.raw.hypotheses):
-        raise UsageError(
-            f"--source {args.source}: {len(source)} lines for {len(texts.raw.hypotheses)} "
-            "hypotheses"
-        )
-    wanted = args.metrics if args.metrics is not None else "default"
-    if args.comet_model:
-        wanted = f"{wanted},comet"
+def _score_systems(options: Parser, args: argparse.Namespace) -> int:
+    """Prints a row for each of several systems, or for a run."""
+    given = [name for name in OF_ONE if getattr(args, name)]
+    given += ["reference"] if len(args.reference) > 1 else []
+    if given:
+        flag = "--as" if given[0] == "decoding" else flag_name(given[0])
+        options.error(f"{flag}: goes with one file, not with runs or several systems")
+    from ..evaluation.systems import load_systems, sides_of
+
+    reference = str(args.reference[0]) if args.reference else None
+    systems = load_systems(args.systems, plain_text_of(args, reference))
+    language, references = systems[0].target_lang, systems[0].texts.raw.references
     names = in_groups(
-        wanted, args.target_lang, texts.tokenized is not None,
-        comet=args.comet_model is not None, references=texts.raw.references,
-    )  # fmt: skip
-    if "comet" in names and not args.comet_model:
-        raise UsageError("--metrics: comet needs --comet-model and --source")
-    strings = [name for name in names if name != "comet"]
-    metrics = find_metrics("--metrics", ",".join(strings)) if strings or not names else []
-    if paper and paper not in metrics:
-        metrics.append(paper)
-    scores = score_metrics(texts, metrics, args.target_lang, paper)
-    if "comet" in names:
-        scores.append(
-            score_comet(
-                texts.raw.hypotheses,
-                texts.raw.references,
-                source,
-                args.comet_model,
-                args.comet_download,
-            )
-        )
-    if args.detokenized:
-        write_lines(args.detokenized, texts.raw.hypotheses)
-    record = record_of_score(args)
-    decoding = decoding_of_score(args, record, files, generated)
-    decoding = replace(decoding, sentences=len(texts.raw.hypotheses), scores=tuple(scores))
-    return with_decoding(record, decoding), decoding, texts.warnings
+        args.metrics or "default", language, tokenized=False, comet=False, references=references
+    )
+    metrics = find_metrics("--metrics", ",".join(names))
+    scores = {}
+    for metric in metrics:
+        for label, side in sides_of(systems, metric).items():
+            scores[label, metric.name] = metric.score(side.hypotheses, side.references, language)
+    for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
+        print(f"warning: {warning}", file=sys.stderr)
+    if args.json:
+        print_json([
+            {"system": label, "metric": metric, "score": score, "signature": signature}
+            for (label, metric), (score, signature) in scores.items()
+        ])  # fmt: skip
+        return 0
+    rows = []
+    for label in (system.label for system in systems):
+        rows.append((label, *(f"{scores[label, metric.name][0]:.2f}" for metric in metrics)))
+    form = form_of(args)
+    print(form.write(("system", *(metric.name for metric in metrics)), rows))
+    print(form.lines(f"{m.name}: {scores[systems[0].label, m.name][1]}" for m in metrics))
+    return 0

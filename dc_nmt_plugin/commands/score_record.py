@@ -1,4 +1,4 @@
-"""Makes what ``dc-nmt score`` enters into the record of a run."""
+"""Scores one file for ``dc-nmt score``, and makes what it enters into the record of a run."""
 
 from __future__ import annotations
 
@@ -6,30 +6,99 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from ..evaluation.generated import Generated, is_same_search
+from ..errors import UsageError
+from ..evaluation.generated import Generated, is_same_search, read_generated
 from ..evaluation.logs import measured, read_training_log
-from ..evaluation.texts import TextFiles
+from ..evaluation.metrics import find_metrics, in_groups
+from ..evaluation.texts import TextFiles, Texts, load_texts, score_metrics
+from ..files import write_lines
 from ..runs.places import path_from, text_file
-from ..runs.records import read_record
-from ..runs.schema import RECORD, SCHEMA, Data, Decoding, Record
+from ..runs.records import read_record, with_decoding
+from ..runs.schema import RECORD, SCHEMA, Data, Decoding, Kind, Record, Score
+from ..text.lines import read_lines
 
 
-def record_of_score(args: argparse.Namespace) -> Record:
+def score_file(
+    args: argparse.Namespace, file: Path, kind: Kind, piped: bool
+) -> tuple[Record, Decoding, list[str]]:
+    """Returns the record with the scored translation, the translation, and warnings.
+
+    Args:
+        args: of ``dc-nmt score``
+        file: hypotheses
+        kind: of them, as in :class:`~.schema.Decoding`
+        piped: the file is a copy of standard input
+    """
+    files = TextFiles(
+        hypotheses=str(file),
+        kind=kind,
+        target_lang=args.target_lang,
+        tokenizer=args.tokenizer or "none",
+        reference=str(args.reference[0]) if args.reference else None,
+        more_references=[str(path) for path in args.reference[1:]],
+        tokenized_reference=args.tokenized_reference,
+        truecased=args.truecased,
+    )
+    generated = read_generated(file, args.generate_log) if kind == "generated" else None
+    texts = load_texts(files)
+    sentences = len(texts.raw.hypotheses)
+    source = read_lines(args.source) if args.source else []
+    if args.source and len(source) != sentences:
+        raise UsageError(f"--source {args.source}: {len(source)} lines for {sentences} hypotheses")
+    scores = _scores(args, texts, source)
+    if args.detokenized:
+        write_lines(args.detokenized, texts.raw.hypotheses)
+    record = _record(args)
+    decoding = replace(
+        _decoding(args, record, files, generated, piped),
+        sentences=sentences,
+        scores=tuple(scores),
+    )
+    return with_decoding(record, decoding), decoding, texts.warnings
+
+
+def _scores(args: argparse.Namespace, texts: Texts, source: list[str]) -> list[Score]:
+    flag, marked = ("--main", args.main) if args.main else ("--paper", args.paper)
+    paper = find_metrics(flag, marked)[0] if marked else None
+    wanted = "default" if args.metrics is None else args.metrics
+    names = in_groups(
+        f"{wanted},comet" if args.comet_model else wanted,
+        args.target_lang,
+        tokenized=texts.tokenized is not None,
+        comet=args.comet_model is not None,
+        references=texts.raw.references,
+    )
+    comet = "comet" in names
+    if comet and not args.comet_model:
+        raise UsageError("--metrics: comet needs --comet-model and --source")
+    names = [name for name in names if name != "comet"]
+    metrics = find_metrics("--metrics", ",".join(names)) if names or not comet else []
+    if paper and paper not in metrics:
+        metrics.append(paper)
+    scores = score_metrics(texts, metrics, args.target_lang, paper)
+    if comet:
+        from ..evaluation.comet import score_comet
+
+        raw = texts.raw
+        model, download = args.comet_model, args.comet_download
+        scores.append(score_comet(raw.hypotheses, raw.references, source, model, download))
+    return scores
+
+
+def _record(args: argparse.Namespace) -> Record:
     """Returns the record that --out has, or a new one, with what --train-log says."""
-    there = args.out is not None and args.out.is_file() and args.out.name == RECORD
-    if there:
+    if args.out is not None and args.out.is_file() and args.out.name == RECORD:
         record = read_record(args.out)
     else:
-        data = Data(args.source_lang, args.target_lang)
         name = args.name or _name(args.out)
+        data = Data(args.source_lang, args.target_lang)
         record = Record(schema=SCHEMA, name=name, system=name, data=data)
     if args.name:
         record = replace(record, name=args.name, system=args.name)
     if args.train_log:
-        log = read_training_log(args.train_log)
-        place = path_from(args.out.parent, args.train_log) if args.out else str(args.train_log)
-        training = replace(measured(record.training, args.train_log), log=place)
-        arch = record.architecture or log.arch
+        log = path_from(args.out.parent, args.train_log) if args.out else str(args.train_log)
+        training = replace(measured(record.training, args.train_log), log=log)
+        arch = record.architecture or read_training_log(args.train_log).arch
         record = replace(record, training=training, architecture=arch)
     return record
 
@@ -41,25 +110,25 @@ def _name(path: Path | None) -> str:
     return path.resolve().parent.name if path.name == RECORD else path.stem
 
 
-def decoding_of_score(
-    args: argparse.Namespace, record: Record, files: TextFiles, generated: Generated | None
+def _decoding(
+    args: argparse.Namespace,
+    record: Record,
+    files: TextFiles,
+    generated: Generated | None,
+    piped: bool,
 ) -> Decoding:
     """Returns the translation with the files that were scored."""
-    found = Decoding(
-        args.decoding,
-        args.subset or (generated and generated.subset) or "test",
-        generated.search if generated else {},
-    )
-    known = record.decoding(found.way)
+    subset = args.subset or (generated and generated.subset) or "test"
+    decoding = Decoding(args.decoding, subset, generated.search if generated else {})
+    known = record.decoding(decoding.way)
     if known and generated and is_same_search(known.search, generated.search):
-        found = replace(known, stamp=None)  # dc-nmt evaluate knows all flags of its search
+        decoding = replace(known, stamp=None)  # dc-nmt evaluate knows all flags of its search
     folder = args.out.parent if args.out else Path()
+    plain = args.detokenized or (files.hypotheses if files.kind == "raw" and not piped else None)
     tokenized = args.tokenized_reference
-    given = args.hypothesis if files.kind == "raw" and not args.piped else None
-    plain = args.detokenized or given
     return replace(
-        found,
-        hypotheses=None if args.piped else path_from(folder, files.hypotheses),
+        decoding,
+        hypotheses=None if piped else path_from(folder, files.hypotheses),
         kind=files.kind,
         tokenizer=files.tokenizer,
         truecased=files.truecased,

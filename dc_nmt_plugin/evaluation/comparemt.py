@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
+from .metrics import Metric
 
 RESAMPLES = 1000
 SEED = 12345
@@ -51,22 +52,33 @@ class HalfSizeTest:
         object.__setattr__(self, "p_value", 1 - max(self.left_wins, self.right_wins))
 
 
-def check_report(folder: Path, systems: int) -> None:
+def check_report(folder: Path, systems: int, metric: Metric) -> None:
     """Checks what can be checked before the report, which takes minutes.
 
     Raises:
-        UserError: the folder holds something else, there are too many systems, or compare-mt is
-            not installed.
+        UserError: the metric is no BLEU, the folder holds something else, there are too many
+            systems, or compare-mt is not installed
     """
+    if not metric.is_bleu:
+        raise UsageError(f"--html: compare-mt's report is of BLEU, not of {metric.name}")
     if folder.exists() and not _is_report(folder):
         raise UserError(f"{folder}: exists and is no report of compare-mt: choose another folder")
     if systems > MOST_SYSTEMS:
         raise UserError(f"compare-mt's report takes {MOST_SYSTEMS} systems, not {systems}")
-    check_installed()
+    _check_installed()
 
 
-def check_installed() -> None:
-    """Raises UserError where compare-mt cannot be imported."""
+def check_pairs(pairs: int, metric: Metric) -> None:
+    """
+    Raises:
+        UserError: no pairs, the metric is no BLEU, or compare-mt is not installed
+    """
+    if pairs < 1 or not metric.is_bleu:
+        raise UsageError(f"--pairs {pairs}: is a number of pairs from 1 on, and of BLEU")
+    _check_installed()
+
+
+def _check_installed() -> None:
     try:
         from compare_mt import compare_mt_main, reporters  # noqa: F401
     except ImportError as error:
@@ -97,10 +109,7 @@ def write_report(
         seed: of numpy's global generator, from which compare-mt draws
         progress: gets a sentence before each step that takes seconds
 
-    Raises:
-        UserError: see :func:`check_report`
     """
-    check_report(folder, len(systems))
     from compare_mt import compare_mt_main as main
     from compare_mt import reporters
 
@@ -112,7 +121,7 @@ def write_report(
     shown = _words(source) if source is not None else None
     pairs = len(names) * (len(names) - 1) // 2
     progress(f"compare-mt's test, {resamples:,} half-size samples, {pairs} pairs")
-    with settings(reporters, labels, seed), contextlib.redirect_stdout(io.StringIO()):
+    with _settings(reporters, labels, seed), contextlib.redirect_stdout(io.StringIO()):
         score = main.generate_score_report(
             reference, outputs, shown, bootstrap=resamples, title=TITLE,
             case_insensitive=lowercase,
@@ -126,6 +135,39 @@ def write_report(
     return [
         HalfSizeTest(names[left], names[right], wins[0], wins[1])
         for (left, right), wins in score.wins or ()
+    ]
+
+
+def sampled_tests(
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    pairs: int,
+    lowercase: bool,
+    resamples: int = RESAMPLES,
+) -> list[HalfSizeTest]:
+    """Runs compare-mt's test with samples of a given size (thesis, 3.4: 1,000 pairs, 1,000 times).
+
+    Args:
+        systems: name → tokenised lines; each is compared with the first
+        references: tokenised lines
+        pairs: of a sample, drawn with replacement
+        lowercase: ignore case
+    """
+    from compare_mt import reporters, scorers, sign_utils
+
+    names = list(systems)
+    outputs = [[line.split() for line in lines] for lines in systems.values()]
+    reference = [line.split() for line in references]
+    directions = [(0, other) for other in range(1, len(names))]
+    with _settings(reporters, names, SEED):
+        scorer = scorers.create_scorer_from_profile("bleu", case_insensitive=lowercase)
+        wins, _ = sign_utils.eval_with_paired_bootstrap(
+            reference, outputs, None, scorer, compare_directions=directions,
+            num_samples=resamples, sample_ratio=(pairs + 0.5) / len(reference),
+        )  # fmt: skip
+    return [
+        HalfSizeTest(names[0], names[right], won[0], won[1])
+        for (_, right), won in zip(directions, wins, strict=True)
     ]
 
 
@@ -163,7 +205,7 @@ def _analyses(
 
 
 @contextlib.contextmanager
-def settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
+def _settings(reporters: Any, names: list[str], seed: int) -> Iterator[None]:
     """Restores compare-mt's module variables and BLEU, and numpy's global generator, at the end."""
     from compare_mt.scorers import BleuScorer
     from matplotlib import pyplot

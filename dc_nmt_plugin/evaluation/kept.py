@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..errors import UsageError
-from ..files import write_lines
+from ..checkpoints.names import CHECKPOINTS
+from ..errors import UsageError, UserError
+from ..files import replacing, write_lines
 from ..runs.finding import Run
 from ..runs.records import record_of, with_decoding, write_record
 from ..runs.schema import RECORD, Decoding, Record, TextFile
 from ..text.lines import read_log
-from .kept_model import DATA, check_model, keep_model
 from .logs import parse_statistics
 from .systems import files_of
 from .texts import load_texts
 
 LOG = "train.log"
-REAL = "checkpoints"  # in the folder of a run that is not a kept one
+DATA = "data/bin"  # inside the folder of a kept model
 _TEXT = re.compile(r"(?:.*/)?(runs/([^/]+)/data/.*)")  # where recipes put a task's text
 
 
@@ -31,15 +32,16 @@ def keep_all(
     """Writes records, translations and learning curves of runs into ``to/NAME``.
 
     These folders are read as the runs' own are: ``dc-nmt results``, ``compare`` and ``analyze
-    curves`` make from them what they make from the runs, and need the task's text beside them
-    (``dc-nmt prepare``) for the references alone. None is written where one would get another's
-    place.
+    curves`` make from them what they make from the runs. They need the task's text beside them
+    (``dc-nmt prepare``) for the references alone. Everything is checked before the first is
+    written.
 
     Args:
         runs: with their translations
         to: made where it is missing; what it has of these runs is replaced
         tasks: recipes, whose text is named from a checkout's root
-        with_model: keep the models that translated too (:func:`.kept_model.keep_model`)
+        with_model: keep the models that translated too, in half precision, with dictionaries and
+            segmentation
 
     Returns:
         the kept runs' folders
@@ -50,46 +52,63 @@ def keep_all(
     """
     places: dict[str, Path] = {}
     for run in runs:
-        other = places.setdefault(run.record.name, run.place)
+        name = run.record.name
+        other = places.setdefault(name, run.place)
         if other != run.place:
             raise UsageError(f"--keep {to}: {other} and {run.place} would get the same name")
-        _check(run, to / run.record.name, to)
+        _check_target(run, to / name, to)
         if with_model:
-            check_model(run)
-    return list(dict.fromkeys(_keep(run, to / run.record.name, tasks, with_model) for run in runs))
+            _model_of(run)
+    for run in runs:
+        _keep(run, to / run.record.name, tasks, with_model)
+    return [to / name for name in places]
 
 
-def _keep(run: Run, folder: Path, tasks: Collection[str], with_model: bool) -> Path:
+def _check_target(run: Run, folder: Path, to: Path) -> None:
+    """Checks that nothing but an earlier copy of the run is overwritten."""
+    if folder.resolve() == run.folder or (folder / "checkpoints").exists():
+        raise UsageError(f"--keep {to}: {folder} is a run itself; name another folder")
+    known = record_of(folder)
+    if known and known.settings != run.record.settings:
+        raise UsageError(
+            f"--keep {to}: {folder} is a training run with another command; name another folder, "
+            "or remove that one"
+        )
+
+
+def _keep(run: Run, folder: Path, tasks: Collection[str], with_model: bool) -> None:
     files = files_of(run)
     texts = load_texts(files)
     # tokenised as it was translated: what is tokenised again need not be the same
     side = texts.raw if files.kind == "raw" else texts.tokenized or texts.raw
-    way = f"-{run.decoding.way}" if run.decoding.way else ""
-    translation = folder / f"hypotheses{way}.{files.target_lang}"
+    name = f"-{run.decoding.way}" if run.decoding.way else ""
+    translation = folder / f"hypotheses{name}.{files.target_lang}"
     write_lines(translation, side.hypotheses)
     log = run.located(run.record.training.log)
     if log and Path(log).is_file():
         write_lines(folder / LOG, list(_learning_curve(Path(log))))
-    kept = _without_places(run, folder, tasks)
     if with_model:
-        keep_model(run, folder)
-        kept = replace(kept, data=replace(kept.data, folder=DATA))
-    if there := record_of(folder):
-        kept = replace(kept, decodings=there.decodings)
-    decoding = _decoding_without_places(run, folder, tasks)
-    kind = "raw" if files.kind == "raw" else "tokenized"
-    decoding = replace(decoding, hypotheses=translation.name, kind=kind)
-    write_record(folder / RECORD, with_decoding(kept, decoding))
-    return folder
+        _keep_model(run, folder)
+    known = record_of(folder)
+    record = _portable_record(run, folder, tasks, with_model)
+    record = replace(record, decodings=known.decodings if known else ())
+    decoding = replace(
+        _portable_decoding(run, folder, tasks),
+        hypotheses=translation.name,
+        kind="raw" if files.kind == "raw" else "tokenized",
+    )
+    write_record(folder / RECORD, with_decoding(record, decoding))
 
 
-def _without_places(run: Run, folder: Path, tasks: Collection[str]) -> Record:
+def _portable_record(run: Run, folder: Path, tasks: Collection[str], with_model: bool) -> Record:
     """Returns a record without decodings and places of this machine."""
-    record, data = run.record, run.record.data
-    place = data.folder and _portable(run, data.folder, folder, tasks)
+    record = run.record
+    data = DATA if with_model else record.data.folder
+    if data and not with_model:
+        data = _portable(run, data, folder, tasks)
     return replace(
         record,
-        data=replace(data, folder=place),
+        data=replace(record.data, folder=data),
         training=replace(record.training, log=record.training.log and LOG),
         checkpoints=(),
         decodings=(),
@@ -97,16 +116,16 @@ def _without_places(run: Run, folder: Path, tasks: Collection[str]) -> Record:
     )
 
 
-def _decoding_without_places(run: Run, folder: Path, tasks: Collection[str]) -> Decoding:
-    def kept(file: TextFile | None) -> TextFile | None:
+def _portable_decoding(run: Run, folder: Path, tasks: Collection[str]) -> Decoding:
+    def portable(file: TextFile | None) -> TextFile | None:
         return file and replace(file, path=_portable(run, file.path, folder, tasks))
 
-    found = run.decoding
+    decoding = run.decoding
     return replace(
-        found,
-        references=tuple(filter(None, map(kept, found.references))),
-        tokenized_reference=kept(found.tokenized_reference),
-        source=kept(found.source),
+        decoding,
+        references=tuple(filter(None, map(portable, decoding.references))),
+        tokenized_reference=portable(decoding.tokenized_reference),
+        source=portable(decoding.source),
         plain=None,
         checkpoint=None,
         stamp=None,
@@ -119,21 +138,10 @@ def _portable(run: Run, path: str, folder: Path, tasks: Collection[str]) -> str:
     A task's text is named from the root of the checkout, other text from the kept folder.
     """
     full = Path(run.located(path) or path).resolve()
-    found = _TEXT.fullmatch(full.as_posix())
-    if found and found[2] in tasks:
-        return found[1]
+    of_task = _TEXT.fullmatch(full.as_posix())
+    if of_task and of_task[2] in tasks:
+        return of_task[1]
     return Path(os.path.relpath(full, folder.resolve())).as_posix()
-
-
-def _check(run: Run, folder: Path, to: Path) -> None:
-    if folder.resolve() == run.folder or (folder / REAL).exists():
-        raise UsageError(f"--keep {to}: {folder} is a run itself; name another folder")
-    there = record_of(folder)
-    if there and there.settings != run.record.settings:
-        raise UsageError(
-            f"--keep {to}: {folder} is a training run with another command; name another folder, "
-            "or remove that one"
-        )
 
 
 def _learning_curve(log: Path) -> Iterator[str]:
@@ -149,3 +157,44 @@ def _learning_curve(log: Path) -> Iterator[str]:
                 yield training
                 training = None
             yield statistics
+
+
+def _model_of(run: Run) -> tuple[Path, Path]:
+    """Returns the checkpoint that translated, and the folder of its data.
+
+    Raises:
+        UserError: one of them is gone
+    """
+    checkpoint = run.located(run.decoding.checkpoint) or "no checkpoint is recorded"
+    if not Path(checkpoint).is_file():
+        raise UserError(f"{run.place}: its model is not there: {checkpoint}")
+    data = run.located(run.record.data.folder) or "no folder is recorded"
+    if not any(Path(data).glob("dict.*.txt")):
+        raise UserError(f"{run.place}: its dictionaries are not there: {data}")
+    return Path(checkpoint), Path(data)
+
+
+def _keep_model(run: Run, folder: Path) -> None:
+    """Writes the model, its dictionaries and its segmentation, without any text."""
+    import torch
+
+    from ..checkpoints.loading import load_checkpoint
+    from ..checkpoints.plain import portable
+    from ..text.pieces import MODEL
+
+    checkpoint, data = _model_of(run)
+    state = portable(load_checkpoint(str(checkpoint)), str(checkpoint), DATA)
+    place = folder / CHECKPOINTS[0]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(place) as temporary:
+        torch.save(state, temporary)
+    segmentation = data.parent / data.name.replace("bin", "bpe", 1)
+    for origin, to, names in (
+        (data, "bin", ["dict.*.txt"]),
+        (segmentation, "bpe", ["codes*", f"*{MODEL}"]),
+        (data.parent / "raw", "raw", ["manifest.json", "truecase.*"]),
+    ):
+        for name in names:
+            for file in origin.glob(name):
+                (folder / "data" / to).mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, folder / "data" / to / file.name)

@@ -1,35 +1,78 @@
-"""Table of finished runs as numbers, which can be stored beside a recipe."""
+"""One table of finished runs on one test set: scores, tests, speeds, published numbers."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+import math
+import os
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from ..errors import UserError
-from ..files import load_json, write_json
-from ..typed_files import from_json
+from ..errors import UsageError, UserError, check_choices
+from ..files import read_json
+from ..machine import is_gpu
+from ..runs.finding import Run
 from .chance import Difference
+from .metrics import Metric
+from .significance import Comparison, compare_systems, paired_bootstrap
+from .systems import PlainTextOptions, System, default_metric, labels, load_systems, sides_of
+
+BASELINE_ARCH = "transformer_standard"
+# further columns of scores; each shows the first of its metrics that the baseline has
+FURTHER_METRICS = (("mteval-v13a-lc", "zh-lc"), ("chrf",))
+_SOME_CPU = "a CPU"
+# flags of fairseq-train that do not change the settings of a run: seed, folders, and settings of
+# the machine; the tokens of an update are compared as a product
+_NOT_SETTINGS = {
+    *("seed", "tensorboard-logdir", "wandb-project"),
+    *("max-tokens", "max-tokens-valid", "update-freq", "num-workers", "ddp-backend", "cpu"),
+    *("distributed-world-size", "fp16", "bf16", "amp", "memory-efficient-fp16"),
+    *("log-format", "log-interval", "log-file", "no-progress-bar"),
+}
+_OPEN_END = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
+
+
+@dataclass(frozen=True)
+class PublishedNumbers:
+    """The numbers that a paper prints for a run.
+
+    Attributes:
+        parameters: count; None if not printed
+        score, metric, place: the score, by which metric, and where it is printed
+        differs: settings of the run that are not the paper's; "" if all are
+    """
+
+    parameters: int | None = None
+    score: float | None = None
+    metric: str | None = None
+    place: str | None = None
+    differs: str = ""
+
+
+# a run, and the table's metric → its published numbers
+PublishedOf = Callable[[Run, str], PublishedNumbers]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """One run, or hypotheses of which only the text is known.
+    """One run, or the runs of one system.
 
     Attributes:
-        label: name of the run's folder or as given, with the decoder if not the main one
+        label: name of the run, with that of the translation if it is not the recipe's
         run: its folder, relative to the checkout where it is below it
         arch: value of ``--arch``
         parameters, published_parameters: counts
         updates: of the training
-        train_tokens_per_second: target tokens, median; None if the table's benchmark did not
-            measure the run
-        decode_sentences_per_second: of the test set, or the benchmark's
+        train_tokens_per_second: target tokens, median
+        decode_sentences_per_second: of the test set
         score: by the table's metric
         scores: by other metrics
         difference: to the baseline, over `compared_seeds`; None for the baseline
         against: its test; None for the baseline, and where there is too little text
         corrected_p: its p, by Holm for the number of systems
-        published_score, published_place: of the same settings of training and decoding
+        published_score, published_place, published_differs: see :class:`PublishedNumbers`
         published_metric: of the published score
         to_published: the run's score by that metric minus the published score; None without one
         seeds: the seeds of the runs in the row's mean
@@ -53,6 +96,7 @@ class RunRow:
     corrected_p: float | None = None
     published_score: float | None = None
     published_place: str | None = None
+    published_differs: str = ""
     published_metric: str | None = None
     to_published: float | None = None
     seeds: int = 1
@@ -69,7 +113,7 @@ class RunTable:
         signatures: of it and of the other metrics
         sentences: of the test set
         rows: one for each run or system
-        speeds: machine and rounds of the benchmark that measured the speeds; None: from logs
+        speeds: how the speeds were measured; None: as the runs' logs have them
     """
 
     metric: str
@@ -78,15 +122,256 @@ class RunTable:
     rows: list[RunRow]
     speeds: str | None = None
 
-    def save(self, path: Path) -> None:
-        """Writes the table as JSON."""
-        write_json(path, asdict(self))
+    def facts(self) -> dict[str, Any]:
+        """Returns the table for JSON, rounded, so that a file is the same on every machine."""
+        facts: dict[str, Any] = _rounded(asdict(self))
+        return facts
 
     @classmethod
     def read(cls, path: Path) -> RunTable:
-        """Raises UserError where the file is not what :meth:`save` wrote."""
-        advice = "not written by this version's dc-nmt results --out; make it anew from the runs"
-        table = from_json(load_json(path), cls, path, advice, complete=True)
+        """Raises UserError where the file does not hold :meth:`facts`."""
+        table = read_json(path, cls)
         if not table.rows:
             raise UserError(f"{path}: has no rows")
         return table
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def collect(
+    runs: Sequence[Run],
+    baseline: str | None = None,
+    metric: Metric | None = None,
+    names: Mapping[str, str] | None = None,
+    over_seeds: bool = False,
+    published: PublishedOf = lambda run, metric: PublishedNumbers(),
+) -> RunTable:
+    """Scores and tests finished runs.
+
+    Args:
+        runs: with their translations
+        baseline: label of the baseline; default the first run of transformer_standard, else the
+            first run
+        metric: default the paper's where the baseline's record marks it, else 13a (Chinese: zh)
+        names: a run's name → label
+        over_seeds: one row for all runs of one system
+        published: finds the published numbers of a run
+
+    Raises:
+        UserError: the runs are of different test sets, a row would be of runs with different
+            settings, or a name is unknown
+    """
+    rows = _rows(_renamed(runs, names or {}), over_seeds)
+    first = _baseline(rows, baseline)
+    rows = {first: rows[first], **rows}
+    for label, own in rows.items():
+        check_one_system(label, own)
+    systems = load_systems([run for own in rows.values() for run in own], PlainTextOptions())
+    metric = metric or default_metric(systems[0])
+    signature, comparisons = _compare(rows, systems, metric, over_seeds)
+    signatures = {metric.name: signature}
+    compared_to = rows[first][0]
+    for metrics in FURTHER_METRICS:
+        score = compared_to.decoding.score(*metrics)
+        if score:
+            signatures.setdefault(score.metric, score.signature)
+    table = []
+    for comparison, own in zip(comparisons, rows.values(), strict=True):
+        row = _row(comparison, own, list(signatures)[1:], compared_to)
+        table.append(_with_published(row, own, published(own[0], metric.name), metric.name))
+    return RunTable(metric.name, signatures, len(systems[0].texts.raw.hypotheses), table)
+
+
+def _renamed(runs: Sequence[Run], names: Mapping[str, str]) -> list[Run]:
+    check_choices("--name", names, list(dict.fromkeys(run.record.name for run in runs)))
+    records = [replace(r.record, name=names.get(r.record.name, r.record.name)) for r in runs]
+    return [replace(run, record=record) for run, record in zip(runs, records, strict=True)]
+
+
+def _rows(runs: Sequence[Run], over_seeds: bool) -> dict[str, list[Run]]:
+    """Returns label → runs of that row.
+
+    Over seeds a row has the runs of one system in one folder: runs of equal names in two folders
+    are two systems.
+    """
+    own_labels = labels(runs)
+    if len(set(own_labels)) < len(runs):
+        raise UserError("the same result twice: name it once")
+    if not over_seeds:
+        return {label: [run] for label, run in zip(own_labels, runs, strict=True)}
+    grouped: dict[tuple[Path, str, str], list[Run]] = {}
+    for run in runs:
+        system = system_of(run.record.name, run.record.seed)
+        grouped.setdefault((run.place.parent, system, run.decoding.way), []).append(run)
+    systems = []
+    for (folder, system, _), own in grouped.items():
+        if len({run.record.seed for run in own}) < len(own):
+            names = ", ".join(run.place.name for run in own)
+            raise UsageError(f"--over-seeds: two of {names} have the same seed; leave one out")
+        # as if the system were a run beside its runs, for its label
+        record = replace(own[0].record, name=system)
+        systems.append(replace(own[0], path=folder / system, record=record))
+    return dict(zip(labels(systems), grouped.values(), strict=True))
+
+
+def system_of(label: str, seed: int | None) -> str:
+    """Returns a run's label without its seed.
+
+    >>> system_of("transformer_dc-tiny-s3", 3)
+    'transformer_dc-tiny'
+    """
+    return label if seed is None else label.removesuffix(f"-s{seed}")
+
+
+def _baseline(rows: Mapping[str, Sequence[Run]], label: str | None) -> str:
+    if label:
+        check_choices("--baseline", [label], rows)
+        return label
+    for name, runs in rows.items():
+        if (runs[0].record.architecture or "").startswith(BASELINE_ARCH):
+            return name
+    return next(iter(rows))
+
+
+def _compare(
+    rows: Mapping[str, Sequence[Run]], systems: Sequence[System], metric: Metric, over_seeds: bool
+) -> tuple[str, list[Comparison]]:
+    """Returns the signature, and each row's score and test; `systems` are in the rows' order."""
+    sides = iter(sides_of(systems, metric).values())
+    texts: dict[str, dict[str, list[str]]] = {}
+    for label, runs in rows.items():
+        for run in runs:
+            seed = "" if run.record.seed is None else str(run.record.seed)
+            texts.setdefault(label, {})[seed] = next(sides).hypotheses
+    references, language = systems[0].texts.sides(metric).references, systems[0].target_lang
+    first_run = next(iter(texts[next(iter(rows))].values()))
+    score, signature = metric.score(first_run, references, language)
+    if len(systems) == 1:
+        return signature, [Comparison(next(iter(rows)), score, 0.0)]
+    if over_seeds:
+        return signature, compare_systems(texts, references, language, metric)
+    single = {label: next(iter(of_seeds.values())) for label, of_seeds in texts.items()}
+    return signature, paired_bootstrap(single, references, language, metric)
+
+
+def _row(
+    comparison: Comparison, runs: Sequence[Run], others: Sequence[str], baseline: Run
+) -> RunRow:
+    """Returns the row of a system: means over its runs, and the first run's common values."""
+    run = runs[0]
+    training = [each.record.training.tokens_per_second for each in runs if
+                _on_one_device(each, baseline, decoding=False)]  # fmt: skip
+    decoding = [each.decoding.sentences_per_second for each in runs if
+                _on_one_device(each, baseline, decoding=True)]  # fmt: skip
+    means = {name: _mean_score(runs, name) for name in others}
+    folder = run.folder.parent / run.record.system if len(runs) > 1 else run.folder
+    return RunRow(
+        label=comparison.name,
+        run=_relative(folder),
+        arch=run.record.architecture,
+        parameters=run.record.training.parameters,
+        updates=run.updates,
+        train_tokens_per_second=_mean(training),
+        decode_sentences_per_second=_mean(decoding),
+        score=comparison.score,
+        scores={name: mean for name, mean in means.items() if mean is not None},
+        difference=comparison.difference,
+        against=comparison.against,
+        corrected_p=comparison.corrected_p,
+        seeds=len(runs),
+        deviation=comparison.deviation,
+        compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
+    )
+
+
+def _with_published(
+    row: RunRow, runs: Sequence[Run], published: PublishedNumbers, metric: str
+) -> RunRow:
+    gap = None
+    if published.metric and published.score is not None:
+        own = row.score if published.metric == metric else _mean_score(runs, published.metric)
+        gap = None if own is None else own - published.score
+    return replace(
+        row,
+        published_parameters=published.parameters,
+        published_score=published.score,
+        published_place=published.place,
+        published_differs=published.differs,
+        published_metric=published.metric,
+        to_published=gap,
+    )
+
+
+def _on_one_device(run: Run, baseline: Run, decoding: bool) -> bool:
+    """Returns whether the speeds of two runs can be compared, as far as their records say."""
+    one, other = _device(run, decoding), _device(baseline, decoding)
+    if one is None or other is None or one == other:
+        return True
+    return _SOME_CPU in (one, other) and not is_gpu(one) and not is_gpu(other)
+
+
+def _device(run: Run, decoding: bool) -> str | None:
+    device = run.record.training.device
+    if decoding and run.decoding.device:
+        device = run.decoding.device
+    # older records have no device
+    return device or (_SOME_CPU if run.record.settings.get("cpu") else None)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _mean_score(runs: Sequence[Run], metric: str) -> float | None:
+    scores = [run.decoding.score(metric) for run in runs]
+    return _mean(score.value for score in scores if score)
+
+
+def _relative(folder: Path) -> str:
+    """Returns the folder relative to the working folder, or its name: no path of this machine."""
+    path = Path(os.path.relpath(folder))
+    return folder.name if ".." in path.parts else path.as_posix()
+
+
+def check_one_system(row: str, runs: Sequence[Run]) -> None:
+    """Checks that runs of one system differ in the seed alone.
+
+    Raises:
+        UserError: they were trained with other settings, updates, tokens or text
+    """
+    first, *others = runs
+    known = _settings(first)
+    for run in others:
+        settings = _settings(run)
+        for name in sorted({*known, *settings}):
+            one, other = known.get(name, "not given"), settings.get(name, "not given")
+            # tokens are rounded over other numbers of GPUs
+            near = isinstance(one, int) and isinstance(other, int) and name == "tokens an update"
+            same = math.isclose(one, other, rel_tol=0.02) if near else one == other
+            if not same and None not in (one, other):
+                raise UsageError(
+                    f"--over-seeds: {row} would be a mean of different settings: {name} is {one} "
+                    f"in {first.record.name} and {other} in {run.record.name}; leave one out, or "
+                    "--name RUN=LABEL"
+                )
+
+
+def _settings(run: Run) -> dict[str, Any]:
+    """Returns the settings that are the same for every seed: name → value, None if unknown."""
+    record = run.record
+    settings: dict[str, Any] = {}
+    for flag, value in record.settings.items():
+        if flag not in _NOT_SETTINGS:
+            settings[f"--{flag}"] = value
+    if not record.settings.keys() & _OPEN_END:  # else a run stops where it learns no more
+        settings["updates"] = run.updates
+    settings["tokens an update"] = record.training.tokens
+    settings["digest of the training text"] = record.data.text
+    return settings

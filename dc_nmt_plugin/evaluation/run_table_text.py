@@ -1,13 +1,17 @@
-"""A table of runs as text, for a terminal, a README or LaTeX."""
+"""A table of runs as text, for a terminal, a README or LaTeX, and example translations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from ..runs.finding import Run
 from ..table import LATEX, TEXT, Form, number_cell
 from .difference_text import TEST_COLUMNS, difference_notes, score_name, test_cells
-from .run_table import RunRow, RunTable
+from .run_table import RunRow, RunTable, collect
+from .systems import PlainTextOptions, load_systems
 
+EXAMPLES = 3  # sentences shown after a training run
 # metric → its column's heading, and its name below the table
 HEADINGS = {
     "mteval-v13a-lc": ("lower-cased", "BLEU lc"),
@@ -23,113 +27,139 @@ def format_run_table(table: RunTable, form: Form) -> str:
         return f"{form.lines(_notes(table))}\n{form.write(header, rows)}"
     if form is TEXT:
         return f"{form.write(header, rows)}\n\n{form.lines(_notes(table))}"
-    coded = [[f"`{row[0]}`", f"`{row[1]}`" if row[1] else "", *row[2:]] for row in rows]
-    signatures = {text: f"`{text}`" for text in table.signatures.values()}
-    notes = "\n".join(f"- {note}" for note in _notes(table, signatures))
-    return f"{form.write(header, coded)}\n\n{notes}"
+    code = [[f"`{row[0]}`", f"`{row[1]}`" if row[1] else "", *row[2:]] for row in rows]
+    notes = "\n".join(f"- {note}" for note in _notes(table, mark="`"))
+    return f"{form.write(header, code)}\n\n{notes}"
 
 
 def _cells_of(table: RunTable) -> tuple[list[str], list[list[str]]]:
-    baseline = table.rows[0]
-    others = list(dict.fromkeys(name for row in table.rows for name in row.scores))
+    others = [name for name in table.signatures if name != table.metric]
     score = score_name(table.metric)
-    header = [
-        "run",
-        "architecture",
-        "parameters",
-        "published parameters",
-        "updates",
-        "training speed",
-        "decoding speed",
-        score,
-        *(HEADINGS.get(name, (name, name))[0] for name in others),
-        *TEST_COLUMNS,
-        f"published {score}",
-        "to published",
-    ]
+    header = ["run", "architecture", "parameters", "published parameters", "updates"]
+    header += ["training speed", "decoding speed", score]
+    header += [HEADINGS.get(name, (name, name))[0] for name in others]
+    header += [*TEST_COLUMNS, f"published {score}", "to published"]
     several = len(table.rows) > 2
-    return header, [_cells(row, baseline, table.metric, others, several) for row in table.rows]
+    return header, [_cells(row, table, others, several) for row in table.rows]
 
 
-def _cells(
-    row: RunRow, baseline: RunRow, metric: str, others: Sequence[str], several: bool
-) -> list[str]:
-    own = row.published_metric in (None, metric)
-    other = "" if own else f" ({row.published_metric})"
+def _cells(row: RunRow, table: RunTable, others: Sequence[str], several: bool) -> list[str]:
+    baseline = table.rows[0]
+    label = f"{row.label}, {row.seeds} seeds" if row.seeds > 1 else row.label
+    deviation = "" if row.deviation is None else f" ± {row.deviation:.2f}"
+    other_metric = "" if _by(row, table.metric) else f" ({row.published_metric})"
     return [
-        row.label + (f", {row.seeds} seeds" if row.seeds > 1 else ""),
+        label,
         row.arch or "",
         number_cell(row.parameters, ",d"),
         number_cell(row.published_parameters, ",d"),
         number_cell(row.updates, ",d"),
         _relative(row.train_tokens_per_second, baseline.train_tokens_per_second),
         _relative(row.decode_sentences_per_second, baseline.decode_sentences_per_second),
-        f"{row.score:.2f}" + (f" ± {row.deviation:.2f}" if row.deviation is not None else ""),
+        f"{row.score:.2f}{deviation}",
         *(number_cell(row.scores.get(name), ".2f") for name in others),
         *test_cells(row.difference, row.against, row.corrected_p, several),
-        number_cell(row.published_score, "g") + other,
+        number_cell(row.published_score, "g") + other_metric,
         number_cell(row.to_published, "+.2f"),
     ]
 
 
-def _notes(table: RunTable, code: Mapping[str, str] | None = None) -> list[str]:
-    baseline = table.rows[0]
-    names = {name: below for name, (_, below) in HEADINGS.items() if name != table.metric}
-    notes = [
-        f"{names.get(name, name)}: {(code or {}).get(signature, signature)}"
-        for name, signature in table.signatures.items()
-    ]
+def _by(row: RunRow, metric: str) -> bool:
+    return row.published_metric in (None, metric)
+
+
+def _relative(value: float | None, one: float | None) -> str:
+    return f"{value / one:.2f}" if value and one else ""
+
+
+def _notes(table: RunTable, mark: str = "") -> list[str]:
+    """Returns the lines around a table; `mark` is put around signatures."""
+    baseline, *others = table.rows
+    notes = []
+    for name, signature in table.signatures.items():
+        heading = HEADINGS[name][1] if name in HEADINGS and name != table.metric else name
+        notes.append(f"{heading}: {mark}{signature}{mark}")
     notes.append(f"{table.sentences:,} test sentences")
-    several = any(row.seeds > 1 for row in table.rows)
-    if several:
+    if any(row.seeds > 1 for row in table.rows):
         notes.append("±: standard deviation over the seeds")
-    if len(table.rows) > 1:
-        found = {row.label: row.against for row in table.rows[1:]}
-        notes += difference_notes(found, baseline.label, table.metric)
+    if others:
+        tests = {row.label: row.against for row in others}
+        notes += difference_notes(tests, baseline.label, table.metric)
         notes += _notes_on_seeds(table)
-    speeds = [
-        f"{value:,.0f} {what}"
-        for value, what in (
-            (baseline.train_tokens_per_second, "target tokens/s in training"),
-            (baseline.decode_sentences_per_second, "sentences/s in decoding"),
-        )
-        if value
-    ]
-    if speeds:
-        measured = f", by dc-nmt bench on {table.speeds}" if table.speeds else ""
-        notes.append(f"training and decoding speed: 1.00 is {' and '.join(speeds)}{measured}")
-        without = [
-            row.label
-            for row in table.rows
-            if row.arch and not (row.train_tokens_per_second or row.decode_sentences_per_second)
-        ]
-        if without and not table.speeds:
-            notes.append(f"{', '.join(without)}: no speeds, of another device or unknown")
-    if any(row.published_metric not in (None, table.metric) for row in table.rows):
-        notes.append("to published: score by the metric in brackets minus the published one")
-    places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)
-    return notes + [f"published: {place}" for place in places]
+    return notes + _notes_on_speeds(table) + _notes_on_published(table)
 
 
 def _notes_on_seeds(table: RunTable) -> list[str]:
     """Returns a note on rows whose difference is not that of the scores in the table."""
     baseline, *others = table.rows
-    rows: dict[tuple[str, ...], list[str]] = {}
+    labels_of: dict[str, list[str]] = {}
     for row in others:
         seeds = row.compared_seeds
-        if seeds is not None and not len(seeds) == row.seeds == baseline.seeds:
-            rows.setdefault(tuple(seeds), []).append(row.label)
-    return [
-        f"{', '.join(labels)}: the difference is {_compared(seeds)}"
-        for seeds, labels in rows.items()
+        if seeds is None or len(seeds) == row.seeds == baseline.seeds:
+            continue
+        compared = f"of {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(seeds)}"
+        if not seeds:
+            compared = "to all runs, as there is no common seed"
+        labels_of.setdefault(compared, []).append(row.label)
+    return [f"{', '.join(rows)}: the difference is {what}" for what, rows in labels_of.items()]
+
+
+def _notes_on_speeds(table: RunTable) -> list[str]:
+    training = table.rows[0].train_tokens_per_second
+    decoding = table.rows[0].decode_sentences_per_second
+    speeds = [f"{training:,.0f} target tokens/s in training"] if training else []
+    speeds += [f"{decoding:,.0f} sentences/s in decoding"] if decoding else []
+    if not speeds:
+        return []
+    measured = f", by dc-nmt bench on {table.speeds}" if table.speeds else ""
+    notes = [f"training and decoding speed: 1.00 is {' and '.join(speeds)}{measured}"]
+    without = [
+        row.label
+        for row in table.rows
+        if row.arch and not (row.train_tokens_per_second or row.decode_sentences_per_second)
     ]
+    if without and not table.speeds:
+        notes.append(f"{', '.join(without)}: no speeds, of another device or unknown")
+    return notes
 
 
-def _compared(seeds: tuple[str, ...]) -> str:
-    if not seeds:
-        return "to all runs, as there is no common seed"
-    return f"of {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(seeds)}"
+def _notes_on_published(table: RunTable) -> list[str]:
+    notes = []
+    if not all(_by(row, table.metric) for row in table.rows):
+        notes.append("to published: score by the metric in brackets minus the published one")
+    places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)
+    notes += [f"published: {place}" for place in places]
+    for row in table.rows:
+        if row.published_differs:
+            notes.append(f"{row.label} differs from the published run: {row.published_differs}")
+    return notes
 
 
-def _relative(value: float | None, one: float | None) -> str:
-    return f"{value / one:.2f}" if value and one else ""
+def format_side_by_side(folders: Sequence[Path], examples: int) -> str:
+    """Returns the table of finished runs, and test sentences with each run's translation.
+
+    Raises:
+        UserError: a record is unusable, or the runs are of different tests
+    """
+    runs = [Run.read(folder) for folder in folders]
+    return f"{format_run_table(collect(runs), TEXT)}\n\n{format_examples(runs, examples)}"
+
+
+def format_examples(runs: Sequence[Run], count: int) -> str:
+    """Returns ``count`` evenly spread test sentences with each run's translation."""
+    systems = load_systems(runs, PlainTextOptions())
+    texts: dict[str, Sequence[str]] = {"source": systems[0].source or []}
+    texts["reference"] = systems[0].texts.raw.references
+    texts |= {system.label: system.texts.raw.hypotheses for system in systems}
+    return "\n\n".join(_blocks(texts, count))
+
+
+def _blocks(texts: Mapping[str, Sequence[str]], count: int) -> list[str]:
+    sentences = len(texts["reference"])
+    step = max(1, sentences // max(1, count))
+    width = max(map(len, texts))
+    blocks = []
+    for number in range(step // 2, sentences, step)[:count]:
+        lines = [f"{name:<{width}}  {text[number]}" for name, text in texts.items() if text]
+        blocks.append("\n".join(lines))
+    return blocks

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..flags import setting_name
 from ..runs.finding import Run, chosen_names, distinguished, is_run
+from ..runs.schema import Kind
 from ..text.lines import read_lines
 from .generated import check_free, is_generated
 from .metrics import METRICS, Metric, default_bleu
@@ -54,19 +55,22 @@ class System:
 
 
 def labels(items: Sequence[Run | Path]) -> list[str]:
-    """Returns names of runs and files; folders distinguish equal ones.
+    """Returns names of runs and files, with the name of a translation that is not the recipe's.
 
-    Several translations of one run are distinguished by their names.
+    Folders distinguish equal names.
     """
-    names = distinguished(
-        [item.record.name if isinstance(item, Run) else item.name for item in items],
-        [item.place if isinstance(item, Run) else item.resolve() for item in items],
-    )
-    ways = [item.decoding.way if isinstance(item, Run) else "" for item in items]
-    return [
-        ", ".join(filter(None, (name, way))) if names.count(name) > 1 else name
-        for name, way in zip(names, ways, strict=True)
-    ]
+    names, places, ways = [], [], []
+    for item in items:
+        if isinstance(item, Run):
+            names.append(item.record.name)
+            places.append(item.place)
+            ways.append(item.decoding.way)
+        else:
+            names.append(item.name)
+            places.append(item.resolve())
+            ways.append("")
+    found = distinguished(names, places)
+    return [", ".join(filter(None, pair)) for pair in zip(found, ways, strict=True)]
 
 
 def load_systems(
@@ -186,7 +190,9 @@ def _files_of_text(path: Path, given: PlainTextOptions, like: TextFiles | None) 
     language = given.target_lang or (like.target_lang if like else None)
     if language is None:
         raise UserError(f"{path}: plain text needs --target-lang")
-    kind = "generated" if is_generated(path) else "tokenized" if given.tokenized else "raw"
+    kind: Kind = "tokenized" if given.tokenized else "raw"
+    if is_generated(path):
+        kind = "generated"
     files = TextFiles(
         str(path),
         kind,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..errors import UserError
 from ..text.checks import refuse, scan_lines, tokenized_sign
@@ -15,46 +15,47 @@ MARKS = {"@-@": r"\w-\w", "&apos;": "'", "&quot;": '"'}
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 
 
-def check_counts(hypotheses: int, references: int) -> None:
-    """Checks that there are as many hypotheses as references.
+def check_reference(
+    hypotheses: str, count: int, path: str, lines: Sequence[str], allowed: Sequence[str] = ()
+) -> None:
+    """Checks that a reference has a sentence for each hypothesis, and can be scored against.
+
+    Args:
+        hypotheses: their file, for the message
+        count: of hypotheses
+        path: of the reference
+        lines: of the reference
+        allowed: kinds of problems (of text/checks.py) that are accepted here
 
     Raises:
-        UserError: the numbers differ
+        UserError: another number of lines, or lines that are blank or have <unk>
     """
-    if hypotheses != references:
+    if count != len(lines):
         raise UserError(
-            f"{hypotheses} hypotheses for {references} references: "
+            f"{hypotheses} against {path}: {count} hypotheses for {len(lines)} references: "
             "the scores would compare different sentences"
         )
-
-
-def check_references(path: object, lines: Sequence[str]) -> None:
-    """Checks that no reference is blank or has <unk>, which only comes from a dictionary.
-
-    Raises:
-        UserError: the message has the first line and the number of lines
-    """
-    blank = [n for n, line in enumerate(lines, start=1) if not line.strip()]
+    blank = _numbers(not line.strip() for line in lines)
     if blank:
         raise UserError(
             f"{path}: {len(blank):,} references are blank, the first in line {blank[0]}: nothing "
             "can be compared with them"
         )
-    unknown = [n for n, line in enumerate(lines, start=1) if UNKNOWN.search(line)]
+    unknown = _numbers(UNKNOWN.search(line) for line in lines)
     if unknown:
         raise UserError(
             f"{path}: <unk> in {len(unknown)} references, first in line {unknown[0]}: "
             "these are the T- lines of fairseq-generate; score against the original text"
         )
+    check_text(path, lines, allowed)
+
+
+def _numbers(found: Iterable[object]) -> list[int]:
+    return [number for number, each in enumerate(found, start=1) if each]
 
 
 def check_text(path: object, lines: Sequence[str], allowed: Sequence[str] = ()) -> None:
     """Checks that text can be scored: whole words, the right encoding, no markup.
-
-    Args:
-        path: of the text, for the message
-        lines: of the text
-        allowed: kinds of problems (of text/checks.py) that are accepted here
 
     Raises:
         UserError: a kind of problem that spoils the whole text
@@ -62,48 +63,44 @@ def check_text(path: object, lines: Sequence[str], allowed: Sequence[str] = ()) 
     refuse(scan_lines(path, lines).findings, (), allowed)
 
 
-def check_raw(path: object, lines: Sequence[str], remedy: str) -> None:
-    """Checks that text is raw.
-
+def check_raw(path: str, lines: Sequence[str]) -> None:
+    """
     Raises:
-        UserError: the text looks tokenised
+        UserError: a raw reference looks tokenised
     """
     sign = tokenized_sign(lines)
     if sign:
         raise UserError(
-            f"{path}: looks tokenised ({sign.text}), where raw text is expected: {remedy}"
+            f"{path}: looks tokenised ({sign.text}), where raw text is expected: give it as "
+            "--tokenized-reference, without --reference"
         )
 
 
-def hypothesis_warnings(origin: object, lines: Sequence[str]) -> list[str]:
+def hypothesis_warnings(path: str, lines: Sequence[str]) -> list[str]:
     """Returns warnings about empty hypotheses and <unk>, which are scored all the same."""
+    empty = _numbers(not line.strip() for line in lines)
+    unknown = _numbers(UNKNOWN.search(line) for line in lines)
     warnings = []
-    for what, bad in (
-        ("empty hypotheses", [n for n, line in enumerate(lines, start=1) if not line.strip()]),
-        ("hypotheses with <unk>", [n for n, x in enumerate(lines, start=1) if UNKNOWN.search(x)]),
-    ):
-        if bad:
-            warnings.append(f"{origin}: {len(bad):,} {what}, the first in line {bad[0]:,}")
+    for what, numbers in (("empty hypotheses", empty), ("hypotheses with <unk>", unknown)):
+        if numbers:
+            warnings.append(f"{path}: {len(numbers):,} {what}, the first in line {numbers[0]:,}")
     return warnings
 
 
-def unlike_warnings(
-    origin: object, hypotheses: Sequence[str], references: Sequence[str]
-) -> list[str]:
+def unlike_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
     """Returns warnings about marks of only one side: different tokenisation or casing."""
     warnings = []
     sides = {"hypotheses": "\n".join(hypotheses), "references": "\n".join(references)}
     for mark, plain in MARKS.items():
-        counts = {side: text.count(mark) for side, text in sides.items()}
-        having, other = sorted(counts, key=lambda side: -counts[side])
-        often = counts[having] * 100 > len(references)
-        if often and not counts[other] and re.search(plain, sides[other]):
-            warnings.append(
-                f"{origin}: the {having} have {mark!r} {counts[having]:,} times, the {other} "
-                "never: they are tokenised differently, see --tokenizer"
-            )
-    lower = {side: text == text.lower() for side, text in sides.items()}
-    if lower["hypotheses"] != lower["references"]:
-        side = "hypotheses" if lower["hypotheses"] else "references"
-        warnings.append(f"{origin}: only the {side} are lower-cased: see the metrics with -lc")
+        for having, other in (("hypotheses", "references"), ("references", "hypotheses")):
+            count = sides[having].count(mark)
+            often = count * 100 > len(references)
+            if often and mark not in sides[other] and re.search(plain, sides[other]):
+                warnings.append(
+                    f"{path}: the {having} have {mark!r} {count:,} times, the {other} "
+                    "never: they are tokenised differently, see --tokenizer"
+                )
+    lower = [side for side, text in sides.items() if text == text.lower()]
+    if len(lower) == 1:
+        warnings.append(f"{path}: only the {lower[0]} are lower-cased: see the metrics with -lc")
     return warnings

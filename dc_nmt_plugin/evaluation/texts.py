@@ -1,12 +1,12 @@
-"""Reads hypotheses and references, detokenised and tokenised, from a user's files."""
+"""Reads hypotheses and references, detokenised and tokenised, and scores them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from ..errors import UserError, check_choices
+from ..runs.schema import Kind, Score
 from ..text.checks import tokenized_sign, untokenized_sign
 from ..text.languages import is_spaceless
 from ..text.lines import read_lines
@@ -14,9 +14,8 @@ from ..text.tokenizers import MOSES, TOKENIZERS, tokenize, untokenize
 from .generated import check_targets, read_generated
 from .metrics import Metric
 from .text_checks import (
-    check_counts,
     check_raw,
-    check_references,
+    check_reference,
     check_text,
     hypothesis_warnings,
     unlike_warnings,
@@ -29,7 +28,7 @@ class TextFiles:
 
     Attributes:
         hypotheses: output of fairseq-generate, or plain text, one sentence a line
-        kind: of ``hypotheses``: "generated" (tokenised, with BPE), "raw" or "tokenized"
+        kind: of ``hypotheses``
         target_lang: two letters
         tokenizer: one of TOKENIZERS: the tokeniser of the tokenised text
         reference: raw text
@@ -40,7 +39,7 @@ class TextFiles:
     """
 
     hypotheses: str
-    kind: str
+    kind: Kind
     target_lang: str
     tokenizer: str = "none"
     reference: str | None = None
@@ -88,6 +87,22 @@ class Texts:
         return replace(sides, origin=f"{sides.origin}; both: {metric.prepared_by}")
 
 
+def score_metrics(
+    texts: Texts, metrics: Sequence[Metric], target_lang: str, paper: Metric | None = None
+) -> list[Score]:
+    """Scores with several metrics.
+
+    Raises:
+        UserError: a metric needs tokenised text and there is none
+    """
+    scores = []
+    for metric in metrics:
+        sides = texts.sides(metric)
+        value, signature = metric.score(sides.hypotheses, sides.references, target_lang, sides.more)
+        scores.append(Score(metric.name, value, signature, sides.origin, metric is paper))
+    return scores
+
+
 def load_texts(files: TextFiles) -> Texts:
     """Reads, checks and completes the text of one system.
 
@@ -101,111 +116,102 @@ def load_texts(files: TextFiles) -> Texts:
     check_choices("--tokenizer", [files.tokenizer], TOKENIZERS)
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
     lines = generated.hypotheses if generated else read_lines(files.hypotheses)
-    pieces = ("pieces",) if files.tokenizer == "split" else ()
-    check_text(files.hypotheses, lines, allowed=pieces if files.kind != "raw" else ())
+    pieces = ("piece",) if files.tokenizer == "split" else ()  # the marks of --tokenizer split
+    check_text(files.hypotheses, lines, allowed=() if files.kind == "raw" else pieces)
     warnings = hypothesis_warnings(files.hypotheses, lines)
-    paths = (files.reference, *files.more_references, files.tokenized_reference)
-    references = {path: read_lines(path) for path in paths if path}
+
+    references: dict[str, list[str]] = {}
+    for path in (files.reference, *files.more_references, files.tokenized_reference):
+        if path:
+            allowed = pieces if path == files.tokenized_reference else ()
+            references[path] = read_lines(path)
+            check_reference(files.hypotheses, len(lines), path, references[path], allowed)
     if not references:
         raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
-    for path, reference in references.items():
-        try:
-            check_counts(len(lines), len(reference))
-        except UserError as error:
-            raise UserError(f"{files.hypotheses} against {path}: {error}") from None
-        check_references(path, reference)
-        check_text(path, reference, allowed=pieces if path == files.tokenized_reference else ())
     if generated and generated.targets:
-        first = next(iter(references))
-        warnings += check_targets(files.hypotheses, generated.targets, first, references[first])
-    raw_reference = references.get(files.reference or "")
-    more = [references[path] for path in files.more_references]
+        path, lines_of_path = next(iter(references.items()))
+        warnings += check_targets(files.hypotheses, generated.targets, path, lines_of_path)
+
+    reference = references.get(files.reference or "")
     tokenized_reference = references.get(files.tokenized_reference or "")
-    # text that the user tokenised: dc-nmt new --tokenized
-    as_it_is = files.tokenizer == "none" and _words(raw_reference) == _words(tokenized_reference)
-    known = next(iter(references.values()))
-    spaced = not is_spaceless(files.target_lang, known) and not as_it_is
-    if files.reference and spaced:
-        for path in (files.reference, *files.more_references):
-            remedy = "give it as --tokenized-reference, without --reference"
-            check_raw(path, references[path], remedy)
-    hypotheses = _Hypotheses(lines, files)
-    if spaced and (sign := tokenized_sign(hypotheses.raw)):
-        warnings.append(
-            f"{files.hypotheses}: hypotheses that should be detokenised look tokenised "
-            f"({sign.text}): scores of detokenised text are wrong if they are; "
-            "see --tokenizer, and --tokenized for plain text"
-        )
+    more = tuple(references[path] for path in files.more_references)
+    raw = _raw_sides(files, lines, reference, tokenized_reference, more)
+    tokenized = _tokenized_sides(files, lines, reference, tokenized_reference, more)
+
+    # text that the user tokenised, which dc-nmt new --tokenized takes as it is
+    same = reference is not None and tokenized_reference is not None
+    same = same and _words(reference) == _words(tokenized_reference)
+    as_it_is = files.tokenizer == "none" and same
+    if not as_it_is and not is_spaceless(files.target_lang, next(iter(references.values()))):
+        for path in filter(None, (files.reference, *files.more_references)):
+            check_raw(path, references[path])
+        if sign := tokenized_sign(raw.hypotheses):
+            warnings.append(
+                f"{files.hypotheses}: hypotheses that should be detokenised look tokenised "
+                f"({sign.text}): scores of detokenised text are wrong if they are; "
+                "see --tokenizer, and --tokenized for plain text"
+            )
     if tokenized_reference and not as_it_is and (text := untokenized_sign(tokenized_reference)):
         warnings.append(f"{files.tokenized_reference}: does not look tokenised ({text})")
-    raw = _raw_sides(hypotheses, raw_reference, tokenized_reference)
-    tokenized = _tokenized_sides(hypotheses, raw_reference, tokenized_reference)
-    if more:
-        raw = replace(raw, more=tuple(more), origin=f"{raw.origin}; {1 + len(more)} references")
-        if tokenized:
-            each = (tokenize(lines, files.tokenizer, files.target_lang) for lines in more)
-            tokenized = replace(tokenized, more=tuple(each))
     either = tokenized or raw
     warnings += unlike_warnings(files.hypotheses, either.hypotheses, either.references)
     return Texts(raw, tokenized, warnings)
 
 
-def _words(lines: list[str] | None) -> list[list[str]] | None:
+def _words(lines: list[str] | None) -> list[list[str]]:
     """Returns the words of each line; the preparation of tokenised text alters spaces alone."""
-    return None if lines is None else [line.split() for line in lines]
+    return [line.split() for line in lines or []]
 
 
-class _Hypotheses:
-    def __init__(self, lines: Sequence[str], files: TextFiles) -> None:
-        self.lines = list(lines)
-        self.files = files
-        self.how = "as translated, BPE joined" if files.kind == "generated" else "as translated"
-
-    @cached_property
-    def raw(self) -> list[str]:
-        return self.lines if self.files.kind == "raw" else _undone(self.lines, self.files)
-
-    @cached_property
-    def tokenized(self) -> list[str]:
-        if self.files.kind != "raw":
-            return self.lines
-        return tokenize(self.lines, self.files.tokenizer, self.files.target_lang)
-
-
-def _undone(lines: list[str], files: TextFiles) -> list[str]:
-    return untokenize(lines, files.tokenizer, files.target_lang, files.truecased)
-
-
-def _undoing(files: TextFiles, untouched: str) -> str:
-    """Describes :func:`_undone` in words."""
-    steps = ["detruecased"] if files.truecased else []
-    steps += [untouched] if files.tokenizer == "none" else [f"{files.tokenizer} undone"]
-    return ", ".join(steps)
-
-
-def _raw_sides(hyps: _Hypotheses, raw: list[str] | None, tokenized: list[str] | None) -> Sides:
-    files = hyps.files
+def _raw_sides(
+    files: TextFiles,
+    lines: list[str],
+    reference: list[str] | None,
+    tokenized_reference: list[str] | None,
+    more: tuple[list[str], ...],
+) -> Sides:
+    how_undone = ["detruecased"] if files.truecased else []
+    if files.tokenizer != "none":
+        how_undone.append(f"{files.tokenizer} undone")
     how = "as given"
     if files.kind != "raw":
-        how = _undoing(files, "as translated")
-    if files.kind == "generated":
-        how = f"BPE joined, {how}"
-    if raw is not None:
-        return Sides(hyps.raw, raw, f"hypotheses {how}; reference as given")
-    made = _undoing(files, "as given, tokenised")
-    return Sides(hyps.raw, _undone(tokenized or [], files), f"hypotheses {how}; reference {made}")
+        lines = untokenize(lines, files.tokenizer, files.target_lang, files.truecased)
+        steps = ["BPE joined"] if files.kind == "generated" else []
+        steps += how_undone if files.tokenizer != "none" else [*how_undone, "as translated"]
+        how = ", ".join(steps)
+    how_reference = "as given"
+    if reference is None:
+        reference = untokenize(
+            tokenized_reference or [], files.tokenizer, files.target_lang, files.truecased
+        )
+        if files.tokenizer == "none":
+            how_undone.append("as given, tokenised")
+        how_reference = ", ".join(how_undone)
+    origin = f"hypotheses {how}; reference {how_reference}"
+    if more:
+        origin = f"{origin}; {1 + len(more)} references"
+    return Sides(lines, reference, origin, more)
 
 
 def _tokenized_sides(
-    hyps: _Hypotheses, raw: list[str] | None, tokenized: list[str] | None
+    files: TextFiles,
+    lines: list[str],
+    reference: list[str] | None,
+    tokenized_reference: list[str] | None,
+    more: tuple[list[str], ...],
 ) -> Sides | None:
-    files = hyps.files
+    if files.tokenizer == "none" and (files.kind == "raw" or tokenized_reference is None):
+        return None
     jieba = files.target_lang == "zh" and files.tokenizer in MOSES
     tool = "jieba" if jieba else files.tokenizer
-    if files.tokenizer == "none" and (files.kind == "raw" or tokenized is None):
-        return None
-    how = f"tokenised by {tool}" if files.kind == "raw" else hyps.how
-    if tokenized is not None:
-        return Sides(hyps.tokenized, tokenized, f"hypotheses {how}; reference as given")
-    reference = tokenize(raw or [], files.tokenizer, files.target_lang)
-    return Sides(hyps.tokenized, reference, f"hypotheses {how}; reference tokenised by {tool}")
+    how = "as translated, BPE joined" if files.kind == "generated" else "as translated"
+    if files.kind == "raw":
+        lines = tokenize(lines, files.tokenizer, files.target_lang)
+        how = f"tokenised by {tool}"
+    how_reference = "as given"
+    if tokenized_reference is None:
+        tokenized_reference = tokenize(reference or [], files.tokenizer, files.target_lang)
+        how_reference = f"tokenised by {tool}"
+    tokenized_more = tuple(tokenize(each, files.tokenizer, files.target_lang) for each in more)
+    origin = f"hypotheses {how}; reference {how_reference}"
+    return Sides(lines, tokenized_reference, origin, tokenized_more)

@@ -42,7 +42,7 @@ def located_text(origin: Path, record: Record, file: TextFile | None) -> str | N
         UserError: there is only another text by that name
     """
     if file is None or file.sha256 is None:
-        return located(origin, record, file and file.path)
+        return located(origin, record, file.path if file else None)
     files = [place for place in _places(origin, record, file.path) if place.is_file()]
     for place in files:
         if sha256(place) == file.sha256:

@@ -13,6 +13,8 @@ SCHEMA = 1
 RECORD = "run.json"
 MAIN = "main"  # decoder of a model that has only one
 
+# of hypotheses: output of fairseq-generate, raw text, or tokenised text without BPE
+Kind = Literal["generated", "raw", "tokenized"]
 # flag without its dashes → value; True for a switch
 Flags = dict[str, bool | int | float | str]
 
@@ -44,7 +46,7 @@ class Decoding:
     subset: str = "test"  # translated set: test, valid or another
     search: Flags = field(default_factory=dict)  # flags of fairseq-generate
     hypotheses: str | None = None  # scored file; None before scoring
-    kind: Literal["generated", "raw", "tokenized"] = "generated"  # of the hypotheses
+    kind: Kind = "generated"  # of the hypotheses
     tokenizer: str = "none"  # of the text before BPE
     truecased: bool = False  # the tokenised text of both sides
     references: tuple[TextFile, ...] = ()  # raw text

@@ -10,7 +10,7 @@ from records import change
 from stand_ins import stand_ins  # noqa: F401
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation import side_by_side
+from dc_nmt_plugin.evaluation import run_table_text
 from dc_nmt_plugin.recipes import launch, text_plan
 from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.runs.records import read_record
@@ -234,7 +234,7 @@ def test_the_first_of_several_machines_keeps_the_books(recipes):
 
 def test_a_task_in_one_call(recipes, monkeypatch):
     monkeypatch.setattr(
-        side_by_side,
+        run_table_text,
         "format_side_by_side",
         lambda files, examples: " ".join(map(str, ["TABLE", *files])),
     )  # fmt: skip

@@ -227,7 +227,8 @@ def test_what_does_not_go_together_is_refused_before_the_work(
 ):
     (folder / "mine.html").mkdir()
     (folder / "mine.html" / "thesis.tex").write_text("years of work")
-    monkeypatch.setattr(compare_command, "paired_bootstrap", lambda *_: pytest.fail("it began"))
+    bootstrap = "dc_nmt_plugin.evaluation.significance.paired_bootstrap"
+    monkeypatch.setattr(bootstrap, lambda *_: pytest.fail("it began"))
     html = "--html r.html" if flags in ("--pairs 0", "--metric ter") else ""
     with pytest.raises(UserError, match=message):
         compare(folder, f"{TEXT} --plot f.png {html} {flags}", capsys)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from scipy.stats import ttest_rel
 
+from dc_nmt_plugin.evaluation.comparemt import sampled_tests
 from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.evaluation.published_tests import sampled_tests, t_tests
+from dc_nmt_plugin.evaluation.t_test import t_tests
 
 REFERENCES = [f"the cat number {n} sits on the mat of house {n % 7} today" for n in range(40)]
 WORSE = [line.replace("sits on", "lies at") if n % 2 else line for n, line in enumerate(REFERENCES)]

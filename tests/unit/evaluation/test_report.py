@@ -193,7 +193,7 @@ def test_two_runs_of_one_name_are_told_apart(scored, capsys):
             (scored / run / name).write_bytes((scored / name).read_bytes())
     assert main([str(scored / "seed1"), str(scored / "seed2/run.json"), *EXAMPLES]) == 0
     printed = capsys.readouterr().out
-    assert "against seed1" in printed and "\nseed2 " in printed
+    assert "\nseed1 " in printed and "\nseed2 " in printed
 
 
 def test_progress_shows_the_speed_of_its_last_lines():

@@ -16,18 +16,17 @@ from records import change, write_run, write_scored
 from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.analysis.sentence import codes_of
 from dc_nmt_plugin.commands import results as results_command
-from dc_nmt_plugin.commands.results import BEGIN, END, readme_block
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation import runs
 from dc_nmt_plugin.evaluation.logs import read_training_log
 from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.evaluation.published import Published
-from dc_nmt_plugin.evaluation.run_table import RunTable
+from dc_nmt_plugin.evaluation.run_table import PublishedNumbers, RunTable
+from dc_nmt_plugin.evaluation.run_table_text import format_run_table
 from dc_nmt_plugin.evaluation.systems import PlainTextOptions, System, load_systems, sides_of
 from dc_nmt_plugin.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.records import read_record
-from dc_nmt_plugin.runs.schema import Data, Decoding, Score, TextFile
+from dc_nmt_plugin.runs.schema import Data, Score, TextFile
+from dc_nmt_plugin.table import MARKDOWN
 from dc_nmt_plugin.text.lines import read_lines
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -159,7 +158,7 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
         run(seed, 0.1, f"{tokens} --patience 5", updates=99 * seed)
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
     run(3, 0.1, "--max-tokens 500 --update-freq 4 --patience 5")
-    with pytest.raises(UserError, match="tokens an update is 1,000 in plain-s1 and 2,000 in"):
+    with pytest.raises(UserError, match="tokens an update is 1000 in plain-s1 and 2000 in"):
         results(task, "--over-seeds")
     for seed, text in ((1, "a" * 64), (2, "a" * 64), (3, "b" * 64)):
         folder = run(seed, 0.1)
@@ -168,15 +167,13 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
         results(task, "--over-seeds")
 
 
-def test_runs_of_one_seed_in_two_folders_are_two_systems(task, capsys):
+def test_runs_in_two_folders_are_two_systems(task, capsys):
     old = task.parent / "old"
     for home, seeds in ((task, (1, 2, 3)), (old, (1, 4))):
         for seed in seeds:
             finished(home, f"x-s{seed}")
     seeds = {row["label"]: row["seeds"] for row in rows(capsys, task, old, "--over-seeds")}
     assert seeds == {"b-plain": 1, "a-dc": 1, "multi30k_en_de/x": 3, "old/x": 2}
-    shutil.rmtree(old / "x-s1")  # now further seeds of one system
-    assert {r["label"]: r["seeds"] for r in rows(capsys, task, old, "--over-seeds")}["x"] == 4
     shutil.copytree(task / "x-s1", task / "copy")  # it is the same run in a renamed folder
     with pytest.raises(UserError, match=r"--over-seeds: two of copy, .* have the same seed; leave"):
         results(task, old, "--over-seeds")
@@ -187,11 +184,13 @@ def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
         scores = (Score("mteval-v13a", 1.0, "b", ""), Score("chrf", chrf, "c", ""))
         name, way = f"plain-s{seed}", {"scores": scores}
         finished(task, name, arch="transformer_standard", decoding=way)
-    gap = Published(None, 50.0, "Table 1", "chrf", -10.0)  # of the first seed
-    monkeypatch.setattr(runs, "published", lambda run, metric: gap)
+    numbers = PublishedNumbers(None, 50.0, "chrf", "Table 1", "dropout: 0.2")
+    monkeypatch.setattr(results_command, "_published", lambda run, metric: numbers)
     found = {row["label"]: row for row in rows(capsys, task, "--over-seeds")}
     assert found["plain"]["to_published"] == pytest.approx(-8)
     assert found["b-plain"]["to_published"] == pytest.approx(3.0 - 50)
+    results(task)
+    assert "b-plain differs from the published run: dropout: 0.2" in capsys.readouterr().out
 
 
 def test_text_beside_a_run_of_another_folder(task, tmp_path, monkeypatch):
@@ -337,49 +336,6 @@ def test_a_record_of_another_name_is_kept_where_it_is_found(task, tmp_path, caps
     assert [row["label"] for row in rows(capsys, tmp_path / "kept")] == ["c"]
 
 
-def test_a_run_that_the_table_beside_it_lacks_is_shown(task, capsys):
-    results(task, "--out", task / "results.json")
-    capsys.readouterr()
-    shutil.move(task / "ref.de", task / "elsewhere.de")  # the stored table needs no text
-    assert len(rows(capsys, task)) == 2
-    shutil.move(task / "elsewhere.de", task / "ref.de")
-    finished(task, "c-new")
-    assert "c-new" in {row["label"] for row in rows(capsys, task, "--out", task / "results.json")}
-
-
-def test_speeds_of_a_benchmark_instead_of_the_runs_own(task, tmp_path, capsys):
-    finished(task, "dc-s1", OTHER)
-    finished(task, "stock-s1", OTHER, arch="transformer")
-    finished(task, "mlmha-s1", OTHER, arch="transformer_mlmha")
-    measured = {
-        ("stock", None): 100, ("control", None): 101, ("runs/x/renamed", "dc"): 150,
-        ("runs/multi30k_en_de/b-plain", "b-plain"): 200,
-    }  # fmt: skip
-    report = {"machine": "a machine", "threads": 1, "clock": "CPU time", "rounds": 15}
-    report["results"] = [
-        {"mode": mode, "name": name, "system": system, "speed": speed * factor}
-        for mode, factor in (("train", 10), ("decode", 1))
-        for (name, system), speed in measured.items()
-    ]
-    file = tmp_path / "bench.json"
-    file.write_text(json.dumps(report))
-    runs = [task / name for name in ("b-plain", "dc-s1", "stock-s1", "mlmha-s1")]
-    flags = [*runs, "--speeds", file, "--over-seeds", "--out", tmp_path / "kept.json"]
-    found = {row["label"]: row["train_tokens_per_second"] for row in rows(capsys, *flags)}
-    assert found == {"b-plain": 2000, "dc": 1500, "stock": 1000, "mlmha": None}
-    results(*flags)
-    printed = capsys.readouterr().out
-    assert " 0.75  " in printed and " 0.50  " in printed
-    where = "a machine, 1 thread(s), CPU time, 15 interleaved rounds"
-    assert f"and 200 sentences/s in decoding, by dc-nmt bench on {where}" in printed
-    assert RunTable.read(tmp_path / "kept.json").speeds == where
-    with pytest.raises(UserError, match="has stock, control, dc, b-plain, none of a-dc"):
-        results(task / "a-dc", "--speeds", file)
-    file.write_text("[]")
-    with pytest.raises(UserError, match=r"bench.json: is not what dc-nmt bench RUN… --json"):
-        results(*flags)
-
-
 def test_the_baseline_metric_and_labels_are_chosen(task, capsys):
     flags = [task, "--name", "a-dc=Enc-DC", "--baseline", "Enc-DC", "--metric", "chrf"]
     first, second = rows(capsys, *flags)
@@ -387,20 +343,6 @@ def test_the_baseline_metric_and_labels_are_chosen(task, capsys):
     assert first["difference"] is None and second["difference"] > 0
     results(*flags)
     assert "chrf: nrefs:1" in capsys.readouterr().out
-
-
-def test_a_flag_that_would_say_nothing_is_refused(task, capsys):
-    for words, named in (
-        (["--examples", 1, "--metric", "chrf", "--over-seeds"], "--over-seeds, --metric: of the"),
-        (["--why", "--json"], "--json: of the table, which --why does not print"),
-    ):
-        with pytest.raises(UserError, match=named):
-            results(task, *words)
-    stored = task.parent.parent / "examples" / task.name
-    stored.mkdir(parents=True)
-    results(task, "--out", stored / "results.json")
-    with pytest.raises(UserError, match="holds; for --subset name the folders of the runs"):
-        results(stored, "--subset", "valid")
 
 
 def test_runs_of_another_checkout_have_their_own_text(task, tmp_path, monkeypatch, capsys):
@@ -439,24 +381,13 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
 def test_one_run_decoded_in_two_ways(task, capsys):
     run = finished(task, "d-aux", arch="transformer_ms_aux")
     decoded(run, OTHER, name="aux2", search="--decode-with aux:2")
-    results(run, "--examples", 1)
-    assert "d-aux, aux2" in capsys.readouterr().out
     main, auxiliary = rows(capsys, run)
-    assert (main["label"], auxiliary["label"]) == ("d-aux", "d-aux, decoder aux:2")
-
-
-@pytest.mark.parametrize(
-    ("search", "decoder"),
-    [
-        ({"decode-with": "main", "beam": 5}, None),
-        ({"decode-with": "aux:3"}, "aux:3"),
-        ({"no-aux-fusion": True}, "without fusion"),
-        ({"decode-with": "aux:1", "int8": True}, "aux:1 in 8 bits"),
-        ({}, None),
-    ],
-)
-def test_the_decoder_of_a_translation(search, decoder):
-    assert Decoding(search=search).decoder == decoder
+    assert (main["label"], auxiliary["label"]) == ("d-aux", "d-aux, aux2")
+    (alone,) = rows(capsys, f"{run}:aux2")
+    assert alone["label"] == "d-aux, aux2"
+    results(run, "--examples", 1)
+    printed = capsys.readouterr().out
+    assert "\nd-aux, aux2  " in printed and "\nreference    " in printed
 
 
 @pytest.mark.parametrize("form", ["arch='transformer_dc', x", "'arch': 'transformer_dc'"])
@@ -471,57 +402,28 @@ def test_the_architecture_is_in_the_log(tmp_path, form):
 # -- stored numbers and READMEs ----------------------------------------------------------------
 
 
-def test_numbers_are_stored_without_text_and_made_into_a_readme(task, tmp_path, capsys):
+def test_numbers_are_stored_without_text(task, tmp_path, capsys):
     home = tmp_path / "examples" / "multi30k_en_de"
-    home.mkdir(parents=True)
-    (home / "README.md").write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
-    results(task, "--out", home / "results.json", "--update-readme", "--markdown")
-    printed = capsys.readouterr().out.strip()
+    results(task, "--out", home / "results.json", "--markdown")
+    printed = capsys.readouterr().out
     stored = (home / "results.json").read_text()
     assert "Katze" not in stored and str(tmp_path) not in stored
-    readme = (home / "README.md").read_text()
-    assert readme == f"# Title\n\n{BEGIN}\n\n{printed}\n\n{END}\n\nThe end.\n"
     assert printed.startswith("| run | architecture | parameters | updates | training speed |")
     assert "| `b-plain` | `transformer_standard` | 1,000,000 | 2,000 | 1.00 | 1.00 |" in printed
-    # the stored numbers alone make the same table, and writing it again changes nothing
-    for folder in task.iterdir():
-        if folder.is_dir():
-            (folder / "run.json").unlink()
-    results(home, "--markdown", "--update-readme")
-    assert capsys.readouterr().out.strip() == printed
-    assert (home / "README.md").read_text() == readme
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--out new/s.json --update-readme", "new/README.md: needs the line"),
-        ("--update-readme", "--update-readme: no table; give examples/TASK"),
-    ],
-)
-def test_a_readme_that_cannot_be_updated_is_told_before_the_work(task, monkeypatch, flags, message):
-    monkeypatch.setattr(results_command, "collect", lambda *_: pytest.fail("it began"))
-    Path("new").mkdir()
-    Path("new/README.md").write_text("# Without marks\n")
-    with pytest.raises(UserError, match=message):
-        results(task, *flags.split())
-    assert not Path("new/s.json").exists()
-
-
-def test_a_task_without_stored_numbers_shows_its_runs(task, tmp_path, capsys):
-    home = tmp_path / "examples" / "multi30k_en_de"
-    home.mkdir(parents=True)
-    assert [row["label"] for row in rows(capsys, home)] == ["b-plain", "a-dc"]
-    (tmp_path / "examples" / "new_task").mkdir()
-    with pytest.raises(UserError, match=r"new_task: neither .*results.json nor runs in"):
-        results(tmp_path / "examples" / "new_task")
+    results(home, "--markdown")
+    assert capsys.readouterr().out == printed
+    with pytest.raises(UserError, match="is a stored table; for --subset name the folders"):
+        results(home, "--subset", "valid")
+    shutil.copy(home / "results.json", task)  # a new run beside it must not be missing
+    finished(task, "c-new")
+    assert "c-new" in {row["label"] for row in rows(capsys, task)}
 
 
 def test_the_readmes_show_the_stored_numbers():
-    """`dc-nmt results examples/TASK --update-readme` makes them equal."""
+    """``dc-nmt results examples/TASK --markdown`` prints what stands there."""
     for path in EXAMPLES.glob("**/results.json"):
         readme = (path.parent / "README.md").read_text(encoding="utf-8")
-        assert readme_block(RunTable.read(path)) in readme, path.parent.name
+        assert format_run_table(RunTable.read(path), MARKDOWN) in readme, path.parent.name
 
 
 def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
@@ -554,11 +456,8 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
         ("runs/multi30k_en_de --name dc=x", "--name: 'dc' is not one of a-dc, b-plain"),
         ("runs/multi30k_en_de --name a-dc", "--name: 'a-dc' is not RUN=LABEL"),
         ("runs/multi30k_en_de --metric bleu", "--metric: 'bleu' is not one of"),
-        ("runs/multi30k_en_de --update-readme", "--update-readme: no table"),
-        ("runs/multi30k_en_de --out s.json --update-readme", "README.md: needs the line"),
         ("runs/multi30k_en_de runs/other", "results on different tests: b-plain and x"),
-        ("stored --metric chrf", "for --metric name the folders of the runs"),
-        ("stored", "results.json: rows.0..label: is missing; not written by this version's"),
+        ("stored", r"results.json: .*missing required field"),
     ],
 )
 def test_bad_input(task, flags, message):
@@ -580,25 +479,5 @@ def test_tables_stored_with_a_one_sided_p_are_refused(task, tmp_path):
     for row in values["rows"]:
         row["p_value"] = (row.pop("against") or {}).get("sacrebleu_p_value")
     stored.write_text(json.dumps(values))
-    with pytest.raises(UserError, match=r"results.json: .*p_value.*; make it anew from the runs"):
+    with pytest.raises(UserError, match=r"results.json: rows.0..p_value"):
         RunTable.read(stored)
-
-
-def test_runs_side_by_side(task, capsys):
-    results(task, "--examples", 2)
-    printed = capsys.readouterr().out
-    assert "b-plain" in printed and "95%" in printed and "Ein Haus steht am Bach." in printed
-
-
-def test_hypotheses_of_another_toolkit_are_a_row(task, tmp_path, capsys):
-    (tmp_path / "other.de").write_text("\n".join(OTHER) + "\n")
-    plain, dual, other = rows(capsys, task, "other.de")
-    assert (other["label"], other["run"], other["arch"]) == ("other.de", "other.de", None)
-    for name in ("score", "difference"):
-        assert other[name] == dual[name] != plain[name]
-    results(task, "other.de")
-    assert "other.de" in capsys.readouterr().out
-    with pytest.raises(UserError, match=r"--over-seeds: goes with runs, and other.de is a file"):
-        results(task, "other.de", "--over-seeds")
-    with pytest.raises(UserError, match=r"other.de: is no run"):
-        results("other.de")
