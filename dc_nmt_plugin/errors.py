@@ -9,9 +9,6 @@ import sys
 from collections.abc import Iterable
 from types import TracebackType
 
-_SPAWNED = "torch.multiprocessing.spawn.ProcessRaisedException"
-ARCHITECTURES = "dc-nmt arch-flags"  # lists them
-
 
 class UserError(ValueError):
     """Raised for invalid input of the user: a flag, a file, a combination.
@@ -21,10 +18,8 @@ class UserError(ValueError):
 
 
 class UsageError(UserError):
-    """Raised for a wrong command line; ``dc-nmt`` exits with status 2.
-
-    That is an unknown command, option, name or value, and options that contradict each other.
-    """
+    """Raised for a wrong command line: an unknown name, a bad value, options that exclude each
+    other. ``dc-nmt`` exits with status 2."""
 
 
 class Stopped(UserError):
@@ -43,7 +38,7 @@ class ConfigError(UserError):
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type[ConfigError], tuple[list[str]]]:
-        """Returns the arguments for pickling between processes."""
+        # an exception is pickled with its message otherwise, when a process hands it to another
         return type(self), (self.problems,)
 
 
@@ -51,7 +46,7 @@ def did_you_mean(word: object, known: Iterable[str], most: int = 1) -> str:
     """Returns a question with the nearest known names, with a space before it; "" without one.
 
     Args:
-        word: given
+        word: the unknown name
         known: valid names
         most: number of names
     """
@@ -66,7 +61,7 @@ def choice_problem(
 
     Args:
         flag: of the value
-        value: given
+        value: from the user
         choices: valid values
         listing: command that prints all choices, if they are too many for a sentence
     """
@@ -86,22 +81,14 @@ def check_choices(
         UsageError: some of `values` are not among `choices`
     """
     valid = list(choices)
-    found = (choice_problem(flag, value, valid, listing) for value in values)
-    problems = [problem for problem in found if problem]
-    if problems:
-        raise UsageError("\n".join(problems))
+    problems = [choice_problem(flag, value, valid, listing) for value in values]
+    if any(problems):
+        raise UsageError("\n".join(filter(None, problems)))
 
 
-def architecture_problem(name: str, known: Iterable[str], flag: str = "architecture") -> str | None:
-    """Returns :func:`choice_problem` for the name of an architecture."""
-    return choice_problem(flag, name, known, ARCHITECTURES)
-
-
-def check_architectures(
-    names: Iterable[str], known: Iterable[str], flag: str = "architecture"
-) -> None:
+def check_architectures(names: Iterable[str], known: Iterable[str]) -> None:
     """Does :func:`check_choices` for names of architectures."""
-    check_choices(flag, names, known, ARCHITECTURES)
+    check_choices("architecture", names, known, "dc-nmt arch-flags")
 
 
 def debugging() -> bool:
@@ -117,25 +104,14 @@ def refusal(error: BaseException) -> str | None:
     """
     if isinstance(error, UserError):
         return str(error)
-    kind = type(error)  # its name: `dc-nmt --help` imports no torch
-    if f"{kind.__module__}.{kind.__name__}" != _SPAWNED:
+    if type(error).__name__ != "ProcessRaisedException":  # by name, so that no torch is imported
         return None
     found = re.search(rf"^{__package__}\.[\w.]+: (.*)", str(error), re.M | re.S)
     return found[1].rstrip() if found else None
 
 
-def tell(sentence: str, program: str = "") -> None:
-    """Prints the sentence for a failure.
-
-    Args:
-        sentence: what the failure means
-        program: the failed command, if the user may not know it
-    """
-    print(f"{program and f'{program}: '}error: {sentence}", file=sys.stderr)
-
-
 def install_excepthook() -> None:
-    """Ends the program with one sentence on a :class:`UserError`, without a traceback."""
+    """Ends a program of fairseq with one sentence on a :class:`UserError`, without a traceback."""
     previous = sys.excepthook
     if getattr(previous, "_prints_user_errors", False):
         return
@@ -147,7 +123,7 @@ def install_excepthook() -> None:
         if sentence is None or debugging():
             previous(kind, error, traceback)
         if sentence is not None:
-            tell(sentence)
+            print(f"error: {sentence}", file=sys.stderr)
 
     hook._prints_user_errors = True  # type: ignore[attr-defined]
     sys.excepthook = hook

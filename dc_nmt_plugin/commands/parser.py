@@ -9,11 +9,12 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import UsageError, choice_problem, did_you_mean
-from ..figure import FORMATS, save
-from ..table import LATEX, MARKDOWN, TEXT, Form
+
+if TYPE_CHECKING:
+    from ..table import Form
 
 
 class WithDefaults(argparse.RawDescriptionHelpFormatter):
@@ -152,12 +153,16 @@ def add_forms(parser: argparse.ArgumentParser, *forms: str) -> argparse._Mutuall
 
 def form_of(args: argparse.Namespace) -> Form:
     """Returns the requested form of a table."""
+    from ..table import LATEX, MARKDOWN, TEXT
+
     if args.latex:
         return LATEX
     return MARKDOWN if getattr(args, "markdown", False) else TEXT
 
 
 def add_plot(parser: argparse._ActionsContainer, about: str = "draw a figure") -> None:
+    from ..figure import FORMATS
+
     parser.add_argument(
         "--plot", type=figure, metavar="FILE",
         help=f"{about}: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
@@ -166,6 +171,8 @@ def add_plot(parser: argparse._ActionsContainer, about: str = "draw a figure") -
 
 def write_plot(drawn: Any, path: Path) -> None:
     """Writes the figure of ``--plot``, after what was printed, because writing may fail."""
+    from ..figure import save
+
     sys.stdout.flush()
     for each in save(drawn, path):
         print(f"written: {each}", file=sys.stderr)
@@ -173,6 +180,8 @@ def write_plot(drawn: Any, path: Path) -> None:
 
 def figure(text: str) -> Path:
     """Checks the name of a figure."""
+    from ..figure import FORMATS
+
     path = Path(text)
     if path.suffix and path.suffix.lower() not in FORMATS:
         raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")

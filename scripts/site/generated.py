@@ -221,9 +221,10 @@ def bases() -> str:
 def commands() -> str:
     """``--help`` of every command and of what it is divided into, by group."""
     parts = []
-    for group in (*cli.GROUPS, cli.MORE):
-        parts.append(f"## {group.title[0].upper()}{group.title[1:]}\n\n`{group.example}`")
-        for name, about in group.commands.items():
+    for title, group in cli.GROUPS.items():
+        title, _, example = title.partition(", for example: ")
+        parts.append(f"## {title[0].upper()}{title[1:]}\n\n`{example}`")
+        for name, about in group.items():
             text = printed(name, "--help")
             about = f"{about[0].upper()}{about[1:]}."
             parts.append(f"### dc-nmt {name}\n\n{about}\n\n```text\n{text}\n```")

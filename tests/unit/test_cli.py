@@ -1,107 +1,183 @@
-"""dc-nmt: what each command prints, and how it fails."""
+"""dc-nmt: its list of commands, what wrong command lines say, and what a command imports."""
 
+from __future__ import annotations
+
+import argparse
 import json
 import os
 import re
+import shlex
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from dc_nmt_plugin import cli
-from dc_nmt_plugin.figure import save
-from dc_nmt_plugin.table import format_table
+from dc_nmt_plugin import __version__, cli
+from dc_nmt_plugin.commands.parser import Parser
+from dc_nmt_plugin.errors import UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCTOR = "dc_nmt_plugin.commands.doctor.main"
+HEAVY = (
+    *("torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "sacrebleu"),
+    *("compare_mt", "transformers"),
+)
 
 
-def run(capsys, *argv):
-    status = cli.main(list(argv))
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
+def test_help_lists_every_command(capsys):
+    assert cli.main(["--help"]) == 0
+    listed = re.findall(r"^  ([a-z-]+) +[a-z]", capsys.readouterr().out, re.M)
+    assert listed == list(cli.COMMANDS)
+    assert cli.main(["--version"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"dc-nmt {__version__} (Python 3.") and "torch " in printed
 
 
-def test_the_first_screen_has_few_names_and_help_all_has_every_one(capsys):
-    def listed(flag):
-        status, out, _ = run(capsys, flag)
-        assert status == 0
-        return re.findall(r"^  ([a-z-]+) +[a-z]", out, re.M)
-
-    first = listed("--help")
-    assert first == cli.FIRST_SCREEN and len(first) <= 20
-    assert listed("--help-all") == list(cli.COMMANDS)
+def run_alone(code: str, folder: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:
+    """Runs Python code in a new process, which imports this package alone."""
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=variables, cwd=folder, capture_output=True, text=True
+    )
 
 
-def test_every_command_has_help(capsys):
-    for name in cli.COMMANDS:
-        try:
-            status = cli.main([name, "--help"])
-        except SystemExit as ended:
-            status = ended.code
-        assert status == 0
-        assert f"dc-nmt {name}" in capsys.readouterr().out
+def test_help_imports_nothing_heavy_and_has_no_markup():
+    """torch and fairseq take seconds to import; the parsers need neither."""
+    done = run_alone(
+        "import contextlib, io, json, sys\n"
+        "from dc_nmt_plugin import cli\n"
+        "texts = {}\n"
+        "for name in cli.COMMANDS:\n"
+        "    out = io.StringIO()\n"
+        "    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):\n"
+        "        cli.main([name, '--help'])\n"
+        "    texts[name] = out.getvalue()\n"
+        f"print(json.dumps([texts, [m for m in {HEAVY!r} if m in sys.modules]]))\n"
+    )
+    texts, heavy = json.loads(done.stdout)
+    assert heavy == []
+    for name, text in texts.items():
+        assert f"usage: dc-nmt {name}" in text and "``" not in text and ":class:" not in text
 
 
-def test_an_interrupt_ends_without_a_traceback(capsys, monkeypatch):
-    def interrupted(argv):
-        raise KeyboardInterrupt
+# listings, plans and refusals → exit status, most modules of this package
+LIGHT = {
+    "recipe list": (0, 60),
+    "paper list": (0, 60),
+    "results missing": (1, 60),
+    "train multi30k_en_de transformer_dc --dry-run": (0, 60),
+    "arch-flags transformer_dcc": (2, 40),
+    "prepare wmt14_en_ed": (2, 60),
+}
 
-    monkeypatch.setattr("dc_nmt_plugin.commands.doctor.main", interrupted)
-    assert run(capsys, "doctor") == (130, "", "")
+
+@pytest.mark.parametrize("line", LIGHT)
+def test_a_listing_or_a_plan_imports_little(line, tmp_path):
+    status, most = LIGHT[line]
+    done = run_alone(
+        "import sys\n"
+        "from dc_nmt_plugin import cli\n"
+        f"status = cli.main({shlex.split(line)!r})\n"
+        f"print(status, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
+        "names = [name for name in sys.modules if name.startswith('dc_nmt_plugin')]\n"
+        "print(len(names), *sorted(names), file=sys.stderr)\n",
+        tmp_path,
+    )
+    *_, first, modules = done.stderr.splitlines()
+    # torch counts the GPUs of a training run
+    heavy = ["torch"] if line.startswith("train") else []
+    assert first == f"{status} {heavy}", done.stderr
+    assert int(modules.split()[0]) <= most, modules
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    "error", [BrokenPipeError(32, "of a tokenizer"), KeyError("--colour"), OSError("--colour")]
+    ("line", "status", "sentence"),
+    [
+        ("scroe", 2, "Did you mean 'score'?"),
+        ("recipe lst", 2, "Did you mean 'list'?"),
+        ("recipe published wmt14_en_ed", 2, "Did you mean 'wmt14_en_de'?"),
+        ("score --refrence x x --target-lang de", 2, "Did you mean '--reference'?"),
+        ("score x --target-lang de --tokenizer mose", 2, "Did you mean 'moses'?"),
+        ("score x --target-lang de --metrics chrff", 2, "Did you mean 'chrf'?"),
+        ("prepare multi30k_en_ed", 2, "Did you mean 'multi30k_en_de'?"),
+        ("analyze gate", 2, "Did you mean 'gates'?"),
+        ("average a b --outt x", 2, "Did you mean '--out'?"),
+        ("score", 2, "required"),
+        ("translate /nowhere", 1, "/nowhere: no such run folder"),
+        ("train multi30k_en_de", 2, "required: ARCH"),
+        ("train multi30k_en_de --fp16 transformer_dc", 2, "put them before --fp16"),
+        ("train multi30k_en_de transformer_dc transformer_dc", 2, "one argument too many"),
+        ("train multi30k_en_de transformer_dcc", 2, "Did you mean 'transformer_dc'?"),
+        ("evaluate multi30k_en_de transformer_dc --seed x", 2, "--seed: 'x' is not"),
+        ("results a --json --markdown", 2, "not allowed with argument --json"),
+        # a repeated option that takes one value, ours or fairseq's
+        ("score h --reference r --target-lang en --target-lang de", 2, "'en' and with 'de'"),
+        ("new x --train a.de a.en --valid b.de b.en --valid c.de c.en", 2, "given twice"),
+        ("train multi30k_en_de transformer_dc --seed 1 --seed 2", 2, "given twice"),
+        ("train multi30k_en_de transformer_dc --dropout 0.1 --dropout=0.2", 2, "given twice"),
+        ("evaluate multi30k_en_de transformer_dc --beam 4 --beam 5", 2, "given twice"),
+    ],
 )
-def test_an_unknown_failure_is_not_hidden(capfd, monkeypatch, error):
+def test_a_wrong_command_line_has_one_sentence(
+    line, status, sentence, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(line.split()) == status
+    errors = capsys.readouterr().err
+    assert sentence in errors and errors.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_and_arguments_come_in_any_order():
+    parser = Parser(prog="x")
+    parser.add_argument("task")
+    parser.add_argument("archs", nargs="*")
+    parser.add_argument("--switch", action="store_true")
+    parser.add_argument("--each", action="append", nargs=2)
+    parser.add_argument("--one", nargs="+")
+    words = "--switch t --one e f --switch a b --each 1 2 --each 3 4 --lr -1e-3 --fp16 -- --x y"
+    args, flags = parser.parse_with_flags(words.split())
+    assert flags == ["--lr", "-1e-3", "--fp16", "--x", "y"]
+    assert args == argparse.Namespace(
+        task="t", archs=["a", "b"], switch=True, each=[["1", "2"], ["3", "4"]], one=["e", "f"]
+    )
+    with pytest.raises(UsageError, match="--one: is given twice, with 'e f' and with 'g'"):
+        parser.parse_args(["t", "--one", "e", "f", "--one", "g"])
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "printed"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (FileNotFoundError(2, "No such file", "text"), 1, "error: text: No such file\n"),
+        (OSError(28, "No space left on device"), 1, "No space left on device: make room"),
+        (ModuleNotFoundError(name="comet.models"), 1, "comet is not installed: pip install 'dc"),
+        (RuntimeError("x\npip install sacrebleu[ja]"), 1, "pip install sacrebleu[ja]"),
+    ],
+)
+def test_a_known_failure_has_one_sentence(error, status, printed, capsys, monkeypatch):
     def failing(argv):
         raise error
 
-    monkeypatch.setattr("dc_nmt_plugin.commands.doctor.main", failing)
+    monkeypatch.setattr(DOCTOR, failing)
+    assert cli.main(["doctor"]) == status
+    errors = capsys.readouterr().err
+    assert printed in errors and errors.count("\n") == bool(printed)
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(32, "of a tokenizer"), KeyError("--colour")])
+def test_an_unknown_failure_keeps_its_traceback(error, monkeypatch):
+    def failing(argv):
+        raise error
+
+    monkeypatch.setattr(DOCTOR, failing)
     with pytest.raises(type(error)):
         cli.main(["doctor"])
-    assert capfd.readouterr() == ("", "")
 
 
-def test_a_known_failure_says_where_its_traceback_is(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("dc_nmt_plugin.commands.doctor.main", lambda argv: os.listdir(argv[1]))
-    status, out, err = run(capsys, "doctor", "--input", "/nowhere/text")
-    (path,) = tmp_path.glob("dc-nmt-*.txt")
-    told = "--input /nowhere/text: No such file or directory."
-    assert (status, out) == (1, "")
-    assert err == f"dc-nmt doctor: error: {told}\ntraceback: {path}\n"
-    assert "FileNotFoundError: [Errno 2]" in path.read_text("utf-8")
-
-
-def test_an_optional_package_that_is_missing(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr("sys.path", [])  # where it would be found
-    draw = "dc_nmt_plugin.commands.doctor.main"
-    monkeypatch.setattr(draw, lambda argv: save(None, tmp_path / "x.svg"))
-    status, _, err = run(capsys, "doctor")
-    assert status == 1
-    assert "error: matplotlib is not installed: pip install matplotlib.\ntraceback: " in err
-
-
-def test_unknown_command(capsys):
-    status, _, err = run(capsys, "papers")
-    assert status == 2
-    assert "'papers'" in err and "'paper'" in err
-
-
-def test_arch_flags(capsys):
-    _, out, _ = run(capsys, "arch-flags", "transformer_dc_full_tiny", "--names")
-    flags = "--arch transformer_dc_full_tiny --task transformer_dc --criterion transformer_dc"
-    assert out.strip() == flags
-    _, out, _ = run(capsys, "arch-flags", "--json")
-    assert "gru_selfattn_residual" in json.loads(out)
-    status, _, err = run(capsys, "arch-flags", "transformer_cd")
-    assert status == 2 and "Did you mean 'transformer_dc'?" in err
-
-
-def test_tables_align_and_drop_empty_columns():
-    text = format_table(["name", "n", "empty"], [["a", "1.5", ""], ["longer", "12.25", ""]])
-    assert text.splitlines() == ["name        n", "------  -----", "a         1.5", "longer  12.25"]
-    text = format_table(["name", "what", "where"], [["a", "two words", "1.5"], ["b", "c", "here"]])
-    assert text.splitlines()[0] == "name  what       where" and text.endswith("here")
-    assert text.splitlines()[2] == "a     two words  1.5"
+def test_help_in_a_locale_that_lacks_a_character():
+    code = "from dc_nmt_plugin import cli; cli.main(['analyze', '--help'])"
+    done = run_alone(code, PYTHONIOENCODING="latin-1")
+    assert "\\u039b" in done.stdout

@@ -1,17 +1,13 @@
-"""A flag that takes one value is given once, in every command."""
+"""``dc-nmt score`` with several references uses all of them."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import shlex
 
 import pytest
 import sacrebleu
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.commands.parser import Parser
-from dc_nmt_plugin.errors import UserError
 
 LINES = {
     "hyp": ["The house is by the lake.", "A dog runs through the park.", "They eat."],
@@ -27,59 +23,6 @@ def here(tmp_path, monkeypatch):
     for name, lines in LINES.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return tmp_path
-
-
-COMMANDS = [
-    "score hyp --reference refA --target-lang en --target-lang de",
-    "score hyp --reference refA --target-lang en --tokenized-reference refA "
-    "--tokenized-reference refB",
-    "compare hyp refA --reference refA --reference refB --target-lang en",
-    "new mine --train a.de a.en --valid b.de b.en --valid c.de c.en",
-    "prepare multi30k_en_de --out x --out y",
-    "train multi30k_en_de transformer_dc --seed 1 --seed 2",
-    "run multi30k_en_de transformer_dc --lr 1e-3 --lr 2e-3",
-    "evaluate multi30k_en_de transformer_dc --as a --as b",
-    "evaluate multi30k_en_de transformer_dc --beam 4 --beam 5",
-    "train multi30k_en_de transformer_dc --dropout 0.1 --dropout=0.2",
-    "translate run hyp --beam 4 --beam 5",
-    "average a --kind epoch --kind update --out out.pt",
-    "export a --out b --out c",
-    "results x --metric chrf --metric ter",
-    "paper plot x --out a --out b",
-    "paper parameters --vocabulary 10 --vocabulary 20",
-    "analyze source-layers run --data a --data b",
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_it_is_refused_with_both_values(command, here, capsys):
-    before = set(here.iterdir())
-    try:
-        code = cli.main(shlex.split(command))
-    except SystemExit as end:
-        code = end.code
-    told = capsys.readouterr().err
-    assert code in (1, 2) and set(here.iterdir()) == before
-    assert "given twice" in told, told
-    assert told.rstrip().endswith("give it once")
-
-
-def test_switches_and_lists_may_be_repeated():
-    def error(message):
-        raise UserError(message)
-
-    parser = Parser(prog="x")
-    parser.error = error
-    parser.add_argument("--switch", action="store_true")
-    parser.add_argument("--each", action="append", nargs=2)
-    parser.add_argument("--one", nargs="+")
-    found = parser.parse_args(
-        ["--switch", "--switch", "--each", "a", "b", "--each", "c", "d", "--one", "e", "f"]
-    )
-    assert found == argparse.Namespace(switch=True, each=[["a", "b"], ["c", "d"]], one=["e", "f"])
-    assert parser.parse_args(["--one", "e"]).one == ["e"], "a new line is a new line"
-    with pytest.raises(UserError, match="--one: is given twice, with 'e f' and with 'g'"):
-        parser.parse_args(["--one", "e", "f", "--one", "g"])
 
 
 def scored(*references, code=0, **flags):
