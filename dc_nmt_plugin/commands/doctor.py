@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ..environment.checks import Check, report
+from ..environment.checks import report
 from .parser import Parser, add_json, print_json
 
 CHANGES = (
@@ -21,38 +21,31 @@ CHANGES = (
 )
 
 
-def status(check: Check) -> str:
-    if check.ok:
-        return "ok"
-    return "BROKEN" if check.required else "warning"
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the report; returns 1 if a required part is broken, else 0."""
     parser = Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0])
     add_json(parser)
     arguments = parser.parse_args(argv)
-    found = report()
-    checks = found.checks
+    checks, changes = report()
     broken = [check for check in checks if check.required and not check.ok]
     if arguments.json:
         rows = [asdict(check) for check in checks]
-        print_json({"ok": not broken, "checks": rows, "changes": found.changes})
+        print_json({"ok": not broken, "checks": rows, "changes": changes})
         return int(bool(broken))
-    width = max(len(check.name) for check in checks)
     for check in checks:
-        print(f"{status(check):<8}{check.name:<{width}}  {check.value}")
+        status = "ok" if check.ok else "BROKEN" if check.required else "warning"
+        print(f"{status:<8}{check.name:<10}{check.value}")
         if check.remedy:
-            print(f"{'':<8}{'':<{width}}  fix: {check.remedy}")
-    warnings = sum(not check.ok for check in checks) - len(broken)
+            print(f"{'':<18}fix: {check.remedy}")
     columns = max(60, shutil.get_terminal_size((100, 24)).columns)
-    if found.changes:
+    if changes:
         print(f"\n{textwrap.fill(CHANGES, columns)}")
-    for change in found.changes:
+    for change in changes:
         print(f"{'*' if change['loading'] else ' '} {change['name']}")
         lines = [f"{target} {digest}".rstrip() for target, digest in change["targets"].items()]
         lines.append(f"{change['state']}; {change['reason']} (since {change['since']})")
         for line in lines:
             print(textwrap.fill(line, columns, initial_indent="    ", subsequent_indent="    "))
+    warnings = sum(not check.ok for check in checks) - len(broken)
     print(f"\n{len(broken)} broken, {warnings} warnings, {len(checks)} checks")
     return int(bool(broken))

@@ -58,65 +58,22 @@ CHANGES = (
 )
 
 
+# ends with status 0 where fairseq loads, with its compiled parts
+TRIAL = """
+from importlib.util import find_spec
+import fairseq, fairseq.data.data_utils_fast, fairseq.data.token_block_utils_fast
+assert find_spec("fairseq.libbleu"), "libbleu is not compiled"
+print({})"""
+
+
 def has_wheel() -> bool:
-    """Tells whether this Python gets fairseq without a compiler."""
+    """Returns True when this Python gets fairseq without a compiler."""
     system = (sys.platform, platform.machine(), platform.python_implementation())
     return (3, 11) <= sys.version_info < (3, 13) and system == ("linux", "x86_64", "CPython")
 
 
-def lacks() -> str | None:
-    """Returns what is missing to install fairseq here; None where it is there or can be."""
-    if has_wheel() or util.find_spec("fairseq"):
-        return None
-    if shutil.which(os.environ.get("CXX", "c++")) is None:
-        return (
-            "fairseq must be compiled for it, and there is no C++ compiler (Debian: 'sudo apt-get "
-            "install g++'; macOS: 'xcode-select --install'; none is needed for Python 3.11 and "
-            "3.12 on Linux and x86_64)"
-        )
-    if not Path(sysconfig.get_path("include"), "Python.h").exists():
-        return (
-            "fairseq must be compiled for it, and it has no C headers (Debian: 'sudo apt-get "
-            "install python3-dev')"
-        )
-    return None
-
-
-def unusable(version: str = "") -> str | None:
-    """Returns why this Python cannot run the project.
-
-    Args:
-        version: the only one that will do, such as ``3.12``; empty for any of :data:`PYTHONS`
-
-    Returns:
-        the reason; None where it can
-    """
-    here = sys.version_info[:2]
-    if version and version != f"{here[0]}.{here[1]}":
-        return f"it is not Python {version}"
-    if here not in PYTHONS:
-        return f"it is not one of {supported()}"
-    try:
-        import ensurepip  # noqa: F401
-        import venv  # noqa: F401
-    except ImportError:
-        return "it has no venv module (Debian: 'sudo apt-get install python3-venv')"
-    return lacks()
-
-
 def supported() -> str:
-    """Returns the versions of Python as text."""
     return ", ".join(f"{major}.{minor}" for major, minor in PYTHONS)
-
-
-def works() -> bool:
-    """Tells whether fairseq loads, with its compiled parts; tried in a process of its own."""
-    code = """
-import importlib.util
-import fairseq, fairseq.data.data_utils_fast, fairseq.data.token_block_utils_fast
-assert importlib.util.find_spec("fairseq.libbleu")"""
-    done = subprocess.run([sys.executable, "-I", "-c", code], check=False)
-    return done.returncode == 0
 
 
 def version_of(distribution: str) -> str | None:
@@ -127,19 +84,46 @@ def version_of(distribution: str) -> str | None:
         return None
 
 
+def lacks() -> str | None:
+    """Returns what is missing to install fairseq here; None when nothing is missing."""
+    if has_wheel() or util.find_spec("fairseq"):
+        return None
+    if shutil.which(os.environ.get("CXX", "c++")) is None:
+        return (
+            "fairseq must be compiled for it, and there is no C++ compiler (Debian: 'sudo apt-get "
+            "install g++'; macOS: 'xcode-select --install')"
+        )
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        return "it has no C headers to compile fairseq with (Debian: python3-dev)"
+    return None
+
+
+def unusable(version: str = "") -> str | None:
+    """Returns why this Python cannot run the project; None when it can.
+
+    Args:
+        version: the only one that will do, such as ``3.12``; empty for any of :data:`PYTHONS`
+    """
+    here = sys.version_info[:2]
+    if version and version != f"{here[0]}.{here[1]}":
+        return f"it is not Python {version}"
+    if here not in PYTHONS:
+        return f"it is not one of {supported()}"
+    if not (util.find_spec("ensurepip") and util.find_spec("venv")):
+        return "it has no venv module (Debian: 'sudo apt-get install python3-venv')"
+    return lacks()
+
+
+def works() -> bool:
+    return subprocess.run([sys.executable, "-I", "-c", TRIAL], check=False).returncode == 0
+
+
 def _pip(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "pip", *arguments], check=True)
 
 
 def changed_source(archive: Path, folder: Path) -> Path:
-    """Unpacks the source and changes what :data:`CHANGES` names.
-
-    Args:
-        archive: fairseq-fixed's source distribution
-        folder: an empty one
-
-    Returns:
-        the folder with setup.py
+    """Unpacks the source into an empty folder, changes it by :data:`CHANGES`, and returns its path.
 
     Raises:
         SystemExit: the archive is another one, or a change does not fit
@@ -152,25 +136,21 @@ def changed_source(archive: Path, folder: Path) -> Path:
         else:  # Debian 12's 3.11.2, for one; the digest has named what is inside
             packed.extractall(folder)
     (source,) = folder.iterdir()
-    for name, there, instead in CHANGES:
-        text, found = re.subn(there, instead, (source / name).read_text("utf-8"))
-        if found != 1:
-            raise SystemExit(f"{name} of {SOURCE}: has {there!r} {found} times, not once.")
+    for name, pattern, new in CHANGES:
+        text, count = re.subn(pattern, new, (source / name).read_text("utf-8"))
+        if count != 1:
+            raise SystemExit(f"{name} of {SOURCE}: has {pattern!r} {count} times, not once.")
         (source / name).write_text(text, "utf-8")
     return source
 
 
 def install() -> None:
-    """Installs fairseq into this environment, but nothing that it requires.
-
-    Raises:
-        SystemExit: it cannot be compiled here
-        subprocess.CalledProcessError: pip failed
-    """
+    """Installs fairseq into this environment, but nothing that it requires."""
     if has_wheel():
         _pip("install", "--no-deps", WHEEL)
         return
-    if reason := lacks():
+    reason = lacks()
+    if reason is not None:
         raise SystemExit(f"Python {sys.version.split()[0]}: {reason}.")
     _pip("install", *BUILD)
     with tempfile.TemporaryDirectory() as folder:
@@ -180,32 +160,26 @@ def install() -> None:
         (archive,) = here.glob("*.tar.gz")
         (here / "source").mkdir()
         source = changed_source(archive, here / "source")
-        options = ("--no-deps", "--no-build-isolation", "--no-cache-dir")
-        _pip("install", *options, str(source))
+        _pip("install", "--no-deps", "--no-build-isolation", "--no-cache-dir", str(source))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Installs fairseq, unless one works, or with ``--only-check`` tells what stands against it."""
+    """Installs fairseq unless one works; with ``--only-check``, only prints what is missing."""
     parser = argparse.ArgumentParser(prog="install_fairseq", description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--replace", action="store_true", help="a fairseq that does not load is replaced"
-    )
-    parser.add_argument(
-        "--only-check",
-        metavar="VERSION",
-        nargs="?",
-        const="",
-        help="tell whether this Python can run the project (and is of that version); install "
-        "nothing",
-    )
+    about = "replace a fairseq that does not load"
+    parser.add_argument("--replace", action="store_true", help=about)
+    about = "tell whether this Python can run the project (and is of that version)"
+    parser.add_argument("--only-check", metavar="VERSION", nargs="?", const="", help=about)
     args = parser.parse_args(arguments)
     if args.only_check is not None:
-        if reason := unusable(args.only_check):
+        reason = unusable(args.only_check)
+        if reason is not None:
             print(reason)
         return int(reason is not None)
     if works():
         return 0
-    if broken := [name for name in NAMES if version_of(name)]:
+    broken = [name for name in NAMES if version_of(name)]
+    if broken:
         uninstall = ["uninstall", "-y", *broken]
         if not args.replace:
             raise SystemExit(
