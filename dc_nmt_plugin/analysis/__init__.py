@@ -27,7 +27,7 @@ ANALYSES = {
         "cross aggregation, eqs (8)-(14), section 4.1",
     ),
     "source-layers": (
-        "source layers: their shares, and BLEU with each of them masked",
+        "source layers: BLEU with each of them masked",
         "thesis, section 3.5.4, Table 3.5",
     ),
     "dependency": (

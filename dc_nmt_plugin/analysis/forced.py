@@ -108,7 +108,6 @@ def described(subject: Subject, sample: dict[str, Any]) -> ForcedBatch:
         prefix=sample["net_input"]["prev_output_tokens"],
         target=sample["target"],
         padding_idx=subject.padding_idx,
-        read_layers=subject.source_layers,
         numbers=sample["id"].tolist(),
     )
 

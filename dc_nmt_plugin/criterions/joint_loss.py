@@ -161,7 +161,6 @@ class JointLossCriterion(FairseqCriterion):
             prefix=sample["net_input"].get("prev_output_tokens"),
             target=sample["target"],
             padding_idx=self.padding_idx,
-            read_layers=getattr(getattr(model, "encoder", None), "read_layers", ()),
         )
         return reducing(model, NEEDED, lambda recorded: diagnose(recorded, batch, totals))
 

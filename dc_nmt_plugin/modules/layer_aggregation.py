@@ -15,8 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.recording import Recordable
-
 
 class WeightedSum(nn.Module):
     """Computes WS(r) = Σ_i W^i r^i, eq. (3.1), as one product of concatenated matrices.
@@ -30,7 +28,6 @@ class WeightedSum(nn.Module):
 
     def __init__(self, *, embed_dim: int, num_inputs: int) -> None:
         super().__init__()
-        self.num_inputs = num_inputs
         self.weight = nn.Parameter(torch.empty(embed_dim, num_inputs * embed_dim))  # [W^1 … W^b]
         # as one matrix: with separate fans the sum's variance would grow with the inputs' number
         bound = 1 / math.sqrt(num_inputs * embed_dim)  # nn.Linear's own
@@ -39,10 +36,6 @@ class WeightedSum(nn.Module):
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
         """Maps b tensors (…, C) to (…, C)."""
         return F.linear(_concatenate(inputs), self.weight)  # Eq. (3.1)
-
-    def effect(self, inputs: Sequence[Tensor], index: int, part: Tensor) -> Tensor:
-        """Returns the effect of `part`, a summand of ``inputs[index]``, on the output."""
-        return F.linear(part, self.weight.chunk(self.num_inputs, dim=1)[index])
 
 
 class AggregationUnit(nn.Module):
@@ -55,13 +48,12 @@ class AggregationUnit(nn.Module):
         dropout: dropout of the FFN's output, as in every sublayer under a residual connection
     """
 
-    reads_weights = ("fc1", "fc2")  # in :meth:`effect`
+    reads_weights = ("fc1", "fc2")  # --int8 leaves them as they are, as in every score so far
 
     def __init__(
         self, *, embed_dim: int, num_inputs: int, ffn_dim: int, dropout: float = 0.0
     ) -> None:
         super().__init__()
-        self.num_inputs = num_inputs
         self.dropout = dropout
         self.fc1 = nn.Linear(num_inputs * embed_dim, ffn_dim)
         self.fc2 = nn.Linear(ffn_dim, embed_dim)
@@ -76,37 +68,9 @@ class AggregationUnit(nn.Module):
         normalised: Tensor = self.layer_norm(output)  # Eq. (3.3)
         return normalised
 
-    def effect(self, inputs: Sequence[Tensor], index: int, part: Tensor) -> Tensor:
-        """Returns the effect of `part`, a summand of ``inputs[index]``, without dropout.
-
-        The result is exact for the given active hidden units and the given scale of the layer norm:
-        the effects of all summands and of the biases sum to the output.
-        """
-        hidden = self.fc1(_concatenate(inputs))
-        total = self.fc2(F.relu(hidden)) + torch.stack(list(inputs)).sum(0)
-        scale = (total.var(dim=-1, correction=0, keepdim=True) + self.layer_norm.eps).rsqrt()
-        on = (hidden > 0).to(part.dtype)
-        first = self.fc1.weight.chunk(self.num_inputs, dim=1)[index]
-        effect = part + F.linear(F.linear(part, first) * on, self.fc2.weight)
-        normalised: Tensor = (effect - effect.mean(-1, keepdim=True)) * scale
-        return normalised * self.layer_norm.weight
-
 
 def _concatenate(inputs: Sequence[Tensor]) -> Tensor:
     return inputs[0] if len(inputs) == 1 else torch.cat(list(inputs), dim=-1)
-
-
-class LayerAggregation(Recordable):
-    """Maps n tensors (S, M, C), lowest encoder layer first, to one (S, M, C).
-
-    Records ``contributions`` (S, M, n): the norm of the contribution of each f^i to H^a.
-    """
-
-    def forward(self, features: Sequence[Tensor]) -> Tensor:
-        raise NotImplementedError
-
-    def _record_contributions(self, parts: Sequence[Tensor]) -> None:
-        self.record(contributions=torch.stack([part.norm(dim=-1) for part in parts], dim=-1))
 
 
 def _unit(
@@ -119,7 +83,7 @@ def _unit(
     )
 
 
-class JointAggregation(LayerAggregation):
+class JointAggregation(nn.Module):
     """All features in one unit.
 
     S-Agg, "linear feature summation", with sums: H^a = Σ_i W^i f^i, eq. (3.1). C-Agg, "linear
@@ -139,15 +103,12 @@ class JointAggregation(LayerAggregation):
         self.unit = _unit(embed_dim, num_layers, ffn_dim, dropout)
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
+        """Maps n tensors (S, M, C), lowest encoder layer first, to H^a (S, M, C)."""
         output: Tensor = self.unit(features)
-        if self.wants("contributions"):
-            self._record_contributions(
-                [self.unit.effect(features, i, feature) for i, feature in enumerate(features)]
-            )
         return output
 
 
-class IterativeAggregation(LayerAggregation):
+class IterativeAggregation(nn.Module):
     """H_1 = f^1, H_i = unit_i([f^i, H_{i-1}]), H^a = H_n.
 
     Iter-S-Agg, "iterative feature summation", with sums: eq. (3.2). Iter-C-Agg, "iterative feature
@@ -166,15 +127,8 @@ class IterativeAggregation(LayerAggregation):
         )
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
+        """Maps n tensors (S, M, C), lowest encoder layer first, to H^a (S, M, C)."""
         output = features[0]
-        parts = [output]
         for unit, feature in zip(self.units, features[1:], strict=True):
-            assert isinstance(unit, (WeightedSum, AggregationUnit))
-            inputs = [feature, output]
-            if self.wants("contributions"):
-                parts = [unit.effect(inputs, 1, part) for part in parts]
-                parts.append(unit.effect(inputs, 0, feature))
-            output = unit(inputs)  # Eqs (3.2), (3.5)
-        if self.wants("contributions"):
-            self._record_contributions(parts)
+            output = unit([feature, output])  # Eqs (3.2), (3.5)
         return output

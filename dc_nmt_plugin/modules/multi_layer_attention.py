@@ -100,7 +100,7 @@ class MultiLayerAttention(Recordable):
 
         Returns:
             (R, T, C); records ``weights``, (R, H, T, M) for joint weights and (R, n, H, T, M) for
-            separate ones, and ``context_norms`` (R, T, n), the norms ‖c^i‖ before W_o
+            separate ones
         """
         rows, length, width = x.shape
         source, decoding = flow.source, flow.state is not None
@@ -135,22 +135,10 @@ class MultiLayerAttention(Recordable):
         if source.allowed is not None:
             logits = logits.masked_fill(~source.allowed, -math.inf)
         weights = softmax(logits, values[0].dtype)
-        self._record_weights(weights, source, length)
-        weights = F.dropout(weights, self.dropout, self.training)
-        return [weights @ value for value in values]  # Eq. (3.9)
-
-    def _record_weights(self, weights: Tensor, source: Source, length: int) -> None:
-        """Records joint weights (S, H, beam·T, M), and the norms of their contexts."""
         if self.wants("weights"):
             self.record(weights=source.rows_of(weights, length))
-        if self.wants("context_norms"):
-            every_value = self._separate_values(source)
-            self._record_norms([weights @ value for value in every_value], source, length)
-
-    def _separate_values(self, source: Source) -> list[Tensor]:
-        """Returns v^i (S, H, M, K) of each source layer, also when only their sum is used."""
-        values = [part.chunk(2, dim=-1)[1] for part in self._projected(source)]
-        return [split_heads(value, self.num_heads) for value in values]
+        weights = F.dropout(weights, self.dropout, self.training)
+        return [weights @ value for value in values]  # Eq. (3.9)
 
     def _attend_separately(
         self, query: Tensor, projected: Sequence[Tensor], flow: Flow, length: int
@@ -176,14 +164,7 @@ class MultiLayerAttention(Recordable):
         if all_weights:
             layers = (self.num_layers, self.num_heads)
             self.record(weights=torch.cat(all_weights, dim=1).unflatten(1, layers))
-        if self.wants("context_norms"):
-            of_layers = torch.cat(contexts, dim=1).chunk(self.num_layers, dim=1)
-            self._record_norms(of_layers, source, length)
         return contexts
-
-    def _record_norms(self, contexts: Sequence[Tensor], source: Source, length: int) -> None:
-        norms = torch.stack([context.norm(dim=(1, 3)) for context in contexts], dim=-1)
-        self.record(context_norms=norms.view(source.sentences * source.beam, length, -1))
 
     def _attend_to_sums(
         self, queries: Tensor, sums: Sequence[Tensor], source: Source, length: int
@@ -193,7 +174,8 @@ class MultiLayerAttention(Recordable):
         weights = softmax(  # (S, beam·T, H, M)
             joint_logits(queries, for_scores, added, self.num_heads), for_output.dtype
         )
-        self._record_weights(weights.transpose(1, 2), source, length)
+        if self.wants("weights"):
+            self.record(weights=source.rows_of(weights.transpose(1, 2), length))
         weights = F.dropout(weights, self.dropout, self.training).flatten(2)
         if self.out_proj.bias is None:
             return weights @ for_output

@@ -44,7 +44,6 @@ def test_every_part_of_a_model_is_logged():
     assert names(log) == {
         *("dv_encoder", *(f"dv_encoder_{layer}" for layer in (1, 2, 3))),
         *(f"lambda_{x}_decoder{layer}" for x in "qk" for layer in ("", "_1", "_2")),
-        *("source_layer_2", "source_layer_3"),
     }
     assert {"main_loss", "aux1_loss", "aux2_loss", "n_correct", "aux2_n_correct"} <= set(log)
 
@@ -74,7 +73,7 @@ def test_class_names_stay_because_a_resumption_compares_them():
     [
         ({}, set()),
         ({"aux_layers": "1"}, set()),
-        ({"source_features": "c-agg"}, {f"source_layer_{layer}" for layer in (1, 2, 3)}),
+        ({"source_features": "c-agg"}, set()),
         (
             {"encoder_self_attention": "cross_aggregation"},
             {

@@ -138,7 +138,7 @@ MEASURED = {
     "gates": ("transformer_ctxaware", []),
     "parts-of-speech": ("transformer_ctxaware", []),
     "routing": ("transformer_cross_agg", []),
-    "source-layers": ("transformer_mlmha", ["--no-masking"]),
+    "source-layers": ("transformer_mlmha", []),
     "dependency": ("transformer_ms_aux_aif", []),
     "previous-words": ("gru_selfattn_residual", []),
     "trees": ("gru_selfattn_residual", []),

@@ -5,14 +5,13 @@ contains. They are selected by the recorded tensors, not by the name of the arch
 """
 
 from ..core.recording import Recorded
-from . import divergence, gates, head_weights, previous_words, source_shares
+from . import divergence, gates, head_weights, previous_words
 from .records import Batch, Diagnostic, Totals, pool
 
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
     divergence.DIAGNOSTIC,
     gates.DIAGNOSTIC,
     head_weights.DIAGNOSTIC,
-    source_shares.DIAGNOSTIC,
     previous_words.DIAGNOSTIC,
 )
 NEEDED = frozenset(name for diagnostic in DIAGNOSTICS for name in diagnostic.needs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,14 +25,12 @@ class Batch:
         prefix: (B, T) tokens that the decoder reads; None for a language model
         target: (B, T) tokens to predict
         padding_idx: the padding's number
-        read_layers: numbers of the encoder layers f^1 … f^n that the main decoder reads
     """
 
     source: Tensor
     prefix: Tensor | None
     target: Tensor
     padding_idx: int
-    read_layers: Sequence[int] = ()
 
     def padding(self, side: str) -> Tensor:
         """Returns the padding (B, T) of the ``encoder`` or a decoder: bool, True at padding."""

@@ -143,19 +143,17 @@ def test_source_layers():
         test = Difference(gap, (gap - 0.5, gap + 0.5), p, 0.3, None, p, None, p / 2)
         masked.append({"layer": layer, "bleu": 10.0 + gap, "difference": gap,
                        "against": asdict(test), "corrected_p": holm})  # fmt: skip
-    shares = {"all": {"1": 0.5, "2": 0.3, "3": 0.2}}
     about = {"text": "", "signature": "nrefs:1"}
-    results = {"a": {"shares": shares, "bleu": 10.0, "masked": masked, **about}}
-    (left, right), tables = drawn("source-layers", results)
-    assert named([left, right])
-    assert heights(left) == pytest.approx([50, 30, 20]) and heights(right) == [-1, -0.5, 0.2]
-    assert tables[1].rows[:3] == [
+    results = {"a": {"bleu": 10.0, "masked": masked, **about}}
+    (chart,), (table,) = drawn("source-layers", results)
+    assert named([chart]) and heights(chart) == [-1, -0.5, 0.2]
+    assert table.rows[:3] == [
         ["a", "nothing", "10.00", "", "", "", ""],
         ["a", "layer 1", "9.00", "-1.00**", "[-1.50, -0.50]", "0.001", "0.003"],
         ["a", "layer 2", "9.50", "-0.50", "[-1.00, 0.00]", "0.030", "0.060"],
     ]
-    assert any("** p < 0.01, two-sided after Holm's" in note for note in tables[1].notes)
-    assert tables[1].notes[-1] == "BLEU: nrefs:1"
+    assert any("** p < 0.01, two-sided after Holm's" in note for note in table.notes)
+    assert table.notes[-1] == "BLEU: nrefs:1"
 
 
 def test_dependency():

@@ -14,7 +14,7 @@ def test_the_diagnostics_of_layers_are_shown_and_what_decoders_score_is_not(tmp_
         "aux1_ppl",
         "aux1_loss",
         "accuracy",
-        "source_layer_1",
+        "added_norm_1",
         "dv_encoder",
     ]
     line = {"valid_num_updates": 5, **{f"valid_{name}": 1.0 for name in names}}
@@ -24,7 +24,7 @@ def test_the_diagnostics_of_layers_are_shown_and_what_decoders_score_is_not(tmp_
     assert len(next(iter(there.values()))["curves"]) == len(names)
     assert cli.main(["analyze", "curves", str(tmp_path)]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "valid:" in line]
-    assert [row[1] for row in rows] == ["valid:loss", "valid:source_layer_1", "valid:dv_encoder"]
+    assert [row[1] for row in rows] == ["valid:loss", "valid:added_norm_1", "valid:dv_encoder"]
 
 
 def test_a_joint_loss_is_not_drawn_beside_a_plain_one(tmp_path, capsys):

@@ -7,9 +7,6 @@ import torch
 from reference import layer_aggregation as reference
 from reference.parameters import randomise
 
-from dc_nmt_plugin.modules.core.recording import recording
-from dc_nmt_plugin.modules.diagnostics.records import Batch
-from dc_nmt_plugin.modules.diagnostics.source_shares import share_totals, source_shares
 from dc_nmt_plugin.modules.layer_aggregation import (
     IterativeAggregation,
     JointAggregation,
@@ -116,55 +113,6 @@ def test_positions_do_not_mix(kind):
         f[:, 1] = 7.0
     changed = (module(disturbed) != module(inputs)).any(dim=-1)  # (S, M)
     assert changed.tolist() == [[False, True, False]] * SENTENCES
-
-
-@kinds
-@pytest.mark.parametrize("num_layers", [1, 2, 4])
-def test_recorded_contributions_add_up(kind, num_layers):
-    """Without offsets the output is the sum of what the features add, so no part is missing."""
-    module, inputs = build(kind, num_layers), features(num_layers)
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            if name.endswith("bias"):
-                parameter.zero_()
-    parts = []
-    module._record_contributions = parts.extend
-    with recording(module):
-        output = module(inputs)
-    assert len(parts) == num_layers
-    torch.testing.assert_close(torch.stack(parts).sum(0), output, rtol=0, atol=1e-10)
-
-
-def test_contribution_shares_of_a_known_sum():
-    module = build("s-agg", 2)
-    with torch.no_grad():  # W^1 = 3, W^2 = 1 on inputs of equal norm
-        identity = torch.eye(WIDTH, dtype=torch.float64)
-        module.unit.weight.copy_(torch.cat([3 * identity, identity], dim=1))
-    ones = torch.ones(SENTENCES, LENGTH, WIDTH, dtype=torch.float64)
-    padding = torch.tensor([[True, False, False], [False, False, False]])
-    with recording(torch.nn.ModuleDict({"aggregation": module})) as records:
-        module([ones, ones])
-    tokens = padding.long()
-    batch = Batch(tokens, torch.zeros_like(tokens), tokens, 1, read_layers=[5, 6])
-    totals = source_shares({"decoder": {}, **records}, batch)
-    assert totals == {
-        ("source_layer", 5): (pytest.approx(0.75 * 5), 5),
-        ("source_layer", 6): (pytest.approx(0.25 * 5), 5),
-    }
-    assert source_shares({"decoder": {}}, batch) == {}
-
-
-def test_share_totals_of_batches_add_up():
-    torch.manual_seed(5)
-    norms = torch.rand(4, 3, 2)
-    padding = torch.rand(4, 3) < 0.4
-    norms[0, 0] = 0.0
-    padding[0, 0] = False
-    sums, count = share_totals(norms, padding)
-    halves = [share_totals(norms[rows], padding[rows]) for rows in (slice(0, 1), slice(1, 4))]
-    assert count == sum(half[1] for half in halves) == int((~padding).sum()) - 1
-    torch.testing.assert_close(sums, halves[0][0] + halves[1][0])
-    assert float(sums.sum()) == pytest.approx(count)
 
 
 def test_dropout_only_in_training():

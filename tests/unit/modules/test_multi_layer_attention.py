@@ -11,8 +11,6 @@ from dc_nmt_plugin.modules.core.attention import SourceAttention
 from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.source import Source
-from dc_nmt_plugin.modules.diagnostics.records import Batch
-from dc_nmt_plugin.modules.diagnostics.source_shares import source_shares
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 
 WIDTH, SOURCE_WIDTH, HEADS, LAYERS, SOURCE_LENGTH = 12, 14, 3, 4, 5
@@ -98,7 +96,7 @@ def test_equals_the_equations(form, bias, num_layers, beam):
 
 
 @forms
-def test_records_weights_and_context_norms(form):
+def test_records_weights(form):
     module, features, x = build(form), sentences(), normal(4, 3, WIDTH)
     plain = module(x, Flow(source=Source(features, None, beam=2)))
     for state in (None, {}):
@@ -107,15 +105,13 @@ def test_records_weights_and_context_norms(form):
         torch.testing.assert_close(output, plain, rtol=0, atol=1e-12)
         _, rows = expected(module, form, x, features)
         (record,) = records.values()
-        for r, (_, weights, contexts) in enumerate(rows):
+        for r, (_, weights, _) in enumerate(rows):
             wanted = torch.stack(
                 [torch.stack([torch.stack(h) for h in layer]) for layer in weights]
             )
             if not FORMS[form][0]:
                 wanted = wanted[0]
             torch.testing.assert_close(record["weights"][r], wanted, rtol=0, atol=1e-10)
-            norms = torch.stack([context.norm(dim=-1) for context in contexts], dim=-1)
-            torch.testing.assert_close(record["context_norms"][r], norms, rtol=0, atol=1e-10)
 
 
 @forms
@@ -210,18 +206,3 @@ def test_dropout_only_in_training(form):
     source = Source(features, None)
     assert not torch.allclose(module.train()(x, Flow(source=source)), quiet(x, Flow(source=source)))
     assert torch.equal(module.eval()(x, Flow(source=source)), quiet(x, Flow(source=source)))
-
-
-def test_diagnostics_leave_padding_out():
-    module, features, x = build("M-10"), sentences(), normal(2, 3, WIDTH)
-    padding = torch.tensor([[False, False, True], [False, False, False]])
-    with recording(torch.nn.ModuleDict({"decoder": module})) as records:
-        module(x, Flow(source=Source(features, None)))
-    norms = records["decoder"]["context_norms"]
-    tokens = padding.long()
-    batch = Batch(torch.zeros_like(tokens), tokens, tokens, 1, read_layers=[3, 4, 5, 6])
-    totals = source_shares({**records, "decoder 2": records["decoder"]}, batch)  # two layers
-    rows = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
-    for i, layer in enumerate((3, 4, 5, 6)):
-        wanted = sum(float(norms[r, t, i] / norms[r, t].sum()) for r, t in rows)
-        assert totals["source_layer", layer] == (pytest.approx(2 * wanted), 10)
