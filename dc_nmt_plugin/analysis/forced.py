@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from fairseq.data import data_utils
 from torch import Tensor
+from tqdm import tqdm
 
 from ..modules import diagnostics
 from ..modules.core.recording import Recorded, Records, recording, reducing
 from ..modules.diagnostics.records import Diagnostic, Totals, pool
-from ..progress_bar import bar
 from .subject import Subject
 
 TEXTS = ("reference", "beam", "greedy")
@@ -49,7 +49,9 @@ def force(subject: Subject, names: Collection[str], add: Add, text: str = "refer
     """
     batches = samples(subject, text)
     title = f"{subject.label}: forced decoding"
-    for sample in bar(batches, desc=title, total=len(subject.batches), unit=" batches"):
+    for sample in tqdm(
+        batches, desc=title, total=len(subject.batches), unit=" batches", disable=None
+    ):
         reduced_batch(subject, sample, names, add)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq.data import LanguagePairDataset
+from tqdm import tqdm
 
 from ..errors import UsageError, UserError
 from ..flags import flag_value
 from ..modules.core.recording import Recordable
-from ..progress_bar import bar
 from .trained_run import TrainedRun
 from .translator import Translator, refuse_unused
 
@@ -192,7 +192,9 @@ class Subject(Translator):
         """Returns sentence number (from 0) → its best hypothesis, without BPE."""
         generator = self.generator()
         found: dict[int, str] = {}
-        for batch in bar(self.batches, desc=f"{self.label}: translation", unit=" batches"):
+        for batch in tqdm(
+            self.batches, desc=f"{self.label}: translation", unit=" batches", disable=None
+        ):
             hypotheses = self.decode(generator, batch)
             for number, tokens in zip(batch["id"].tolist(), hypotheses, strict=True):
                 found[number] = self.target_text(tokens)

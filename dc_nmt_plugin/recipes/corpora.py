@@ -10,9 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tqdm import tqdm
+
 from ..errors import UserError
 from ..files import load_json, write_json, write_parallel, writing
-from ..progress_bar import bar
 from ..text.checks import as_table, refuse, scan_groups
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
@@ -238,4 +239,6 @@ class Corpora:
 
     def _progress(self, part: Part, items: Iterable[T], what: str = "read") -> Iterator[T]:
         """Yields the items, with a progress bar."""
-        yield from bar(items, desc=f"{part.name}: {what}", total=part.lines, unit=" lines")
+        yield from tqdm(
+            items, desc=f"{part.name}: {what}", total=part.lines, unit=" lines", disable=None
+        )

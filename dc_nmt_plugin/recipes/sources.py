@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from tqdm import tqdm
+
 from ..errors import UsageError, UserError
 from ..files import digest, sha256, take_lock, write_text
-from ..progress_bar import bar
 from .archives import extract
 from .recipe import Recipe
 from .schema import SourceFile
@@ -233,7 +234,9 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
         say(f"  {url}" + (f" ({megabytes(total)})" if total else ""))
         with (
             open(part, "ab" if have else "wb") as out,
-            bar(desc=part.stem, total=total, initial=have, unit="B", unit_scale=True) as fetched,
+            tqdm(
+                desc=part.stem, total=total, initial=have, unit="B", unit_scale=True, disable=None
+            ) as fetched,
         ):
             while block := answer.read(BLOCK):
                 out.write(block)
