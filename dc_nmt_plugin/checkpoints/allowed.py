@@ -14,60 +14,27 @@ import torch
 POSITION_MARKER = "._float_tensor"
 # and these parameters of an encoder layer
 DEAD_PARAMETERS = (
-    "in_proj_weight",
-    "in_proj_bias",
-    "out_proj_weight",
-    "out_proj_bias",
-    "fc1_weight",
-    "fc1_bias",
-    "fc2_weight",
-    "fc2_bias",
+    *("in_proj_weight", "in_proj_bias", "out_proj_weight", "out_proj_bias"),
+    *("fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"),
 )
 
 
 def allow_fairseq_checkpoints() -> None:
     """Lets torch's safe loader accept the few plain classes in fairseq's checkpoints."""
-    import omegaconf
     from fairseq.distributed.utils import _TensorPlaceholder
+    from omegaconf import DictConfig, ListConfig
     from omegaconf.base import ContainerMetadata, Metadata
     from omegaconf.nodes import AnyNode, BooleanNode, EnumNode, FloatNode, IntegerNode, StringNode
 
-    torch.serialization.add_safe_globals(
-        [
-            argparse.Namespace,
-            omegaconf.DictConfig,
-            omegaconf.ListConfig,
-            ContainerMetadata,
-            Metadata,
-            AnyNode,
-            BooleanNode,
-            EnumNode,
-            FloatNode,
-            IntegerNode,
-            StringNode,
-            _TensorPlaceholder,
-            defaultdict,
-            dict,
-            list,
-            int,
-            float,
-            str,
-            bool,
-            Any,
-            *_numpy_scalars(),
-        ]
-    )
-
-
-def _numpy_scalars() -> list[Any]:
-    # validation losses and BLEU statistics may be numpy scalars; numpy 2 moved what pickles them,
-    # and a checkpoint may come from either
-    multiarray = np.zeros(0).__reduce__()[0].__module__  # where this numpy keeps it
-    module = importlib.import_module(multiarray)
-    named = [
-        (getattr(module, function), f"numpy.{core}.multiarray.{function}")
-        for core in ("core", "_core")
-        for function in ("scalar", "_reconstruct")
-    ]
-    dtypes = [type(np.dtype(kind)) for kind in ("f4", "f8", "i4", "i8")]
-    return [*named, np.ndarray, np.dtype, *dtypes]
+    nodes = [AnyNode, BooleanNode, EnumNode, FloatNode, IntegerNode, StringNode]
+    config = [argparse.Namespace, DictConfig, ListConfig, ContainerMetadata, Metadata, *nodes]
+    plain = [defaultdict, dict, list, int, float, str, bool, Any, _TensorPlaceholder]
+    # Validation losses and BLEU statistics may be numpy scalars. numpy 2 moved the functions that
+    # unpickle them, and a checkpoint may come from either version.
+    module = importlib.import_module(np.zeros(0).__reduce__()[0].__module__)
+    scalars: list[Any] = [np.ndarray, np.dtype]
+    scalars += [type(np.dtype(kind)) for kind in ("f4", "f8", "i4", "i8")]
+    for core in ("core", "_core"):
+        for function in ("scalar", "_reconstruct"):
+            scalars.append((getattr(module, function), f"numpy.{core}.multiarray.{function}"))
+    torch.serialization.add_safe_globals([*config, *plain, *scalars])

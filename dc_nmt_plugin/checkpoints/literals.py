@@ -20,8 +20,6 @@ _OPERATORS: dict[type[ast.AST], Any] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
 }
 # settings that a builder of fairseq evaluates (a test compares them with fairseq's source)
 EVALUATED = frozenset(
@@ -40,7 +38,7 @@ EVALUATED = frozenset(
 
 
 def plain_value(text: Any, *_: Any) -> Any:
-    """Evaluates numbers, strings, lists, tuples, sets, dictionaries, and their sums and products.
+    """Evaluates numbers, strings, lists, tuples, sets, dictionaries, and sums and products.
 
     The result equals ``eval(text)``; nothing else is evaluated.
 
@@ -68,10 +66,6 @@ def plain_value(text: Any, *_: Any) -> Any:
 
 
 def _value(node: ast.expr) -> Any:
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
-        return _OPERATORS[type(node.op)](_value(node.operand))
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         left, right = _value(node.left), _value(node.right)
         if isinstance(node.op, ast.Mult):
@@ -84,12 +78,7 @@ def _value(node: ast.expr) -> Any:
         return [_value(item) for item in node.elts]
     if isinstance(node, ast.Tuple):
         return tuple(_value(item) for item in node.elts)
-    if isinstance(node, ast.Set):
-        return {_value(item) for item in node.elts}
-    if isinstance(node, ast.Dict):
-        keys = [_value(key) for key in node.keys if key is not None]  # None: of {**other}
-        return dict(zip(keys, map(_value, node.values), strict=True))
-    raise ValueError
+    return ast.literal_eval(node)  # with a sign, of sets and of dictionaries
 
 
 def check_configuration(path: str, state: Mapping[str, Any]) -> None:
