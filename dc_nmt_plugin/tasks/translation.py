@@ -28,45 +28,38 @@ from .length_penalty import WuLengthPenalty
 LENGTH_PENALTIES = ("fairseq", "wu")
 
 
+def _flag(default: Any, about: str) -> Any:
+    return field(default=default, metadata={"help": about})
+
+
 @dataclass
 class TranslationConfig(FairseqTranslationConfig):
     """Flags of fairseq's translation task, and this plugin's flags."""
 
-    length_penalty: str = field(
-        default="fairseq",
-        metadata={
-            "help": "how --lenpen normalises scores: fairseq divides by |Y|^lenpen, "
-            "wu by ((5+|Y|)/6)^lenpen (Wu et al. 2016), as the papers do"
-        },
+    length_penalty: str = _flag(
+        "fairseq",
+        "how --lenpen normalises scores: fairseq divides by |Y|^lenpen, "
+        "wu by ((5+|Y|)/6)^lenpen (Wu et al. 2016), as the papers do",
     )
-    mask_source_layers: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "decode with the outputs of these encoder layers (1 = lowest), such as 3,5, "
-            "replaced by zeros wherever the main decoder reads them (thesis 3.5.4)"
-        },
+    mask_source_layers: Optional[str] = _flag(
+        None,
+        "decode with the outputs of these encoder layers (1 = lowest), such as 3,5, "
+        "replaced by zeros wherever the main decoder reads them (thesis 3.5.4)",
     )
-    decode_with: str = field(
-        default=MAIN,
-        metadata={"help": "decoder to translate with: main, or aux:1 for the one on layer 1"},
+    decode_with: str = _flag(
+        MAIN, "decoder to translate with: main, or aux:1 for the one on layer 1"
     )
-    no_aux_fusion: bool = field(
-        default=False,
-        metadata={"help": "decode with all fusion weights as zero (the thesis's ind-decoder)"},
+    no_aux_fusion: bool = _flag(
+        False, "decode with all fusion weights as zero (the thesis's ind-decoder)"
     )
-    int8: bool = field(
-        default=False,
-        metadata={
-            "help": "decode with 8-bit linear layers, on a CPU: faster, with slightly other "
-            "translations"
-        },
+    int8: bool = _flag(
+        False,
+        "decode with 8-bit linear layers, on a CPU: faster, with slightly other translations",
     )
-    eval_bleu_decoders: str = field(
-        default=MAIN,
-        metadata={
-            "help": "decoders that --eval-bleu translates with, such as main,aux:1; the main "
-            "decoder's score is logged as bleu, another's as bleu_aux1"
-        },
+    eval_bleu_decoders: str = _flag(
+        MAIN,
+        "decoders that --eval-bleu translates with, such as main,aux:1; the main "
+        "decoder's score is logged as bleu, another's as bleu_aux1",
     )
 
 

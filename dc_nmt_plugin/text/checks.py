@@ -42,19 +42,12 @@ _SUSPECT = re.compile(rf'{_CONTROL.pattern}|[\t<▁]|@@|{{"|{_MISREAD.pattern}')
 
 @dataclass(frozen=True)
 class Kind:
-    """Describes one kind of problem.
-
-    Attributes:
-        name: in the table
-        message: about one line, then the remedy; {} is the example, {file} the file's name
-        pattern: of a line with the problem; None: found in another way
-        single: a single line counts; otherwise more than one line in a hundred
-    """
+    """Describes one kind of problem."""
 
     name: str
-    message: str
-    pattern: re.Pattern[str] | None = None
-    single: bool = True
+    message: str  # about one line; remedy. {} is the example, {file} the file's name
+    pattern: re.Pattern[str] | None = None  # of a line with it; None: found in another way
+    single: bool = True  # one line counts; otherwise more than one in a hundred
 
 
 KINDS = {
@@ -114,23 +107,14 @@ UNUSABLE = ("control", "blank", "unseen", "symbol")
 
 @dataclass(frozen=True)
 class Finding:
-    """Holds one kind of problem in one file.
+    """Holds one kind of problem in one file."""
 
-    Attributes:
-        kind: a key of KINDS
-        file: its name
-        lines: number of lines with the problem
-        first: number of the first such line
-        example: from that line
-        total: lines of the file
-    """
-
-    kind: str
+    kind: str  # of KINDS
     file: str
-    lines: int
-    first: int
+    lines: int  # with the problem
+    first: int  # line with it, from 1
     example: str
-    total: int
+    total: int  # lines of the file
 
     @property
     def counts(self) -> bool:
@@ -146,21 +130,13 @@ class Finding:
 
 @dataclass
 class Scan:
-    """Holds the scan of a text file.
-
-    Attributes:
-        name: of the file
-        lines: their number
-        blank: number of lines without visible characters
-        texts: (lines) a number for each line, equal for lines that differ only in spaces and case
-        findings: in the order of KINDS
-    """
+    """Holds the scan of a text file."""
 
     name: str
     lines: int
-    blank: int
-    texts: Any
-    findings: list[Finding]
+    blank: int  # lines without visible characters
+    texts: Any  # (lines) a number each, equal for lines that differ only in spaces and case
+    findings: list[Finding]  # in the order of KINDS
 
 
 def scan(path: Path | str) -> Scan:
@@ -200,12 +176,7 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
 
 
 def _problems(line: str, most: int) -> Iterator[tuple[str, str]]:
-    """Yields the kind and an example of each problem of a line.
-
-    Args:
-        line: of the text
-        most: characters of a line that is not too long
-    """
+    """Yields the kind and an example of each problem of a line with at most `most` characters."""
     if not is_visible(line):
         yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
         return
@@ -303,7 +274,7 @@ _STOP = re.compile(r"[.,](?: |$)")
 
 
 class Sign(NamedTuple):
-    """Holds the evidence that a text is tokenised: lines with it, the first one, a description."""
+    """Holds the evidence that a text is tokenised."""
 
     lines: int
     first: int
