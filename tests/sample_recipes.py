@@ -13,9 +13,8 @@ from generated_files import unchecked_recipes, write_files
 from dc_nmt_plugin.commands.parser import Parser, number
 from dc_nmt_plugin.errors import UsageError, UserError
 from dc_nmt_plugin.files import replacing
-from dc_nmt_plugin.recipes.options import RunOptions
+from dc_nmt_plugin.recipes.plan import RunOptions, plan_run
 from dc_nmt_plugin.recipes.recipe import load
-from dc_nmt_plugin.recipes.run_plan import plan_run
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.steps import Command, Pipeline, stoppable
 from dc_nmt_plugin.table import format_table

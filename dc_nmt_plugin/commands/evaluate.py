@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..evaluation.generated import check_free_flags
 from ..steps import Pipeline, stoppable
 from .parser import Parser, use_threads
 from .recipe_options import add_common, add_run, values_of
 
 if TYPE_CHECKING:
-    from ..recipes.options import RunOptions
+    from ..recipes.plan import RunOptions
 
 
 def parser() -> Parser:
@@ -24,11 +23,9 @@ def parser() -> Parser:
     parser = Parser(
         prog="dc-nmt evaluate",
         usage="dc-nmt evaluate TASK ARCH [options] [flags of fairseq-generate]",
-        description=(
-            "Averages the checkpoints of a run, translates the test set as its paper did, "
-            "and scores it. "
-            "The output has every score that papers print, and marks the one of this paper."
-        ),
+        description="Averages the checkpoints of a run, translates the test set as its paper did, "
+        "and scores it. The output has every score that papers print, and marks the one of this "
+        "paper.",
         epilog="All other flags go to fairseq-generate, after the flags of the recipe.",
     )
     parser.add_argument("task", metavar="TASK", help="task and options as in training")
@@ -37,32 +34,28 @@ def parser() -> Parser:
     add_run(parser)
     parser.add_argument(
         "--subset", default="test", metavar="SET",
-        help=("text to translate and score: test, valid, or another test set of the recipe"),
+        help="text to translate and score: test, valid, or another test set of the recipe",
     )  # fmt: skip
     parser.add_argument(
-        "--as",
-        dest="decoding",
-        default="",
-        metavar="NAME",
-        help=(
-            "name for another way to decode the run; the folders are generate-NAME and "
-            "score-NAME, and dc-nmt results shows it as a row of its own"
-        ),
-    )
+        "--as", dest="decoding", default="", metavar="NAME",
+        help="name for another way to decode the run; the folders are generate-NAME and "
+        "score-NAME, and dc-nmt results shows it as a row of its own",
+    )  # fmt: skip
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """``dc-nmt evaluate``."""
+def main(argv: Sequence[str]) -> int:
+    """Evaluates one run."""
     args, flags = parser().parse_with_flags(argv)
     use_threads(args)
-    if flags:
+    if flags:  # refused before any work
         from .. import registration  # noqa: F401
         from ..compat.fairseq_flags import GENERATE, check_flags
+        from ..evaluation.generated import check_free_flags
 
         check_free_flags(flags)
-        check_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])  # before any work
-    from ..recipes.options import RunOptions
+        check_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])
+    from ..recipes.plan import RunOptions
 
     with stoppable():
         evaluate(Pipeline(args.dry_run), values_of(RunOptions, args), tuple(flags))
@@ -73,11 +66,11 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
     """Evaluates a run and prints its scores.
 
     Args:
-        pipeline: what does it
+        pipeline: runs the steps
         options: which run
         flags: of fairseq-generate, after the recipe's
     """
-    from ..recipes.run_plan import plan_run
+    from ..recipes.plan import plan_run
 
     run = plan_run(options)
     run = replace(run, decode=(*run.decode, *flags))
@@ -103,7 +96,7 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
                 f"the run in {run.folder} has not finished; its checkpoints so far are evaluated",
                 file=sys.stderr,
             )
-    # a plan's evaluations of one run are jobs that may start together
+    # jobs of one run, such as those of dc-nmt paper run --on slurm, may start together
     with pipeline.alone(run.folder, wait="SLURM_JOB_ID" in os.environ):
         pipeline.run(*run.evaluation())
     if not pipeline.dry_run:

@@ -1,41 +1,39 @@
-"""``dc-nmt prepare``: prepares the text of a published task for fairseq."""
+"""``dc-nmt prepare``: prepares the text of a task for fairseq."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..flags import add_list
 from ..steps import Pipeline, stoppable
 from .parser import Parser
 from .recipe_options import add_common, add_text, values_of
 
-SHOWN = 10  # sentences of one's own text
+if TYPE_CHECKING:
+    from ..recipes.preparation import Preparation, TextOptions
+
+SHOWN = 5  # pairs of one's own text
 
 
 def parser() -> Parser:
     """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt prepare",
-        description=(
-            "Prepares the text of a published task: downloads, verifies, tokenises, splits, "
-            "segments by BPE and binarises it. Finished steps are skipped the next time."
-        ),
+        description="Prepares the text of a published task: downloads, verifies, tokenises, "
+        "splits, segments by BPE and binarises it. Finished steps are skipped the next time.",
         epilog="DC_NMT_MIRROR=URL is tried before the URLs of a file, as URL/NAME.",
     )
     parser.add_argument(
-        "task",
-        metavar="TASK",
-        help=(
-            "task; 'dc-nmt recipe list' lists all. The reverse direction of a task, such as"
-            " iwslt15_vi_en, uses the same data"
-        ),
-    )
+        "task", metavar="TASK",
+        help="task; 'dc-nmt recipe list' lists all. The reverse direction of a task, such as "
+        "iwslt15_vi_en, uses the same data",
+    )  # fmt: skip
     parser.add_argument(
         "archs", nargs="*", metavar="ARCH",
-        help=("prepare the text for these architectures; default: for all papers of the task"),
+        help="prepare the text for these architectures; default: for all papers of the task",
     )  # fmt: skip
     about = "further segmentations to prepare, by their names in the recipe"
     add_list(parser, "--bpe", str, "NAME", about).default = ()
@@ -44,10 +42,10 @@ def parser() -> Parser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """``dc-nmt prepare``."""
+def main(argv: Sequence[str]) -> int:
+    """Prepares the text of one task."""
     args = parser().parse_args(argv)
-    from ..recipes.options import TextOptions
+    from ..recipes.preparation import TextOptions
 
     options = values_of(TextOptions, args, archs=tuple(args.archs), bpe=tuple(args.bpe))
     with stoppable():
@@ -55,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def prepare(pipeline: Pipeline, options: object, *, show: bool = True) -> None:
+def prepare(pipeline: Pipeline, options: TextOptions, *, show: bool = True) -> None:
     """Prepares the text of a task and prints the result.
 
     Args:
@@ -63,10 +61,9 @@ def prepare(pipeline: Pipeline, options: object, *, show: bool = True) -> None:
         options: those of the text
         show: show segmented sentences of one's own text, even if the text was prepared before
     """
-    from ..recipes.cleaning import pairs_kept
-    from ..recipes.text_plan import plan_text
+    from ..recipes.preparation import pairs_kept, plan_text
 
-    plan = plan_text(options)  # type: ignore[arg-type]
+    plan = plan_text(options)
     preparation = plan.preparation
     with pipeline.alone(preparation.work, wait=True):
         made = pipeline.run(*plan.steps())
@@ -79,25 +76,23 @@ def prepare(pipeline: Pipeline, options: object, *, show: bool = True) -> None:
             pipeline.say(
                 f"training pairs{suffix}: {kept[0]:,}, after the filter of pairs {kept[1]:,}"
             )
-        published = (
-            f", published: about {segmentation.vocabulary}" if segmentation.vocabulary else ""
-        )
+        published = ""
+        if segmentation.vocabulary:
+            published = f", published: about {segmentation.vocabulary}"
         for language, size in preparation.dictionary_sizes(segmentation).items():
             pipeline.say(f"dictionary of {language}{suffix}: {size} types{published}")
     if plan.recipe.own and (show or made):
-        for line in _segmented(preparation):
-            print(line)
+        _show_pieces(preparation)
     pipeline.say(f"done; everything is in {preparation.work}")
 
 
-def _segmented(preparation: Any) -> Iterator[str]:
-    """Yields ten training sentences as the model reads them, ``@@`` at joints within words."""
-    (segmentation, *_) = preparation.segmentations
-    folder = preparation.work / f"bpe{segmentation.suffix}"
-    yield "the first five training pairs as the model reads them (@@: the word goes on):"
+def _show_pieces(preparation: Preparation) -> None:
+    """Prints training sentences as the model reads them."""
+    print("the first five training pairs as the model reads them (@@: the word goes on):")
+    folder = preparation.work / f"bpe{preparation.segmentations[0].suffix}"
     with ExitStack() as stack:
         names = [folder / f"train.{language}" for language in preparation.languages]
         sides = [stack.enter_context(open(name, encoding="utf-8")) for name in names]
-        for pair in islice(zip(*sides, strict=True), SHOWN // 2):
+        for pair in islice(zip(*sides, strict=True), SHOWN):
             for language, line in zip(preparation.languages, pair, strict=True):
-                yield f"  {language}  {line.rstrip()}"
+                print(f"  {language}  {line.rstrip()}")

@@ -10,28 +10,17 @@ from .parser import Parser, number
 from .recipe_options import add_text
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """``dc-nmt recipe COMMAND …``."""
-    args = _parser().parse_args(argv)
-    run = {
-        "list": _list,
-        "published": _published,
-        "text": _text,
-        "clean": _clean,
-        "learn-pieces": _learn_pieces,
-        "apply-pieces": _apply_pieces,
-    }
-    return run[args.command](args)
-
-
-def _parser() -> Parser:
+def main(argv: Sequence[str]) -> int:
+    """Runs one of the subcommands; the last four are steps of ``dc-nmt prepare``."""
     parser = Parser(prog="dc-nmt recipe", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("list", help="list every task, with its published numbers")
+    listing = commands.add_parser("list", help="list every task, with its published numbers")
+    listing.set_defaults(run=_list)
     published = commands.add_parser(
         "published", help="print the published numbers of a task as Markdown"
     )
     published.add_argument("task")
+    published.set_defaults(run=_published)
     text = commands.add_parser(
         "text", help="download, verify, tokenise and split the text of a task"
     )
@@ -42,38 +31,30 @@ def _parser() -> Parser:
     )
     text.add_argument("--sample", type=number(20), metavar="N", help="only about N training pairs")
     add_text(text)
+    text.set_defaults(run=_text)
     clean = commands.add_parser("clean", help="drop long and uneven training pairs after BPE")
     clean.add_argument("folder", type=Path)
     clean.add_argument("languages", nargs=2, metavar="LANG")
     clean.add_argument("max_tokens", type=int)
     clean.add_argument("ratio", type=float)
     clean.add_argument("max_words", type=int, nargs="?", default=0)
+    clean.set_defaults(run=_clean)
     learn = commands.add_parser("learn-pieces", help="learn a model of sentencepiece")
     learn.add_argument("size", type=number(1), metavar="N", help="number of pieces")
     learn.add_argument("model", type=Path, metavar="MODEL", help="file to write")
     learn.add_argument("texts", type=Path, nargs="+", metavar="FILE", help="training text")
+    learn.set_defaults(run=_learn_pieces)
     apply = commands.add_parser("apply-pieces", help="segment a file by a model of sentencepiece")
     apply.add_argument("model", type=Path, metavar="MODEL")
     apply.add_argument("text", type=Path, metavar="FILE", help="raw text")
     apply.add_argument("to", type=Path, metavar="OUT", help="file to write")
-    return parser
-
-
-def _learn_pieces(args: argparse.Namespace) -> int:
-    from ..text.pieces import learn
-
-    learn(args.texts, args.size, args.model)
+    apply.set_defaults(run=_apply_pieces)
+    args = parser.parse_args(argv)
+    args.run(args)
     return 0
 
 
-def _apply_pieces(args: argparse.Namespace) -> int:
-    from ..text.pieces import apply
-
-    apply(args.model, args.text, args.to)
-    return 0
-
-
-def _list(_: argparse.Namespace) -> int:
+def _list(_: argparse.Namespace) -> None:
     from ..papers.published import published_scores
     from ..recipes.recipe import Recipe, tasks
     from ..table import format_table
@@ -85,20 +66,18 @@ def _list(_: argparse.Namespace) -> int:
         title = Recipe(path, direction).task.title
         rows.append((name, title, str(len(scores) or ""), span))
     print(format_table(("task", "what", "published", "scores"), rows))
-    return 0
 
 
-def _published(args: argparse.Namespace) -> int:
+def _published(args: argparse.Namespace) -> None:
     from ..papers.published import published_tables
     from ..recipes.recipe import load
 
     recipe = load(args.task)
     tables = published_tables([recipe.name_in(direction) for direction in recipe.directions])
     print(tables or "no paper of this project has this task")
-    return 0
 
 
-def _text(args: argparse.Namespace) -> int:
+def _text(args: argparse.Namespace) -> None:
     from ..recipes.recipe import load
     from ..recipes.sources import Sources
     from ..recipes.text import make_text, say_disk
@@ -107,14 +86,24 @@ def _text(args: argparse.Namespace) -> int:
     sources = Sources(recipe, args.raw, args.downloads)
     say_disk(recipe, sources, args.work, args.sample)
     make_text(recipe, sources, args.work, args.out, args.sample, args.any_counts)
-    return 0
 
 
-def _clean(args: argparse.Namespace) -> int:
-    from ..recipes.cleaning import clean_pieces
+def _clean(args: argparse.Namespace) -> None:
+    from ..recipes.preparation import clean_pieces
 
     first, second = args.languages
     limits = args.max_tokens, args.ratio, args.max_words
     before, after = clean_pieces(args.folder, (first, second), *limits)
     print(f"{after:,} of {before:,} training pairs kept")
-    return 0
+
+
+def _learn_pieces(args: argparse.Namespace) -> None:
+    from ..text.pieces import learn
+
+    learn(args.texts, args.size, args.model)
+
+
+def _apply_pieces(args: argparse.Namespace) -> None:
+    from ..text.pieces import apply
+
+    apply(args.model, args.text, args.to)

@@ -32,27 +32,22 @@ def folder(text: str) -> Path:
 
 def values_of(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
     """Returns a dataclass of options from the command line and the given values."""
-    read = {f.name: getattr(args, f.name) for f in fields(kind) if hasattr(args, f.name)}  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    read = {name: getattr(args, name) for name in names if hasattr(args, name)}
     return kind(**{**read, **others})
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Adds the options of every recipe command."""
     parser.add_argument(
-        "--out",
-        type=folder,
-        metavar="DIR",
+        "--out", type=folder, metavar="DIR",
         help="output folder; default: runs/TASK, or the folder of your own recipe",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--sample",
-        type=number(20),
-        metavar="N",
-        help=(
-            "trial run with about N training pairs, a narrow model and 40 updates; the text"
-            " is in runs/TASK-sampleN, or FOLDER/sampleN for your own recipe"
-        ),
-    )
+        "--sample", type=number(20), metavar="N",
+        help="trial run with about N training pairs, a narrow model and 40 updates; the text is in "
+        "runs/TASK-sampleN, or FOLDER/sampleN for your own recipe",
+    )  # fmt: skip
     parser.add_argument(
         "--dry-run", action="store_true", help="print the commands without running them"
     )
@@ -61,15 +56,13 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 def add_text(parser: argparse.ArgumentParser) -> None:
     """Adds the options for the files."""
     parser.add_argument(
-        "--raw",
-        type=Path,
-        metavar="DIR",
+        "--raw", type=Path, metavar="DIR",
         help="folder with files that you have, packed or unpacked",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--downloads", type=Path, metavar="DIR",
         default=Path(os.environ.get("DC_NMT_DOWNLOADS", "runs/downloads")),
-        help=("folder of downloaded files; default: DC_NMT_DOWNLOADS, else runs/downloads"),
+        help="folder of downloaded files; default: DC_NMT_DOWNLOADS, else runs/downloads",
     )  # fmt: skip
     parser.add_argument(
         "--any-counts", action="store_true",
@@ -81,31 +74,23 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     """Adds the options that name a run."""
     parser.add_argument(
         "--size",
-        help=(
-            "size of the architecture, such as big; base is the size without a name; "
-            "default: the paper's"
-        ),
+        help="size of the architecture, such as big; base is the size without a name; default: "
+        "the paper's",
     )
     parser.add_argument(
-        "--like",
-        metavar="NAME",
-        help=(
-            "train with the settings of another paper, such as context-aware for its "
-            "baseline; default: the recipe's choice for ARCH"
-        ),
-    )
+        "--like", metavar="NAME",
+        help="train with the settings of another paper, such as context-aware for its baseline; "
+        "default: the recipe's choice for ARCH",
+    )  # fmt: skip
     parser.add_argument("--seed", type=number(0), default=1, help="random seed; default: 1")
     parser.add_argument(
-        "--name",
-        type=folder_name,
-        help=(
-            "name of the run's folder; default: ARCH-sSEED, with a size and --like between "
-            "them if given"
-        ),
-    )
+        "--name", type=folder_name,
+        help="name of the run's folder; default: ARCH-sSEED, with a size and --like between them "
+        "if given",
+    )  # fmt: skip
     parser.add_argument(
         "--average", type=number(0), metavar="N",
-        help=("number of last checkpoints to keep and average; 0: only the best checkpoint"),
+        help="number of last checkpoints to keep and average; 0: only the best checkpoint",
     )  # fmt: skip
     add_threads(parser)
 
@@ -117,17 +102,13 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         help="number of updates; the number of checkpoints stays the same",
     )  # fmt: skip
     parser.add_argument(
-        "--max-tokens",
-        type=number(1),
-        metavar="N",
-        help=(
-            "tokens of one GPU at a time; gradients are accumulated to the paper's tokens "
-            "per update on any number of GPUs"
-        ),
-    )
+        "--max-tokens", type=number(1), metavar="N",
+        help="tokens of one GPU at a time; gradients are accumulated to the paper's tokens per "
+        "update on any number of GPUs",
+    )  # fmt: skip
     parser.add_argument(
         "--update-freq", type=number(1), metavar="N",
-        help=("accumulate gradients N times, instead of to the paper's tokens per update"),
+        help="accumulate gradients N times, instead of to the paper's tokens per update",
     )  # fmt: skip
     parser.add_argument(
         "--gpus", type=number(0), metavar="N",
@@ -135,10 +116,8 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--launcher",
-        help=(
-            "fairseq (one machine, the default), torchrun, or srun (the default in a Slurm "
-            "job with several nodes; see scripts/train.slurm)"
-        ),
+        help="fairseq (one machine, the default), torchrun, or srun (the default in a Slurm job "
+        "with several nodes; see scripts/train.slurm)",
     )
     machines = parser.add_argument_group("several machines, with torchrun; call it on each")
     machines.add_argument("--nodes", type=number(1), metavar="N", help="number of machines")
@@ -146,8 +125,6 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         "--node-rank", type=number(0), metavar="N", help="number of this machine, from 0"
     )
     machines.add_argument(
-        "--rendezvous",
-        metavar="HOST:PORT",
-        default="",
+        "--rendezvous", metavar="HOST:PORT", default="",
         help="address and port of the first machine",
-    )
+    )  # fmt: skip

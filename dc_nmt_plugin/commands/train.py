@@ -12,7 +12,7 @@ from .parser import Parser, use_threads
 from .recipe_options import add_common, add_run, add_training, values_of
 
 if TYPE_CHECKING:
-    from ..recipes.options import RunOptions, TrainOptions
+    from ..recipes.plan import RunOptions, TrainOptions
 
 
 def parser() -> Parser:
@@ -25,21 +25,18 @@ def parser() -> Parser:
     )
     parser.add_argument("task", metavar="TASK", help="task, as it was prepared")
     parser.add_argument(
-        "arch",
-        metavar="ARCH",
-        help=(
-            "architecture; 'dc-nmt arch-flags' lists all. Without a size, the size of the "
-            "paper is used (on IWSLT, transformer_dc becomes transformer_dc_iwslt_ff512)"
-        ),
-    )
+        "arch", metavar="ARCH",
+        help="architecture; 'dc-nmt arch-flags' lists all. Without a size, the size of the paper "
+        "is used (on IWSLT, transformer_dc becomes transformer_dc_iwslt_ff512)",
+    )  # fmt: skip
     add_common(parser)
     add_run(parser)
     add_training(parser)
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """``dc-nmt train``."""
+def main(argv: Sequence[str]) -> int:
+    """Trains one architecture."""
     args, flags = parser().parse_with_flags(argv)
     use_threads(args)
     with stoppable():
@@ -49,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptions, TrainOptions]:
     """Returns the options of a run and its training from the command line."""
     from ..recipes.launch import MachineOptions
-    from ..recipes.options import RunOptions, TrainOptions
+    from ..recipes.plan import RunOptions, TrainOptions
 
     machines = values_of(MachineOptions, args)
     training = values_of(TrainOptions, args, flags=tuple(flags), machines=machines)
@@ -58,7 +55,7 @@ def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptio
 
 def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
     """Trains a run and prints its settings; returns the exit status."""
-    from ..recipes.run_plan import plan_training
+    from ..recipes.plan import plan_training
 
     plan = plan_training(run, options)
     training = plan.training

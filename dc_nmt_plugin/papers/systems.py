@@ -11,9 +11,8 @@ from ..errors import UserError
 from ..files import read_yaml
 from ..flags import as_flags, flag_value
 from ..recipes.experiment import Experiment
-from ..recipes.options import RunOptions
+from ..recipes.plan import RunOptions, plan_run
 from ..recipes.recipe import load
-from ..recipes.run_plan import plan_run
 from ..recipes.settings import RunSettings, settings_of
 from .document import Entry
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
@@ -19,7 +19,7 @@ from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
 from .archives import extract
 from .formats import Pair, read_pairs
-from .recipe import Recipe
+from .recipe import Recipe, written
 from .schema import Part
 from .sources import Say, Sources
 
@@ -63,8 +63,11 @@ class Corpora:
             self.say(f"{part.name}: left out, {', '.join(sorted(names))} is not here")
             return False
         stamp = self._read_stamp(part)
-        self._once(part, "read", stamp, self._read)
-        self._once(part, "tokenise", {**stamp, "text": self.recipe.written("text")}, self._tokenise)
+        if not self._is_done(part, "read", stamp):
+            self._finish(part, "read", stamp, self._read(part))
+        stamp = {**stamp, "text": written(self.settings)}
+        if not self._is_done(part, "tokenise", stamp):
+            self._finish(part, "tokenise", stamp, self._tokenise(part))
         return True
 
     def here(self, part: Part) -> bool:
@@ -76,29 +79,23 @@ class Corpora:
             return True
         members = self._members(part)
         return (
-            all(m and self.sources.plain(m) for _, m in members)
+            all(member and self.sources.plain(member) for _, member in members)
             or all(self.sources.available(name) for name, _ in members)
             or self._record(part, "read").get("stamp") == self._read_stamp(part)
         )
-
-    def _read_stamp(self, part: Part) -> dict[str, Any]:
-        return {"part": self.recipe.written("parts", part.name), "limit": self.limit}
 
     def raw(self, part: Part) -> Iterator[Pair]:
         """Yields the pairs of a corpus untokenised: as published, or detokenised."""
         pairs = self._pairs(part, "")
         if not part.tokenised or self.settings.undone == "none":
-            return pairs
-        return self._detokenised(pairs)
-
-    def _detokenised(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
+            yield from pairs
+            return
         while chunk := list(islice(pairs, CHUNK)):
-            sides = zip(*chunk, strict=True)
-            languages = zip(sides, self.recipe.pair, strict=True)
-            texts = [
-                detokenize(side, self.settings.undone, language) for side, language in languages
+            sides = [
+                detokenize(side, self.settings.undone, language)
+                for side, language in zip(zip(*chunk, strict=True), self.recipe.pair, strict=True)
             ]
-            yield from zip(*texts, strict=True)
+            yield from zip(*sides, strict=True)
 
     def tokens(self, part: Part) -> Iterator[Pair]:
         """Yields the pairs of a corpus tokenised."""
@@ -114,64 +111,74 @@ class Corpora:
     def _path(self, part: Part, kind: str, language: str) -> Path:
         return self.folder / f"{part.name}{kind}.{language}"
 
-    def _identities(self, part: Part) -> list[list[Any]]:
-        return [self._identity(*member) for member in self._members(part)]
+    def _members(self, part: Part) -> list[tuple[str, str | None]]:
+        """Returns (file, member of that archive or None) for both languages."""
+        return [part.member(language) for language in self.recipe.pair]
 
-    def _identity(self, name: str, member: str | None) -> list[Any]:
-        """Returns values that show a changed file; empty if the file is missing."""
-        local = self.recipe.local(self.recipe.task.files[name])
-        if local is not None and local.is_file():
-            return [name, local.stat().st_size, int(local.stat().st_mtime)]
-        for folder in self.sources.folders:
-            if (folder / name).is_file():
-                status = (folder / name).stat()
-                return [name, status.st_size, int(status.st_mtime)]
-        plain = self.sources.plain(member) if member else None
-        return [str(plain), plain.stat().st_size, int(plain.stat().st_mtime)] if plain else []
+    # -- what was done before: PART.read.json, PART.tokenise.json ------------------------------
 
-    def _once(
-        self, part: Part, what: str, stamp: dict[str, Any], work: Callable[[Part], int]
-    ) -> None:
-        record = self._record_path(part, what)
-        before = self._record(part, what)
-        files = self._identities(part)
-        # the text stays valid when its source files are gone
-        same = not any(files) or before.get("files") == files
-        if before.get("stamp") == stamp and same:
-            self.say(f"{part.name}: {what}: done before, {before['pairs']:,} pairs")
-            return
-        pairs = work(part)
-        self.say(f"{part.name}: {what}: {pairs:,} pairs")
-        # after the work, which may have fetched them
-        made = {"stamp": stamp, "files": self._identities(part), "pairs": pairs}
-        write_json(record, made)
-
-    def _record_path(self, part: Part, what: str) -> Path:
-        return self.folder / f"{part.name}.{what}.json"
+    def _read_stamp(self, part: Part) -> dict[str, Any]:
+        return {"part": written(part), "limit": self.limit}
 
     def _record(self, part: Part, what: str) -> dict[str, Any]:
         """Returns the record of a finished step; empty if it is not finished."""
         try:
-            return dict(load_json(self._record_path(part, what)))
+            return dict(load_json(self.folder / f"{part.name}.{what}.json"))
         except UserError:
             return {}
 
+    def _is_done(self, part: Part, what: str, stamp: dict[str, Any]) -> bool:
+        before, files = self._record(part, what), self._identities(part)
+        # the text stays valid when its source files are gone
+        same = not any(files) or before.get("files") == files
+        if before.get("stamp") != stamp or not same:
+            return False
+        self.say(f"{part.name}: {what}: done before, {before['pairs']:,} pairs")
+        return True
+
+    def _finish(self, part: Part, what: str, stamp: dict[str, Any], pairs: int) -> None:
+        self.say(f"{part.name}: {what}: {pairs:,} pairs")
+        # the files are known only after the work, which may have fetched them
+        record = {"stamp": stamp, "files": self._identities(part), "pairs": pairs}
+        write_json(self.folder / f"{part.name}.{what}.json", record)
+
+    def _identities(self, part: Part) -> list[list[Any]]:
+        return [self._identity(name, member) for name, member in self._members(part)]
+
+    def _identity(self, name: str, member: str | None) -> list[Any]:
+        """Returns values that show a changed file; empty if the file is missing."""
+        local = self.recipe.local(self.recipe.task.files[name])
+        places = [folder / name for folder in self.sources.folders]
+        if local is not None:
+            places.insert(0, local)
+        for path in places:
+            if path.is_file():
+                return [name, path.stat().st_size, int(path.stat().st_mtime)]
+        plain = self.sources.plain(member) if member else None
+        return [str(plain), plain.stat().st_size, int(plain.stat().st_mtime)] if plain else []
+
+    # -- the work ------------------------------------------------------------------------------
+
     def _read(self, part: Part) -> int:
-        temporary = self.folder / f".{part.name}"
+        """Writes the corpus as plain text; returns the number of pairs."""
+        unpacked = self.folder / f".{part.name}"
         try:
-            paths = self._plain_files(part, temporary)
+            paths = self._plain_files(part, unpacked)
             pairs = read_pairs(part.format, paths, self.recipe.pair, part.titles)
             if part.apostrophe:
                 pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
             if self.limit is not None:
                 pairs = islice(pairs, self.limit)
             targets = [self._path(part, "", language) for language in self.recipe.pair]
-            count = write_parallel(targets, self._progress(part, pairs))
+            count = write_parallel(targets, self._progress(part, pairs, "read"))
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            shutil.rmtree(unpacked, ignore_errors=True)
         if not count:
             raise UserError(f"{paths[0]}: has no text")
-        self._look_at(targets)
+        _, findings = scan_groups([targets])
+        if findings:
+            self.say(as_table(findings))
+        refuse(findings, allowed=NAMED)
         if part.lines is not None and count != part.lines and self.limit is None:
             problem = (
                 f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in "
@@ -184,60 +191,48 @@ class Corpora:
             self.say(f"warning: {problem}")
         return count
 
-    def _look_at(self, paths: list[Path]) -> None:
-        """Prints the problems of a corpus.
-
-        Raises:
-            UserError: the words are in pieces, or the text is full of markup
-        """
-        _, findings = scan_groups([paths])
-        if findings:
-            self.say(as_table(findings))
-        refuse(findings, allowed=NAMED)
-
-    def _plain_files(self, part: Part, temporary: Path) -> tuple[Path, Path]:
-        made: dict[tuple[str, str | None], Path] = {}
+    def _plain_files(self, part: Part, unpacked: Path) -> tuple[Path, Path]:
+        """Returns the files of both languages, unpacked."""
+        paths: dict[tuple[str, str | None], Path] = {}
         for name, member in self._members(part):
-            if (name, member) in made:
+            if (name, member) in paths:
                 continue
             plain = self.sources.plain(member) if member else None
             # the archive, which can be verified, takes precedence over unpacked files
-            if member is None or (plain is None or self._identity(name, None)):
-                path = self.sources.path(name)
-                if member is not None:
-                    self.say(f"{part.name}: unpacking {member}")
-                    target = temporary / str(len(made)) / Path(member).name
-                    extract(path, member, target)
-                    path = target
-            else:
-                path = plain
-            made[name, member] = path
-        first, second = (made[member] for member in self._members(part))
+            if plain is not None and not self._identity(name, None):
+                paths[name, member] = plain
+                continue
+            path = self.sources.path(name)
+            if member is not None:
+                self.say(f"{part.name}: unpacking {member}")
+                target = unpacked / str(len(paths)) / Path(member).name
+                extract(path, member, target)
+                path = target
+            paths[name, member] = path
+        first, second = (paths[member] for member in self._members(part))
         return first, second
 
     def _tokenise(self, part: Part) -> int:
+        """Tokenises both sides; returns the number of lines."""
+        settings = self.settings
+        if part.tokenised:
+            settings = replace(settings, tokenizer="none")
         count = 0
         for language in self.recipe.pair:
-            settings = self.settings
-            if part.tokenised:
-                settings = replace(settings, tokenizer="none")
             source = self._path(part, "", language)
             with (
                 open(source, encoding="utf-8", newline="\n") as lines,
                 writing(self._path(part, ".tok", language)) as out,
             ):
                 texts = (line.removesuffix("\n") for line in lines)
-                done = tokenise(
-                    self._progress(part, texts, f"tokenise {language}"), language, settings
-                )
-                count = sum(1 for line in done if out.write(line + "\n"))
+                shown = self._progress(part, texts, f"tokenise {language}")
+                count = 0
+                for line in tokenise(shown, language, settings):
+                    out.write(line + "\n")
+                    count += 1
         return count
 
-    def _members(self, part: Part) -> list[tuple[str, str | None]]:
-        """Returns (file, member of that archive or None) for both languages."""
-        return [part.member(language) for language in self.recipe.pair]
-
-    def _progress(self, part: Part, items: Iterable[T], what: str = "read") -> Iterator[T]:
+    def _progress(self, part: Part, items: Iterable[T], what: str) -> Iterator[T]:
         """Yields the items, with a progress bar."""
         yield from tqdm(
             items, desc=f"{part.name}: {what}", total=part.lines, unit=" lines", disable=None

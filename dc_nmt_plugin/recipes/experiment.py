@@ -12,8 +12,8 @@ from ..errors import UserError
 from ..flags import typed_flags
 from ..machine import used_device
 from ..runs.places import is_its_text, path_from
-from ..runs.records import read_record, update_record, with_decoding
-from ..runs.schema import RECORD, Decoding, Record
+from ..runs.records import read_record, update_record, with_decoding, write_record
+from ..runs.schema import RECORD, Decoding
 from ..steps import Command, Step, digest, read_stamp
 
 PLUGIN = Path(__file__).parents[1]
@@ -64,7 +64,6 @@ class Experiment:
 
     @property
     def record(self) -> Path:
-        """Returns the place of the record."""
         return self.folder / RECORD
 
     @property
@@ -89,7 +88,6 @@ class Experiment:
 
     def evaluation(self) -> Iterator[Step]:
         """Yields the steps that average, translate and score."""
-        translated = self.folder / f"generate{self.suffix}"
 
         def stamp() -> str:
             return digest([self._trained_stamp(), self.average, *self.decode])
@@ -102,7 +100,11 @@ class Experiment:
         )
         what = "the test set" if self.split == "test" else self.split
         yield Translation(
-            f"{self.arch}: translate {what}", translated, stamp, self._translate, run=self
+            f"{self.arch}: translate {what}",
+            self.folder / f"generate{self.suffix}",
+            stamp,
+            self._translate,
+            run=self,
         )
         yield Scoring(
             f"{self.arch}: score",
@@ -133,14 +135,14 @@ class Experiment:
         if self.average == 0:
             which = [str(self.checkpoints / "checkpoint_best.pt")]
         elif self.is_trained():
-            named = numbered(self.checkpoints, UPDATE)
-            if len(named) < self.average:
-                paths = [path for _, path in named]
+            kept = numbered(self.checkpoints, UPDATE)
+            if len(kept) < self.average:  # the training kept no more: its own --average was smaller
+                paths = [path for _, path in kept]
                 end = read_record(self.folder).settings.get("max-update")
-                if not named or named[-1][0] != end:
+                if not kept or kept[-1][0] != end:
                     paths.append(self.checkpoints / "checkpoint_last.pt")
                 print(
-                    f"{self.checkpoints}: {len(named)} of {self.average} update checkpoints (the "
+                    f"{self.checkpoints}: {len(kept)} of {self.average} update checkpoints (the "
                     "training keeps no more than its own --average): the mean is of "
                     f"{', '.join(path.name for path in paths)}",
                     file=sys.stderr,
@@ -164,32 +166,16 @@ class Experiment:
         words += ["--source-lang", self.source, "--target-lang", self.target, *self.score]
         words += ["--train-log", str(self.folder / "train.log")]
         words += ["--detokenized", f"{self.folder}/hypotheses{self.suffix}.{self.target}"]
-        words += ["--as", self.decoding] if self.decoding else []
-        words += ["--subset", self.split] if self.split != "test" else []
+        if self.decoding:
+            words += ["--as", self.decoding]
+        if self.split != "test":
+            words += ["--subset", self.split]
         return [Command([*words, "--out", str(self.record)])]
-
-    def decoded(self, record: Record, device: str | None) -> Record:
-        """Returns the record with this decoding, not scored yet."""
-        checkpoint = path_from(self.folder, self.folder / self.averaged / "checkpoint.pt")
-        search = typed_flags(self.decode)
-        found = Decoding(
-            self.decoding,
-            self.split,
-            search,
-            checkpoint=checkpoint,
-            averaged=self.average,
-            device=device,
-        )
-        return with_decoding(record, found)
 
 
 @dataclass(frozen=True)
 class Translation(Step):
-    """Translation step: also enters the translation into the record of the run.
-
-    Attributes:
-        run: the translating run
-    """
+    """Translation step: also enters the translation into the record of the run."""
 
     run: Experiment = field(kw_only=True)
 
@@ -202,28 +188,31 @@ class Translation(Step):
         Raises:
             UserError: fairseq-generate failed
         """
-        device = None  # a translation without its entry may have been made elsewhere
+        run, device = self.run, None  # a translation without its entry may have been made elsewhere
         if not super().is_done():
             super().make()
             # fairseq-generate takes one GPU
-            flags = {**typed_flags(self.run.decode), "distributed-world-size": 1}
-            device = used_device(flags)
-        update_record(self.run.record, lambda record: self.run.decoded(record, device))
+            device = used_device({**typed_flags(run.decode), "distributed-world-size": 1})
+        decoding = Decoding(
+            run.decoding,
+            run.split,
+            typed_flags(run.decode),
+            checkpoint=path_from(run.folder, run.folder / run.averaged / "checkpoint.pt"),
+            averaged=run.average,
+            device=device,
+        )
+        update_record(run.record, lambda record: with_decoding(record, decoding))
 
 
 @dataclass(frozen=True)
 class Scoring(Step):
-    """Scoring step: fills the record of the run in place.
-
-    Attributes:
-        run: the scored run
-    """
+    """Scoring step: fills the record of the run in place."""
 
     run: Experiment = field(kw_only=True)
 
     def is_done(self) -> bool:
-        found = read_record(self.run.folder).decoding(self.run.way)
-        return found is not None and found.stamp == self.stamp()
+        decoding = read_record(self.run.folder).decoding(self.run.way)
+        return decoding is not None and decoding.stamp == self.stamp()
 
     def make(self) -> None:
         """Scores the translation of the run.
@@ -235,9 +224,7 @@ class Scoring(Step):
         self.run.score_log.write_text("")
         for command in self.commands(self.folder):
             command.run(self.run.score_log)
-        update_record(self.run.record, lambda record: self._stamped(record, stamp))
-
-    def _stamped(self, record: Record, stamp: str) -> Record:
-        found = record.decoding(self.run.way)
-        assert found is not None, "the translation entered it"
-        return with_decoding(record, replace(found, stamp=stamp))
+        record = read_record(self.run.folder)
+        decoding = record.decoding(self.run.way)
+        assert decoding is not None, "the translation entered it"
+        write_record(self.run.record, with_decoding(record, replace(decoding, stamp=stamp)))

@@ -51,31 +51,31 @@ class Machines:
         """Returns the words before fairseq-train's own flags."""
         if self.launcher == "fairseq":
             return ["fairseq-train"]
-        torchrun = ["torchrun", f"--nnodes={self.nodes}", f"--nproc-per-node={self.gpus}"]
+        words = ["torchrun", f"--nnodes={self.nodes}", f"--nproc-per-node={self.gpus}"]
         if self.nodes == 1:
-            torchrun += ["--standalone"]
+            words += ["--standalone"]
         elif self.launcher == "torchrun":
             host, _, port = self.rendezvous.partition(":")
-            torchrun += [f"--node-rank={self.rank}", f"--master-addr={host}"]
-            torchrun += [f"--master-port={port or DEFAULT_PORT}"]
+            words += [f"--node-rank={self.rank}", f"--master-addr={host}"]
+            words += [f"--master-port={port or DEFAULT_PORT}"]
         else:
-            torchrun += ["--rdzv-backend=c10d", f"--rdzv-endpoint={self.rendezvous}"]
-            torchrun += [f"--rdzv-id={os.environ.get('SLURM_JOB_ID', '0')}"]
+            words += ["--rdzv-backend=c10d", f"--rdzv-endpoint={self.rendezvous}"]
+            words += [f"--rdzv-id={os.environ.get('SLURM_JOB_ID', '0')}"]
         # torchrun starts Python files; fairseq_cli.train is what fairseq-train calls
-        train = ["-m", "fairseq_cli.train"]
-        if self.launcher == "torchrun":
-            return [*torchrun, *train]
-        srun = ["srun", f"--nodes={self.nodes}", "--ntasks-per-node=1", "--kill-on-bad-exit=1"]
-        return [*srun, *torchrun, *train]
+        words += ["-m", "fairseq_cli.train"]
+        if self.launcher == "srun":
+            srun = ["srun", f"--nodes={self.nodes}", "--ntasks-per-node=1", "--kill-on-bad-exit=1"]
+            words = [*srun, *words]
+        return words
 
     def flags(self) -> list[str]:
         """Returns fairseq-train's flags for it."""
         if self.gpus == 0:
             # fairseq uses all GPUs, and with --cpu starts a process for each
             return ["--cpu", "--distributed-world-size", "1"]
-        if self.workers == 1 and self.gpus == 1 and self.launcher == "fairseq":
-            return ["--distributed-world-size", "1"]
-        return ["--distributed-world-size", str(self.workers)] if self.workers > 1 else []
+        if self.workers > 1 or self.launcher == "fairseq":
+            return ["--distributed-world-size", str(self.workers)]
+        return []
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> B
     """Distributes an update's ``tokens`` over ``workers``, each ``max_tokens`` at most at a time.
 
     Args:
+        tokens, workers, max_tokens: as above
         longest: tokens of the longest sentence, which must fit into a batch
 
     Raises:

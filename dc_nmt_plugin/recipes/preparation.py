@@ -1,17 +1,138 @@
-"""Plans the steps from text to binarised data: tokenisation, BPE, fairseq."""
+"""Plans the steps from a task's files to binarised data: text, BPE, fairseq-preprocess."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from ..errors import UserError, check_choices
+from ..files import load_json, write_json, write_parallel
+from ..machine import usable_cpus
 from ..steps import Command, Step, digest, file_digest
 from ..text.lines import check_same_count
-from ..text.pieces import MODEL
-from .recipe import SPLITS
+from ..text.pieces import MODEL, remove_bpe
+from ..text.preparation import fits
+from .plan import LENGTHS
+from .recipe import SPLITS, Recipe, load
 from .schema import Segmentation
+from .settings import settings_of
+from .sources import DOWNLOADS, Sources
+from .text import make_text, optional_parts, say_disk
+
+SAMPLE_OPERATIONS = 2000  # of BPE at most
+PAIRS = "pairs.json"  # beside the text after BPE: training pairs before and after cleaning
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """Options of ``dc-nmt prepare``.
+
+    Attributes:
+        task: name of a task
+        archs: architectures to prepare for; none: all of the task's papers
+        bpe: names of further segmentations to prepare
+        out: output folder; default ``runs/TASK``, or the folder of the user's recipe
+        sample: approximate number of training pairs; None for all
+        raw: folder with files that the user has
+        downloads: folder of fetched files
+        any_counts: continue when numbers of lines differ from the published ones
+    """
+
+    task: str
+    archs: tuple[str, ...] = ()
+    bpe: tuple[str, ...] = ()
+    out: Path | None = None
+    sample: int | None = None
+    raw: Path | None = None
+    downloads: Path = DOWNLOADS
+    any_counts: bool = False
+
+
+@dataclass(frozen=True)
+class TextPlan:
+    """Holds the plan of a task's text: the step that makes it, and its preparation."""
+
+    recipe: Recipe
+    text: Step
+    preparation: Preparation
+
+    def steps(self) -> Iterator[Step]:
+        yield self.text
+        yield from self.preparation.steps()
+
+
+def plan_text(options: TextOptions) -> TextPlan:
+    """Plans the steps of ``dc-nmt prepare``.
+
+    Raises:
+        UserError: an unknown task or architecture
+    """
+    recipe = load(options.task)
+    work = recipe.place(recipe.folder, options.out, options.sample) / "data"
+    check_choices("--bpe", options.bpe, recipe.task.bpe)
+    wanted = {settings_of(recipe, arch).bpe for arch in options.archs} | set(options.bpe)
+    segmentations = [
+        segmentation
+        for name, segmentation in recipe.task.bpe.items()
+        if name in wanted or not wanted
+    ]
+    if options.sample:
+        segmentations = [
+            replace(segmentation, operations=min(segmentation.operations, SAMPLE_OPERATIONS))
+            for segmentation in segmentations
+        ]
+    text = Step(
+        f"text of {recipe.folder}",
+        work / "raw",
+        lambda: _text_stamp(recipe, options, work / "corpora"),
+        lambda to: [_text_command(recipe, options, work / "corpora", to)],
+    )
+    preparation = Preparation(
+        recipe.pair,
+        work,
+        tokenizer=recipe.task.text.stamp,
+        segmentations=tuple(segmentations),
+        workers=usable_cpus(),
+        splits=recipe.splits,
+    )
+    return TextPlan(recipe, text, preparation)
+
+
+def _text_stamp(recipe: Recipe, options: TextOptions, corpora: Path) -> str:
+    """Returns the stamp of everything that the text depends on, such as optional corpora."""
+    words = [str(options.sample), *recipe.text_words()]
+    if any(part.optional for part in recipe.task.parts.values()):
+        sources = Sources(recipe, options.raw, options.downloads)
+        words += optional_parts(recipe, sources, corpora, options.sample)
+    return digest(words)
+
+
+def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) -> Command:
+    words = ["dc-nmt", "recipe", "text", recipe.given_as, "--work", str(work)]
+    if options.raw is not None:
+        words += ["--raw", str(options.raw)]
+    words += ["--downloads", str(options.downloads)]
+    if options.sample is not None:
+        words += ["--sample", str(options.sample)]
+    if options.any_counts:
+        words += ["--any-counts"]
+
+    def call(log: Path) -> None:
+        """Makes the text in this process; shows the progress and stores it as the step's log."""
+
+        def say(text: str) -> None:
+            print(text, flush=True)
+            with open(log, "a", encoding="utf-8") as out:
+                out.write(f"{text}\n")
+
+        sources = Sources(recipe, options.raw, options.downloads, say)
+        say_disk(recipe, sources, work, options.sample, say)
+        make_text(recipe, sources, work, to, options.sample, options.any_counts, say)
+
+    return Command([*words, "--out", str(to)], call=call)
 
 
 @dataclass(frozen=True)
@@ -20,30 +141,26 @@ class Preparation:
 
     Attributes:
         languages: in the order of the task's name
-        work: output folder
-        raw: folder of train, valid and test in both languages, one sentence a line
+        work: output folder; ``raw`` in it has train, valid and test in both languages, one
+            sentence a line, and ``raw/tokenised`` the same tokenised
         tokenizer: name or short description of the tokeniser
-        tokenised: folder of the same files tokenised
-        segmentations: BPE segmentations; each has its own folders
-        cleaned: whether training pairs are cleaned after BPE and lengths noted
-        workers: processes of BPE and binarisation; None: one
+        segmentations: each has its own folders
+        workers: processes of BPE and binarisation
         splits: train, valid, test, and further test sets
     """
 
     languages: tuple[str, str]
     work: Path
-    raw: Path
     tokenizer: str
-    tokenised: Path
     segmentations: tuple[Segmentation, ...]
-    cleaned: bool
-    workers: int | None
+    workers: int
     splits: tuple[str, ...] = SPLITS
 
     def steps(self) -> Iterator[Step]:
-        """Yields the steps after ``raw`` exists."""
+        """Yields the steps after the text is there."""
         for segmentation in self.segmentations:
-            yield from self._cut_and_binarise(segmentation)
+            yield self._segmenting(segmentation)
+            yield self._binarising(segmentation)
 
     def binarised(self, segmentation: Segmentation) -> Path:
         """Returns the data folder for fairseq-train."""
@@ -58,41 +175,16 @@ class Preparation:
                 sizes[language] = sum(1 for _ in lines)
         return sizes
 
-    def _cut_and_binarise(self, segmentation: Segmentation) -> Iterator[Step]:
-        pieces = self.work / f"bpe{segmentation.suffix}"
-
-        def stamp() -> str:
-            return self._stamp(segmentation)
-
-        yield Step(
-            _title(segmentation),
-            pieces,
-            stamp,
-            lambda to: self._pieces(segmentation, to),
-        )
-        yield Step(
-            "fairseq-preprocess",
-            self.binarised(segmentation),
-            stamp,
-            lambda to: [
-                self._binarise(segmentation, pieces, to),
-                _same_counts(self._texts(pieces), self._indexes(to)),
-            ],
-        )
-
     def _texts(self, folder: Path) -> list[Path]:
         return [folder / f"{split}.{lang}" for split in self.splits for lang in self.languages]
 
-    def _indexes(self, folder: Path) -> list[Path]:
-        """Returns the files with fairseq-preprocess's names: test, test1, test2 … for test sets."""
-        pair = "-".join(self.languages)
-        further = [f"{SPLITS[2]}{n}" for n in range(1, len(self.splits) - len(SPLITS) + 1)]
-        names = [*SPLITS, *further]
-        return [folder / f"{name}.{pair}.{lang}.idx" for name in names for lang in self.languages]
+    @property
+    def _tokens(self) -> Path:
+        return self.work / "raw/tokenised"
 
     @cached_property
     def _text_digest(self) -> str:
-        return file_digest(self._texts(self.raw))
+        return file_digest(self._texts(self.work / "raw"))
 
     def _stamp(self, segmentation: Segmentation) -> str:
         """Returns the stamp of the text and its segmentation; its words must never change."""
@@ -105,81 +197,139 @@ class Preparation:
         words += "" if limit == "0 0" else f" {limit}"
         return digest([self._text_digest, *self.languages, self.tokenizer, words])
 
-    def _pieces(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
-        source, target = self.languages
-        if segmentation.kind == "sentencepiece":
-            yield from self._sentencepieces(segmentation, to)
-        else:
-            yield from self._byte_pairs(segmentation, to)
-        yield _same_counts(self._texts(self.tokenised), self._texts(to))
-        if self.cleaned:
+    def _segmenting(self, segmentation: Segmentation) -> Step:
+        def commands(to: Path) -> Iterator[Command]:
+            if segmentation.kind == "sentencepiece":
+                yield from self._sentencepieces(segmentation, to)
+            else:
+                yield from self._byte_pairs(segmentation, to)
+            yield _same_counts(self._texts(self._tokens), self._texts(to))
             limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
             limits += [str(segmentation.max_words)] if segmentation.max_words else []
-            yield Command(["dc-nmt", "recipe", "clean", str(to), source, target, *limits])
+            yield Command(["dc-nmt", "recipe", "clean", str(to), *self.languages, *limits])
+
+        name = f"learn and apply BPE ({segmentation.operations} operations)"
+        if segmentation.kind == "sentencepiece":
+            name = f"learn and apply sentencepiece ({segmentation.operations} pieces)"
+        folder = self.work / f"bpe{segmentation.suffix}"
+        return Step(name, folder, lambda: self._stamp(segmentation), commands)
 
     def _sentencepieces(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
         """Learns a model of both languages, or one for each, and segments every set."""
         groups = [self.languages] if segmentation.joint else [(lang,) for lang in self.languages]
         for languages in groups:
-            model = to / (MODEL if segmentation.joint else f"{languages[0]}.{MODEL}")
-            texts = [str(self.tokenised / f"train.{language}") for language in languages]
-            words = ["dc-nmt", "recipe", "learn-pieces", str(segmentation.operations), str(model)]
-            yield Command([*words, *texts])
+            model = str(to / (MODEL if segmentation.joint else f"{languages[0]}.{MODEL}"))
+            texts = [str(self._tokens / f"train.{language}") for language in languages]
+            learn = ["dc-nmt", "recipe", "learn-pieces", str(segmentation.operations), model]
+            yield Command([*learn, *texts])
             for name in (f"{split}.{lang}" for lang in languages for split in self.splits):
-                words = ["dc-nmt", "recipe", "apply-pieces", str(model)]
-                yield Command([*words, str(self.tokenised / name), str(to / name)])
+                files = [str(self._tokens / name), str(to / name)]
+                yield Command(["dc-nmt", "recipe", "apply-pieces", model, *files])
 
     def _byte_pairs(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
-        codes = dict.fromkeys(self.languages, to / "codes")
+        learn = ["subword-nmt", "learn-bpe", "-s", str(segmentation.operations), "-i"]
+        codes = dict.fromkeys(self.languages, str(to / "codes"))
         if segmentation.joint:
             both = to / "both"
-            sides = [str(self.tokenised / f"train.{lang}") for lang in self.languages]
+            sides = [str(self._tokens / f"train.{lang}") for lang in self.languages]
             yield Command(["cat", *sides], output=both)
-            yield self._learn(segmentation, both, to / "codes")
+            yield Command([*learn, str(both), "-o", str(to / "codes")])
             yield Command(["rm", str(both)])
         for language in self.languages:
             if not segmentation.joint:
-                codes[language] = to / f"codes.{language}"
-                text = self.tokenised / f"train.{language}"
-                yield self._learn(segmentation, text, codes[language])
+                codes[language] = str(to / f"codes.{language}")
+                text = str(self._tokens / f"train.{language}")
+                yield Command([*learn, text, "-o", codes[language]])
             for split in self.splits:
+                words = ["subword-nmt", "apply-bpe", "-c", codes[language]]
+                words += ["--num-workers", str(self.workers)]
                 name = f"{split}.{language}"
-                yield Command(
-                    ["subword-nmt", "apply-bpe", "-c", str(codes[language])]
-                    # several processes only save time on large files
-                    + (["--num-workers", str(self.workers)] if self.workers else [])
-                    + ["-i", str(self.tokenised / name), "-o", str(to / name)]
-                )
+                yield Command([*words, "-i", str(self._tokens / name), "-o", str(to / name)])
 
-    @staticmethod
-    def _learn(segmentation: Segmentation, text: Path, codes: Path) -> Command:
-        operations = ["-s", str(segmentation.operations)]
-        return Command(["subword-nmt", "learn-bpe", *operations, "-i", str(text), "-o", str(codes)])
-
-    def _binarise(self, segmentation: Segmentation, pieces: Path, to: Path) -> Command:
+    def _binarising(self, segmentation: Segmentation) -> Step:
         source, target = self.languages
-        words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
-        words += ["--joined-dictionary"] if segmentation.dictionary == "joint" else []
-        for split in SPLITS[:2]:
-            words += [f"--{split}pref", str(pieces / split)]
-        tests = [str(pieces / split) for split in self.splits[2:]]
-        words += ["--testpref", ",".join(tests)]
-        words += ["--workers", str(self.workers)] if self.workers else []
-        return Command([*words, "--destdir", str(to)])
+        pieces = self.work / f"bpe{segmentation.suffix}"
 
+        def commands(to: Path) -> Iterator[Command]:
+            words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
+            if segmentation.dictionary == "joint":
+                words += ["--joined-dictionary"]
+            words += ["--trainpref", str(pieces / "train"), "--validpref", str(pieces / "valid")]
+            tests = [str(pieces / split) for split in self.splits[2:]]
+            words += ["--testpref", ",".join(tests), "--workers", str(self.workers)]
+            yield Command([*words, "--destdir", str(to)])
+            # fairseq-preprocess's names for further test sets are test1, test2, …
+            further = [f"test{n}" for n in range(1, len(self.splits) - len(SPLITS) + 1)]
+            indexes = [
+                to / f"{split}.{source}-{target}.{lang}.idx"
+                for split in (*SPLITS, *further)
+                for lang in self.languages
+            ]
+            yield _same_counts(self._texts(pieces), indexes)
 
-def _title(segmentation: Segmentation) -> str:
-    if segmentation.kind == "sentencepiece":
-        return f"learn and apply sentencepiece ({segmentation.operations} pieces)"
-    return f"learn and apply BPE ({segmentation.operations} operations)"
+        folder = self.binarised(segmentation)
+        return Step("fairseq-preprocess", folder, lambda: self._stamp(segmentation), commands)
 
 
 def _same_counts(before: Sequence[Path], after: Sequence[Path]) -> Command:
     """Checks that no tool lost or split a sentence."""
-    pairs = [str(path) for pair in zip(before, after, strict=True) for path in pair]
+    pairs = list(zip(before, after, strict=True))
 
     def check(log: Path) -> None:
-        for one, other in zip(before, after, strict=True):
+        for one, other in pairs:
             check_same_count(one, other)
 
-    return Command(["dc-nmt", "check-text", "--counts", *pairs], call=check)
+    files = [str(path) for pair in pairs for path in pair]
+    return Command(["dc-nmt", "check-text", "--counts", *files], call=check)
+
+
+# -- cleaning after BPE ------------------------------------------------------------------------
+
+
+def clean_pieces(
+    folder: Path, languages: tuple[str, str], max_tokens: int, ratio: float, max_words: int = 0
+) -> tuple[int, int]:
+    """Cleans ``folder/train.LANG``; stores every split's longest sentence in ``lengths.json``.
+
+    Args:
+        folder: text after BPE
+        languages: of the files
+        max_tokens, ratio: as in ``clean-corpus-n.perl``; 0 for no limit
+        max_words: the same before BPE
+
+    Returns:
+        training pairs before and after
+    """
+    before = 0
+    paths = [folder / f"train.{language}" for language in languages]
+
+    def kept(sides: Iterable[Iterable[str]]) -> Iterator[list[str]]:
+        nonlocal before
+        for first, second in zip(*sides, strict=True):
+            before += 1
+            good = fits(first, second, max_tokens, ratio)
+            if good and max_words:
+                good = fits(remove_bpe(first), remove_bpe(second), max_words, 0)
+            if good:
+                yield [first.removesuffix("\n"), second.removesuffix("\n")]
+
+    with ExitStack() as stack:
+        sides = [stack.enter_context(open(p, encoding="utf-8", newline="\n")) for p in paths]
+        after = write_parallel(paths, kept(sides))
+    if not after:
+        raise UserError(f"{folder}: no training pair has at most {max_tokens} pieces")
+    longest = {}
+    for path in (folder / f"{split}.{language}" for split in SPLITS for language in languages):
+        with open(path, encoding="utf-8", newline="\n") as lines:
+            longest[path.name] = max((len(line.split()) for line in lines), default=0)
+    write_json(folder / LENGTHS, longest)
+    write_json(folder / PAIRS, {"before": before, "after": after})
+    return before, after
+
+
+def pairs_kept(folder: Path) -> tuple[int, int] | None:
+    """Returns the stored training pairs before and after; None before the first cleaning."""
+    if not (folder / PAIRS).is_file():
+        return None
+    stored = load_json(folder / PAIRS)
+    return stored["before"], stored["after"]

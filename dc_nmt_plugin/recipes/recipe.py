@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError, check_choices, choice_problem
-from ..files import sha256
+from ..files import read_yaml, sha256
 from ..text.languages import known_as
-from ..typed_files import read_yaml, set_values
 from .schema import Part, SourceFile, Task
 
 SPLITS = ("train", "valid", "test")
@@ -33,7 +32,10 @@ class Recipe:
         folder: name of its folder, in ``examples`` or the user's, and of its data in ``runs``
         given_as: its name on a command line
         pair: languages, in the order of the folder's name
+        directions: published directions
         source, target: languages, in this direction
+        name: the folder, with the languages in this direction
+        splits: train, valid, test, and further test sets
 
     Raises:
         UserError: the file has an unknown key or value, or contradicts itself
@@ -55,12 +57,28 @@ class Recipe:
                 raise self.problem("directions", f"{known!r} is neither {pair} nor its reverse")
         self.direction = direction or self.directions[0]
         self.source, self.target = self.direction.split("-")
-        self._check()
+        self.name = self.name_in(self.direction)
+        self.splits = (*SPLITS, *self.task.splits.tests)
+        self._check_files()
 
-    @property
-    def name(self) -> str:
-        """Returns the name for commands: the folder, with the languages in this order."""
-        return self.name_in(self.direction)
+    def _check_files(self) -> None:
+        for name, file in self.task.files.items():
+            if len(file.inside) not in (0, 2):
+                raise self.problem(f"files.{name}.inside", "is not an archive and a member of it")
+            for kind, length in (("sha256", 64), ("md5", 32)):
+                value = getattr(file, kind)
+                if value and not re.fullmatch(f"[0-9a-fA-F]{{{length}}}", value):
+                    raise self.problem(
+                        f"files.{name}.{kind}", f"{value!r} is not {length} hexadecimal digits"
+                    )
+        for name, part in self.task.parts.items():
+            for language in self.pair:
+                if part.member(language)[0] not in self.task.files:
+                    key = "both" if part.format == "tmx" else language
+                    value = part.files.get(key, "")
+                    raise self.problem(
+                        f"parts.{name}.files.{key}", f"{value!r} is not FILE or FILE MEMBER"
+                    )
 
     def name_in(self, direction: str) -> str:
         """Returns its name in a direction: ``iwslt14_es_en`` in en-es is ``iwslt14_en_es``."""
@@ -92,12 +110,7 @@ class Recipe:
         small = f"sample{sample}" if sample else ""
         if self.own:
             return self.path.parent / small
-        return Path("runs") / "-".join(filter(None, (name, small)))
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Returns train, valid, test, and further test sets."""
-        return (*SPLITS, *self.task.splits.tests)
+        return Path("runs") / (f"{name}-{small}" if small else name)
 
     def subset(self, split: str) -> str:
         """Returns fairseq's name of a split; further test sets are test1, test2, …
@@ -110,10 +123,10 @@ class Recipe:
 
     def split_parts(self, split: str) -> list[Part]:
         """Returns the corpora of a split; none if validation text comes from the training text."""
+        if split == "valid" and self.held_out():
+            return []
         splits = self.task.splits
         names = splits.tests[split] if split in splits.tests else getattr(splits, split)
-        if self.held_out() and split == "valid":
-            return []
         for name in names:
             problem = choice_problem(f"{self.path}: splits.{split}", name, self.task.parts)
             if problem:
@@ -125,24 +138,15 @@ class Recipe:
         match = re.fullmatch(r"(random|every) (\d+)", " ".join(self.task.splits.valid))
         return (match[1], int(match[2])) if match else None
 
-    def written(self, *place: str) -> dict[str, str]:
-        """Returns what the file sets in a mapping as words, for stamps; defaults are left out.
-
-        Args:
-            place: keys of the mapping, such as ``parts``, ``train``
-        """
-        mapping: Any = self.task
-        for key in place:
-            mapping = mapping[key] if isinstance(mapping, dict) else getattr(mapping, key)
-        return _words(set_values(mapping))
-
     def text_words(self) -> list[str]:
         """Returns everything that the text depends on, for its stamp."""
-        sections = {f"part:{name}": self.written("parts", name) for name in self.task.parts}
-        sections |= {name: self.written(name) for name in ("splits", "text")}
-        local = {name: file for name, file in self.task.files.items() if file.path}
-        sections |= {f"file:{name}": self._identity(file) for name, file in local.items()}
-        words = list(map(known_as, self.pair))
+        sections = {f"part:{name}": written(part) for name, part in self.task.parts.items()}
+        sections["splits"] = written(self.task.splits)
+        sections["text"] = written(self.task.text)
+        for name, file in self.task.files.items():
+            if file.path:
+                sections[f"file:{name}"] = self._identity(file)
+        words = [known_as(language) for language in self.pair]
         for name, values in sections.items():
             words += [name, *(f"{key}={value}" for key, value in values.items())]
         return words
@@ -157,44 +161,35 @@ class Recipe:
             identity["bytes"] = str(state.st_size)
         # an unchanged time and size: no need to read the file
         elif file.sha256 and int(state.st_mtime) != file.modified:
-            found = _checksum(path, state.st_mtime_ns)
-            if found != file.sha256.lower():
-                identity["now"] = found
+            checksum = _checksum(path, state.st_mtime_ns)
+            if checksum != file.sha256.lower():
+                identity["now"] = checksum
         return identity
 
-    def _check(self) -> None:
-        for name, file in self.task.files.items():
-            if len(file.inside) not in (0, 2):
-                raise self.problem(f"files.{name}.inside", "is not an archive and a member of it")
-            for kind, length in (("sha256", 64), ("md5", 32)):
-                value = getattr(file, kind)
-                if value and not re.fullmatch(f"[0-9a-fA-F]{{{length}}}", value):
-                    raise self.problem(
-                        f"files.{name}.{kind}", f"{value!r} is not {length} hexadecimal digits"
-                    )
-        for name, part in self.task.parts.items():
-            for language in self.pair:
-                if part.member(language)[0] not in self.task.files:
-                    key = "both" if part.format == "tmx" else language
-                    given = part.files.get(key, "")
-                    raise self.problem(
-                        f"parts.{name}.files.{key}", f"{given!r} is not FILE or FILE MEMBER"
-                    )
 
+def written(content: Any) -> dict[str, str]:
+    """Returns what a recipe sets in a mapping, without defaults, as words for stamps.
 
-def _words(mapping: Mapping[str, Any]) -> dict[str, str]:
-    """Returns values as the recipes write them: yes, 1,000, 1.5, words."""
+    These words must never change: they decide whether text that was prepared is prepared again.
+    """
     words = {}
-    for key, value in mapping.items():
-        if isinstance(value, dict):
-            words.update(_words(value))
-        elif isinstance(value, bool):
-            words[key] = "yes" if value else "no"
-        elif isinstance(value, int):
-            words[key] = f"{value:,}"
-        else:
-            words[key] = " ".join(value) if isinstance(value, list) else str(value)
+    for field in fields(content):
+        value = getattr(content, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if value == default:
+            continue
+        for key, item in (value if isinstance(value, dict) else {field.name: value}).items():
+            if isinstance(item, bool):
+                words[key] = "yes" if item else "no"
+            elif isinstance(item, int):
+                words[key] = f"{item:,}"
+            else:
+                words[key] = " ".join(item) if isinstance(item, list) else str(item)
     return words
+
+
+def _name_in(folder: str, pair: str, direction: str) -> str:
+    return folder.replace("_" + pair.replace("-", "_"), "_" + direction.replace("-", "_"), 1)
 
 
 def recipes_folder() -> Path:
@@ -219,14 +214,10 @@ def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
 def _tasks(folder: Path, files: tuple[str, ...]) -> dict[str, tuple[Path, str]]:
     found = {}
     for path in (folder / name for name in files if name.endswith(".yaml")):
-        task = read_yaml(path, Task)  # not as a Recipe, whose checks take time
+        task = read_yaml(path, Task)
         for direction in task.directions or [task.pair]:
             found[_name_in(path.stem, task.pair, direction)] = (path, direction)
     return found
-
-
-def _name_in(folder: str, pair: str, direction: str) -> str:
-    return folder.replace("_" + pair.replace("-", "_"), "_" + direction.replace("-", "_"), 1)
 
 
 def load(name: str, folder: Path | None = None) -> Recipe:
@@ -243,12 +234,14 @@ def load(name: str, folder: Path | None = None) -> Recipe:
     own = own if own.name == OWN else own / OWN
     if own.is_file():
         return _load(own, None, own.stat().st_mtime_ns)
-    known = tasks(folder)
     task = name.rstrip("/").rsplit("/", 1)[-1]
-    problem = choice_problem("task", task, known)
-    if problem:
-        raise UsageError(f"{problem} Nor is it a folder with a {OWN}, as dc-nmt new makes it.")
-    path, direction = known[task]
+    path, direction = (folder or recipes_folder()) / f"{task}.yaml", None
+    if not path.is_file():
+        known = tasks(folder)
+        problem = choice_problem("task", task, known)
+        if problem:
+            raise UsageError(f"{problem} Nor is it a folder with a {OWN}, as dc-nmt new makes it.")
+        path, direction = known[task]
     return _load(path, direction, path.stat().st_mtime_ns)
 
 

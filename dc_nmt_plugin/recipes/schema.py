@@ -1,42 +1,31 @@
-"""Schema of the YAML files of recipes: ``tasks/TASK.yaml`` and ``papers.yaml``."""
+"""Schema of the YAML files of recipes: ``tasks/TASK.yaml`` and ``papers.yaml``.
+
+The ``name`` of a file, corpus or segmentation is its key in the file.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ..text.preparation import TextSettings
-
-FORMATS = ("plain", "iwslt-tags", "iwslt-xml", "sgm", "tmx")
 
 
 @dataclass
 class SourceFile:
-    """A source file of a recipe.
-
-    Attributes:
-        name: for storing and finding it
-        urls: its URLs, tried in this order
-        path: of a user's own text, relative to the recipe's folder
-        sha256, md5: published checksum, hexadecimal
-        bytes: approximate size
-        modified: time of the last change before the checksum, seconds since 1970; 0: unknown
-        listed: publisher of the checksum; "" for a checksum measured on a copy
-        inside: archive and member with the file, tried before the URLs
-        also: other names that users have for it
-        note: for a user who has to get it by hand
-    """
+    """A source file of a recipe."""
 
     name: str = ""
-    urls: list[str] = field(default_factory=list)
-    path: str = ""
-    sha256: str | None = None
+    urls: list[str] = field(default_factory=list)  # tried in this order
+    path: str = ""  # of a user's own text, relative to the recipe's folder
+    sha256: str | None = None  # published checksums, hexadecimal
     md5: str | None = None
-    bytes: int | None = None
-    modified: int = 0
-    listed: str = ""
-    inside: list[str] = field(default_factory=list)
-    also: list[str] = field(default_factory=list)
-    note: str = ""
+    bytes: int | None = None  # approximate size
+    modified: int = 0  # last change before the checksum, seconds since 1970; 0: unknown
+    listed: str = ""  # publisher of the checksum; "": it was measured on a copy
+    inside: list[str] = field(default_factory=list)  # archive and member, tried before the URLs
+    also: list[str] = field(default_factory=list)  # other names that users have for it
+    note: str = ""  # for a user who has to get it by hand
 
     @property
     def checksum(self) -> tuple[str, str] | None:
@@ -48,25 +37,17 @@ class SourceFile:
 
 @dataclass(kw_only=True)
 class Part:
-    """A parallel corpus within the files.
-
-    Attributes:
-        files: language → file, or file and member of that archive; of a TMX file ``both``
-        lines: exact number of pairs, if known
-        optional: left out with a notice if its file is missing
-        tokenised: the published text is tokenised
-        titles: of IWSLT's tag files, keep titles and descriptions (without their tags)
-        apostrophe: write ’ as ', as fairseq's preparation of IWSLT test sets does
-    """
+    """A parallel corpus within the files."""
 
     name: str = ""
-    format: str = field(metadata={"choices": FORMATS})
+    format: Literal["plain", "iwslt-tags", "iwslt-xml", "sgm", "tmx"]
+    # language → file, or file and member of that archive; of a TMX file ``both``
     files: dict[str, str] = field(default_factory=dict)
-    lines: int | None = None
-    optional: bool = False
-    tokenised: bool = False
-    titles: bool = True
-    apostrophe: bool = False
+    lines: int | None = None  # exact number of pairs, if known
+    optional: bool = False  # left out with a notice if its file is missing
+    tokenised: bool = False  # the published text is tokenised
+    titles: bool = True  # of iwslt-tags: keep titles and descriptions, without their tags
+    apostrophe: bool = False  # write ’ as ', as fairseq's preparation of IWSLT test sets does
 
     def member(self, language: str) -> tuple[str, str | None]:
         """Returns the file, and the member of that archive or None, for a language."""
@@ -76,54 +57,37 @@ class Part:
 
 @dataclass
 class Splits:
-    """Assignment of parts to splits.
+    """Assignment of parts to splits: lists of the parts' names.
 
-    Attributes:
-        train, valid, test: names of parts; ``random N`` or ``every N`` (the N-th, 2N-th, …) takes
-            validation text from the training text
-        tests: further test sets: name → names of parts
-        seed: of the random choice
-        exclude_test: drop training pairs whose source is in a test set
-        exclude_valid: the same for the validation set
-        train_lines, valid_lines, test_lines: published numbers of pairs; "~" marks rounded numbers
+    ``valid`` may also be ``random N`` or ``every N`` (the N-th, 2N-th, …): validation text is then
+    taken from the training text.
     """
 
     train: list[str] = field(default_factory=list)
     valid: list[str] = field(default_factory=list)
     test: list[str] = field(default_factory=list)
-    tests: dict[str, list[str]] = field(default_factory=dict)
-    seed: int = 1
-    exclude_test: bool = False
-    exclude_valid: bool = False
-    train_lines: str = ""
+    tests: dict[str, list[str]] = field(default_factory=dict)  # further test sets
+    seed: int = 1  # of the random choice
+    exclude_test: bool = False  # drop training pairs whose source is in a test set
+    exclude_valid: bool = False  # the same for the validation set
+    train_lines: str = ""  # published numbers of pairs; "~" marks rounded numbers
     valid_lines: str = ""
     test_lines: str = ""
 
 
 @dataclass(kw_only=True)
 class Segmentation:
-    """One segmentation.
-
-    Attributes:
-        kind: ``bpe`` of tokenised text, or ``sentencepiece``
-        operations: of BPE; of sentencepiece the number of pieces
-        joint: one code for both languages
-        dictionary: one for both languages, or two
-        max_tokens, ratio: drop training pairs that are longer or more uneven after BPE; 0 for no
-            limit
-        max_words: the same for words, before BPE
-        vocabulary: published number of types
-    """
+    """One segmentation into pieces of words."""
 
     name: str = ""
-    kind: str = field(default="bpe", metadata={"choices": ("bpe", "sentencepiece")})
-    operations: int
-    joint: bool = True
-    dictionary: str = field(default="joint", metadata={"choices": ("joint", "separate")})
-    max_tokens: int = 0
-    ratio: float = 0
-    max_words: int = 0
-    vocabulary: int | None = None
+    kind: Literal["bpe", "sentencepiece"] = "bpe"  # of tokenised text, or of raw text
+    operations: int  # of BPE; of sentencepiece the number of pieces
+    joint: bool = True  # one code for both languages
+    dictionary: Literal["joint", "separate"] = "joint"
+    max_tokens: int = 0  # longer training pairs are dropped after BPE; 0 for no limit
+    ratio: float = 0  # more uneven training pairs are dropped; 0 for no limit
+    max_words: int = 0  # as max_tokens, for words
+    vocabulary: int | None = None  # published number of types
 
     @property
     def suffix(self) -> str:
@@ -133,42 +97,26 @@ class Segmentation:
 
 @dataclass
 class SettingsEntry:
-    """A paper's settings of training, decoding and scoring; None if another entry has them.
+    """Settings of training, decoding and scoring; None: those of the entries before it."""
 
-    Attributes:
-        like: entry of ``papers.yaml`` that this one changes
-        source: place of the published settings, and the unpublished settings
-        big: entry of ``papers.yaml`` for sizes that begin with ``big``
-        gpus, hours: of a training run on a cluster, by default
-        size: suffix of an architecture's name; "" for none
-        bpe: name of the segmentation
-        sizes: of this task only: value of ``--size``, part of the run's name → flags of
-            fairseq-train; the first is the default
-        tokens: of one update, all GPUs together
-        max_tokens: of one GPU at a time, at most; default ``tokens``
-        updates, save_every: number of training updates, and between two checkpoints
-        average: number of averaged last checkpoints; 0: only the best one
-        flags, decode: of fairseq-train and fairseq-generate
-        paper, metrics: of dc-nmt score: the paper's line, and all
-    """
-
-    like: str | None = None
-    source: str | None = None
-    big: str | None = None
-    gpus: int | None = None
+    like: str | None = None  # entry of papers.yaml that this one changes
+    source: str | None = None  # place of the published settings, and the unpublished ones
+    big: str | None = None  # entry of papers.yaml for sizes that begin with "big"
+    gpus: int | None = None  # of a training run on a cluster
     hours: int | None = None
-    size: str | None = None
-    bpe: str | None = None
+    size: str | None = None  # suffix of an architecture's name; "" for none
+    bpe: str | None = None  # name of the segmentation
+    # of this task only: value of --size → flags of fairseq-train; the first is the default
     sizes: dict[str, str] | None = None
-    tokens: int | None = None
-    max_tokens: int | None = None
+    tokens: int | None = None  # of one update, all GPUs together
+    max_tokens: int | None = None  # of one GPU at a time, at most; default: tokens
     updates: int | None = None
-    save_every: int | None = None
-    average: int | None = None
-    flags: str | None = None
-    decode: str | None = None
-    paper: str | None = None
-    metrics: str | None = None
+    save_every: int | None = None  # updates between two checkpoints
+    average: int | None = None  # averaged last checkpoints; 0: only the best one
+    flags: str | None = None  # of fairseq-train
+    decode: str | None = None  # of fairseq-generate
+    paper: str | None = None  # metric of the paper, of dc-nmt score
+    metrics: str | None = None  # all metrics
 
 
 @dataclass
@@ -180,33 +128,27 @@ class Papers:
 
 @dataclass(kw_only=True)
 class Task:
-    """``tasks/TASK.yaml``.
-
-    Attributes:
-        pair: its two languages, such as ``de-en``
-        directions: published directions; default the pair's own
-        archs: architectures that ``dc-nmt run`` trains by default
-        papers, licence: for the reader
-        lacks: why the published training text cannot be had, so that ``dc-nmt prepare`` needs
-            --any-counts; "" if it can
-        pair_bytes: of a pair of sentences, approximately
-        nearby: folders beside the checkout that may have the files
-        files, parts, bpe: by name
-        settings: ``all``, and differences for a family or an architecture
-    """
+    """``tasks/TASK.yaml``."""
 
     title: str
-    pair: str
-    directions: list[str] = field(default_factory=list)
-    archs: list[str] = field(default_factory=lambda: ["transformer_standard"])
-    papers: str = ""
+    pair: str  # its two languages, such as de-en
+    directions: list[str] = field(default_factory=list)  # published; default the pair's own
+    archs: list[str] = field(default_factory=lambda: ["transformer_standard"])  # of dc-nmt run
+    papers: str = ""  # for the reader, as licence
     licence: str = ""
+    # why the published training text cannot be had, so that dc-nmt prepare needs --any-counts
     lacks: str = ""
-    pair_bytes: int = 250
-    nearby: list[str] = field(default_factory=list)
+    pair_bytes: int = 250  # of a pair of sentences, approximately
+    nearby: list[str] = field(default_factory=list)  # folders beside the checkout with files
     files: dict[str, SourceFile] = field(default_factory=dict)
     parts: dict[str, Part] = field(default_factory=dict)
     splits: Splits = field(default_factory=Splits)
     text: TextSettings = field(default_factory=TextSettings)
     bpe: dict[str, Segmentation] = field(default_factory=dict)
+    # "all", a direction, a family, an architecture: later ones change earlier ones
     settings: dict[str, SettingsEntry] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for items in (self.files, self.parts, self.bpe):
+            for name, item in items.items():
+                item.name = name

@@ -1,4 +1,4 @@
-"""Reads settings of training, decoding and scoring from ``settings`` of a recipe."""
+"""Settings of training, decoding and scoring: one merge of the entries of a recipe."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError, check_architectures, choice_problem
+from ..files import read_yaml
 from ..flags import replaced, whole_number
 from ..models.presets import FAMILIES, Architecture, architectures
 from ..models.presets.family import STOCK, Family
-from ..typed_files import read_yaml
 from .recipe import Recipe
 from .schema import Papers, SettingsEntry
 
 PAPERS = Path(__file__).with_name("papers.yaml")
-ALL = "all"  # the entry for every architecture
 # a sample is trained in minutes on a CPU: the architecture itself, but narrow
 SAMPLE_UPDATES = 40
 SAMPLE_TOKENS = 512
@@ -76,12 +75,10 @@ class RunSettings:
 def settings_of(
     recipe: Recipe, arch: str, size: str | None = None, like: str | None = None
 ) -> RunSettings:
-    """Returns the settings of an architecture.
-
-    A recipe has settings for ``all`` and for a direction, and differences for a family,
-    architecture or size.
+    """Returns the settings of an architecture on a task.
 
     Args:
+        recipe: of the task
         arch: with or without size; without, the paper's size is added
         size: another size, such as ``big``; ``base`` for the size without a name
         like: an entry of ``papers.yaml``: train with the settings of that paper instead
@@ -92,7 +89,7 @@ def settings_of(
     family = translation_family("architecture", arch)
     name, entry = _merged(recipe, family, arch, like)
     own_size, sized = _sized(entry, family, arch, size)
-    if sized != arch:  # the differences for this size
+    if sized != arch:  # the recipe may have an entry for this size
         name, entry = _merged(recipe, family, sized, like)
     if entry.big and re.search(r"_big(_|$)", sized):
         name, entry = _merged(recipe, family, sized, entry.big)
@@ -127,6 +124,79 @@ def settings_of(
     )
 
 
+def _merged(
+    recipe: Recipe, family: Family, arch: str, like: str | None
+) -> tuple[str, SettingsEntry]:
+    """Merges the entries for an architecture: each changes the values of those before it.
+
+    The order is: ``all``, the direction, the family, the variant, the architecture with its size;
+    at last the paper of ``--like``. Before each entry comes the paper that it names (``like``).
+
+    Returns:
+        the name of the last paper, and the merged settings
+    """
+    entries = recipe.task.settings
+    variants = [v for v in variants_of(family) if arch == v or arch.startswith(f"{v}_")]
+    values: dict[str, Any] = {}
+    paper = ""
+    for name in dict.fromkeys(["all", recipe.direction, family.name, *variants, arch]):
+        if name in entries:
+            values |= _with_paper(entries[name], f"{recipe.path}: settings.{name}.like")
+            paper = entries[name].like or paper
+    if like is not None:
+        # the recipe's own entry for this paper may say more, such as the metric
+        own = [entry for entry in entries.values() if entry.like == like]
+        wanted = _with_paper(own[0] if own else SettingsEntry(like=like), "--like")
+        if wanted.get("bpe") not in recipe.task.bpe:
+            wanted.pop("bpe", None)  # this task has no such segmentation: use its default
+        values |= wanted
+        paper = like
+    if not values:
+        raise UserError(f"{recipe.path}: settings: has nothing for {arch}")
+    return paper, SettingsEntry(**{**values, "like": None})
+
+
+def _with_paper(entry: SettingsEntry, place: str) -> dict[str, Any]:
+    """Returns the values of an entry, after those of the paper that it names."""
+    values: dict[str, Any] = {}
+    if entry.like is not None:
+        papers = _papers().settings
+        problem = choice_problem(place, entry.like, papers)
+        if problem:
+            raise UserError(problem)
+        values |= _with_paper(papers[entry.like], place)
+    return values | {key: value for key, value in vars(entry).items() if value is not None}
+
+
+@cache
+def _papers() -> Papers:
+    return read_yaml(PAPERS, Papers)
+
+
+def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) -> tuple[str, str]:
+    """Returns the task's own size or "", and the architecture with its size.
+
+    Raises:
+        UserError: neither has this size
+    """
+    own = list(entry.sizes or {})
+    if size in own:
+        return str(size), arch
+    if size is not None and "--encoder-embed-dim" in (entry.flags or "").split():
+        others = f"; it has the sizes {', '.join(own)}" if own else ""
+        raise UsageError(
+            f"--size {size}: the recipe's own flags set the model's width{others}. For another, "
+            "change the recipe, or give --encoder-embed-dim and the others behind it with --name"
+        )
+    wanted = (entry.size or "") if size is None else size.replace("base", "")
+    sized = f"{arch}_{wanted}" if wanted and arch in variants_of(family) else arch
+    if sized not in _known():
+        names = [f"{arch}_{known}" if known else arch for known in family.sizes]
+        near = ", ".join([*own, *(name for name in names if name in _known())])
+        raise UsageError(f"--size {wanted}: there is no {sized!r}; there are {near}")
+    return (own[0] if own else ""), sized
+
+
 _split = cache(shlex.split)  # `dc-nmt paper list` plans hundreds of runs of few settings
 
 
@@ -137,38 +207,13 @@ def _flags(text: str, place: str) -> tuple[str, ...]:
         raise UserError(f"{place}: {error} in {text!r}") from error
 
 
-def family_of(arch: str) -> Family:
-    """Returns the paper's architecture of a name.
-
-    Raises:
-        UserError: no such architecture
-    """
-    check_architectures([arch], _known())
-    return _known()[arch].family
-
-
-def translation_family(place: str, arch: str) -> Family:
-    """Returns the paper's architecture of a translation model.
-
-    Args:
-        place: flag or file of the name, for errors
-        arch: the name
-
-    Raises:
-        UserError: no such architecture, or a language model
-    """
-    family = family_of(arch)
-    if family.task == "language_modeling":
-        raise UserError(f"{place}: {arch!r} is a language model; this is translation")
-    return family
-
-
 def with_updates(settings: RunSettings, updates: int, warmup: str | None) -> RunSettings:
     """Returns the settings for another number of updates, with equally many checkpoints.
 
     A warm-up that would be as long as the training becomes as much shorter as the training.
 
     Args:
+        settings: of the recipe
         updates: number of training updates
         warmup: the user's ``--warmup-updates``; None: that of the settings
 
@@ -216,91 +261,37 @@ def for_sample(settings: RunSettings) -> RunSettings:
     )
 
 
-def unsized_architectures() -> list[str]:
-    """Returns every translation architecture without its size, as commands take them."""
-    families = [family for family in FAMILIES if family.task != "language_modeling"]
-    return [name for family in families for name in variants_of(family)]
+# -- architectures -----------------------------------------------------------------------------
 
 
 @cache
 def _known() -> dict[str, Architecture]:
-    stock = Architecture(STOCK.name, STOCK.model, {}, STOCK)
-    return {**architectures(), STOCK.name: stock}
+    return {**architectures(), STOCK.name: Architecture(STOCK.name, STOCK.model, {}, STOCK)}
+
+
+def translation_family(place: str, arch: str) -> Family:
+    """Returns the family of a translation architecture.
+
+    Args:
+        place: flag or file of the name, for errors
+        arch: the name
+
+    Raises:
+        UserError: no such architecture, or a language model
+    """
+    check_architectures([arch], _known())
+    family = _known()[arch].family
+    if family.task == "language_modeling":
+        raise UserError(f"{place}: {arch!r} is a language model; this is translation")
+    return family
 
 
 def variants_of(family: Family) -> list[str]:
     """Returns the names of a family's variants, without a size."""
-    return ["_".join(filter(None, (family.name, variant))) for variant in family.variants]
+    return [f"{family.name}_{variant}" if variant else family.name for variant in family.variants]
 
 
-def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) -> tuple[str, str]:
-    """Returns the task's size or "", and the architecture with its size.
-
-    Raises:
-        UserError: neither has this size
-    """
-    own = list(entry.sizes or {})
-    if size in own:
-        return str(size), arch
-    if size is not None and "--encoder-embed-dim" in (entry.flags or "").split():
-        others = f"; it has the sizes {', '.join(own)}" if own else ""
-        raise UsageError(
-            f"--size {size}: the recipe's own flags set the model's width{others}. For another, "
-            "change the recipe, or give --encoder-embed-dim and the others behind it with --name"
-        )
-    wanted = (entry.size or "") if size is None else size.replace("base", "")
-    sized = f"{arch}_{wanted}" if wanted and arch in variants_of(family) else arch
-    if sized not in _known():
-        names = [f"{arch}_{size}" if size else arch for size in family.sizes]
-        near = ", ".join([*own, *(name for name in names if name in _known())])
-        raise UsageError(f"--size {wanted}: there is no {sized!r}; there are {near}")
-    return (own[0] if own else ""), sized
-
-
-def _merged(
-    recipe: Recipe, family: Family, arch: str, like: str | None = None
-) -> tuple[str, SettingsEntry]:
-    """Returns the name of the paper's entry, and the merged settings of an architecture."""
-    entries = recipe.task.settings
-    wanted = [ALL, recipe.direction, family.name]
-    wanted += [name for name in variants_of(family) if arch == name or arch.startswith(f"{name}_")]
-    values: dict[str, Any] = {}
-    paper = ""
-    for name in dict.fromkeys([*wanted, arch]):
-        if name in entries:
-            values.update(_with_paper(recipe, entries[name], f"settings.{name}.like"))
-            paper = entries[name].like or paper
-    if like is not None:
-        # values of this recipe beside ``like``, such as the paper's score
-        own = next((entry for entry in entries.values() if entry.like == like), None)
-        said = _with_paper(recipe, own or SettingsEntry(like=like), "--like")
-        if said.get("bpe") not in recipe.task.bpe:
-            said.pop("bpe", None)  # this task has no such segmentation: use its default
-        values.update(said)
-        paper = like
-    if not values:
-        raise UserError(f"{recipe.path}: settings: has nothing for {arch}")
-    values.pop("like", None)
-    return paper, SettingsEntry(**values)
-
-
-def _with_paper(recipe: Recipe, entry: SettingsEntry, place: str) -> dict[str, Any]:
-    """Merges an entry with the shared settings that it names (``like``)."""
-    if entry.like is None:
-        return _said(entry)
-    papers = _papers().settings
-    problem = choice_problem(
-        place if place.startswith("--") else f"{recipe.path}: {place}", entry.like, papers
-    )
-    if problem:
-        raise UserError(problem)
-    return {**_with_paper(recipe, papers[entry.like], place), **_said(entry)}
-
-
-@cache
-def _papers() -> Papers:
-    return read_yaml(PAPERS, Papers)
-
-
-def _said(entry: SettingsEntry) -> dict[str, Any]:
-    return {key: value for key, value in vars(entry).items() if value is not None}
+def unsized_architectures() -> list[str]:
+    """Returns every translation architecture without its size, as commands take them."""
+    families = [family for family in FAMILIES if family.task != "language_modeling"]
+    return [name for family in families for name in variants_of(family)]

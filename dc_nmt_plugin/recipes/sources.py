@@ -6,8 +6,7 @@ import http.client
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from pathlib import Path
 
 from tqdm import tqdm
@@ -19,6 +18,7 @@ from .recipe import Recipe
 from .schema import SourceFile
 
 Say = Callable[[str], None]
+DOWNLOADS = Path("runs/downloads")
 BLOCK = 1 << 18
 TIMEOUT = 60  # seconds without a byte
 MAGIC = {".tgz": b"\x1f\x8b", ".gz": b"\x1f\x8b", ".zip": b"PK"}
@@ -49,21 +49,19 @@ class Sources:
         Raises:
             UserError: the file is missing, or is not the expected file
         """
-        if name not in self._found:
-            file = self.recipe.task.files[name]
-            fetched = self._here(file) is None and (file.urls or file.inside)
-            with self._fetching(name) if fetched else nullcontext():  # shared with other processes
-                self._found[name] = self._get(file)
-        return self._found[name]
-
-    @contextmanager
-    def _fetching(self, name: str) -> Iterator[None]:
-        """Locks the place of a file in the downloads."""
+        if name in self._found:
+            return self._found[name]
+        file = self.recipe.task.files[name]
+        if self._here(file) is not None or not (file.urls or file.inside):
+            self._found[name] = self._get(file)
+            return self._found[name]
         self.downloads.mkdir(parents=True, exist_ok=True)
+        # several recipes may need the same file at the same time
         with open(self.downloads / f".{name}.lock", "w") as lock:
             waiting = f"  {name}: waiting for another recipe that fetches it"
             take_lock(lock, lambda: self.say(waiting))
-            yield
+            self._found[name] = self._get(file)
+        return self._found[name]
 
     def plain(self, member: str) -> Path | None:
         """Returns an unpacked member of an archive in ``--raw``, with or without its folders.
@@ -166,18 +164,19 @@ class Sources:
                 "and compared from now on"
             )
             return
-        found = digest(kind, path)
-        if found != expected and file.path:
+        actual = digest(kind, path)
+        if actual == expected:
+            return
+        if file.path:
             raise UserError(
-                f"{path}: has changed since the recipe was made (its {kind} is {found}): make "
+                f"{path}: has changed since the recipe was made (its {kind} is {actual}): make "
                 f"another with dc-nmt new, or correct {self.recipe.path}, files.{file.name}: the "
                 "text is then prepared anew, and runs need new names"
             )
-        if found != expected:
-            raise UserError(
-                f"{path}: its {kind} is {found}, and {expected} is {origin}: it is damaged or "
-                "another version; remove it, and the next run fetches it again"
-            )
+        raise UserError(
+            f"{path}: its {kind} is {actual}, and {expected} is {origin}: it is damaged or "
+            "another version; remove it, and the next run fetches it again"
+        )
 
     def _fetch(self, file: SourceFile) -> Path:
         target = self.downloads / file.name

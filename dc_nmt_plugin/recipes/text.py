@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 
 from ..errors import UserError
@@ -85,17 +84,50 @@ def make_text(
         UserError: files are missing, damaged, or not those of the paper
     """
     corpora = _corpora(recipe, sources, work, sample, any_counts, say)
-    parts = {split: recipe.split_parts(split) for split in recipe.splits}
-    for split in recipe.splits:
-        parts[split] = [part for part in parts[split] if corpora.ready(part)]
+    parts = {
+        split: [part for part in recipe.split_parts(split) if corpora.ready(part)]
+        for split in recipe.splits
+    }
     if not parts["train"]:
         raise UserError(f"{recipe.path}: no training corpus was found")
-    chosen = _choose(recipe, corpora, parts, sample)
-    counts = {split: _write(recipe, corpora, *chosen[split], split, to) for split in recipe.splits}
+    held_out = None if sample is None else max(10, sample // 10)
+
+    # of all training corpora, one after the other: 1 for a used line
+    kept, ends = _clean(recipe, corpora, parts)
+    valid: set[int] = set()
+    if not parts["valid"]:
+        valid = _lines_for_validation(recipe, kept, held_out)
+        if recipe.task.splits.exclude_valid:
+            _leave_out_others(corpora, parts["train"], kept, valid)
+        for line in valid:
+            kept[line] = 0
+    if sample is not None:
+        _keep_first(kept, ends, -(-sample // len(ends)))
+
+    counts = {}
+    for split in recipe.splits:
+        used_parts = parts[split]
+        if split == "train":
+            counts[split] = _write(recipe, corpora, used_parts, lambda line: kept[line], split, to)
+        elif split == "valid" and valid:
+            counts[split] = _write(
+                recipe, corpora, parts["train"], lambda line: line in valid, split, to
+            )
+        else:
+            counts[split] = _write(
+                recipe, corpora, used_parts,
+                lambda line: held_out is None or line < held_out, split, to,
+            )  # fmt: skip
     if corpora.settings.casing == "truecase":
         _truecase(recipe, to, say)
     _check_counts(recipe, counts, sample, any_counts, say)
-    _manifest(recipe, sources, counts, to)
+    manifest = {
+        "task": recipe.name,
+        "pairs": counts,
+        "files": sources.checksums(),
+        "text": asdict(recipe.task.text),
+    }
+    write_json(to / "manifest.json", manifest)
     return counts
 
 
@@ -109,132 +141,99 @@ def optional_parts(recipe: Recipe, sources: Sources, work: Path, sample: int | N
 def _corpora(
     recipe: Recipe, sources: Sources, work: Path, sample: int | None, any_counts: bool, say: Say
 ) -> Corpora:
-    limit = None if sample is None else 4 * sample + 100
+    limit = None if sample is None else 4 * sample + 100  # some pairs are dropped
     return Corpora(recipe, sources, work, limit, any_counts, say)
-
-
-Choice = tuple[list[Part], Callable[[int], bool]]
-
-
-def _choose(
-    recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]], sample: int | None
-) -> dict[str, Choice]:
-    """Returns the lines (counted over all corpora of a split) of each split."""
-    held_out = None if sample is None else max(10, sample // 10)
-    kept, ends = _clean(recipe, corpora, parts)
-    total = sum(kept)
-    valid: set[int] = set()  # places among the kept training lines
-    if not parts["valid"]:
-        valid = _from_training(recipe, total, held_out)
-    places = iter(range(total))
-    # line → its place among the kept ones, -1 for a dropped one
-    place = [next(places) if keep else -1 for keep in kept] if valid or sample else None
-    if valid and place is not None and recipe.task.splits.exclude_valid:
-        _leave_out_others(corpora, parts["train"], kept, [number in valid for number in place])
-    trained = _spread(kept, ends, valid, place, sample)
-    result: dict[str, Choice] = {"train": (parts["train"], trained)}
-    if valid and place is not None:
-        held = place
-        result["valid"] = (parts["train"], lambda line: held[line] in valid)
-    for split in recipe.splits[1:]:
-        if split not in result:
-            result[split] = (parts[split], lambda line: held_out is None or line < held_out)
-    return result
 
 
 def _clean(
     recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]]
 ) -> tuple[bytearray, list[int]]:
     """Returns 1 for every used training line, and the line after each corpus's last."""
-    settings = recipe.task.text
-    splits = recipe.task.splits
-    held = [*(recipe.splits[2:] if splits.exclude_test else ())]
-    held += ["valid"] if splits.exclude_valid else []
-    kept_apart: set[int] = set()
-    for part in (part for split in held for part in parts[split]):
-        kept_apart.update(hash(bare(source)) for source, _ in corpora.tokens(part))
+    settings, splits = recipe.task.text, recipe.task.splits
+    excluded = list(recipe.splits[2:]) if splits.exclude_test else []
+    excluded += ["valid"] if splits.exclude_valid else []
+    known: set[int] = set()  # of hashes, because training text may have millions of lines
+    for split in excluded:
+        for part in parts[split]:
+            known.update(hash(bare(source)) for source, _ in corpora.tokens(part))
     kept, ends = bytearray(), []
     for part in parts["train"]:
         for source, target in corpora.tokens(part):
             good = fits(source, target, settings.max_tokens, settings.ratio)
-            kept.append(good and not (kept_apart and hash(bare(source)) in kept_apart))
+            kept.append(good and not (known and hash(bare(source)) in known))
         ends.append(len(kept))
     return kept, ends
 
 
-def _leave_out_others(
-    corpora: Corpora, parts: list[Part], kept: bytearray, held_out: list[bool]
-) -> None:
-    """Drops training lines whose source is also the source of a held-out line."""
-
-    def sources() -> Iterator[int]:
-        return (hash(bare(source)) for part in parts for source, _ in corpora.tokens(part))
-
-    known = {source for source, held in zip(sources(), held_out, strict=True) if held}
-    for line, source in enumerate(sources()):
-        if source in known and not held_out[line]:
-            kept[line] = 0
-
-
-def _from_training(recipe: Recipe, total: int, held_out: int | None) -> set[int]:
-    """Returns the positions of training lines that become validation text."""
+def _lines_for_validation(recipe: Recipe, kept: bytearray, most: int | None) -> set[int]:
+    """Returns the training lines that become validation text, at most so many."""
     rule = recipe.held_out()
     if rule is None:
         raise recipe.problem("splits.valid", "is not names of parts, 'random N' or 'every N'")
     how, number = rule
+    total = sum(kept)
     if how == "every":
-        return set(islice(range(number - 1, total, number), held_out))
-    wanted = min(number if held_out is None else held_out, total // 2)
-    return set(random.Random(recipe.task.splits.seed).sample(range(total), wanted))
+        chosen = set(range(number - 1, total, number)[:most])
+    else:
+        wanted = min(number if most is None else most, total // 2)
+        chosen = set(random.Random(recipe.task.splits.seed).sample(range(total), wanted))
+    lines = set()
+    rank = 0  # among the used lines
+    for line, used in enumerate(kept):
+        if used and rank in chosen:
+            lines.add(line)
+        rank += used
+    return lines
 
 
-def _spread(
-    kept: bytearray,
-    ends: list[int],
-    valid: set[int],
-    place: list[int] | None,
-    sample: int | None,
-) -> Callable[[int], bool]:
-    """Returns a test of used training lines; a sample takes similar amounts of every corpus."""
-    if place is None:
-        return lambda line: bool(kept[line])
-    share = len(kept) if sample is None else -(-sample // len(ends))
-    used = bytearray(len(kept))
+def _leave_out_others(
+    corpora: Corpora, parts: list[Part], kept: bytearray, held_out: set[int]
+) -> None:
+    """Drops training lines whose source is also the source of a held-out line."""
+
+    def sources() -> Iterator[tuple[int, int]]:
+        texts = (source for part in parts for source, _ in corpora.tokens(part))
+        return enumerate(hash(bare(text)) for text in texts)
+
+    known = {source for line, source in sources() if line in held_out}
+    for line, source in sources():
+        if source in known and line not in held_out:
+            kept[line] = 0
+
+
+def _keep_first(kept: bytearray, ends: list[int], share: int) -> None:
+    """Keeps only so many lines of every corpus: a sample has text of all of them."""
     start = 0
     for end in ends:
-        fitting = (line for line in range(start, end) if kept[line] and place[line] not in valid)
-        for line in islice(fitting, share):
-            used[line] = 1
+        used = 0
+        for line in range(start, end):
+            used += kept[line]
+            if used > share:
+                kept[line] = 0
         start = end
-    return lambda line: bool(used[line])
 
 
 def _write(
     recipe: Recipe,
     corpora: Corpora,
     parts: list[Part],
-    wanted: Callable[[int], bool],
+    wanted: Callable[[int], object],
     split: str,
     to: Path,
 ) -> int:
-    counts = []
-    for reader, folder in ((corpora.raw, to), (corpora.tokens, to / "tokenised")):
-        paths = [folder / f"{split}.{language}" for language in recipe.pair]
-        counts.append(write_parallel(paths, _lines(parts, reader, wanted)))
-    if counts[0] != counts[1]:
-        raise UserError(f"{to}: {split} has {counts[0]:,} pairs, tokenised {counts[1]:,}")
-    return counts[0]
+    """Writes the wanted lines of corpora, raw and tokenised; returns their number."""
 
+    def lines(reader: Callable[[Part], Iterator[Pair]]) -> Iterator[Pair]:
+        pairs = (pair for part in parts for pair in reader(part))
+        return (pair for line, pair in enumerate(pairs) if wanted(line))
 
-def _lines(
-    parts: list[Part], reader: Callable[[Part], Iterator[Pair]], wanted: Callable[[int], bool]
-) -> Iterator[Pair]:
-    line = 0
-    for part in parts:
-        for pair in reader(part):
-            if wanted(line):
-                yield pair
-            line += 1
+    raw, tokenised = (
+        write_parallel([folder / f"{split}.{lang}" for lang in recipe.pair], lines(reader))
+        for reader, folder in ((corpora.raw, to), (corpora.tokens, to / "tokenised"))
+    )
+    if raw != tokenised:
+        raise UserError(f"{to}: {split} has {raw:,} pairs, tokenised {tokenised:,}")
+    return raw
 
 
 def _truecase(recipe: Recipe, to: Path, say: Say) -> None:
@@ -244,10 +243,7 @@ def _truecase(recipe: Recipe, to: Path, say: Say) -> None:
             truecase = learn_truecaser(lines, to / f"truecase.{language}")
         for split in recipe.splits:
             path = to / f"tokenised/{split}.{language}"
-            with (
-                open(path, encoding="utf-8", newline="\n") as lines,
-                writing(path) as out,
-            ):
+            with open(path, encoding="utf-8", newline="\n") as lines, writing(path) as out:
                 out.writelines(truecase(line.removesuffix("\n")) + "\n" for line in lines)
 
 
@@ -256,14 +252,14 @@ def _check_counts(
 ) -> None:
     rows, problems = [], []
     for split, count in counts.items():
-        published, exact = expectation(recipe, split)
-        rows.append(
-            (split, f"{count:,}", f"{'' if exact else '~'}{published:,}" if published else "")
-        )
         if count == 0:
             raise UserError(f"{recipe.name}: no pair is left for {split}")
-        slack = 0 if exact or published is None else TOLERANCE * published
-        if published is not None and abs(count - published) > slack:
+        published, exact = expectation(recipe, split)
+        if published is None:
+            rows.append((split, f"{count:,}", ""))
+            continue
+        rows.append((split, f"{count:,}", f"{'' if exact else '~'}{published:,}"))
+        if abs(count - published) > (0 if exact else TOLERANCE * published):
             problems.append(f"{split} has {count:,} pairs, published are {published:,}")
     say(format_table(("split", "pairs", "published"), rows))
     if sample is None and problems:
@@ -273,13 +269,3 @@ def _check_counts(
                 f"{problem}: the files differ from the paper's; --any-counts continues anyway"
             )
         say(f"warning: {problem}")
-
-
-def _manifest(recipe: Recipe, sources: Sources, counts: dict[str, int], to: Path) -> None:
-    content = {
-        "task": recipe.name,
-        "pairs": counts,
-        "files": sources.checksums(),
-        "text": asdict(recipe.task.text),
-    }
-    write_json(to / "manifest.json", content)

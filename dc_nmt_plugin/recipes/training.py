@@ -1,24 +1,34 @@
-"""Training of one model."""
+"""Trains one model, and writes what is known into the record of its run."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from subprocess import PIPE, STDOUT
 
+from ..environment.install_fairseq import NAMES, version_of
 from ..errors import UserError
-from ..evaluation.progress_line import ProgressLine
+from ..flags import tokens_of, typed_flags
+from ..machine import used_device
+from ..runs.places import described
+from ..runs.records import read_record, record_of, update_record, write_record
+from ..runs.schema import RECORD, SCHEMA, Record, Training
 from ..steps import Command, Step, check_space, digest, read_stamp, running, write_stamp
 from .experiment import PLUGIN, Experiment
-from .recording import LOG, begin_record, end_record
 
 COMMAND = "command.txt"  # in a run's folder, for people: its fairseq-train command
+LOG = "train.log"
+_PLACES = ("user-dir", "save-dir")  # flags whose values are places of this machine
 
 
 @dataclass(frozen=True)
 class TrainingStep(Step):
     """Training step: fills the folder of a run in place, and continues from checkpoints.
+
+    ``settings.stamp`` says what a folder trains, and ``training.stamp`` that it is finished.
 
     Attributes:
         run: the trained run
@@ -56,33 +66,37 @@ class TrainingStep(Step):
             UserError: the folder has another training run, or the run stopped early
         """
         folder, stamp = self.run.folder, self.stamp()
-        # otherwise nothing can be lost; a finished run may have no checkpoints left
+        known = read_stamp(folder / "settings.stamp")
+        # without checkpoints nothing can be lost; a finished run may have no checkpoints left
         begun = self.run.is_trained() or any(self.run.checkpoints.glob("checkpoint*.pt"))
-        if begun and read_stamp(folder / "settings.stamp") not in (None, stamp):
+        if begun and known not in (None, stamp):
             raise UserError(
                 f"{folder} has a run with other data or settings (see its command.txt): "
                 "use another folder, or remove that one"
             )
-        continued = read_stamp(folder / "settings.stamp") == stamp
-        begin_record(self.run, self.command, continued)
+        begin_record(self.run, self.command, continued=known == stamp)
         (folder / COMMAND).write_text(f"{Command(self.command[:-2])}\n", "utf-8")
         write_stamp(folder / "settings.stamp", stamp)
-        log = folder / LOG
         if not (self.run.checkpoints / "checkpoint_last.pt").is_file():
-            log.unlink(missing_ok=True)
-        trained = self._train(log)
+            (folder / LOG).unlink(missing_ok=True)
+        trained = self._train()
         end_record(self.run)
         if not trained:
             raise UserError(
-                f"training of {self.run.arch} stopped; its log is {log}; "
+                f"training of {self.run.arch} stopped; its log is {folder / LOG}; "
                 "the same command continues it"
             )
         write_stamp(folder / "training.stamp", stamp)
 
-    def _train(self, log: Path) -> bool:
+    def _train(self) -> bool:
         """Trains with the output in the log; returns True on success."""
+        from ..evaluation.progress_line import ProgressLine
+
         line = ProgressLine(self.run.arch, self.updates)
-        with open(log, "ab") as out, running(self.command, stdout=PIPE, stderr=STDOUT) as process:
+        with (
+            open(self.run.folder / LOG, "ab") as out,
+            running(self.command, stdout=PIPE, stderr=STDOUT) as process,
+        ):
             assert process.stdout is not None
             tail = line.follow(process.stdout, out)
             code = process.wait()
@@ -125,3 +139,57 @@ def training_step(
         command=command,
         updates=updates,
     )
+
+
+def begin_record(run: Experiment, command: Sequence[str], continued: bool) -> None:
+    """Writes the record of a training run that begins.
+
+    Args:
+        run: in its folder
+        command: of fairseq-train
+        continued: keep the translations of the record that is there
+
+    Raises:
+        UserError: the folder is of an earlier version
+    """
+    words = command[list(command).index("--user-dir") :]
+    settings = {k: value for k, value in typed_flags(words).items() if k not in _PLACES}
+    seed = settings.get("seed")
+    before = record_of(run.folder) if continued else None
+    name = before.name if before else run.folder.resolve().name
+    versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *NAMES)}
+    training = Training(
+        tokens=tokens_of(words),
+        device=used_device(settings),
+        versions={
+            "python": platform.python_version(),
+            **{package: version for package, version in versions.items() if version},
+        },
+        log=LOG,
+    )
+    record = Record(
+        schema=SCHEMA,
+        name=name,
+        system=name.removesuffix(f"-s{seed}"),
+        data=described(run.folder, run.binarised, run.source, run.target),
+        task=run.recipe,
+        architecture=run.arch,
+        seed=seed if isinstance(seed, int) else None,
+        settings=settings,
+        training=training,
+        decodings=before.decodings if before else (),
+        written_in=os.path.abspath(run.folder),
+    )
+    write_record(run.folder / RECORD, record)
+
+
+def end_record(run: Experiment) -> None:
+    """Adds what was measured, also to the record of a run that stopped early."""
+    from ..evaluation.logs import measured
+
+    files = sorted(run.checkpoints.glob("checkpoint*.pt"))
+    checkpoints = tuple(path.relative_to(run.folder).as_posix() for path in files)
+    training = read_record(run.folder).training
+    with contextlib.suppress(UserError):  # stopped before its first statistics
+        training = measured(training, run.folder / LOG)
+    update_record(run.record, lambda r: replace(r, training=training, checkpoints=checkpoints))

@@ -7,10 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from ..errors import UserError
 from ..machine import usable_cpus
@@ -38,13 +39,13 @@ class TextSettings:
         undo: tokeniser that ``dc-nmt score`` undoes in the output; "" for `tokenizer`
     """
 
-    tokenizer: str = field(default="moses", metadata={"choices": ("moses", "split", "none")})
+    tokenizer: Literal["moses", "split", "none"] = "moses"
     hyphens: bool = False
-    casing: str = field(default="keep", metadata={"choices": ("keep", "lower", "truecase")})
+    casing: Literal["keep", "lower", "truecase"] = "keep"
     punctuation: bool = False
     max_tokens: int = 0
     ratio: float = 0
-    undo: str = field(default="", metadata={"choices": ("", "moses", "split", "none")})
+    undo: Literal["", "moses", "split", "none"] = ""
 
     @property
     def undone(self) -> str:

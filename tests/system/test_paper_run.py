@@ -13,7 +13,7 @@ import pytest
 from stand_ins import executable, stand_ins  # noqa: F401
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.recipes import launch, text_plan
+from dc_nmt_plugin.recipes import launch, preparation
 
 ROWS = ["thesis, Table 4.6b", "--rows", "Baseline; MS-1"]
 ITEM = [*ROWS, "--sample", "240"]
@@ -68,8 +68,8 @@ def twelve_lines(recipe, sources, work, to, sample, any_counts, say):
 def small(stand_ins, monkeypatch):  # noqa: F811
     monkeypatch.setenv("PYTHON", sys.executable)
     monkeypatch.setattr(launch, "visible_gpus", lambda: 0)
-    monkeypatch.setattr(text_plan, "make_text", twelve_lines)
-    monkeypatch.setattr(text_plan, "say_disk", lambda *_: None)
+    monkeypatch.setattr(preparation, "make_text", twelve_lines)
+    monkeypatch.setattr(preparation, "say_disk", lambda *_: None)
     for name, body in PROGRAMS.items():
         executable(stand_ins.folder / "programs" / name, body)
     return stand_ins

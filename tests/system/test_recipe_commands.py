@@ -11,7 +11,7 @@ from stand_ins import stand_ins  # noqa: F401
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation import run_table_text
-from dc_nmt_plugin.recipes import launch, text_plan
+from dc_nmt_plugin.recipes import launch, preparation
 from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.runs.records import read_record
 from dc_nmt_plugin.steps import Pipeline
@@ -36,9 +36,9 @@ def made_up(recipe, sources, work, to, sample, any_counts, say):
 @pytest.fixture
 def recipes(stand_ins, monkeypatch):  # noqa: F811
     monkeypatch.setattr(launch, "visible_gpus", lambda: 0)
-    monkeypatch.setattr(text_plan, "make_text", made_up)
-    monkeypatch.setattr(text_plan, "say_disk", lambda *_: None)
-    monkeypatch.setattr(text_plan, "usable_cpus", lambda: 3)
+    monkeypatch.setattr(preparation, "make_text", made_up)
+    monkeypatch.setattr(preparation, "say_disk", lambda *_: None)
+    monkeypatch.setattr(preparation, "usable_cpus", lambda: 3)
     monkeypatch.delenv("SLURM_JOB_NUM_NODES", raising=False)
     return stand_ins
 
@@ -242,8 +242,8 @@ def test_a_task_in_one_call(recipes, monkeypatch):
     done = recipes.run("run", "multi30k_en_de", *flags, "--dropout", "0.2", "--fp16").good()
     run = "runs/multi30k_en_de/transformer_dc-iwslt-s1"
     assert done.call("fairseq-train").endswith(
-        "--seed 1 --warmup-updates 300 --lr 1e-3 --encoder-embed-dim 256 --decoder-embed-dim 256 "
-        "--encoder-ffn-embed-dim 1024 --decoder-ffn-embed-dim 1024 --dropout 0.2 --fp16 "
+        "--seed 1 --encoder-embed-dim 256 --decoder-embed-dim 256 --encoder-ffn-embed-dim 1024 "
+        "--decoder-ffn-embed-dim 1024 --warmup-updates 300 --lr 1e-3 --dropout 0.2 --fp16 "
         f"--cpu --distributed-world-size 1 --save-dir {run}/checkpoints"
     )
     assert f"TABLE {run}\n" in done.output

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dc_nmt_plugin import steps as module
 from dc_nmt_plugin.commands.prepare import prepare
 from dc_nmt_plugin.errors import Stopped, UserError
-from dc_nmt_plugin.recipes import text_plan
+from dc_nmt_plugin.recipes import preparation as text_preparation
 from dc_nmt_plugin.steps import (
     Command,
     Pipeline,
@@ -73,7 +73,7 @@ def test_run_shows_segmented_sentences_of_ones_own_text_once(tmp_path, monkeypat
     plan = SimpleNamespace(
         recipe=SimpleNamespace(own=True), preparation=preparation, steps=lambda: [made]
     )
-    monkeypatch.setattr(text_plan, "plan_text", lambda _: plan)
+    monkeypatch.setattr(text_preparation, "plan_text", lambda _: plan)
     monkeypatch.chdir(tmp_path)
     Path("ab").write_text("a@@ b\n")
     for show, shown in ((False, True), (False, False), (True, True)):

@@ -14,8 +14,7 @@ from dc_nmt_plugin.papers.reader import find_item
 from dc_nmt_plugin.papers.selection import baseline
 from dc_nmt_plugin.papers.systems import decoding_of
 from dc_nmt_plugin.recipes.launch import MachineOptions
-from dc_nmt_plugin.recipes.options import RunOptions, TrainOptions
-from dc_nmt_plugin.recipes.run_plan import plan_training
+from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
 from dc_nmt_plugin.runs.records import write_record
 from dc_nmt_plugin.runs.schema import SCHEMA, Data, Decoding, Record, Score, TextFile
 

@@ -9,8 +9,7 @@ from dc_nmt_plugin.papers.published import differing_settings, published_number,
 from dc_nmt_plugin.papers.reader import read_documents
 from dc_nmt_plugin.papers.systems import decoding_of, has_run
 from dc_nmt_plugin.recipes.launch import MachineOptions
-from dc_nmt_plugin.recipes.options import RunOptions, TrainOptions
-from dc_nmt_plugin.recipes.run_plan import plan_training
+from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
 
 ON_CPU = MachineOptions(launcher="fairseq", gpus=0)
 

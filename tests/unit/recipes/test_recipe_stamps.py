@@ -36,9 +36,7 @@ def test_prepared_text(tmp_path, segmentation, cut):
     raw.mkdir()
     for name in TEXTS:
         (raw / name).write_text(f"of {name}\n")
-    text = Preparation(
-        ("en", "de"), tmp_path, raw, "moses lower", raw / "tokenised", (segmentation,), True, 2
-    )
+    text = Preparation(("en", "de"), tmp_path, "moses lower", (segmentation,), 2)
     expected = digest([file_digest(raw / name for name in TEXTS), "en", "de", "moses lower", cut])
     steps = list(text.steps())
     assert [step.stamp() for step in steps] == [expected] * 2

@@ -19,13 +19,12 @@ from sacremoses import MosesTruecaser
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.machine import GIB
 from dc_nmt_plugin.recipes import text as text_module
-from dc_nmt_plugin.recipes.cleaning import check_positions, clean_pieces, longest_pieces
 from dc_nmt_plugin.recipes.corpora import Corpora
-from dc_nmt_plugin.recipes.options import TextOptions
+from dc_nmt_plugin.recipes.plan import check_positions, longest_pieces
+from dc_nmt_plugin.recipes.preparation import TextOptions, clean_pieces, plan_text
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import _leave_out_others, make_text, say_disk
-from dc_nmt_plugin.recipes.text_plan import plan_text
 from dc_nmt_plugin.steps import digest, stoppable
 from dc_nmt_plugin.text import preparation
 from dc_nmt_plugin.text.preparation import TextSettings, fits, learn_truecaser, tokenise
@@ -141,8 +140,8 @@ def test_random_validation_is_the_same_every_time_and_apart(tmp_path):
 def test_validation_text_is_in_no_other_training_pair_where_that_is_asked_for():
     texts = ["one", "two", "One", "three", "TWO", "one"]
     corpora = SimpleNamespace(tokens=lambda part: [(text, text) for text in part])
-    kept, held_out = bytearray([1] * 6), [True, False, False, False, False, False]
-    _leave_out_others(corpora, [texts[:3], texts[3:]], kept, held_out)
+    kept = bytearray([1] * 6)
+    _leave_out_others(corpora, [texts[:3], texts[3:]], kept, held_out={0})
     assert list(kept) == [1, 1, 0, 1, 1, 0]
 
 
@@ -318,11 +317,13 @@ def test_training_text_is_cleaned_after_bpe_and_long_sentences_are_found(tmp_pat
     assert clean_pieces(tmp_path, ("en", "de"), 3, 9) == (3, 2)
     lengths = longest_pieces(tmp_path)
     assert lengths["train.en"] == 2 and lengths["valid.de"] == 3
-    check_positions(lengths, {"en": 4, "de": 4}, tmp_path)
+    recipe = SimpleNamespace(source="en", target="de")
+    flags = ["--max-source-positions", "4", "--max-target-positions", "4"]
+    check_positions(lengths, flags, recipe, tmp_path)
     with pytest.raises(
         UserError, match=r"valid.de: its longest sentence has 4 tokens and the mode"
     ):
-        check_positions(lengths, {"en": 4, "de": 3}, tmp_path)
+        check_positions(lengths, [*flags[:3], "3"], recipe, tmp_path)
     with pytest.raises(UserError, match="no training pair has at most 0"):
         (tmp_path / "train.en").write_text("\n\n")
         clean_pieces(tmp_path, ("en", "de"), 0, 0)

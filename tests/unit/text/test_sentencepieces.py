@@ -9,9 +9,8 @@ import pytest
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.sentence import byte_pairs, codes_of
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes.options import RunOptions
+from dc_nmt_plugin.recipes.plan import RunOptions, plan_run
 from dc_nmt_plugin.recipes.preparation import Preparation
-from dc_nmt_plugin.recipes.run_plan import plan_run
 from dc_nmt_plugin.recipes.schema import Segmentation
 from dc_nmt_plugin.text.pieces import MODEL, check_installed, marked, remove_bpe
 
@@ -56,8 +55,7 @@ def test_a_missing_library_is_named(monkeypatch, capsys) -> None:
 @pytest.mark.parametrize("joint", [True, False])
 def test_the_steps_learn_one_model_or_two(joint, tmp_path) -> None:
     chosen = Segmentation(operations=99, kind="sentencepiece", joint=joint)
-    plan = Preparation(("de", "en"), tmp_path, tmp_path / "raw", "none", tmp_path / "raw",
-                       (chosen,), True, None)  # fmt: skip
+    plan = Preparation(("de", "en"), tmp_path, "none", (chosen,), 1)
     first = next(plan.steps())
     assert first.name == "learn and apply sentencepiece (99 pieces)"
     commands = [" ".join(command.words) for command in first.commands(tmp_path / "to")]

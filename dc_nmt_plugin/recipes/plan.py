@@ -1,0 +1,264 @@
+"""Plans training and evaluation from a task, an architecture and options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import UsageError, UserError
+from ..files import load_json
+from ..flags import flag_value, replaced, whole_number
+from ..steps import digest
+from .experiment import Experiment
+from .launch import Batch, MachineOptions, find_machines, share_out
+from .recipe import Recipe, load
+from .schema import Segmentation
+from .settings import RunSettings, for_sample, settings_of, with_updates
+from .training import TrainingStep, training_step
+
+LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
+POSITIONS = 1024  # default of --max-source-positions and --max-target-positions
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of training and evaluation.
+
+    Attributes:
+        task, arch: names
+        size: of the architecture; default the paper's
+        seed: of the training run
+        name: folder of the run; default of its architecture, size and seed
+        out, sample: as the text was prepared
+        average: number of averaged checkpoints; default the recipe's
+        decoding: name of this decoding, if the run is decoded in several ways
+        like: entry of ``papers.yaml`` whose settings are used; default the recipe's choice
+        subset: translated set: ``test``, ``valid`` or a further test set
+    """
+
+    task: str
+    arch: str
+    size: str | None = None
+    seed: int = 1
+    name: str | None = None
+    out: Path | None = None
+    sample: int | None = None
+    average: int | None = None
+    decoding: str = ""
+    like: str | None = None
+    subset: str = "test"
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Options of training only.
+
+    Attributes:
+        flags: of fairseq-train, after the recipe's own
+        max_update: another number of updates
+        max_tokens: of one GPU at a time
+        update_freq: batches whose gradients are summed; default: keeps the tokens per update
+        machines: GPUs and machines
+    """
+
+    flags: tuple[str, ...] = ()
+    max_update: int | None = None
+    max_tokens: int | None = None
+    update_freq: int | None = None
+    machines: MachineOptions = field(default_factory=MachineOptions)
+
+
+@dataclass(frozen=True)
+class TrainPlan:
+    """A planned training run.
+
+    Attributes:
+        recipe, settings: of the run
+        training: the step
+        notes: sentences about the distribution of an update's tokens, and a shorter warm-up
+        rank: number of this machine; the first (0) writes the records
+    """
+
+    recipe: Recipe
+    settings: RunSettings
+    training: TrainingStep
+    notes: tuple[str, ...]
+    rank: int
+
+
+def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
+    """Plans ``dc-nmt train``.
+
+    Raises:
+        UserError: an unknown task or architecture, options that contradict each other, sentences
+            longer than the model's positions
+    """
+    recipe = load(options.task)
+    settings = _settings(recipe, options)
+    run = _experiment(recipe, options, settings)
+    # flags of the user and of the task's size come after the recipe's, so that they win
+    own = (*settings.size_flags, *train.flags)
+    notes = []
+    if train.max_update is not None:
+        warmup = flag_value(own, "--warmup-updates")
+        published = flag_value(settings.flags, "--warmup-updates")
+        settings = with_updates(settings, train.max_update, warmup)
+        shorter = flag_value(settings.flags, "--warmup-updates")
+        if warmup is None and shorter != published:
+            notes.append(
+                f"--warmup-updates {shorter}, not the recipe's {published}: --max-update is short"
+            )
+    segmentation = recipe.task.bpe[settings.bpe]
+    pieces = _data(recipe, options) / f"bpe{segmentation.suffix}"
+    lengths = longest_pieces(pieces)
+    check_positions(lengths, (*settings.flags, *own), recipe, pieces)
+    machines = find_machines(train.machines)
+    fits = train.max_tokens or settings.max_tokens
+    batch = Batch(machines.workers, fits, train.update_freq or 1)
+    if not train.update_freq:
+        longest = _longest(lengths, "train")
+        batch = share_out(settings.tokens, machines.workers, fits, longest)
+    notes.insert(0, batch.describe(settings.tokens))
+
+    recipe_flags = settings.flags
+    if "--max-tokens" not in recipe_flags:  # otherwise it stays in its place, as in earlier runs
+        recipe_flags = (*recipe_flags, "--max-tokens", str(settings.tokens))
+    # settings that depend on the number of GPUs do not identify a run
+    identity = (*recipe_flags, "--seed", str(options.seed), *own)
+    flags = [*replaced(identity, "--max-tokens", str(batch.max_tokens))]
+    if train.update_freq and batch.tokens != settings.tokens:
+        identity = (*identity, f"tokens={batch.tokens}")  # differs from the recipe's training
+    if batch.update_freq > 1:
+        flags += ["--update-freq", str(batch.update_freq)]
+    flags += machines.flags()
+    if _longest(lengths, "valid") > batch.max_tokens:
+        flags += ["--max-tokens-valid", str(_longest(lengths, "valid"))]
+    step = training_step(
+        run, settings.updates, settings.save_every, identity, flags, machines.command()
+    )
+    return TrainPlan(recipe, settings, step, tuple(notes), machines.rank)
+
+
+def plan_run(options: RunOptions) -> Experiment:
+    """Returns the run that its training and its evaluation share.
+
+    Raises:
+        UserError: an unknown task or architecture
+    """
+    recipe = load(options.task)
+    return _experiment(recipe, options, _settings(recipe, options))
+
+
+def _settings(recipe: Recipe, options: RunOptions) -> RunSettings:
+    settings = settings_of(recipe, options.arch, options.size, options.like)
+    if options.sample:
+        settings = for_sample(settings)
+    if options.average is not None:
+        settings = replace(settings, average=options.average)
+    return settings
+
+
+def _data(recipe: Recipe, options: RunOptions) -> Path:
+    """Returns the folder of the prepared text, which both directions of a task share."""
+    return recipe.place(recipe.folder, options.out, options.sample) / "data"
+
+
+def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> Experiment:
+    if not re.fullmatch(r"[\w.]*", options.decoding):
+        raise UsageError(
+            f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
+            "_ and ."
+        )
+    if options.decoding in recipe.splits:
+        raise UsageError(
+            f"--as: {options.decoding!r} is one of the recipe's sets of text, whose own folder has "
+            "that name; take another"
+        )
+    name = options.name
+    if name is None:
+        like = options.like or ""
+        if like == settings_of(recipe, options.arch, options.size).name:
+            like = ""  # the settings in use anyway
+        like = re.sub(r"[^\w.-]+", "_", like)
+        parts = (settings.arch, settings.size, like, f"s{options.seed}")
+        name = "-".join(part for part in parts if part)
+    data = _data(recipe, options)
+    segmentation = recipe.task.bpe[settings.bpe]
+    score = _score_flags(recipe, settings, segmentation, data, options.subset)
+    # the mean of the run's own decoding stays unchanged
+    other = options.average is not None and (options.decoding or options.subset != "test")
+    return Experiment(
+        settings.arch,
+        settings.task,
+        settings.criterion,
+        recipe.source,
+        recipe.target,
+        raw=data / "raw",
+        binarised=data / f"bin{segmentation.suffix}",
+        folder=recipe.place(recipe.name, options.out, options.sample) / name,
+        average=settings.average,
+        decode=settings.decode,
+        score=score,
+        score_stamp=f"-{digest(score)}",
+        decoding=options.decoding,
+        split=options.subset,
+        subset=recipe.subset(options.subset),
+        averaged=f"average-{options.average}" if other else "average",
+        recipe=f"{recipe.name}-sample{options.sample}" if options.sample else recipe.name,
+    )
+
+
+def _score_flags(
+    recipe: Recipe, settings: RunSettings, segmentation: Segmentation, data: Path, split: str
+) -> tuple[str, ...]:
+    text = recipe.task.text
+    flags = ["--tokenizer", text.scored_as]
+    # without a tokeniser, sentencepiece segments raw text, whose words multi-bleu cannot count
+    if segmentation.kind != "sentencepiece" or text.scored_as != "none":
+        flags += ["--tokenized-reference", str(data / f"raw/tokenised/{split}.{recipe.target}")]
+    if text.casing == "truecase":
+        flags += ["--truecased"]
+    if settings.metrics:
+        flags += ["--metrics", settings.metrics]
+    return (*flags, "--main" if recipe.own else "--paper", settings.paper)
+
+
+# -- lengths of sentences ----------------------------------------------------------------------
+
+
+def longest_pieces(folder: Path) -> dict[str, int]:
+    """Returns the stored tokens of the longest sentences; empty before the first preparation."""
+    return dict(load_json(folder / LENGTHS)) if (folder / LENGTHS).is_file() else {}
+
+
+def _longest(lengths: dict[str, int], split: str) -> int:
+    """Returns the tokens of a split's longest sentence, with the end token; 0 if unknown."""
+    return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
+
+
+def check_positions(
+    lengths: dict[str, int], flags: Sequence[str], recipe: Recipe, folder: Path
+) -> None:
+    """
+    Args:
+        lengths: of :func:`longest_pieces`
+        flags: of fairseq-train
+        recipe: with the languages of both sides
+        folder: named in the message
+
+    Raises:
+        UserError: a sentence, its end token counted, is longer than the model's positions
+    """
+    limits = {
+        recipe.source: whole_number(flags, "--max-source-positions") or POSITIONS,
+        recipe.target: whole_number(flags, "--max-target-positions") or POSITIONS,
+    }
+    for name, length in lengths.items():
+        limit = limits.get(name.rpartition(".")[2])
+        if limit is not None and length + 1 > limit:
+            raise UserError(
+                f"{folder / name}: its longest sentence has {length + 1} tokens and the model "
+                f"{limit} positions: raise --max-source-positions and --max-target-positions"
+            )
