@@ -51,20 +51,13 @@ def test_sentevals_files(tmp_path):
     assert short.split == ["tr", "tr", "va", "te"]
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        ([*ROWS, ("tr", "a b c")], "line 6: is not 'tr, va or te'"),
-        ([("train", "a", "b")], "line 1"),
-        (ROWS[:3], "has no sentence of the split va"),
-    ],
-)
-def test_bad_files_are_named(tmp_path, rows, words):
-    write(tmp_path, "SoMo", rows)
-    with pytest.raises(UserError, match=words):
+def test_bad_files_are_named(tmp_path):
+    write(tmp_path, "SoMo", [*ROWS, ("tr", "a b c")])
+    with pytest.raises(UserError, match="line 6: is not 'tr, va or te'"):
         read_tasks(tmp_path, ["SoMo"])
-    with pytest.raises(UserError, match=r"past_present.txt: cannot be read"):
-        read_tasks(tmp_path, ["Tense"])
+    write(tmp_path, "SoMo", ROWS[:3])
+    with pytest.raises(UserError, match="has no sentence of the split va"):
+        read_tasks(tmp_path, ["SoMo"])
 
 
 def sentences(count=3000):
@@ -155,12 +148,6 @@ def test_the_grid_is_chosen_on_validation_and_is_repeatable():
         for d in (0.0, 0.9)
     ]
     assert found.valid == max(one.valid for one in alone) and found in alone
-
-
-def test_training_stops_where_validation_gets_no_better():
-    setting = Setting(lr=1e-2, batch=30, epochs=100, hidden=(10,), dropout=(0.0,), patience=2)
-    found = probe(data(noise=0.01), 3, setting)
-    assert found.valid == 100 and found.epochs < 40
 
 
 def test_the_classifier():
