@@ -158,10 +158,11 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
     returns = 0
     for number, line in enumerate(chain(head, rest), start=1):
-        for kind, example in _problems(line, most):
+        visible = is_visible(line)
+        texts.append(hash(bare(line)) if visible else NOTHING)
+        for kind, example in _problems(line, most) if visible else _nothing(line):
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
-        texts.append(hash(bare(line)) if is_visible(line) else NOTHING)
         returns += line.count("\r")
     if returns > len(texts):
         raise UserError(
@@ -175,11 +176,12 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     return Scan(str(name), len(texts), texts.count(NOTHING), np.array(texts, np.int64), findings)
 
 
+def _nothing(line: str) -> Iterator[tuple[str, str]]:
+    yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
+
+
 def _problems(line: str, most: int) -> Iterator[tuple[str, str]]:
     """Yields the kind and an example of each problem of a line with at most `most` characters."""
-    if not is_visible(line):
-        yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
-        return
     if len(line) > LONG_WORDS:
         words = len(line.split())
         if words > LONG_WORDS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import random
@@ -132,15 +131,6 @@ def test_the_test_set_is_translated_as_its_evaluation_did(here, translate):
     )
 
 
-def test_it_is_found_from_elsewhere_and_by_a_checkpoint(here, translate, tmp_path, monkeypatch):
-    with gzip.open(tmp_path / "test.en.gz", "wb") as out:
-        out.write((here / "test.en").read_bytes())
-    moved = shutil.copytree(here / "mine", tmp_path / "deep/moved")
-    monkeypatch.chdir(tmp_path)
-    for run in (here / RUN, moved / RUN.split("/")[1] / "average/checkpoint.pt"):
-        assert translate(run, "test.en.gz", "--cpu") == lines(here / RUN / "hypotheses.fr")
-
-
 def standard_input(monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
 
@@ -152,27 +142,6 @@ def test_as_a_filter_a_line_comes_out_for_each_that_goes_in(here, translate, mon
     standard_input(monkeypatch, text.encode())
     expected = lines(here / RUN / "hypotheses.fr")
     assert translate(RUN, "--buffer-size", 2) == [expected[0], "", "", *expected[1:3]]
-
-
-def test_a_terminal_is_answered_line_after_line(here, monkeypatch):
-    seen, answers = io.BytesIO(), []
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(seen))  # has what was flushed
-
-    def typed():
-        for line in ("Bob's dog.\n", "\n", "The cats.\n"):
-            yield line.encode()
-            answers.append(seen.getvalue().decode())
-
-    class Terminal:
-        buffer = typed()
-
-        def isatty(self):
-            return True
-
-    monkeypatch.setattr(sys, "stdin", Terminal())
-    assert cli.main(["translate", RUN]) == 0
-    assert [answer.count("\n") for answer in answers] == [1, 2, 3]
-    assert answers[1] == answers[0] + "\n" and len(answers[2]) > len(answers[1]) + 1
 
 
 def test_other_flags_are_fairseqs_and_come_last(here, translate):
