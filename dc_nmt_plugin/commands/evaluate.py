@@ -50,11 +50,11 @@ def main(argv: Sequence[str]) -> int:
     use_threads(args)
     if flags:  # refused before any work
         from .. import registration  # noqa: F401
-        from ..compat.fairseq_flags import GENERATE, check_flags
+        from ..compat.fairseq_flags import GENERATE, parse_flags
         from ..evaluation.generated import check_free_flags
 
         check_free_flags(flags)
-        check_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])
+        parse_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])
     from ..recipes.plan import RunOptions
 
     with stoppable():

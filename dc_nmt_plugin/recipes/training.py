@@ -46,10 +46,10 @@ class TrainingStep(Step):
             UsageError: fairseq-train does not take these flags
         """
         from .. import registration  # noqa: F401
-        from ..compat.fairseq_flags import TRAIN, check_flags
+        from ..compat.fairseq_flags import TRAIN, parse_flags
 
         words = list(self.command)
-        check_flags(TRAIN, words[words.index(str(self.run.binarised)) :])
+        parse_flags(TRAIN, words[words.index(str(self.run.binarised)) :])
 
     def is_done(self) -> bool:
         return read_stamp(self.run.folder / "training.stamp") == self.stamp()

@@ -127,6 +127,16 @@ def test_combined_axes_train_on_two_processes(combination, corpus, tmp_path):
     assert load(tmp_path)["optimizer_history"][-1]["num_updates"] == 3
 
 
+def test_the_search_for_unused_parameters_changes_nothing(corpus, tmp_path):
+    models = []
+    for flags in ([], ["--find-unused-parameters"]):
+        save = tmp_path / f"{len(flags)}"
+        words = gru(corpus, save, "--max-update", 4, "--disable-validation", "--update-freq", 2)
+        train_on_two(save, "pytorch_ddp", *words, *flags)
+        models.append(load(save)["model"])
+    assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])
+
+
 def every_mechanism(data, save, *more):
     """A kind of every axis."""
     return combined(data, save, COMBINED[0], *more)

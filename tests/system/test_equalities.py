@@ -12,7 +12,6 @@ from helpers import task as small_task
 from interruption import assert_same_training, kill_before_update
 from systems import FAMILIES, binarise, family, generation, load, train, training
 
-from dc_nmt_plugin import cli
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.models.transformer.axes import (
     DECODER_KINDS,
@@ -110,23 +109,11 @@ def test_hypotheses_do_not_depend_on_the_batch(arch, corpus, lively, tmp_path):
     for flags in (["--max-tokens", 30], whole, [*whole, "--left-pad-source"]):
         assert hypotheses(*flags) == alone, flags
     parts = [
-        hypotheses("--num-shards", 2, "--shard-id", part, "--batch-size", 4) for part in range(2)
+        hypotheses("--distributed-world-size", 2, "--distributed-rank", part, "--batch-size", 4)
+        for part in range(2)
     ]
     assert sum(map(len, parts)) == len(alone) and min(map(len, parts)) > 5
     assert {number: text for part in parts for number, text in part.items()} == alone
-
-
-def test_the_mean_of_equal_checkpoints_is_the_checkpoint(corpus, trained, tmp_path):
-    source = trained("transformer_ms_aux_aif") / "checkpoint_last.pt"
-    copies = [tmp_path / f"checkpoint{number}.pt" for number in range(1, 6)]
-    for copy in copies:
-        copy.write_bytes(source.read_bytes())
-    output = tmp_path / "mean.pt"
-    assert cli.main(["average", *map(str, copies), "--out", str(output)]) == 0
-    expected = torch.load(source, weights_only=True)["model"]
-    mean = torch.load(output, weights_only=True)["model"]
-    assert mean.keys() == expected.keys()
-    assert all(torch.equal(mean[name], tensor) for name, tensor in expected.items())
 
 
 KINDS = [

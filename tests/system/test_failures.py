@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import torch
-from commands import ROOT, assert_explained, real, run
+from commands import assert_explained, run
 from helpers import few
 from systems import family, generation, train, training
 from torch.multiprocessing import start_processes
@@ -73,45 +73,6 @@ def test_several_problems_are_told_at_once(corpus, tmp_path):
         assert piece in result.errors
 
 
-@pytest.mark.thorough
-def test_as_a_user_sees_it(corpus, tmp_path):
-    flags = training(corpus, tmp_path / "save", *family(ARCH), "--dc-kernel-size", 0)
-    result = real("fairseq-train", *flags, "--user-dir", "dc_nmt_plugin", folder=ROOT)
-    assert_explained(result, "--dc-kernel-size", "0")
-
-
-DECODING = {
-    "an unknown length penalty": (
-        ARCH,
-        ["--length-penalty", "google"],
-        ["--length-penalty", "'google'", "fairseq, wu"],
-    ),
-    "a decoder that is not there": (
-        AUXILIARY,
-        ["--decode-with", "aux:2"],
-        ["--decode-with", "'aux:2'", "main, aux:1"],
-    ),
-    "a source layer that is not read": (
-        "transformer_mlmha",
-        ["--mask-source-layers", "2,7"],
-        ["--mask-source-layers", "'2,7'"],
-    ),
-    "source layers that are no numbers": (
-        "transformer_mlmha",
-        ["--mask-source-layers", "top"],
-        ["--mask-source-layers", "'top'"],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", DECODING)
-def test_decoding_flags(case, corpus, trained, tmp_path):
-    arch, flags, pieces = DECODING[case]
-    checkpoint = trained(arch) / "checkpoint_last.pt"
-    result = run(tmp_path, "generate", *generation(corpus, checkpoint, arch, *flags))
-    assert_explained(result, *pieces)
-
-
 def write_truncated(path, good):
     path.write_bytes(good.read_bytes()[:50_000])
 
@@ -152,11 +113,6 @@ def test_broken_checkpoints(write, corpus, trained, tmp_path):
     resumed = train(corpus, tmp_path, ARCH, "--max-epoch", 2)
     assert_explained(resumed, path)
     assert path.read_bytes() == before
-
-
-def test_a_missing_checkpoint(corpus, tmp_path):
-    path = tmp_path / "nowhere.pt"
-    assert_explained(run(tmp_path, "generate", *generation(corpus, path, ARCH)), path)
 
 
 # what the save folder's checkpoints do not fit → (architecture, flags, what the sentence names)

@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 import torch
-from commands import ROOT, assert_explained, real, run
+from commands import assert_explained, run
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from helpers import few
@@ -139,16 +139,6 @@ def test_a_killed_training_resumed_is_the_unbroken_one(mode, data, tmp_path):
     resumed = run(tmp_path, "train", *command).good()
     assert re.search(r"Loaded checkpoint .*\(epoch 3 @ \d+ updates\)", resumed.output)
     assert_same_training(load(broken), load(unbroken))
-
-
-@pytest.mark.thorough
-def test_as_a_user_starts_it(data, trained, tmp_path):
-    save, _ = trained(ARCH, "sentences")
-    checkpoint = save / "checkpoint_last.pt"
-    flags = scoring(data, checkpoint, "sentences", "--user-dir", ROOT / "dc_nmt_plugin")
-    outside = real("fairseq-eval-lm", *flags, folder=tmp_path).good()
-    inside = run(tmp_path, "eval_lm", *scoring(data, checkpoint, "sentences")).good()
-    assert reported(outside) == reported(inside)
 
 
 WRONG = {

@@ -5,7 +5,6 @@ Every command runs in this process; files are made beside each other in a folder
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import pickle
@@ -61,13 +60,9 @@ FILES = {
     "latin": "Der Hund lief über das Feld.\n".encode("latin-1"),
     "mojibake": lines(*TEXT).encode().decode("latin-1"),
     "u2028": lines(TEXT[0], "Die Katze\u2028schläft heute.", TEXT[2]),
-    "return": lines(TEXT[0], "Die Katze\rschläft heute.", TEXT[2]),
-    "form-feed": lines(TEXT[0], "Die Katze\fschläft heute.", TEXT[2]),
-    "next-line": lines(TEXT[0], "Die Katze\x85schläft heute.", TEXT[2]),
     "blank": lines(TEXT[0], "", TEXT[2]),
     "bpe": lines("Der Hu@@ nd läu@@ ft.", *TEXT[1:]),
     "pieces": lines("▁Der ▁Hu nd ▁läu ft .", *TEXT[1:]),
-    "marked": lines("Der▁Hund", *TEXT[1:]),
     "unknown": lines("Der <unk> läuft.", *TEXT[1:]),
     "generated": generated(*TEXT),
     "nan": generated(*TEXT, score="nan"),
@@ -76,14 +71,8 @@ FILES = {
         *TEXT, log="WARNING | 2 samples have invalid sizes and will be skipped\n"
     ),
     "no-hypotheses": lines("S-0\tDer", "T-0\tThe"),
-    "pieces-generated": generated("▁Der ▁Hund ▁läuft .", *TEXT[1:]),
     "no-json": "{",
-    "deep": "[" * 100_000,
-    "list": "[]",
     "wrong-types": json.dumps({**RECORD, "seed": "high"}),
-    "wrong-text": json.dumps({**RECORD, "decodings": [{"hypotheses": 3}]}),
-    "wrong-scores": json.dumps({**RECORD, "decodings": [{"scores": 5}]}),
-    "wrong-score": json.dumps({**RECORD, "decodings": [{"scores": [{"metric": "zh"}]}]}),
     "newer": json.dumps({**RECORD, "schema": 99}),
     "pickle.pt": pickle.dumps(Malicious()),
     "text.pt": b"no checkpoint\n",
@@ -96,18 +85,12 @@ SCORE = "score --target-lang de --reference reference"
 CASES = {
     # the corpus gate
     "check-text u2028 reference": ["u2028, line 2", "U+2028"],
-    "check-text return reference": ["return, line 2", "U+000D"],
-    "check-text form-feed reference": ["form-feed, line 2", "U+000C"],
-    "check-text next-line reference": ["next-line, line 2", "U+0085"],
-    "check-text good u2028": ["u2028, line 2", "U+2028"],
     "check-text blank reference": ["blank, line 2", "blank"],
     "check-text short reference": ["short has 2 lines", "reference has 3"],
     "check-text empty reference": ["empty", "the file is empty"],
     "check-text latin reference": ["latin, line 1", "0xfc", "UTF-8"],
     "check-text nowhere reference": ["nowhere", "No such file"],
     "check-text good good": ["good", "both source and target"],
-    "check-text folder reference": ["folder", "Is a directory"],
-    "check-text --counts good short": ["good has 3 lines", "short, 2"],
     # scores that would be wrong
     f"{SCORE} u2028": ["u2028, line 2", "U+2028"],
     f"{SCORE} latin": ["latin, line 1", "UTF-8"],
@@ -116,35 +99,24 @@ CASES = {
     f"{SCORE} empty": ["empty"],
     f"{SCORE} bpe": ["bpe", "'@@'", "line 1"],
     f"{SCORE} pieces": ["pieces", "▁", "--tokenizer split"],
-    f"{SCORE} marked": ["marked", "▁"],
     f"{SCORE} folder": ["folder", "no run"],
     "score gone": ["gone", "no such run or file"],
     f"{SCORE} good --metrics bleuu": ["--metrics", "bleuu"],
     f"{SCORE} good --out folder": ["folder", "it is a folder"],
-    f"{SCORE} good --out good/run.json": ["good/run.json"],
-    f"{SCORE} good --detokenized folder": ["folder", "it is a folder"],
     f"{SCORE} good --train-log reference": ["reference", "fairseq-train"],
     "score --target-lang de --reference blank good": ["blank", "line 2"],
     "score --target-lang de --reference bpe good": ["bpe", "'@@'"],
-    "score --target-lang de --reference mojibake good": ["mojibake", "Latin-1"],
     "score --target-lang de --reference unknown good": ["unknown", "<unk>"],
     "score --target-lang de --reference reference nan": ["nan", "H-0", "not a number"],
     "score --target-lang de --reference reference gap": ["gap", "H-1"],
     "score --target-lang de --reference reference left-out": ["left-out", "left out 2"],
     "score --target-lang de --reference reference no-hypotheses": ["no hypotheses"],
-    "score --target-lang de --reference reference pieces-generated": ["▁"],
     "compare good bpe --reference reference --target-lang de": ["bpe", "'@@'"],
-    "compare good u2028 --reference reference --target-lang de": ["u2028, line 2"],
     "compare good short --reference reference --target-lang de": ["short", "2 hypotheses"],
     "compare good --reference reference --target-lang de": ["one system alone"],
     "compare good reference --reference reference --target-lang de --html good": ["good"],
     "compare no-json.json good": ["no-json.json", "not JSON"],
-    "compare deep.json good": ["deep.json", "not JSON"],
-    "compare list.json good": ["list.json", "missing"],
-    "compare wrong-types.json good": ["wrong-types.json", "seed: ", "number"],
-    "compare wrong-text.json good": ["wrong-text.json", "decodings[0].hypotheses: "],
-    "compare wrong-scores.json good": ["wrong-scores.json", "decodings[0].scores: "],
-    "compare wrong-score.json good": ["wrong-score.json", "decodings[0].scores[0].value: "],
+    "compare wrong-types.json good": ["wrong-types.json", "seed: ", "high"],
     "compare newer.json good": ["newer.json", "schema 99", "update dc_nmt_plugin"],
     "results wrong-types.json --examples 1": ["wrong-types.json", "seed: "],
     "results nowhere": ["nowhere"],
@@ -163,17 +135,12 @@ CASES = {
     "export folder --out out.pt": ["folder", "is a folder"],
     # recipes
     "train multi30k_en_de transformer_dc --name ../../x": ["--name", "../../x"],
-    "train multi30k_en_de transformer_dc --name ..": ["--name", ".."],
     "train multi30k_en_de transformer_dc --sample 0": ["--sample", "0"],
     "train multi30k_en_de transformer_dc --max-tokens 0": ["--max-tokens", "0"],
     "prepare multi30k_en_d": ["multi30k_en_d", "multi30k_en_de"],
     "prepare multi30k_en_de --raw nowhere": ["--raw", "nowhere"],
-    "corpus --source-lang en --target-lang en --out other": ["--target-lang"],
-    "corpus --source-lang en --target-lang xx --out other": ["--target-lang", "xx"],
-    "corpus --source-lang en --target-lang de --out other --pairs 3": ["--pairs", "3"],
     "arch-flags transformer_dx": ["transformer_dx", "transformer_dc"],
     "paper parameters transformer_dx": ["transformer_dx"],
-    "paper parameters --vocabulary 1": ["vocabulary", "1"],
 }
 
 
@@ -204,23 +171,6 @@ def test_refused(command, folder, capsys):
     paths = [path for path in folder.rglob("*") if "runs" not in path.parts]  # locks, logs
     after = {path: path.stat().st_mtime_ns for path in paths}
     assert after == before, "nothing is written, and nothing was run"
-
-
-def test_counts_of_what_is_compressed(folder):
-    (folder / "packed.gz").write_bytes(gzip.compress((folder / "good").read_bytes()))
-    assert cli.main(["check-text", "--counts", "packed.gz", "good"]) == 0
-
-
-@pytest.mark.parametrize("code", ["zh-CN", "ZH", "zh_Hans", "zho"])
-def test_codes_of_chinese(code, folder, capsys):
-    """All of them are scored as Chinese is."""
-    command = f"score --target-lang {code} --reference reference good"
-    assert cli.main(command.split()) == 0
-    assert "tok:zh" in capsys.readouterr().out
-
-
-def test_no_code(folder):
-    assert cli.main(shlex.split("score --target-lang Chinese! --reference good good")) == 2
 
 
 def test_the_page_of_a_comparison_escapes(folder, capsys):
@@ -273,11 +223,6 @@ def write_bomb(path):
         archive.writestr("train.en", b"a" * (1 << 26))
 
 
-def write_folder(path):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.mkdir("train.en")
-
-
 def write_encrypted(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("train.en", "text")
@@ -287,20 +232,9 @@ def write_encrypted(path):
     path.write_bytes(bytes(content))
 
 
-def write_oddly_packed(path):
-    write_encrypted(path)
-    content = bytearray(path.read_bytes())
-    content[6] = 0
-    place = content.index(b"PK\x01\x02")
-    content[place + 8] = 0
-    content[8] = content[place + 10] = 97
-    path.write_bytes(bytes(content))
-
-
 ZIPS = {
     "a bomb": (write_bomb, "200 times"),
     "encrypted": (write_encrypted, "encrypted"),
-    "oddly packed": (write_oddly_packed, "compression"),
 }
 
 
@@ -311,24 +245,6 @@ def test_zips(case, tmp_path):
     with pytest.raises(UserError, match=word):
         extract(tmp_path / "a.zip", "train.en", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-SEGMENTS = {
-    "20,000 that are not closed": ("<seg" * 20_000, "no <seg>"),
-    "20,000 that are opened": ("<seg>" * 20_000, "do not alternate"),
-    "the last one is cut off": ('<seg id="1">a</seg><seg id="2">b', "truncated"),
-    "only closed": ("</seg>", "do not alternate"),
-}
-
-
-@pytest.mark.parametrize("case", SEGMENTS)
-def test_segments(case, tmp_path):
-    text, word = SEGMENTS[case]
-    paths = tmp_path / "a.sgm", tmp_path / "b.sgm"
-    for path in paths:
-        path.write_text(text)
-    with pytest.raises(UserError, match=word):
-        list(read_pairs("sgm", paths, ("en", "de")))
 
 
 def test_a_line_without_end(tmp_path):

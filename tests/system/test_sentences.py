@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from commands import run
-from fairseq.data import data_utils
 from fairseq.tasks.fairseq_task import FairseqTask
 from helpers import few
 from systems import FAMILIES, family, generation, task, training
@@ -47,23 +45,6 @@ def test_iterators_hold_every_sentence_once(loaded, split, limits, multiple, wor
                 for batch in iterator.next_epoch_itr(shuffle=shuffle):
                     seen.update(batch["id"].tolist() if batch else [])
             assert seen == Counter(range(COUNTED[split]))
-
-
-def test_batches_keep_their_limits():
-    lengths = np.array([3, 9, 4, 4, 7, 2, 5, 5, 6, 1, 8, 3, 3])
-    order = np.argsort(lengths, kind="stable")
-    batches = data_utils.batch_by_size(
-        order,
-        lambda index: lengths[index],
-        num_tokens_vec=lengths[order],
-        max_tokens=20,
-        max_sentences=5,
-        required_batch_size_multiple=4,
-    )
-    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
-    for batch in batches:
-        assert len(batch) <= 5
-        assert len(batch) * lengths[batch].max() <= 20
 
 
 def record_sentences(path):

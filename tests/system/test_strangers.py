@@ -240,8 +240,3 @@ def test_plain_values(text):
 def test_everything_else(text):
     with pytest.raises(UserError, match="plain value"):
         plain_value(text)
-
-
-def test_what_is_no_string_is_refused_as_by_eval():
-    with pytest.raises(TypeError):
-        plain_value(True)
