@@ -1,30 +1,79 @@
-"""Writes the recipe of a user's corpus: a folder with ``recipe.yaml`` and held-out text."""
+"""Writes the recipe of a user's text: chooses sets, segmentation, model size and training."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import textwrap
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import yaml
 
 from ..errors import UsageError, UserError
-from ..files import write_text
+from ..evaluation.metrics import default_bleu
+from ..files import sha256, write_text
 from ..machine import usable_cpus
 from ..text.checks import Scan, as_table, check_lines, refuse, refused, scan_groups
-from .fitting import Wishes, fit
+from ..text.tokenizers import detokenize, tokenize
 from .launch import visible_gpus
-from .own_text import LEAST, Corpus, Files, languages_of
+from .own_text import Corpus, Files, languages_of
 from .recipe import OWN, SPLITS, Recipe, tasks
-from .recipe_text import as_text, recipe_content
 from .settings import translation_family
 
+LEAST = 200  # training pairs; fewer are too few for training and evaluation
 # refused in addition to SPOILT; blank pairs of the training text are dropped
 TRAIN = ("unseen", "symbol")
 REFERENCE = (*TRAIN, "blank")
 TEXT = "text"  # folder of held-out text and the remaining training text
+
+# (pairs, BPE operations, source): fewer pairs than this get so many operations
+OPERATIONS = (
+    (50_000, 4000, "as in Multi30k's recipe, for 29,000 pairs"),
+    (500_000, 10_000, "as in fairseq's recipe for IWSLT'14, 160,000 pairs"),
+    (2_000_000, 16_000, "between the recipes of IWSLT'14 (10,000) and WMT (32,000)"),
+    (10**12, 32_000, "as in the recipes of WMT, for 4.5 million pairs or more"),
+)
+TOKENS_PER_WORD = 1.5  # pieces, the end of the sentence and padding: measured on Multi30k
+SHARED_LETTERS = 0.5  # of the target's text: from there on one dictionary serves both languages
+TOKENS_PER_SECOND = 2400  # of a CPU core and the small size: Multi30k on a 2.5 GHz Xeon
+LONGEST = 250  # pieces of a training sentence
+LOST = 0.05  # of the words: more of them Moses' tokeniser must not lose for good
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model size and its schedule."""
+
+    layers: int  # of a Transformer, on both sides, as width, inner and heads
+    width: int
+    inner: int
+    heads: int
+    embedding: int  # of a recurrent model, as state
+    state: int
+    tokens: int  # of an update
+    max_tokens: int  # of one process at a time
+    rate: str  # learning rate
+    dropout: float
+    epochs: int  # intended number
+    least: int  # limits of the updates
+    most: int
+    about: str  # source of the values
+
+
+SMALL = Size(4, 128, 256, 4, 128, 256, 2048, 2048, "2e-3", 0.1, 10, 600, 20_000,
+             "the size of Multi30k's recipe")  # fmt: skip
+MEDIUM = Size(4, 256, 1024, 4, 256, 512, 4096, 4096, "1e-3", 0.3, 40, 4000, 100_000,
+              "the thesis's on IWSLT, with fairseq's dropout for it")  # fmt: skip
+BASE = Size(6, 512, 2048, 8, 500, 1024, 24_576, 4096, "7e-4", 0.1, 15, 20_000, 100_000,
+            "Vaswani et al.'s base")  # fmt: skip
+SIZES = {"small": SMALL, "medium": MEDIUM, "base": BASE}  # by the value of --size
+BASE_FROM = 1_000_000  # pairs
 
 
 @dataclass(frozen=True)
@@ -76,14 +125,11 @@ class NewRecipe:
     pairs: dict[str, int]
     origins: dict[str, str]
     why: tuple[str, ...]
-    problems: str = ""
+    problems: str
 
 
 def make_recipe(options: NewOptions) -> NewRecipe:
     """Reads the text, chooses settings, and writes ``folder``; leaves nothing after a failure.
-
-    Args:
-        options: files, languages, architectures
 
     Raises:
         UserError: unusable text, an unknown architecture, or an existing folder
@@ -93,17 +139,16 @@ def make_recipe(options: NewOptions) -> NewRecipe:
     for arch in options.archs:
         translation_family("ARCH", arch)
     files: dict[str, Files] = {"train": options.train}
-    files |= {
-        split: [paths]
-        for split, paths in (("valid", options.valid), ("test", options.test))
-        if paths is not None
-    }
-    scans, problems = _look_at(files, options.tokenized)
-    given = options.source_lang, options.target_lang
-    pair = languages_of("--train", options.train[0], given)
+    if options.valid is not None:
+        files["valid"] = [options.valid]
+    if options.test is not None:
+        files["test"] = [options.test]
+    scans, problems = _scan(files, options.tokenized)
+    codes = options.source_lang, options.target_lang
+    pair = languages_of("--train", options.train[0], codes)
     for split, groups in files.items():
         for paths in groups:
-            if None in given and languages_of(f"--{split}", paths, given) != pair:
+            if None in codes and languages_of(f"--{split}", paths, codes) != pair:
                 raise UsageError(
                     f"--{split}: {paths[0]} and {paths[1]} are not {' and '.join(pair)}, in this "
                     "order, as --train is"
@@ -119,41 +164,10 @@ def make_recipe(options: NewOptions) -> NewRecipe:
         )
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        return replace(_write(options, pair, files, corpora), problems=problems)
+        return _write(options, files, corpora, problems)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-
-
-def _look_at(files: dict[str, Files], tokenized: bool) -> tuple[dict[str, list[list[Scan]]], str]:
-    """Returns the scans of each set's files, and the table of their problems.
-
-    Raises:
-        UserError: a problem makes training meaningless; the table is printed before
-    """
-    for split, groups in files.items():
-        for path in (path for group in groups for path in group):
-            if not path.is_file():
-                raise UsageError(f"--{split}: {path} is not a file")
-    every = [group for groups in files.values() for group in groups]
-    scans, findings = scan_groups(every)
-    table = as_table(findings) if findings else ""
-    rest = iter(scans)
-    of_split = {split: [next(rest) for _ in groups] for split, groups in files.items()}
-    allowed = ("tokenized",) if tokenized else ()
-    for split, seen in of_split.items():
-        names = {side.name for group in seen for side in group}
-        kinds = ("tokenized", *(TRAIN if split == "train" else REFERENCE))
-        own = [finding for finding in findings if finding.file in names]
-        if refused(own, kinds, allowed):
-            print(table)
-        try:
-            for group in seen:
-                check_lines(group)
-            refuse(own, kinds, allowed)
-        except UserError as error:
-            raise UserError(f"--{split}: {error}") from None
-    return of_split, table
 
 
 def _check_folder(folder: Path) -> None:
@@ -166,43 +180,332 @@ def _check_folder(folder: Path) -> None:
         raise UsageError(f"FOLDER: {folder} exists already; take another name, or remove it")
 
 
+def _scan(files: dict[str, Files], tokenized: bool) -> tuple[dict[str, list[list[Scan]]], str]:
+    """Returns the scans of each set's files, and the table of their problems.
+
+    Raises:
+        UserError: a problem makes training meaningless; the table is printed before
+    """
+    for split, groups in files.items():
+        for path in (path for group in groups for path in group):
+            if not path.is_file():
+                raise UsageError(f"--{split}: {path} is not a file")
+    scanned = {split: scan_groups(groups) for split, groups in files.items()}
+    every = [finding for _, findings in scanned.values() for finding in findings]
+    table = as_table(every) if every else ""
+    allowed = ("tokenized",) if tokenized else ()
+    for split, (scans, findings) in scanned.items():
+        kinds = ("tokenized", *(TRAIN if split == "train" else REFERENCE))
+        if refused(findings, kinds, allowed):
+            print(table)
+        try:
+            for group in scans:
+                check_lines(group)
+            refuse(findings, kinds, allowed)
+        except UserError as error:
+            raise UserError(f"--{split}: {error}") from None
+    return {split: scans for split, (scans, _) in scanned.items()}, table
+
+
 def _write(
-    options: NewOptions,
-    pair: tuple[str, str],
-    files: dict[str, Files],
-    corpora: dict[str, Corpus],
+    options: NewOptions, files: dict[str, Files], corpora: dict[str, Corpus], problems: str
 ) -> NewRecipe:
+    """Writes the held-out text and the recipe."""
     folder, train = options.folder, corpora["train"]
     pairs = {split: corpus.pairs for split, corpus in corpora.items()}
     origins = {
         split: ", ".join(str(path) for group in groups for path in group)
         for split, groups in files.items()
     }
-    missing = [split for split in SPLITS if split not in files]
     why = []
+    missing = [split for split in SPLITS if split not in files]
     if missing:
-        given = [corpora[split].sources for split in corpora.keys() - {"train"}]
-        apart = np.concatenate(given) if given else ()
-        counts = train.divide(missing, options.seed, folder / TEXT, apart)
-        pairs |= counts
+        known = [corpora[split].sources for split in corpora if split != "train"]
+        others = np.concatenate(known) if known else ()
+        pairs |= train.divide(missing, options.seed, folder / TEXT, others)
         for split in ("train", *missing):
-            files[split] = [[folder / TEXT / f"{split}.{code}" for code in pair]]
-        origins |= dict.fromkeys(missing, f"held out of --train (seed {options.seed})")
-        sizes = " and ".join(f"{counts[split]:,} pairs for {split}" for split in missing)
+            files[split] = [[folder / TEXT / f"{split}.{code}" for code in train.languages]]
+        for split in missing:
+            origins[split] = f"held out of --train (seed {options.seed})"
+        sizes = " and ".join(f"{pairs[split]:,} pairs for {split}" for split in missing)
         why.append(f"{sizes} held out at random, among those that occur once")
     if train.blank:
         why.append(f"{train.blank:,} training pairs with a blank side are left out")
-    wishes = Wishes(
-        options.bpe, options.size, options.max_update, options.tokenized, options.sentencepiece
-    )
-    chosen = fit(train, pairs["train"], visible_gpus(), usable_cpus(), wishes)
     for split, what in (("valid", "validation"), ("test", "test")):
-        if split in corpora and (repeated := train.shared(corpora[split])):
+        repeated = train.shared(corpora[split]) if split in corpora else 0
+        if repeated:
             why.append(
                 f"{repeated:,} training pairs whose source is in the {what} set are left out"
             )
-    chosen_why = (*why, *chosen.why)
-    content = recipe_content(folder, options.archs, pair, files, pairs, chosen, train)
-    path = folder / OWN
-    write_text(path, as_text(content, chosen_why))
-    return NewRecipe(Recipe(path), {split: pairs[split] for split in SPLITS}, origins, chosen_why)
+    chosen = choose(train, pairs["train"], visible_gpus(), usable_cpus(), options)
+    why += chosen.why
+    content = _content(folder, options.archs, files, pairs, chosen, train)
+    wrap = textwrap.TextWrapper(96, subsequent_indent="  ", break_on_hyphens=False).wrap
+    head = ["Made by dc-nmt new; yours to change. Why it is as it is:"]
+    head += [line for sentence in why for line in wrap(f"- {sentence}")]
+    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
+    write_text(folder / OWN, "".join(f"# {line}\n" for line in head) + body)
+    in_order = {split: pairs[split] for split in SPLITS}
+    return NewRecipe(Recipe(folder / OWN), in_order, origins, tuple(why), problems)
+
+
+# -- choices -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Holds the choices for a corpus.
+
+    Attributes:
+        size: of models
+        operations: of BPE, or pieces of sentencepiece
+        kind: of segmentation, ``bpe`` or ``sentencepiece``
+        joint: one code and one dictionary for both languages
+        tokenizer: ``moses``, ``split`` or ``none``
+        updates: of a training run
+        metric: the main metric of the score table
+        why: a sentence for each choice
+    """
+
+    size: Size
+    operations: int
+    kind: str
+    joint: bool
+    tokenizer: str
+    updates: int
+    metric: str
+    why: list[str]
+
+
+def choose(corpus: Corpus, pairs: int, gpus: int, cpus: int, options: NewOptions) -> Choices:
+    """Chooses the settings for a corpus.
+
+    Args:
+        corpus: the training text
+        pairs: number of training pairs
+        gpus, cpus: of this machine
+        options: decisions of the user
+
+    Raises:
+        UserError: a language has no spaces between words, and no tokeniser here
+    """
+    separated = options.tokenized or options.sentencepiece
+    for code, spaceless in zip(corpus.languages, corpus.spaceless, strict=True):
+        if spaceless and code != "zh" and not separated:
+            raise UserError(
+                f"{corpus.flag}: the text in {code} has no spaces between its words, and Moses' "
+                "tokeniser does not add them; give --sentencepiece, or segment it into words first "
+                "and give --tokenized"
+            )
+    source, target = corpus.languages
+    what = "pieces of sentencepiece" if options.sentencepiece else "BPE operations"
+    operations, reason = next((n, about) for below, n, about in OPERATIONS if pairs < below)
+    reason += "; --bpe N for another number"
+    if options.bpe is not None:
+        operations, reason = options.bpe, "--bpe"
+    why = [f"{operations:,} {what}: {reason}"]
+
+    # letters of a few loan words do not count
+    rare = corpus.letters[0].total() / 10_000
+    common = {letter for letter, n in corpus.letters[0].items() if n > rare}
+    shared = sum(n for letter, n in corpus.letters[1].items() if letter in common)
+    share = shared / max(1, corpus.letters[1].total())
+    joint = share >= SHARED_LETTERS
+    dictionaries = "one dictionary" if joint else "two dictionaries"
+    why.append(f"{dictionaries}: {share:.0%} of the letters in {target} occur in {source} too")
+
+    if options.size is not None:
+        size, reason = SIZES[options.size], f"--size {options.size}"
+    elif not gpus:
+        size, reason = SMALL, "there is no GPU"
+    elif pairs < BASE_FROM:
+        size, reason = MEDIUM, f"a GPU, and fewer than {BASE_FROM:,} pairs"
+    else:
+        size, reason = BASE, f"a GPU, and {BASE_FROM:,} pairs or more"
+    why.append(
+        f"{size.layers}+{size.layers} layers of width {size.width} and {size.inner}, "
+        f"{size.tokens:,} tokens an update: {size.about}; {reason}"
+    )
+    updates, reason = _updates(corpus, pairs, size, options.max_update)
+    why.append(reason)
+
+    tokenizer = "none" if separated else "moses"
+    if options.sentencepiece:
+        why.append("no tokeniser: sentencepiece reads raw text, and its pieces join to raw text")
+    elif options.tokenized:
+        why.append("no tokeniser: --tokenized; the scores are of tokens too")
+    elif (lost := _lost_by_moses(corpus)) > LOST:
+        tokenizer = "split"
+        why.append(
+            f"tokenizer split, at punctuation and digits: Moses' tokeniser and detokeniser do not "
+            f"give {lost:.0%} of the words in {target} back"
+        )
+    if not gpus:
+        rate = TOKENS_PER_SECOND * _cost(SMALL) / _cost(size)
+        minutes = max(1, round(updates * size.tokens / rate / min(cpus, 8) / 60))
+        why.append(
+            f"about {minutes:,} minute{'s' * (minutes > 1)} a model on {cpus} CPU "
+            f"core{'s' * (cpus > 1)}, estimated from {rate:,.0f} tokens a second and core; "
+            "--max-update N trains less"
+        )
+    metric = default_bleu(target, corpus.first_targets())
+    if options.tokenized and not options.sentencepiece:
+        metric = "multi-bleu"
+    kind = "sentencepiece" if options.sentencepiece else "bpe"
+    return Choices(size, operations, kind, joint, tokenizer, updates, metric, why)
+
+
+def _updates(corpus: Corpus, pairs: int, size: Size, wished: int | None) -> tuple[int, str]:
+    """Returns the number of updates, in hundreds unless it is the user's, and the reason."""
+    # the longer side; without spaces, two letters count as one word
+    words = [
+        letters.total() / 2 if spaceless else words
+        for letters, spaceless, words in zip(
+            corpus.letters, corpus.spaceless, corpus.words, strict=True
+        )
+    ]
+    tokens = max(1.0, TOKENS_PER_WORD * max(words) * pairs / corpus.pairs)
+    if wished is not None:
+        epochs = wished * size.tokens / tokens
+        return wished, f"{wished:,} updates: --max-update; about {epochs:.1f} times the text"
+    wanted = max(100, round(size.epochs * tokens / size.tokens / 100) * 100)
+    updates = min(max(wanted, size.least), size.most)
+    epochs = updates * size.tokens / tokens
+    passes = f"{epochs:.0f}" if epochs >= 3 else f"{epochs:.1f}"
+    text = f"{updates:,} updates: about {passes} times the text"
+    if updates < wanted:
+        text += f", reduced from {wanted:,}, {size.epochs} times, to save time on this machine"
+    elif updates > wanted:
+        text += f", raised from {wanted:,}, because fewer are not enough for a model of this size"
+    return updates, text
+
+
+def _lost_by_moses(corpus: Corpus) -> float:
+    """Returns the share of target words that change by tokenising and detokenising."""
+    language = corpus.languages[1]
+    if language == "zh":
+        return 0.0  # scored by characters, spaces or not
+    lines = corpus.first_targets()
+    again = detokenize(tokenize(lines, "moses", language), "moses", language)
+    words = [Counter(line.split()) for line in lines]
+    lost = sum((one - Counter(two.split())).total() for one, two in zip(words, again, strict=True))
+    return lost / max(1, sum(one.total() for one in words))
+
+
+def _cost(size: Size) -> float:
+    """Returns the multiplications of a Transformer for one token, without the output layer.
+
+    A layer of the encoder has four projections of attention, one of the decoder eight, and both
+    have a feed-forward network.
+    """
+    return size.layers * (12 * size.width**2 + 4 * size.width * size.inner)
+
+
+# -- recipe.yaml -------------------------------------------------------------------------------
+
+
+def _content(
+    folder: Path,
+    archs: Sequence[str],
+    files: dict[str, Files],
+    pairs: dict[str, int],
+    chosen: Choices,
+    train: Corpus,
+) -> dict[str, Any]:
+    """Returns the recipe, in the order of ``recipes/schema.py``."""
+    sources: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    splits: dict[str, Any] = {}
+    for split in SPLITS:
+        splits[split] = [split, *(f"{split}{n}" for n in range(2, len(files[split]) + 1))]
+        for name, paths in zip(splits[split], files[split], strict=True):
+            parts[name] = {"format": "plain", "files": {}}
+            for code, path in zip(train.languages, paths, strict=True):
+                file = f"{name}.{code}{'.gz' if path.suffix == '.gz' else ''}"
+                state = path.stat()
+                sources[file] = {
+                    "path": _seen_from(folder, path),
+                    "sha256": sha256(path),
+                    "bytes": state.st_size,
+                    "modified": int(state.st_mtime),
+                }
+                parts[name]["files"][code] = file
+        if len(files[split]) == 1:
+            parts[split]["lines"] = pairs[split]
+    segmentation = {
+        "operations": chosen.operations,
+        "joint": chosen.joint,
+        "dictionary": "joint" if chosen.joint else "separate",
+        "max_tokens": LONGEST,
+        "ratio": 9,
+    }
+    if chosen.kind != "bpe":
+        segmentation = {"kind": chosen.kind, **segmentation}
+    return {
+        "title": f"{folder.resolve().name}, text of one's own",
+        "pair": "-".join(train.languages),
+        "archs": list(archs),
+        "pair_bytes": max(1, sum(train.bytes) // train.pairs),
+        "files": sources,
+        "parts": parts,
+        "splits": {**splits, "exclude_test": True, "exclude_valid": True},
+        "text": {"tokenizer": chosen.tokenizer},
+        "bpe": {"default": segmentation},
+        "settings": _settings(chosen),
+    }
+
+
+def _settings(chosen: Choices) -> dict[str, Any]:
+    size, updates = chosen.size, chosen.updates
+    sides = [
+        f"--{side}-layers {size.layers} --{side}-embed-dim {size.width} "
+        f"--{side}-ffn-embed-dim {size.inner} --{side}-attention-heads {size.heads}"
+        for side in ("encoder", "decoder")
+    ]
+    sharing = "--share-all-embeddings" if chosen.joint else "--share-decoder-input-output-embed"
+    source = f"fitted by dc-nmt new: {updates:,} updates, {size.about}"
+    every: dict[str, Any] = {"source": source}
+    if not chosen.joint:
+        # the unnamed size shares all embeddings, which two dictionaries do not allow
+        every["size"] = "unshared"
+    every |= {
+        "tokens": size.tokens,
+        "max_tokens": size.max_tokens,
+        "save_every": max(1, updates // 20),
+        "updates": updates,
+        "average": min(5, updates),
+        "flags": " ".join([*sides, sharing, _training(size, updates)]),
+        "decode": "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20",
+        "paper": chosen.metric,
+    }
+    half = max(1, updates // 2)
+    # with the published initial weights Adam, unlike Adadelta, saturates the states
+    weights = "--weight-init xavier --output-bias-init unigram"
+    recurrent = f"--embed-dim {size.embedding} --hidden-dim {size.state} {weights}"
+    return {
+        "all": every,
+        "transformer": {"size": ""},  # fairseq's own, whose sizes are flags
+        "gru_selfattn_residual": {
+            "source": source,
+            "size": "",
+            "updates": half,
+            "save_every": max(1, updates // 40),
+            "flags": f"{recurrent} {_training(size, half)}",
+        },
+    }
+
+
+def _training(size: Size, updates: int) -> str:
+    return (
+        f"--dropout {size.dropout} --label-smoothing 0.1 --clip-norm 1.0 --optimizer adam "
+        f'--adam-betas "(0.9, 0.98)" --lr {size.rate} --lr-scheduler cosine '
+        f"--warmup-updates {min(4000, max(1, updates // 7))}"
+    )
+
+
+def _seen_from(folder: Path, path: Path) -> str:
+    """Returns a relative path if both are in one folder and can move together, else absolute."""
+    near = folder.resolve().parent
+    if path.resolve().is_relative_to(near):
+        return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+    return str(path.resolve())
