@@ -17,12 +17,6 @@ PROGRAMS = {
         command=$1; shift
         value() { while [ "$1" != "$flag" ]; do shift; done; echo "$2"; }
         case $command in
-          corpus)
-            flag=--out; out=$(value "$@")
-            for split in train valid test; do
-              for lang in en de; do echo "$split $lang" >"$out/$split.$lang"; done
-            done ;;
-          split-text) out=$2; shift 2; cp "$@" "$out" ;;
           check-text) [ ! -e "$STATE/bad-text" ] || { echo "line 3: bad" >&2; exit 1; } ;;
           average) flag=--out; echo mean >"$(value "$@")" ;;
           score) echo "THE SCORE" ;;

@@ -82,13 +82,6 @@ def test_a_script_becomes_its_command(checkout, script):
     assert os.access(ROOT / script, os.X_OK)
 
 
-def test_help_needs_no_environment(checkout):
-    done = checkout.run("scripts/train.sh", "wmt14_en_de", "--help")
-    assert done.stdout.strip() == "python -m dc_nmt_plugin train --help, ROOT"
-    refused = checkout.run("scripts/train.sh", "--python")
-    assert refused.returncode == 1 and "--python" in refused.stderr
-
-
 def test_the_quickstart_makes_a_text_and_its_recipe_once(checkout):
     done = checkout.run("scripts/quickstart.sh", "transformer_dc", "--seed", "2")
     assert done.returncode == 0, done.stderr
@@ -161,18 +154,3 @@ def test_the_slurm_file_calls_train_with_the_job_s_machines(checkout):
     added = ["--launcher", "srun", "--gpus", "4", "--rendezvous", "node7:24711"]
     words = ["train", *added, "wmt14_en_de", "transformer_dc", "--fp16"]
     assert done.stdout.endswith("".join(f"<{word}>" for word in words))
-
-
-def test_the_slurm_file_has_directives_first_and_refuses_other_folders(tmp_path):
-    path = ROOT / "scripts/train.slurm"
-    lines = path.read_text().splitlines()
-    directives = [n for n, line in enumerate(lines) if line.startswith("#SBATCH")]
-    assert directives and all(line.startswith("#") for line in lines[: directives[-1]])
-    assert os.access(path, os.X_OK)
-    wrong = subprocess.run(
-        ["bash", str(path), "wmt14_en_de", "transformer_dc"],
-        env={**os.environ, "SLURM_SUBMIT_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
-    assert wrong.returncode == 1 and "sbatch" in wrong.stderr
