@@ -11,18 +11,7 @@ from pathlib import Path
 
 from ..errors import UsageError, check_architectures
 from ..figure import FORMATS
-from .paper_print import (
-    FOLDER,
-    draw_plot,
-    has_numbers,
-    list_items,
-    print_counts,
-    print_jobs,
-    print_parts,
-    show_item,
-    show_table,
-    slug,
-)
+from . import paper_print
 from .parser import Parser, add_forms, add_json, figure, number
 from .recipe_options import add_text
 
@@ -32,43 +21,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[2:] if argv is None else list(argv)
     if words[:1] == ["parameters"]:  # the only one that takes flags of a model
         return _parameters(words[1:])
-    args = parser().parse_args(words)
+    args = _parser().parse_args(words)
     commands = {
-        "list": list_items,
-        "show": show_item,
+        "list": paper_print.list_items,
+        "show": paper_print.show_item,
         "run": _run,
-        "table": show_table,
-        "plot": draw_plot,
+        "table": paper_print.show_table,
+        "plot": paper_print.draw_plot,
     }
     return commands[args.command](args)
 
 
-def parser() -> Parser:
-    """Returns the options of the command."""
+def _parser() -> Parser:
     parser = Parser(prog="dc-nmt paper", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listed = commands.add_parser(
-        "list", help="list tables, figures and experiments, and whether they can be made again"
-    )
+    listed = commands.add_parser("list", help="list tables and figures, and which are reproducible")
     listed.add_argument("document", nargs="?", help="one of the five documents; default: all")
-    listed.add_argument("--json", action="store_true", help="print every row as JSON")
+    listed.add_argument("--json", action="store_true", help="print every cell as JSON")
     show = commands.add_parser("show", help="print an item as published")
     run = commands.add_parser("run", help="run the missing steps of an item, then print its table")
-    table = commands.add_parser(
-        "table", help="print measured beside published numbers of finished runs"
-    )
+    table = commands.add_parser("table", help="print measured beside published numbers")
     plot = commands.add_parser("plot", help="draw the curves of an item from finished runs")
-    commands.add_parser(
-        "parameters", help="print parameter counts beside the published ones", add_help=False
-    )
+    commands.add_parser("parameters", help="print parameter counts beside the published ones")
     for command in (show, run, table, plot):
-        command.add_argument(
-            "item", metavar="ITEM", help="name of an item, such as 'thesis, Table 3.4'"
-        )
+        command.add_argument("item", metavar="ITEM", help="such as 'thesis, Table 3.4'")
     for command in (run, table, plot):
         command.add_argument(
             "--rows", type=_names, default=(), metavar="NAMES",
-            help="only these rows, separated by semicolons",
+            help="only these rows or columns, separated by semicolons; 'ROW, COLUMN' is a cell",
         )  # fmt: skip
         command.add_argument(
             "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seed; default: 1"
@@ -83,16 +63,13 @@ def parser() -> Parser:
         help=f"{', '.join(FORMATS)}; a name without ending becomes .png and .svg",
     )  # fmt: skip
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
-    run.add_argument(
-        "--dry-run", action="store_true", help="print the commands without running them"
-    )
+    run.add_argument("--dry-run", action="store_true", help="print the commands alone")
     run.add_argument(
         "--on", choices=("local", "slurm"), default="local", help="run here, or as jobs of Slurm"
     )
     run.add_argument(
         "--sbatch", action="append", default=[], metavar="NAME=VALUE",
-        help="option of sbatch with --on slurm, such as partition=gpu or time=600 (minutes); "
-        "may be repeated",
+        help="option of sbatch, such as partition=gpu or time=600 (minutes); may be repeated",
     )  # fmt: skip
     run.add_argument(
         "--probing", type=_existing, metavar="DIR",
@@ -135,7 +112,7 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError("--sbatch: has an effect with --on slurm only; add that flag")
     sbatch = execute.sbatch_options(args.sbatch)
     item = find_item(args.item)
-    folder = FOLDER / slug(item)
+    folder = paper_print.folder_of(item)
     text = ["--downloads", str(args.downloads)]
     text += ["--raw", str(args.raw)] if args.raw else []
     text += ["--any-counts"] if args.any_counts else []
@@ -152,20 +129,16 @@ def _run(args: argparse.Namespace) -> int:
     for name, reason in left_out(item, args.rows, options.given).items():
         print(f"left out: {name}: {reason}", file=sys.stderr)
     if args.dry_run:
-        return print_jobs(jobs, args)
+        return paper_print.print_jobs(jobs, args)
     if args.on == "slurm":
-        return print_jobs(jobs, args, execute.submit(jobs, folder / "jobs", sbatch))
+        return paper_print.print_jobs(jobs, args, execute.submit(jobs, folder / "jobs", sbatch))
     # JSON is alone on standard output
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         with stoppable():
             execute.run_here(jobs)
         if any(job.output for job in jobs):
             print(f"\nanalyses and figures: {folder}\n")
-    if has_numbers(item, args):
-        return show_table(args)
-    if args.json:
-        print("[]")
-    return 0
+    return paper_print.show_table(args)
 
 
 def _parameters(argv: Sequence[str]) -> int:
@@ -176,19 +149,12 @@ def _parameters(argv: Sequence[str]) -> int:
         description="Prints parameter counts of models beside the published numbers.",
         epilog="All other flags go to the model of every ARCH, such as --source-layers 3.",
     )
-    parser.add_argument(
-        "arch", nargs="*", help="architectures; default: all, with the published counts"
-    )
+    parser.add_argument("arch", nargs="*", help="default: all, with the published counts")
     parser.add_argument(
         "--vocabulary", type=number(1), default=32_000, help="number of types in the dictionary"
     )
-    parser.add_argument(
-        "--by-part", action="store_true", help="print the count of each part of one architecture"
-    )
-    parser.add_argument(
-        "--item", metavar="ITEM",
-        help="print the published counts of one table alone, such as 'thesis, Table 3.2'",
-    )  # fmt: skip
+    parser.add_argument("--by-part", action="store_true", help="count each part of the model")
+    parser.add_argument("--item", help="count one table alone, such as 'thesis, Table 3.2'")
     add_json(parser)
     args, words = parser.parse_with_flags(argv)
     if args.item and (args.arch or args.by_part):
@@ -201,16 +167,16 @@ def _parameters(argv: Sequence[str]) -> int:
     from ..papers.reader import find_item
 
     check_architectures(args.arch, architectures())
-    tables = dict(published_items()) if not args.arch else {}
+    tables = {} if args.arch else dict(published_items())
     if args.item:
         name = find_item(args.item).full_name
         if name not in tables:
             raise UsageError(f"--item: {name} has no parameter counts; {', '.join(tables)} have")
-        return print_counts(published_rows(name, tables[name]), args.json)
+        return paper_print.print_counts(published_rows(name, tables[name]), args.json)
     names = args.arch or (["transformer_standard"] if args.by_part else architectures())
     settings = {name: model_settings(name, words) for name in names}
     if args.by_part:
-        return print_parts(settings, args)
+        return paper_print.print_parts(settings, args)
     rows = [row for name, entries in tables.items() for row in published_rows(name, entries)]
     rows += [preset_row(name, own, args.vocabulary) for name, own in settings.items()]
-    return print_counts(rows, args.json)
+    return paper_print.print_counts(rows, args.json)

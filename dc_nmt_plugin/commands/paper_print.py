@@ -20,15 +20,11 @@ if TYPE_CHECKING:
     from ..papers.jobs import Job
     from ..papers.parameters import CountRow
 
-FOLDER = Path("runs/papers")
 
-
-def slug(item: Item) -> str:
-    """Returns the name of an item's folder."""
-    return re.sub(r"[^a-z0-9.]+", "-", item.full_name.lower()).strip("-")
-
-
-# -- as published ----------------------------------------------------------------------------------
+def folder_of(item: Item) -> Path:
+    """Returns the folder of an item's analyses and figures."""
+    name = re.sub(r"[^a-z0-9.]+", "-", item.full_name.lower()).strip("-")
+    return Path("runs/papers") / name
 
 
 def list_items(args: argparse.Namespace) -> int:
@@ -37,35 +33,22 @@ def list_items(args: argparse.Namespace) -> int:
 
     documents = [read_document(name) for name in ([args.document] if args.document else DOCUMENTS)]
     if args.json:
-        rows = [
-            {
-                "document": document.name,
-                "item": item.name,
-                "row": part.name,
-                "shows": part.shows or item.title,
-                "reproducible": part.reproducible,
-                "command": f"dc-nmt {part.by}",
-                "entries": len(part.entries),
-            }
-            for document in documents
-            for item in document.items
-            for part in item.parts
-        ]
-        print_json(rows)
+        names = ("document", "item", "row", "column", "reproducible", "by")
+        entries = [entry for document in documents for entry in document.entries]
+        print_json([{name: getattr(entry, name) for name in names} for entry in entries])
         return 0
     for document in documents:
-        print(f"{document.name}: {document.title}\n")
         lines = []
         for item in document.items:
-            states = [part.reproducible for part in item.parts]
-            needs = sorted({state for state in states if state.startswith("needs")})
+            found = {entry.reproducible for entry in item.entries} or {item.reproducible}
+            needs = sorted(reason for reason in found if reason.startswith("needs"))
             word = "no"
-            if "yes" in states:
+            if "yes" in found:
                 word = "partly" if needs else "yes"
-            lines.append((item.name, str(len(states) or ""), word, item.title))
+            lines.append((item.name, str(len(item.rows) or ""), word, item.title))
             lines += [("", "", "", f"  {reason}") for reason in needs]
         header = ("item", "rows", "reproducible", "what it shows")
-        print(format_table(header, lines), end="\n\n")
+        print(f"{document.name}: {document.title}\n\n{format_table(header, lines)}\n")
     return 0
 
 
@@ -76,13 +59,11 @@ def show_item(args: argparse.Namespace) -> int:
     from ..papers.systems import size_of
 
     item = find_item(args.item)
-    derived = derived_of(item)
     if args.json:
-        print_json(_item_facts(item, derived))
+        print_json(_facts(item, derived_of(item)))
         return 0
     by_cell = {entry.cell: entry for entry in item.entries}
     columns = list(item.columns) or [""]
-    header = ["", *(name or "value" for name in columns)]
     rows = []
     for row in item.rows:
         cells = [_printed(by_cell.get((row.label, name))) for name in columns]
@@ -90,11 +71,12 @@ def show_item(args: argparse.Namespace) -> int:
     form = form_of(args)
     print(f"{form.comment}{item.full_name} ({item.place}): {item.title}")
     if rows:
-        print(f"\n{form.write(header, rows)}")
-    notes = [item.note, *(f"{each.row}: {each.note}" for each in item.entries if each.note)]
+        print(f"\n{form.write(['', *(name or 'value' for name in columns)], rows)}")
     absent = {each.absent for each in item.entries if each.absent and each.value is None}
+    notes = [item.note, *(f"{name}: {text}" for name, text in item.shows.items())]
+    notes += [f"{each.row}: {each.note}" for each in item.entries if each.note]
     notes += [f"no number where {reason}" for reason in sorted(absent)]
-    notes += map(_derived, derived)
+    notes += map(_derived, derived_of(item))
     trainings = trainings_of(item)
     if trainings:
         notes.append(f"to train all rows with one seed: {size_of(trainings)}")
@@ -122,65 +104,33 @@ def _derived(each: Derived) -> str:
     return f"{text}: {each.note}" if each.note else text
 
 
-def _item_facts(item: Item, derived: Sequence[Derived]) -> dict[str, Any]:
+def _facts(item: Item, derived: Sequence[Derived]) -> dict[str, Any]:
     import msgspec
 
-    numbers = [
-        {
-            "place": each.place,
-            "value": str(each.value),
-            "unit": each.unit,
-            "rule": each.rule,
-            "rows": [cell.row for cell in each.pair],
-            "column": each.pair[0].column,
-            "computed": round(each.computed, 4),
-            "agrees": each.agrees,
-            "note": each.note,
-        }
-        for each in derived
-    ]
-    return {
-        "document": item.document,
-        "item": item.name,
-        "title": item.title,
-        "place": item.place,
-        "note": item.note,
-        "cells": msgspec.to_builtins(item.entries),
-        "derived": numbers,
-    }
-
-
-# -- a plan ----------------------------------------------------------------------------------------
+    numbers = []
+    for each in derived:
+        facts = {**msgspec.to_builtins(each), "agrees": each.agrees}
+        numbers.append({**facts, "computed": round(each.computed, 4)})
+    about = {name: getattr(item, name) for name in ("document", "title", "place", "note")}
+    cells = msgspec.to_builtins(item.entries)
+    return {**about, "item": item.name, "cells": cells, "derived": numbers}
 
 
 def print_jobs(jobs: Sequence[Job], args: argparse.Namespace, numbers: Sequence[str] = ()) -> int:
     """Prints the commands of a plan, with their numbers in the queue of Slurm."""
     from ..papers.systems import size_of
 
-    trainings = [job.training for job in jobs if job.training]
+    places = numbers or [None] * len(jobs)
     if args.json:
-        facts = []
-        for place, job in enumerate(jobs):
-            size = size_of([job.training], args.max_update) if job.training else None
-            number = numbers[place] if numbers else None
-            facts.append({"job": number, "command": str(job), "size": size and asdict(size)})
-        print_json(facts)
+        pairs = zip(jobs, places, strict=True)
+        print_json([{"job": place, "command": str(job)} for job, place in pairs])
         return 0
-    for place, job in enumerate(jobs):
-        print(f"{numbers[place]}: {job}" if numbers else job)
+    for job, place in zip(jobs, places, strict=True):
+        print(f"{place}: {job}" if place else job)
+    trainings = [job.training for job in jobs if job.training]
     if args.dry_run and trainings:
         print(f"# {size_of(trainings, args.max_update)}")
     return 0
-
-
-# -- measured beside published ---------------------------------------------------------------------
-
-
-def has_numbers(item: Item, args: argparse.Namespace) -> bool:
-    """Returns True if a number of the item is a run's."""
-    from ..papers.selection import NEEDED, entries_of, of_runs
-
-    return any(map(of_runs, entries_of(item, args.rows, NEEDED)))
 
 
 def show_table(args: argparse.Namespace) -> int:
@@ -189,27 +139,26 @@ def show_table(args: argparse.Namespace) -> int:
     from ..papers.reader import find_item
 
     item = find_item(args.item)
-    if args.command == "table" and not args.json and not has_numbers(item, args):
-        return _print_analyses(item)
     found = cells(item, args.rows, args.seeds, args.sample)
     if args.json:
-        print_json(
-            [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in found]
-        )
-    else:
+        own = [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in found]
+        print_json(own)
+    elif found:
         form = form_of(args)
         print(f"{form.comment}{item.full_name}: {item.title}\n")
         print(f"{form.write(*_compared(found, args.sample is None))}\n")
         print(form.lines(_notes(found, args)))
-    if args.command == "run" and item.name.startswith("Figure"):
+    elif args.command == "table":
+        _print_analyses(item)
+    if found and args.command == "run" and item.name.startswith("Figure"):
         out = sys.stderr if args.json else sys.stdout
-        for path in _draw(item, found, args, FOLDER / slug(item) / "figure"):
+        for path in _draw(item, found, args, folder_of(item) / "figure"):
             print(f"written: {path}", file=out)
     return 0
 
 
-def _print_analyses(item: Item) -> int:
-    folder = FOLDER / slug(item)
+def _print_analyses(item: Item) -> None:
+    folder = folder_of(item)
     paths = sorted(folder.glob("*.txt"))
     if not paths:
         raise UserError(
@@ -217,7 +166,6 @@ def _print_analyses(item: Item) -> int:
             f"dc-nmt paper run '{item.full_name}' makes it"
         )
     print("\n\n".join(f"{path}\n\n{path.read_text('utf-8').strip()}" for path in paths))
-    return 0
 
 
 def _compared(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str]]]:
@@ -270,7 +218,7 @@ def draw_plot(args: argparse.Namespace) -> int:
 
     item = find_item(args.item)
     found = cells(item, args.rows, args.seeds, args.sample, test=False)
-    for path in _draw(item, found, args, args.out or FOLDER / slug(item) / "figure"):
+    for path in _draw(item, found, args, args.out or folder_of(item) / "figure"):
         print(f"written: {path}")
     print("".join(f"{note}\n" for note in _setting_notes(found)), end="")
     return 0
@@ -282,9 +230,6 @@ def _draw(item: Item, found: Sequence[Cell], args: argparse.Namespace, path: Pat
     path.parent.mkdir(parents=True, exist_ok=True)
     sample = "" if args.sample is None else f" (a sample of {args.sample} pairs)"
     return draw(found, f"{item.full_name}{sample}", path, item.origin)
-
-
-# -- parameters ------------------------------------------------------------------------------------
 
 
 def print_counts(rows: Sequence[CountRow], as_json: bool) -> int:
@@ -302,16 +247,9 @@ def print_counts(rows: Sequence[CountRow], as_json: bool) -> int:
 
 
 def _count_cells(row: CountRow) -> list[str]:
-    difference = None if row.difference is None else 100 * row.difference
-    return [
-        row.name,
-        f"{row.vocabulary:,}",
-        f"{row.built:.3f}",
-        number_cell(row.published, "g"),
-        f"{difference:+.2f}%" if difference is not None else "",
-        {None: "", True: "ok", False: "NOT MET"}[row.within],
-        row.note,
-    ]
+    verdict = {None: "", True: "ok", False: "NOT MET"}[row.within]
+    cells = [row.name, f"{row.vocabulary:,}", f"{row.built:.3f}", number_cell(row.published, "g")]
+    return [*cells, number_cell(row.difference, "+.2%"), verdict, row.note]
 
 
 def print_parts(archs: Mapping[str, Mapping[str, Any]], args: argparse.Namespace) -> int:
@@ -320,12 +258,11 @@ def print_parts(archs: Mapping[str, Mapping[str, Any]], args: argparse.Namespace
 
     parts = {}
     for arch, settings in archs.items():
-        entries = breakdown(arch, args.vocabulary, settings)
-        parts[arch] = [*entries, ("total", sum(number for _, number in entries))]
+        own = breakdown(arch, args.vocabulary, settings)
+        parts[arch] = [*own, ("total", sum(number for _, number in own))]
+        if not args.json:
+            rows = [[name, f"{number:,}"] for name, number in parts[arch]]
+            print(format_table([arch, "parameters"], rows))
     if args.json:
         print_json(parts)
-        return 0
-    for arch, entries in parts.items():
-        rows = [[name, f"{number:,}"] for name, number in entries]
-        print(format_table([arch, "parameters"], rows))
     return 0

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import UserError
 from ..evaluation.chance import Difference, holm
 from ..evaluation.metrics import METRICS
 from ..evaluation.significance import compare_systems
@@ -77,22 +76,17 @@ class Cell:
 def cells(
     item: Item, rows: Sequence[str], seeds: Sequence[int], sample: int | None, test: bool = True
 ) -> list[Cell]:
-    """Returns every number of an item that runs can give, in the order of the item.
+    """Returns every number of an item that runs can give, in its order; none for analyses alone.
 
     Args:
         rows: names of rows or parts; none for all
         test: whether differences are tested
 
     Raises:
-        UserError: no such row, or nothing of the item is a number of runs
+        UserError: no such row, or nothing of the item can be run
     """
     # a finished run counts, whatever its text was
     entries = [entry for entry in entries_of(item, rows, NEEDED) if of_runs(entry)]
-    if not entries:
-        raise UserError(
-            f"{item.full_name}: no number of it is a run's; its analyses are files that dc-nmt "
-            f"paper run '{item.full_name}' makes"
-        )
     return _corrected([_cell(entry, seeds, sample, test) for entry in entries])
 
 

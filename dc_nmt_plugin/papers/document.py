@@ -1,8 +1,7 @@
 """Published documents: their tables and figures, and each number with all its settings.
 
 ``data/DOCUMENT.yaml`` has the form of :class:`Document`. :mod:`.reader` merges the settings that
-stand once for a task, item, column or row into the :class:`Entry` of each cell, and forms the
-:class:`Part` s of an item, which can be made again one by one.
+stand once for a task, item, column or row into the :class:`Entry` of each cell.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-YES = "yes"  # value of `reproducible` where a command makes the part again
+YES = "yes"  # value of `reproducible` where a command makes a number again
 SCORES = ("mteval-v13a", "multi-bleu", "multi-bleu-lc", "sacrebleu", "zh-words")
 # "bleu" is the score of another author, whose program is not printed; "setting" is no measurement
 NOT_OF_RUNS = ("bleu", "setting")
@@ -25,6 +24,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         document, item, row, column: where it stands
+        reproducible: :data:`YES`, or the reason. A reason that names a flag of
+            ``dc-nmt paper run`` does not hold once this flag is given.
+        by: command of ``dc-nmt`` that shows it, such as ``analyze gates``
         system: name of the measured system
         arch: value of ``--arch`` with its size; "" for systems of other authors
         flags: of ``fairseq-train`` on top, by field name; only those that change the model
@@ -49,6 +51,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     item: str
     row: str
     column: str
+    reproducible: str
+    by: str
     system: str
     measure: str
     arch: str = ""
@@ -81,32 +85,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         return not self.other and self.measure not in NOT_OF_RUNS
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of an item that can be made again alone, such as a row or a curve.
-
-    Attributes:
-        name: unique in its item
-        shows: description, if the name is not enough
-        by: command of ``dc-nmt`` that shows it, such as ``analyze gates``
-        reproducible: :data:`YES`, or the reason. A reason that names a flag of
-            ``dc-nmt paper run`` does not hold once this flag is given.
-        entries: its cells; none for a curve, or a mark of significance
-    """
-
-    name: str
-    shows: str
-    by: str
-    reproducible: str
-    entries: tuple[Entry, ...]
-
-
 class Settings(msgspec.Struct, kw_only=True):
-    """Settings of entries in the file, of the same names; None: nothing is written at this place.
+    """Settings of entries, of the same names, at one place of a file; None: not written there.
 
     Attributes:
         on: block of ``tasks``, which stands for its settings
         size: of the architecture, part of its name
-        score: measure of the cells that say no other one
+        score: measure of the cells that name no other one
     """
 
     on: str | None = None
@@ -124,6 +109,8 @@ class Settings(msgspec.Struct, kw_only=True):
     measure: str | None = None
     of: str | None = None
     against: str | None = None
+    reproducible: str | None = None
+    by: str | None = None
 
 
 class Cell(Settings, kw_only=True):
@@ -138,14 +125,7 @@ class Cell(Settings, kw_only=True):
     note: str = ""
 
 
-class Column(Settings, kw_only=True):
-    """A column in the file."""
-
-    reproducible: str = ""
-    by: str = ""
-
-
-class Row(Column, kw_only=True):
+class Row(Settings, kw_only=True):
     """A row in the file; ``value`` is its cell in an item with one column."""
 
     label: str
@@ -155,32 +135,22 @@ class Row(Column, kw_only=True):
     note: str = ""
 
 
-class Group(msgspec.Struct, kw_only=True):
-    """A named part of an item in the file: rows, columns, or their common cells."""
-
-    name: str
-    shows: str = ""
-    rows: list[str] = []
-    columns: list[str] = []
-    reproducible: str = ""
-    by: str = ""
-
-
-class Item(Column, kw_only=True):
+class Item(Settings, kw_only=True):
     """A table, a figure, or an experiment without a number.
 
     Attributes:
         name: such as ``Table 3.4``
         place: section and page
-        reproducible: as of a part
+        reproducible: as of an entry
         baseline: row that the others are compared with
         rows, columns: as printed, in order
         analysis: options of the command that makes it, without ``--``
+        significance: command that tests the entries with a printed p; "" for the table's own test
         sources: printed source sentences whose translations it shows
         drawn_from: item of the same document that has its numbers; "" for itself
         origin: rows that are the first point of every curve → the point, such as ``n = 1``
-        split: with ``cell``, each cell that is in no group is a part of its own, else each row
-        document, entries, parts: set by the reader
+        shows: column, mark or part of a figure → what it shows
+        document, entries: set by the reader
     """
 
     name: str
@@ -188,19 +158,18 @@ class Item(Column, kw_only=True):
     place: str
     reproducible: str
     baseline: str = ""
-    columns: dict[str, Column] = {}
+    columns: dict[str, Settings] = {}
     rows: list[Row] = []
-    groups: list[Group] = []
     analysis: dict[str, str] = {}
+    significance: str = ""
     sources: list[str] = []
     drawn_from: str = ""
     origin: dict[str, str] = {}
-    split: Literal["row", "cell"] = "row"
+    shows: dict[str, str] = {}
     absent: str = ""
     note: str = ""
     document: str = ""
     entries: list[Entry] = []
-    parts: list[Part] = []
 
     @property
     def full_name(self) -> str:
@@ -217,8 +186,8 @@ class Derived(msgspec.Struct, kw_only=True):
         unit: of the value, such as ``%``
         rule: ``difference`` of the cells; ``slower``: by how many per cent the first is less
         cells: ``ITEM | COLUMN | ROW | ROW``
-        pair: the two cells; set by the reader
         note: what differs
+        pair: the two cells; set by the reader
     """
 
     value: Decimal
@@ -228,11 +197,6 @@ class Derived(msgspec.Struct, kw_only=True):
     rule: Literal["difference", "slower"] = "difference"
     note: str = ""
     pair: list[Entry] = []
-
-    @property
-    def item(self) -> str:
-        """Returns the name of the item with the cells."""
-        return self.cells.split(" | ")[0]
 
     @property
     def computed(self) -> float:

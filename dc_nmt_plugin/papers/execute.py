@@ -47,12 +47,12 @@ def sbatch_options(pairs: Sequence[str]) -> dict[str, str]:
     """
     options = {}
     for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not (name and equals):
+        name, _, value = pair.partition("=")
+        if not (name and value):
             raise UsageError(f"--sbatch: {pair!r} is not NAME=VALUE")
         options[name.strip("-").replace("_", "-")] = value
     gpus = options.get("gpus-per-node", "1")
-    if not _count(gpus).isdecimal():
+    if not gpus.rpartition(":")[2].isdecimal():
         raise UsageError(f"--sbatch: gpus-per-node={gpus} is no number of GPUs such as 4 or a100:4")
     return options
 
@@ -71,14 +71,19 @@ def submit(jobs: Sequence[Job], folder: Path, options: Mapping[str, str]) -> lis
     folder.mkdir(parents=True, exist_ok=True)
     numbers: list[str] = []
     for job in jobs:
-        chosen = {**_defaults(job, folder), **options}
-        if job.kind == "text" and "gpus-per-node" not in options:
-            chosen.pop("gpus-per-node", None)
-        if "cpus-per-gpu" in options:  # Slurm takes one of the two
-            chosen.pop("cpus-per-task")
+        chosen = {
+            "job-name": f"dc-nmt-{job.kind}",
+            "output": f"{folder}/%j.log",
+            "nodes": "1",
+            "time": str(60 * (job.hours or HOURS)),  # minutes
+        }
+        if "cpus-per-gpu" not in options:  # Slurm takes one of the two
+            chosen["cpus-per-task"] = str(CPUS)
+        if job.kind != "text":
+            chosen["gpus-per-node"] = str(job.gpus or 1)
+        chosen.update(options)
         if job.after:
-            before = ":".join(numbers[place] for place in job.after)
-            chosen["dependency"] = f"afterok:{before}"
+            chosen["dependency"] = "afterok:" + ":".join(numbers[place] for place in job.after)
         words = ["sbatch", "--parsable", *(f"--{name}={value}" for name, value in chosen.items())]
         words.append(f"--wrap={_command(job, chosen)}")
         try:
@@ -93,29 +98,14 @@ def submit(jobs: Sequence[Job], folder: Path, options: Mapping[str, str]) -> lis
     return numbers
 
 
-def _defaults(job: Job, folder: Path) -> dict[str, str]:
-    return {
-        "job-name": f"dc-nmt-{job.kind}",
-        "output": f"{folder}/%j.log",
-        "nodes": "1",
-        "time": str(60 * (job.hours or HOURS)),  # minutes
-        "cpus-per-task": str(CPUS),
-        "gpus-per-node": str(job.gpus or 1),
-    }
-
-
 def _command(job: Job, options: Mapping[str, str]) -> str:
     words = [sys.executable, "-m", "dc_nmt_plugin", *job.words]
     if job.kind == "training":
-        words += ["--gpus", _count(options["gpus-per-node"]), "--launcher", "fairseq"]
+        gpus = options["gpus-per-node"].rpartition(":")[2]  # of 4 or a100:4
+        words += ["--gpus", gpus, "--launcher", "fairseq"]
     command = shlex.join(words)
     if job.output:
         # only a complete file gets the name
         part, to = (shlex.quote(f"{job.output}{end}") for end in (".part", ""))
         command += f" > {part} && mv {part} {to}"
     return command
-
-
-def _count(text: str) -> str:
-    """Returns the number in ``4`` or ``a100:4``."""
-    return text.rpartition(":")[2]

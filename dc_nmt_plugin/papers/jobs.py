@@ -1,9 +1,9 @@
-"""Options of ``dc-nmt paper run``, and its jobs."""
+"""Options of ``dc-nmt paper run``, and the jobs of its plan."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from .selection import NEEDED
@@ -63,14 +63,8 @@ class Job:
         return f"dc-nmt {shlex.join(self.words)}" + (f" > {self.output}" if self.output else "")
 
 
-@dataclass
-class Jobs:
-    """The jobs of a plan, each once; jobs that others need come first."""
-
-    jobs: list[Job] = field(default_factory=list)
-
-    def add(self, job: Job) -> int:
-        """Adds a job unless it is there, and returns its place."""
-        if job not in self.jobs:
-            self.jobs.append(job)
-        return self.jobs.index(job)
+def add(jobs: list[Job], job: Job) -> int:
+    """Adds a job to a plan unless it is there, and returns its place."""
+    if job not in jobs:
+        jobs.append(job)
+    return jobs.index(job)

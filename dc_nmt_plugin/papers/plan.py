@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..recipes.recipe import load
-from .analyses import Runs, analyses
+from .analyses import Analyses
 from .document import Entry, Item
-from .jobs import Job, Jobs, Options
-from .selection import baseline, entries_of, entries_shown
-from .systems import OF_TEXT, UNTRAINED, Decoding, Training, decoding_of
+from .jobs import Job, Options, add
+from .selection import baseline, entries_of
+from .systems import OF_TEXT, UNTRAINED, Decoding, decoding_of
 
 _SAMPLE_LAYERS = "4"  # of a sample's narrow model, which needs the layers that rows name
 
@@ -20,56 +20,49 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
     """Returns the jobs of an item, ordered by their dependencies.
 
     Args:
-        rows: names of rows or parts; none for all
+        rows: as of :func:`entries_of`
         to: folder for the output of analyses
 
     Raises:
         UserError: no such row, or one that cannot be run
     """
     entries = entries_of(item, rows, options.given)
-    found = Jobs()
     trained = [entry for entry in entries if entry.measure not in UNTRAINED]
-    decodings = list(dict.fromkeys(_decodings(trained)))
     of_text = [entry for entry in entries if entry.measure in OF_TEXT]
-    texts = _add_texts(found, [*decodings, *map(decoding_of, of_text)], options)
+    decodings: dict[Decoding, None] = {}
+    for entry in trained:
+        base = baseline(entry)
+        if base is not None:
+            decodings[decoding_of(base)] = None
+        decodings[decoding_of(entry)] = None
+
+    jobs: list[Job] = []
+    texts = _add_texts(jobs, [*decodings, *map(decoding_of, of_text)], options)
     evaluations = {
-        seed: {each: _add_evaluation(found, each, seed, texts, options) for each in decodings}
+        seed: {each: _add_evaluation(jobs, each, seed, texts, options) for each in decodings}
         for seed in options.seeds
     }
     if any(entry.measure == "params" for entry in entries):
         words = ("paper", "parameters", "--item", item.full_name)
-        found.add(Job("analysis", words, output=to / "params.txt"))
+        add(jobs, Job("analysis", words, output=to / "params.txt"))
     for entry in of_text:
-        found.add(_counting(item, entry, texts, options, to))
+        add(jobs, _counting(item, entry, texts, options, to))
 
-    cells = {entry.cell for entry in entries}
     shown: dict[str, list[Entry]] = {}  # command → the entries that it shows
-    for part in item.parts:
-        own = [entry for entry in part.entries if entry.cell in cells]
-        shown.setdefault(part.by, []).extend(e for e in own if e.measure not in UNTRAINED)
-    for part in item.parts:
-        if not part.entries and (not rows or part.name in rows):
-            own = [entry for entry in entries_shown(item, part) if entry.cell in cells]
-            bases = [base for base in map(baseline, own) if base]
-            shown.setdefault(part.by, []).extend([*bases, *own])
+    for entry in trained:
+        shown.setdefault(entry.by, []).append(entry)
+    if item.significance and not rows:
+        tested = [entry for entry in trained if entry.p is not None]
+        shown[item.significance] = [*filter(None, map(baseline, tested)), *tested]
     for seed in options.seeds:
-        runs = Runs(item, options, seed, evaluations[seed], to)
+        analyses = Analyses(item, options, seed, evaluations[seed], to)
         for by, own in shown.items():
-            for job in analyses(runs, by, own) if own else ():
-                found.add(job)
-    return found.jobs
+            for job in analyses.jobs(by, own):
+                add(jobs, job)
+    return jobs
 
 
-def _decodings(entries: Iterable[Entry]) -> Iterable[Decoding]:
-    """Yields the translations of entries, each after that of its baseline."""
-    for entry in entries:
-        base = baseline(entry)
-        if base is not None:
-            yield decoding_of(base)
-        yield decoding_of(entry)
-
-
-def _add_texts(found: Jobs, decodings: Iterable[Decoding], options: Options) -> dict[str, int]:
+def _add_texts(jobs: list[Job], decodings: Iterable[Decoding], options: Options) -> dict[str, int]:
     """Adds the preparation of each text, with all segmentations that are needed.
 
     Returns:
@@ -83,47 +76,36 @@ def _add_texts(found: Jobs, decodings: Iterable[Decoding], options: Options) -> 
     places = {}
     for folder, (task, names) in needed.items():
         words = ("prepare", task, "--bpe", *names, *_sample(options), *options.text)
-        places[folder] = found.add(Job("text", words))
+        places[folder] = add(jobs, Job("text", words))
     return places
 
 
 def _add_evaluation(
-    found: Jobs, decoding: Decoding, seed: int, texts: Mapping[str, int], options: Options
+    jobs: list[Job], decoding: Decoding, seed: int, texts: Mapping[str, int], options: Options
 ) -> int:
-    training = decoding.training
-    trained = _add_training(found, training, seed, texts, options)
-    words = ["evaluate", *_run_words(training, seed, options)]
-    words += ["--subset", decoding.subset] if decoding.subset != "test" else []
-    words += ["--as", decoding.name] if decoding.name else []
-    return found.add(Job("evaluation", (*words, *decoding.flags), (trained,), gpus=1))
+    """Adds a translation after its training run."""
+    training, settings = decoding.training, decoding.training.settings
+    name = training.name(seed)
+    run = [training.task, training.arch, "--seed", str(seed)]
+    run += ["--like", training.like] if training.like else []
+    run += ["--name", name] if name else []
+    run += _sample(options)
 
-
-def _add_training(
-    found: Jobs, training: Training, seed: int, texts: Mapping[str, int], options: Options
-) -> int:
-    words = ["train", *_run_words(training, seed, options)]
+    words = ["train", *run]
     words += ["--max-update", str(options.max_update)] if options.max_update else []
     if options.sample and training.arch.startswith("transformer"):
         for flag, number in training.layers().items():
             words += [flag, number] if number != _SAMPLE_LAYERS else []
-    settings = training.settings
-    job = Job(
-        "training",
-        (*words, *training.flags),
-        (texts[load(training.task).folder],),
-        settings.gpus,
-        settings.hours,
-        training=None if options.sample else training,
-    )
-    return found.add(job)
+    words += training.flags
+    after = (texts[load(training.task).folder],)
+    known = None if options.sample else training
+    job = Job("training", tuple(words), after, settings.gpus, settings.hours, training=known)
+    trained = add(jobs, job)
 
-
-def _run_words(training: Training, seed: int, options: Options) -> list[str]:
-    name = training.name(seed)
-    words = [training.task, training.arch, "--seed", str(seed)]
-    words += ["--like", training.like] if training.like else []
-    words += ["--name", name] if name else []
-    return words + _sample(options)
+    words = ["evaluate", *run]
+    words += ["--subset", decoding.subset] if decoding.subset != "test" else []
+    words += ["--as", decoding.name] if decoding.name else []
+    return add(jobs, Job("evaluation", (*words, *decoding.flags), (trained,), gpus=1))
 
 
 def _sample(options: Options) -> list[str]:

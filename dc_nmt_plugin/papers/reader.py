@@ -1,33 +1,20 @@
-"""Reads ``data/DOCUMENT.yaml``, with the settings of each entry and the parts of each item."""
+"""Reads ``data/DOCUMENT.yaml`` and merges the settings of each entry; finds items by name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, check_choices, did_you_mean
 from ..files import read_yaml
-from .document import (
-    SCORES,
-    Cell,
-    Column,
-    Derived,
-    Document,
-    Entry,
-    Group,
-    Item,
-    Part,
-    Row,
-    Settings,
-)
+from .document import SCORES, Cell, Derived, Document, Entry, Item, Row, Settings
 
 DATA = Path(__file__).parent / "data"
 DOCUMENTS = ("dual-context", "context-aware", "cross-aggregation", "thesis", "residual-decoder")
-
-# command that shows a part, by the measure of its entries
+# command that shows a measure, unless the file names one
 _COMMANDS = {"params": "paper parameters", "accuracy": "probe"}
 
 
@@ -47,12 +34,6 @@ def read_documents() -> tuple[Document, ...]:
     return tuple(read_document(name) for name in DOCUMENTS)
 
 
-def derived_of(item: Item) -> list[Derived]:
-    """Returns the numbers of the text that follow from cells of an item."""
-    derived = read_document(item.document).derived
-    return [each for each in derived if each.item == item.name]
-
-
 def find_item(name: str) -> Item:
     """Returns an item by ``DOCUMENT, ITEM``, such as ``thesis, Table 3.4`` or ``thesis, tab 3.4``.
 
@@ -68,6 +49,12 @@ def find_item(name: str) -> Item:
     return items[item]
 
 
+def derived_of(item: Item) -> list[Derived]:
+    """Returns the numbers of the text that follow from cells of an item."""
+    derived = read_document(item.document).derived
+    return [each for each in derived if each.pair[0].item == item.name]
+
+
 def read_file(path: Path) -> Document:
     """Returns a document from its file.
 
@@ -78,12 +65,9 @@ def read_file(path: Path) -> Document:
     document.name = path.stem
     for item in document.items:
         item.document = document.name
-        item.entries = [
-            _entry(document, item, row, column, cell)
-            for row in item.rows
-            for column, cell in _cells(item, row)
-        ]
-        item.parts = list(_parts(item))
+        for row in item.rows:
+            for column, cell in _cells(item, row):
+                item.entries.append(_entry(document, item, row, column, cell))
     for each in document.derived:
         name, column, *rows = each.cells.split(" | ")
         for row in rows:
@@ -109,7 +93,7 @@ def _cells(item: Item, row: Row) -> Iterator[tuple[str, Cell]]:
 
 
 def _entry(document: Document, item: Item, row: Row, column: str, cell: Cell) -> Entry:
-    places = (item, item.columns.get(column, Column()), row, cell)
+    places = (item, item.columns.get(column, Settings()), row, cell)
     settings = _merged(document.tasks, places)
     score, size = settings.pop("score", ""), settings.pop("size", "")
     flags = settings.pop("flags", {})
@@ -118,10 +102,13 @@ def _entry(document: Document, item: Item, row: Row, column: str, cell: Cell) ->
         settings["system"] = settings["other"]
         # the program that counted another author's BLEU is not printed
         measure = "bleu" if measure in SCORES or not measure else measure
+        if row.reproducible is None:
+            settings["reproducible"] = "reported by other authors"
     else:
         system = document.systems[settings["system"]]
         settings["arch"] = f"{system.arch}_{size}" if size else system.arch
         settings["flags"] = {**system.flags, **flags}
+    settings.setdefault("by", _COMMANDS.get(measure, "paper run"))
     settings.setdefault("against", "" if item.baseline == row.label else item.baseline)
     return Entry(
         document=document.name,
@@ -155,52 +142,3 @@ def _merged(tasks: Mapping[str, Settings], places: Iterable[Settings]) -> dict[s
                 if name in ("system", "other"):  # either of them takes the place of both
                     merged.pop("other" if name == "system" else "system", None)
     return merged
-
-
-def _parts(item: Item) -> Iterator[Part]:
-    """Yields a part for each row or cell that is in no group, then the groups.
-
-    Systems of other authors are one part, unless their row says itself whether it is reproducible.
-    """
-    taken = {entry.cell for group in item.groups for entry in _picked(group, item.entries)}
-    named_rows = {name for group in item.groups for name in group.rows}
-    free = [entry for entry in item.entries if entry.cell not in taken]
-    judged = {row.label for row in item.rows if row.reproducible}
-    others = [entry for entry in free if entry.other and entry.row not in judged]
-    with_entries = {entry.row for entry in item.entries}
-
-    for row in item.rows:
-        own = [entry for entry in free if entry.row == row.label and entry not in others]
-        if item.split == "cell":
-            for entry in own:
-                column = item.columns[entry.column]
-                yield _part(f"{row.label}, {entry.column}", (row, column, item), [entry])
-        elif own or (row.label not in with_entries and row.label not in named_rows):
-            yield _part(row.label, (row, item), own)
-    for group in item.groups:
-        yield _part(group.name, (group, item), _picked(group, item.entries), group.shows)
-    if others:
-        reported = Column(reproducible="reported by other authors")
-        yield _part("other systems", (reported, item), others)
-
-
-def _picked(group: Group, entries: Sequence[Entry]) -> list[Entry]:
-    """Returns the entries in a group's rows and columns; none for a group without both."""
-    return [
-        entry
-        for entry in entries
-        if (group.rows or group.columns)
-        and (not group.rows or entry.row in group.rows)
-        and (not group.columns or entry.column in group.columns)
-    ]
-
-
-def _part(
-    name: str, places: Sequence[Column | Group], entries: list[Entry], shows: str = ""
-) -> Part:
-    by = [place.by for place in places if place.by]
-    by.append(_COMMANDS.get(entries[0].measure if entries else "", "paper run"))
-    reproducible = [place.reproducible for place in places if place.reproducible]
-    return Part(
-        name=name, shows=shows, by=by[0], reproducible=reproducible[0], entries=tuple(entries)
-    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from ..errors import UserError, check_choices
-from .document import SCORES, YES, Entry, Item, Part
+from .document import SCORES, YES, Entry, Item
 from .reader import find_item, read_document
 from .systems import UNTRAINED, Training, has_run, training_of
 
@@ -23,50 +23,51 @@ def entries_of(item: Item, rows: Sequence[str], given: Collection[str]) -> list[
     """Returns the entries of an item that runs can give.
 
     Args:
-        rows: names of rows or parts; none for all
+        rows: names of rows, of columns, or ``ROW, COLUMN``; none for all
         given: flags of :data:`NEEDED` that the user gives
 
     Raises:
         UserError: no such row, or nothing of the item can be run
     """
     chosen = _chosen(item, rows)
-    reasons = {
-        entry.cell: reason
-        for part, reason in _blocked(item, chosen, given)
-        for entry in part.entries
-    }
     found = [
         entry
         for entry in chosen
-        if entry.cell not in reasons and (entry.measure == "params" or has_run(entry))
+        if is_open(entry, given) and (entry.measure == "params" or has_run(entry))
     ]
     if not found:
-        why = [reasons[entry.cell] for entry in chosen if entry.cell in reasons]
-        why += [part.reproducible for part in _source(item).parts if part.reproducible != YES]
-        reason = why[0] if why else "nothing of it is trained here"
+        blocked = [entry for entry in (*chosen, *item.entries) if entry.reproducible != YES]
+        reason = blocked[0].reproducible if blocked else "nothing of it is trained here"
         raise UserError(f"{item.full_name}: cannot be run: {reason}")
     return found
 
 
 def left_out(item: Item, rows: Sequence[str], given: Collection[str]) -> dict[str, str]:
-    """Returns the chosen parts that a plan leaves out, with the reason."""
-    blocked = _blocked(item, _chosen(item, rows), given)
-    return {part.name: reason for part, reason in blocked}
+    """Returns the chosen rows or cells that a plan leaves out, with the reason."""
+    chosen = _chosen(item, rows)
+    open_rows = {e.row for e in chosen if is_open(e, given) and e.measure != "params"}
+    reasons = {}
+    for entry in chosen:
+        if not is_open(entry, given):
+            name = f"{entry.row}, {entry.column}" if entry.row in open_rows else entry.row
+            reasons[name] = entry.reproducible
+    return reasons
 
 
-def entries_shown(item: Item, part: Part) -> list[Entry]:
-    """Returns the entries of a part; of a mark or a curve without entries, those it is about."""
-    if part.entries:
-        return list(part.entries)
-    if item.drawn_from:
-        return _points(item)
-    ours = [entry for entry in item.entries if not entry.other]
-    return [entry for entry in ours if entry.p is not None] or ours
+def is_open(entry: Entry, given: Collection[str]) -> bool:
+    """Returns True if an entry is reproducible with the flags that the user gives."""
+    return entry.reproducible == YES or any(flag in entry.reproducible for flag in given)
 
 
 def of_runs(entry: Entry) -> bool:
     """Returns True if every evaluation produces an entry's number."""
     return entry.measure in _OF_RUNS and has_run(entry) and not entry.of
+
+
+def trainings_of(item: Item) -> list[Training]:
+    """Returns the training runs of an item, each once."""
+    needed = [e for e in _shown(item) if has_run(e) and e.measure not in UNTRAINED]
+    return list(dict.fromkeys(map(training_of, needed)))
 
 
 def baseline(entry: Entry) -> Entry | None:
@@ -97,46 +98,22 @@ def _is_comparable(one: Entry, other: Entry) -> bool:
     return alike and one.measure in SCORES and one.part == "main"
 
 
-def _source(item: Item) -> Item:
-    """Returns the item that has a figure's numbers."""
-    return find_item(f"{item.document}, {item.drawn_from}") if item.drawn_from else item
-
-
-def _points(item: Item) -> list[Entry]:
-    """Returns the entries that a figure draws from another item: points of curves, the origin."""
-    scores = [entry for entry in _source(item).entries if entry.measure in SCORES]
+def _shown(item: Item) -> list[Entry]:
+    """Returns the entries of an item, or those that a figure draws from another item."""
+    if not item.drawn_from:
+        return item.entries
+    source = find_item(f"{item.document}, {item.drawn_from}")
+    scores = [entry for entry in source.entries if entry.measure in SCORES]
     return [e for e in scores if e.row in item.origin or POINT.fullmatch(e.row)]
 
 
 def _chosen(item: Item, rows: Sequence[str]) -> list[Entry]:
-    source = _source(item)
-    parts = {part.name: part for part in (*source.parts, *item.parts)}
-    check_choices("--rows", rows, dict.fromkeys([*(row.label for row in source.rows), *parts]))
-    named = {
-        entry.cell for row in rows if row in parts for entry in entries_shown(item, parts[row])
-    }
-    entries = _points(item) if item.drawn_from else item.entries
+    """Returns the entries of rows that are measurements of this package's systems."""
+    names = {entry.cell: (*entry.cell, ", ".join(entry.cell)) for entry in _shown(item)}
+    labels = [row.label for row in item.rows]
+    check_choices("--rows", rows, dict.fromkeys([*labels, *sum(names.values(), ())]))
     return [
         entry
-        for entry in entries
-        if entry.is_of_a_run and (not rows or entry.row in rows or entry.cell in named)
+        for entry in _shown(item)
+        if entry.is_of_a_run and (not rows or not set(rows).isdisjoint(names[entry.cell]))
     ]
-
-
-def _blocked(item: Item, chosen: Iterable[Entry], given: Collection[str]) -> list[tuple[Part, str]]:
-    """Returns the parts with chosen entries that cannot be planned, with the reason."""
-    wanted = {entry.cell for entry in chosen}
-    found = []
-    for part in _source(item).parts:
-        reason = part.reproducible
-        is_open = reason == YES or any(flag in reason for flag in given)
-        if not is_open and not wanted.isdisjoint(entry.cell for entry in part.entries):
-            found.append((part, reason))
-    return found
-
-
-def trainings_of(item: Item) -> list[Training]:
-    """Returns the training runs of an item, each once."""
-    entries = [entry for part in item.parts for entry in entries_shown(item, part)]
-    needed = [entry for entry in entries if has_run(entry) and entry.measure not in UNTRAINED]
-    return list(dict.fromkeys(map(training_of, needed)))

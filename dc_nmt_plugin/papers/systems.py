@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -128,31 +128,8 @@ def has_run(entry: Entry) -> bool:
     return entry.is_of_a_run and bool(entry.training)
 
 
-@dataclass(frozen=True)
-class Size:
-    """The size of training runs.
-
-    Attributes:
-        runs: how many
-        updates, tokens: of all runs together; tokens with padding
-        parameters: of the largest model
-    """
-
-    runs: int
-    updates: int
-    tokens: int
-    parameters: int
-
-    def __str__(self) -> str:
-        several = self.runs > 1
-        return (
-            f"{self.runs} training run{'s' * several}, {short(self.updates)} updates, "
-            f"{short(self.tokens)} tokens, {'up to ' * several}{short(self.parameters)} parameters"
-        )
-
-
-def size_of(trainings: Iterable[Training], max_update: int | None = None) -> Size:
-    """Returns the size of training runs together.
+def size_of(trainings: Sequence[Training], max_update: int | None = None) -> str:
+    """Returns the size of training runs: updates, tokens with padding, largest model.
 
     Args:
         trainings: each as often as it runs
@@ -161,20 +138,23 @@ def size_of(trainings: Iterable[Training], max_update: int | None = None) -> Siz
     Raises:
         UserError: a model is not in ``models.yaml``
     """
-    parameters, updates, tokens = [], 0, 0
+    known = counted_parameters()
+    updates = tokens = 0
     for training in trainings:
-        if str(training) not in _parameters():
+        if str(training) not in known:
             raise UserError(f"{MODELS}: has no {training}; scripts/count_models.py writes it")
-        parameters.append(_parameters()[str(training)])
-        settings = training.settings
-        own_updates = max_update or settings.updates
-        updates += own_updates
-        tokens += own_updates * settings.tokens
-    return Size(len(parameters), updates, tokens, max(parameters, default=0))
+        own = max_update or training.settings.updates
+        updates += own
+        tokens += own * training.settings.tokens
+    largest = short(max(known[str(training)] for training in trainings))
+    runs = "1 training run" if len(trainings) == 1 else f"{len(trainings)} training runs"
+    size = largest if len(trainings) == 1 else f"up to {largest}"
+    return f"{runs}, {short(updates)} updates, {short(tokens)} tokens, {size} parameters"
 
 
 @cache
-def _parameters() -> dict[str, int]:
+def counted_parameters() -> dict[str, int]:
+    """Returns training run → parameters of its model."""
     return read_yaml(MODELS, dict[str, int])
 
 
@@ -183,6 +163,5 @@ def short(number: float) -> str:
     for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             value = number / size
-            decimals = max(0, 3 - len(str(int(value))))
-            return f"{value:.{decimals}f}{unit}"
+            return f"{value:.{max(0, 3 - len(str(int(value))))}f}{unit}"
     return str(round(number))

@@ -54,7 +54,7 @@ def published(document: str, part: str = "") -> str:
     blocks = []
     for item in read_document(document).items:
         wanted = not part or part == item.name or f" {part}." in f" {item.name}"
-        if not (item.parts and wanted):
+        if not wanted or (not item.rows and not item.drawn_from):
             continue
         head, *body = printed(
             "paper", "show", f"{document}, {item.name}", "--markdown"
@@ -62,7 +62,7 @@ def published(document: str, part: str = "") -> str:
         table = [line for line in body if line.startswith("|")]
         notes = [_bullet(line) for line in body if line and not line.startswith("|")]
         commands = dict.fromkeys(
-            f"dc-nmt {each.by}" for each in item.parts if each.reproducible == "yes"
+            f"dc-nmt {each.by}" for each in item.entries if each.reproducible == "yes"
         )
         if commands:
             notes.append(f"- made again by {', '.join(f'`{command}`' for command in commands)}")
@@ -93,9 +93,9 @@ def missing(document: str) -> str:
 
     found: dict[str, list[str]] = {}
     for item in read_document(document).items:
-        for part in item.parts:
-            if part.reproducible.startswith("needs"):
-                found.setdefault(part.reproducible, []).append(f"{item.name} ({part.name})")
+        for entry in item.entries:
+            if entry.reproducible.startswith("needs"):
+                found.setdefault(entry.reproducible, []).append(f"{item.name} ({entry.row})")
     return "\n".join(
         f"- {', '.join(dict.fromkeys(places))}: {reason}" for reason, places in found.items()
     )

@@ -30,8 +30,7 @@ def printed(capsys, *words):
 
 def test_list_says_what_is_reproducible(capsys):
     rows = json.loads(printed(capsys, "list", "--json"))
-    assert len(rows) == 384
-    assert sum(row["reproducible"] == "yes" for row in rows) == 315
+    assert rows[0]["item"] == "Table 1" and rows[0]["reproducible"] == "reported by other authors"
     text = printed(capsys, "list", "residual-decoder")
     assert "Table 7" in text and "needs the paper's 0.5M training pairs" in text
 
@@ -73,9 +72,7 @@ def test_json_is_alone_on_standard_output(tmp_path, monkeypatch, capsys):
     assert listed[0] == {
         "job": None,
         "command": "dc-nmt prepare wmt14_en_de --bpe default --downloads runs/downloads",
-        "size": None,
     }
-    assert listed[1]["size"]["updates"] == 160_000
 
 
 def test_a_plan_names_the_parts_that_it_leaves_out_and_its_size(capsys):

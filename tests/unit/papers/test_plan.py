@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +14,11 @@ from dc_nmt_plugin.papers.document import SCORES
 from dc_nmt_plugin.papers.jobs import Options
 from dc_nmt_plugin.papers.plan import plan
 from dc_nmt_plugin.papers.reader import find_item, read_documents
-from dc_nmt_plugin.papers.selection import NEEDED, entries_shown, left_out, trainings_of
+from dc_nmt_plugin.papers.selection import NEEDED, _shown, is_open, left_out, trainings_of
 from dc_nmt_plugin.papers.systems import (
     MODELS,
     UNTRAINED,
-    _parameters,
+    counted_parameters,
     decoding_of,
     has_run,
     size_of,
@@ -29,7 +28,6 @@ from dc_nmt_plugin.recipes.recipe import load
 OUT = Path("out")
 GIVEN = Options(any_counts=True, probing=Path("FILE"), trees=Path("FILE"))
 ITEMS = [item for document in read_documents() for item in document.items]
-ROWS = [(item, part) for item in ITEMS for part in item.parts]
 
 
 def jobs(name, *rows, options=GIVEN, **more):
@@ -41,81 +39,63 @@ def last(name, *rows, **more):
     return f"{shlex.join(jobs(name, *rows, **more)[-1].words)} "
 
 
-def test_most_rows_are_reproducible():
-    kinds = Counter(part.reproducible.split()[0] for _, part in ROWS)
-    assert kinds == {"yes": 315, "needs": 40, "reported": 16, "settings,": 13}
-    drawings = [item for item in ITEMS if not item.parts]
-    assert {item.reproducible for item in drawings} == {"a drawing"}
-
-
-def command_of(part, entry):
+def command_of(entry):
     """What the words of a job that shows an entry begin with, and a word that they have."""
     decoding = decoding_of(entry)
     folder = str(decoding.run(1, None).folder)
-    command, *rest = part.by.split()
+    command, *rest = entry.by.split()
     if command == "analyze":
         return ("analyze", rest[0]), folder
     if command in ("probe", "translate"):
         return (command,), folder
-    if part.by == "compare --t-test":
-        return ("compare",), folder
     if command == "check-text":
         return ("check-text", "--lengths"), ""
     return ("evaluate", decoding.training.task, decoding.training.arch), ""
 
 
-@pytest.mark.parametrize("item", [item for item in ITEMS if item.parts], ids=lambda i: i.full_name)
-def test_a_reproducible_row_has_a_plan_that_ends_in_it(item):
-    for part in item.parts:
-        if part.reproducible != "yes":
-            continue
-        found = plan(item, [part.name], GIVEN, OUT)
-        for entry in entries_shown(item, part):
+def test_every_reproducible_number_has_a_plan_that_ends_in_it():
+    for item in ITEMS:
+        own = [entry for entry in item.entries if entry.is_of_a_run and is_open(entry, NEEDED)]
+        found = plan(item, (), GIVEN, OUT) if own else []
+        for entry in own:
             if entry.measure == "params":
                 words = ("paper", "parameters", "--item", item.full_name)
                 assert any(job.words == words for job in found)
-            elif not entry.other:
-                start, folder = command_of(part, entry)
+            elif has_run(entry):
+                start, folder = command_of(entry)
                 shown = [str(job) for job in found if job.words[: len(start)] == start]
-                assert any(folder in text for text in shown), (part.name, entry.cell)
+                assert any(folder in text for text in shown), (item.full_name, entry.cell)
+            else:
+                assert entry.training == "" and entry.reproducible != "yes"
 
 
-def test_another_row_is_left_out_with_its_reason():
-    for item, part in ROWS:
-        reason = part.reproducible
-        if reason == "yes" or not any(entry.is_of_a_run for entry in part.entries):
-            continue
-        flags = [flag for flag in NEEDED if flag in reason]
-        assert left_out(item, [part.name], ())[part.name] == reason
-        assert (part.name in left_out(item, [part.name], flags)) is not bool(flags)
-        # text that `dc-nmt prepare` refuses
-        trained = [entry for entry in part.entries if has_run(entry) and entry.measure != "params"]
-        lacks = {load(entry.task).task.lacks for entry in trained} - {""}
-        if lacks and "people" not in reason:
-            assert reason == f"needs {lacks.pop()}."
-
-
-def test_a_row_of_a_text_that_is_not_complete_is_not_reproducible():
-    for item, part in ROWS:
-        if part.reproducible == "yes" and part.by != "paper parameters":
-            trained = [entry for entry in entries_shown(item, part) if has_run(entry)]
-            complete = [entry for entry in trained if not load(entry.task).task.lacks]
-            assert complete, (item.full_name, part.name)
-            assert not part.entries or complete == trained, (item.full_name, part.name)
+def test_every_other_number_is_left_out_with_its_reason():
+    for item in ITEMS:
+        for entry in item.entries:
+            reason = entry.reproducible
+            lacks = load(entry.task).task.lacks if has_run(entry) else ""
+            if lacks and entry.measure != "params" and "people" not in reason:
+                assert reason == f"needs {lacks}."  # text that `dc-nmt prepare` refuses
+            if reason == "yes" or not entry.is_of_a_run:
+                continue
+            name = ", ".join(entry.cell) if entry.column else entry.row
+            assert reason in left_out(item, [name], ()).values()
+            for flag in (flag for flag in NEEDED if flag in reason):
+                assert left_out(item, [name], [flag]) == {}
 
 
 def test_every_training_run_has_a_counted_model():
     """`scripts/count_models.py` writes the file."""
     needed = {str(training) for item in ITEMS for training in trainings_of(item)}
-    assert needed == set(_parameters()), MODELS
+    assert needed == set(counted_parameters()), MODELS
     trained = [e for item in ITEMS for e in item.entries if has_run(e)]
     assert {str(decoding_of(e).training) for e in trained if e.measure not in UNTRAINED} <= needed
 
 
 def test_sizes_of_trainings_add_up():
-    size = size_of(trainings_of(find_item("dual-context, Table 1")))
-    assert str(size) == ("4 training runs, 640k updates, 3.17G tokens, up to 86.4M parameters")
-    assert size_of(trainings_of(find_item("dual-context, Table 1")), 10).updates == 40
+    runs = trainings_of(find_item("dual-context, Table 1"))
+    assert size_of(runs) == "4 training runs, 640k updates, 3.17G tokens, up to 86.4M parameters"
+    assert size_of(runs[:1], 10).startswith("1 training run, 10 updates, 49.6k tokens, 61.2M")
 
 
 # figure → what its last command has
@@ -191,7 +171,7 @@ def test_a_sample_keeps_the_layers_that_rows_name():
 
 def test_figure_3_7_begins_at_the_transformer_and_has_eight_curves():
     figure = find_item("thesis, Figure 3.7")
-    entries = entries_shown(figure, figure.parts[0])
+    entries = _shown(figure)
     assert not {"B1", "B2"} & {entry.row for entry in entries}
     assert all(entry.measure in SCORES for entry in entries)
     points = [Cell(e.row, e.column, e.measure, published=str(e.value)) for e in entries]
