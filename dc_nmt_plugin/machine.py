@@ -1,4 +1,4 @@
-"""CPUs, memory, disk and GPUs that a process may use, without loading torch."""
+"""CPUs, disk and GPUs that a process may use, without loading torch."""
 
 from __future__ import annotations
 
@@ -25,24 +25,6 @@ def usable_cpus() -> int:
         if len(words) == 2 and words[0] != "max":
             count = min(count, max(1, int(words[0]) // int(words[1])))
     return count
-
-
-def available_memory_gib() -> float | None:
-    """Returns the memory available without swapping, in GiB, within a container's limit.
-
-    None if the system does not report it.
-    """
-    memory = _table(_ROOT / "proc/meminfo")  # in kB
-    if "MemAvailable" not in memory:
-        return None
-    free = memory["MemAvailable"] * 1024
-    for group in _control_groups():
-        limit, used = _read(group / "memory.max").strip(), _read(group / "memory.current")
-        if limit and used and limit != "max":
-            # the kernel frees cached files when a program needs memory
-            cached = _table(group / "memory.stat").get("inactive_file", 0)
-            free = min(free, max(0, int(limit) - int(used) + cached))
-    return free / GIB
 
 
 def free_disk_gib(folder: Path) -> float:
@@ -112,9 +94,3 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def _table(path: Path) -> dict[str, int]:
-    """Returns name → number of a file with a pair on each line."""
-    rows = [line.replace(":", " ").split() for line in _read(path).splitlines()]
-    return {row[0]: int(row[1]) for row in rows if len(row) > 1}
