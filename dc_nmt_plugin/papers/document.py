@@ -7,7 +7,6 @@ stand once for a task, item, column or row into the :class:`Entry` of each cell.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Literal
 
@@ -19,79 +18,27 @@ SCORES = ("mteval-v13a", "multi-bleu", "multi-bleu-lc", "sacrebleu", "zh-words")
 NOT_OF_RUNS = ("bleu", "setting")
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of a table, or one number of a figure or of the text.
-
-    Attributes:
-        document, item, row, column: where it stands
-        reproducible: :data:`YES`, or the reason. A reason that names a flag of
-            ``dc-nmt paper run`` does not hold once this flag is given.
-        by: command of ``dc-nmt`` that shows it, such as ``analyze gates``
-        system: name of the measured system
-        arch: value of ``--arch`` with its size; "" for systems of other authors
-        flags: of ``fairseq-train`` on top, by field name; only those that change the model
-        other: whose system it is, as printed; "" for an architecture of this package
-        measure: such as ``mteval-v13a``, ``params`` (millions) or ``train-steps`` (per second)
-        task: recipe, in its direction; "" without a text
-        subset: ``test``, ``valid`` or another set of the recipe; ``set`` is its own name
-        training: settings of ``recipes/papers.yaml``; "" if nothing trains the system
-        part: decoder, ``main`` or ``aux:1``
-        decoding: flags of ``fairseq-generate`` on top of the recipe's, such as a masked layer
-        of: further property, such as a length group, a layer or a probing task
-        value: as printed, with its decimals; None if only a difference or a picture is printed
-        difference: printed difference to the row or system ``against``
-        p: printed level of significance of that difference
-        text: of a cell without a number
-        read: ``table``, or ``prose`` for a number in the text about a picture
-        absent: reason for a missing number
-        note: doubts
-    """
-
-    document: str
-    item: str
-    row: str
-    column: str
-    reproducible: str
-    by: str
-    system: str
-    measure: str
-    arch: str = ""
-    flags: Mapping[str, str] = {}
-    other: str = ""
-    task: str = ""
-    subset: str = ""
-    set: str = ""
-    training: str = ""
-    part: str = "main"
-    decoding: Mapping[str, str] = {}
-    of: str = ""
-    value: Decimal | None = None
-    difference: Decimal | None = None
-    p: Decimal | None = None
-    against: str = ""
-    text: str = ""
-    read: str = "table"
-    absent: str = ""
-    note: str = ""
-
-    @property
-    def cell(self) -> tuple[str, str]:
-        """Returns the row and the column, which are unique in an item."""
-        return self.row, self.column
-
-    @property
-    def is_of_a_run(self) -> bool:
-        """Returns True for a measurement of an architecture of this package."""
-        return not self.other and self.measure not in NOT_OF_RUNS
-
-
 class Settings(msgspec.Struct, kw_only=True):
-    """Settings of entries, of the same names, at one place of a file; None: not written there.
+    """Settings of entries at one place of a file; None: not written there.
 
     Attributes:
         on: block of ``tasks``, which stands for its settings
+        task: recipe, in its direction
+        subset: ``test``, ``valid`` or another set of the recipe; ``set`` is its own name
         size: of the architecture, part of its name
+        training: settings of ``recipes/papers.yaml``; None if nothing trains the system
         score: measure of the cells that name no other one
+        system: name of the measured system
+        other: whose system it is, as printed; None for an architecture of this package
+        flags: of ``fairseq-train`` on top, by field name; only those that change the model
+        part: decoder, ``main`` or ``aux:1``
+        decoding: flags of ``fairseq-generate`` on top of the recipe's, such as a masked layer
+        measure: such as ``mteval-v13a``, ``params`` (millions) or ``train-steps`` (per second)
+        of: further property, such as a length group, a layer or a probing task
+        against: row or system that a difference is to
+        reproducible: :data:`YES`, or the reason. A reason that names a flag of
+            ``dc-nmt paper run`` does not hold once this flag is given.
+        by: command of ``dc-nmt`` that shows it, such as ``analyze gates``
     """
 
     on: str | None = None
@@ -103,9 +50,9 @@ class Settings(msgspec.Struct, kw_only=True):
     score: str | None = None
     system: str | None = None
     other: str | None = None
-    flags: dict[str, str] | None = None
+    flags: dict[str, str] = {}
     part: str | None = None
-    decoding: dict[str, str] | None = None
+    decoding: dict[str, str] = {}
     measure: str | None = None
     of: str | None = None
     against: str | None = None
@@ -114,7 +61,17 @@ class Settings(msgspec.Struct, kw_only=True):
 
 
 class Cell(Settings, kw_only=True):
-    """A cell in the file; a number alone stands for its value."""
+    """A cell in the file; a number alone stands for its value.
+
+    Attributes:
+        value: as printed, with its decimals; None if only a difference or a picture is printed
+        difference: printed difference to ``against``
+        p: printed level of significance of that difference
+        text: of a cell without a number
+        read: ``table``, or ``prose`` for a number in the text about a picture
+        absent: reason for a missing number
+        note: doubts
+    """
 
     value: Decimal | None = None
     difference: Decimal | None = None
@@ -123,6 +80,37 @@ class Cell(Settings, kw_only=True):
     read: Literal["table", "prose"] = "table"
     absent: str = ""
     note: str = ""
+
+
+class Entry(Cell, kw_only=True):
+    """One cell of a table, or one number of a figure or of the text, with all its settings.
+
+    Attributes:
+        document, item, row, column: where it stands
+        arch: value of ``--arch`` with its size; "" for systems of other authors
+    """
+
+    document: str
+    item: str
+    row: str
+    column: str
+    arch: str
+    system: str
+    measure: str
+    reproducible: str
+    by: str
+    against: str
+    part: str = "main"
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Returns the row and the column, which are unique in an item."""
+        return self.row, self.column
+
+    @property
+    def is_of_a_run(self) -> bool:
+        """Returns True for a measurement of an architecture of this package."""
+        return not self.other and self.measure not in NOT_OF_RUNS
 
 
 class Row(Settings, kw_only=True):

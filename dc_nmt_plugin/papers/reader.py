@@ -93,38 +93,26 @@ def _cells(item: Item, row: Row) -> Iterator[tuple[str, Cell]]:
 
 
 def _entry(document: Document, item: Item, row: Row, column: str, cell: Cell) -> Entry:
-    places = (item, item.columns.get(column, Settings()), row, cell)
-    settings = _merged(document.tasks, places)
-    score, size = settings.pop("score", ""), settings.pop("size", "")
-    flags = settings.pop("flags", {})
-    measure = settings.pop("measure", score)
-    if "other" in settings:
-        settings["system"] = settings["other"]
+    entry = _merged(document.tasks, (item, item.columns.get(column, Settings()), row, cell))
+    score, size = entry.pop("score", ""), entry.pop("size", "")
+    measure = entry.setdefault("measure", score)
+    if "other" in entry:
+        entry["system"], entry["arch"] = entry["other"], ""
         # the program that counted another author's BLEU is not printed
-        measure = "bleu" if measure in SCORES or not measure else measure
+        entry["measure"] = "bleu" if measure in SCORES or not measure else measure
         if row.reproducible is None:
-            settings["reproducible"] = "reported by other authors"
+            entry["reproducible"] = "reported by other authors"
     else:
-        system = document.systems[settings["system"]]
-        settings["arch"] = f"{system.arch}_{size}" if size else system.arch
-        settings["flags"] = {**system.flags, **flags}
-    settings.setdefault("by", _COMMANDS.get(measure, "paper run"))
-    settings.setdefault("against", "" if item.baseline == row.label else item.baseline)
-    return Entry(
-        document=document.name,
-        item=item.name,
-        row=row.label,
-        column=column,
-        measure=measure,
-        value=cell.value,
-        difference=cell.difference,
-        p=cell.p,
-        text=cell.text,
-        read=cell.read,
-        absent=cell.absent,
-        note="; ".join(note for note in (row.note, cell.note) if note),
-        **settings,
-    )
+        system = document.systems[entry["system"]]
+        entry["arch"] = f"{system.arch}_{size}" if size else system.arch
+        entry["flags"] = {**system.flags, **entry.get("flags", {})}
+    entry.setdefault("by", _COMMANDS.get(measure, "paper run"))
+    entry.setdefault("against", "" if item.baseline == row.label else item.baseline)
+    for name in ("value", "difference", "p", "text", "read", "absent"):
+        entry[name] = getattr(cell, name)
+    entry["note"] = "; ".join(note for note in (row.note, cell.note) if note)
+    place = {"document": document.name, "item": item.name, "row": row.label, "column": column}
+    return Entry(**place, **entry)
 
 
 def _merged(tasks: Mapping[str, Settings], places: Iterable[Settings]) -> dict[str, Any]:
@@ -134,7 +122,7 @@ def _merged(tasks: Mapping[str, Settings], places: Iterable[Settings]) -> dict[s
         for source in (tasks[place.on], place) if place.on else (place,):
             for name in Settings.__struct_fields__:
                 value = getattr(source, name)
-                if value is None or name == "on":
+                if not value or name == "on":
                     continue
                 if isinstance(value, dict):
                     value = {**merged.get(name, {}), **value}
