@@ -89,8 +89,8 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     sentences = len(subject.numbers)
     layers = []
     for layer, total in sorted(totals.items()):
-        heads = total / sentences
-        layers.append({"layer": layer, "heads": heads.tolist(), "mean": float(heads.mean())})
+        by_head = total / sentences
+        layers.append({"layer": layer, "heads": by_head.tolist(), "mean": float(by_head.mean())})
     output = output_total / sentences
     return {"sentences": sentences, "output": output, "layers": layers, "sentence": words}
 
@@ -133,12 +133,12 @@ def _states(
     """
 
     def of_module(records: Records, batch: ForcedBatch) -> None:
-        found = {}
+        found: dict[int, list[Tensor]] = {}
         for site, weights in attentions(records, subject.source_layers):
             if (site.side, site.reads) == ("decoder", "source"):
                 found.setdefault(site.layer, []).append(weights)
-        for layer, weights in found.items():
-            take(layer, torch.cat(weights, dim=1))
+        for layer, parts in found.items():
+            take(layer, torch.cat(parts, dim=1))
 
     return reduced_batch(subject, sample, ("weights",), of_module)
 

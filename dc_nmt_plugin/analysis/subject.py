@@ -89,13 +89,12 @@ class Subject(Translator):
 
     def encoded(self, source: Sequence[str], target: Sequence[str] | None = None) -> Any:
         """Returns fairseq's dataset of lines of pieces, as fairseq-preprocess would make it."""
-        sides = {"encoder": source, "decoder": target}
-        rows, sizes = {}, {}
-        for side, lines in sides.items():
-            rows[side] = sizes[side] = None
+        rows: dict[str, list[torch.Tensor] | None] = {"decoder": None}
+        sizes: dict[str, Any] = {"decoder": None}
+        for side, lines in (("encoder", source), ("decoder", target)):
             if lines is not None:
                 rows[side] = [self.encode(line, side) for line in lines]
-                sizes[side] = np.array(list(map(len, rows[side])))
+                sizes[side] = np.array([len(row) for row in rows[side] or ()])
         return LanguagePairDataset(
             rows["encoder"], sizes["encoder"], self.dictionary("encoder"),
             rows["decoder"], sizes["decoder"], self.dictionary("decoder"),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..analysis.probing.tasks import SPLITS, TASKS, ProbingTask, read_tasks, tasks_from_text
+from ..analysis.probing.tasks import TASKS, read_tasks, tasks_from_text
 from ..errors import UsageError, check_choices
 from ..figure import new_figure
 from ..flags import add_list, listed
@@ -19,7 +18,6 @@ from .parser import Parser, add_json, add_plot, number, print_json, write_plot
 
 if TYPE_CHECKING:
     from ..analysis.probing.classifier import Setting
-    from ..analysis.probing.encoding import SentenceEncoder
     from ..analysis.report import Results
 
 
@@ -28,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     args, flags = _parse(argv)
 
     from ..analysis.probing.encoding import ENCODERS, SentenceEncoder
-    from ..analysis.probing.report import draw, table
+    from ..analysis.probing.report import accuracies, draw, table
     from ..analysis.subject import Subject
     from ..analysis.trained_run import find_runs
 
@@ -45,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
         results[run.label] = {
             "layer": encoder.layer,
             "unknown": encoder.unknown([text for task in tasks for text in task.sentences]),
-            "tasks": {task.name: _accuracies(task, encoder, setting) for task in tasks},
+            "tasks": {task.name: accuracies(task, encoder, setting) for task in tasks},
         }
     if args.json:
         print_json({"setting": {"name": args.setting, **asdict(setting)}, "runs": results})
@@ -64,27 +62,6 @@ def main(argv: Sequence[str]) -> int:
         draw(figure, results)
         write_plot(figure, args.plot)
     return 0
-
-
-def _accuracies(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
-    """Returns the accuracies of the three encoders and of the most frequent class."""
-    import torch
-
-    from ..analysis.probing.classifier import probe
-    from ..analysis.probing.encoding import ENCODERS
-
-    labels = torch.tensor(task.labels, device=encoder.device)
-    found: dict[str, Any] = {"majority": task.majority}
-    for name in ENCODERS:
-        vectors = encoder.encode(task.sentences, name).to(encoder.device)
-        data = {}
-        for split in SPLITS:
-            places = torch.tensor(task.places(split), device=encoder.device)
-            data[split] = (vectors[places], labels[places])
-        found[name] = asdict(probe(data, len(task.classes), setting))
-        if sys.stderr.isatty():
-            print(f"{task.name}, {name}: {found[name]['test']:.2f}%", file=sys.stderr, flush=True)
-    return found
 
 
 def _setting(args: argparse.Namespace) -> Setting:

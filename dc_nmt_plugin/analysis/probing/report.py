@@ -1,14 +1,35 @@
-"""Formats probing accuracies as the papers' tables, and as a figure."""
+"""Probing accuracies of a task, as the papers' tables, and as a figure."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+import torch
+
 from ...figure import Chart, draw_charts
 from ..report import Results, Table
-from .encoding import ENCODERS
-from .tasks import GROUPS
+from .classifier import Setting, probe
+from .encoding import ENCODERS, SentenceEncoder
+from .tasks import GROUPS, SPLITS, ProbingTask
+
+
+def accuracies(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
+    """Returns the accuracies of the three encoders and of the most frequent class, in %."""
+    labels = torch.tensor(task.labels, device=encoder.device)
+    found: dict[str, Any] = {"majority": task.majority}
+    for name in ENCODERS:
+        vectors = encoder.encode(task.sentences, name).to(encoder.device)
+        data = {}
+        for split in SPLITS:
+            places = torch.tensor(task.places(split), device=encoder.device)
+            data[split] = (vectors[places], labels[places])
+        found[name] = asdict(probe(data, len(task.classes), setting))
+        if sys.stderr.isatty():
+            print(f"{task.name}, {name}: {found[name]['test']:.2f}%", file=sys.stderr, flush=True)
+    return found
 
 
 def table(results: Results, title: str) -> Table:

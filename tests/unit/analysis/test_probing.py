@@ -104,15 +104,6 @@ def test_tasks_of_ones_own_text(tmp_path):
         assert len(task.places("va")) == pytest.approx(len(task.sentences) / 12, abs=1)
 
 
-def test_too_little_text_and_annotated_tasks_are_refused(tmp_path):
-    path = tmp_path / "text"
-    path.write_text("a b c\n" * 30)
-    with pytest.raises(UserError, match="too small for SentLen"):
-        tasks_from_text(path, [], None)
-    with pytest.raises(UserError, match="Tense needs annotated sentences"):
-        tasks_from_text(path, ["Tense"], None)
-
-
 def data(classes=3, per_split=90, noise=0.3):
     generator = torch.Generator().manual_seed(1)
     centres = 2 * torch.randn(classes, 6, generator=generator)
