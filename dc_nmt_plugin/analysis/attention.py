@@ -11,7 +11,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..figure import HEAT, Chart, Line, draw_charts
 from ..modules.core.recording import Records
-from ..modules.diagnostics.records import pool
+from ..modules.diagnostics import pool
 from .forced import ForcedBatch, force
 from .report import Results, Table
 from .sites import ATTENTIONS, Site, attentions

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..figure import Chart, Line, draw_charts
 from ..modules.core.recording import Records
-from ..modules.diagnostics.divergence import kl
+from ..modules.diagnostics import kl
 from ..tasks.decoding import choose_fusion
 from .forced import ForcedBatch, described, reduced_batch, samples
 from .report import Results, Table, layer_table

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..figure import Chart, Line, draw_charts
-from ..modules.diagnostics.divergence import DIAGNOSTIC
+from ..modules.diagnostics import DIVERGENCE
 from ..modules.dual_context import LocalContext
 from .forced import diagnostic_totals
 from .report import Results, Table, layer_table
@@ -28,7 +28,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
         raise UserError(f"{subject.label}: has no dual-context self-attention.")
     layers: list[dict[str, Any]] = []
     means: dict[str, float] = {}
-    for (_, side, *layer), (total, rows) in sorted(diagnostic_totals(subject, DIAGNOSTIC).items()):
+    for (_, side, *layer), (total, rows) in sorted(diagnostic_totals(subject, DIVERGENCE).items()):
         if layer:
             row = {"side": side, "layer": layer[0], "divergence": total / rows, "rows": rows}
             layers.append(row)

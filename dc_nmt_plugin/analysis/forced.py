@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ..modules import diagnostics
 from ..modules.core.recording import Recorded, Records, recording, reducing
-from ..modules.diagnostics.records import Diagnostic, Totals, pool
+from ..modules.diagnostics import Diagnostic, Totals, pool
 from .subject import Subject
 
 TEXTS = ("reference", "beam", "greedy")

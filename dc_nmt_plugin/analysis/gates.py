@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..figure import Chart, Line, draw_charts
-from ..modules.diagnostics.gates import DIAGNOSTIC
+from ..modules.diagnostics import MEAN_GATES
 from .forced import diagnostic_totals
 from .report import Results, Table, layer_table
 from .subject import Subject
@@ -36,7 +36,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
         raise UserError(f"{subject.label}: has no gates of context-aware self-attention.")
     layers: list[dict[str, Any]] = []
     means: dict[str, dict[str, float]] = {side: {} for side in context_of}
-    for (gate, side, *layer), (total, count) in diagnostic_totals(subject, DIAGNOSTIC).items():
+    for (gate, side, *layer), (total, count) in diagnostic_totals(subject, MEAN_GATES).items():
         mean = total / count
         if layer:
             layers.append(

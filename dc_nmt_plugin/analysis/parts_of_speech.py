@@ -12,8 +12,7 @@ from torch import Tensor
 from ..errors import UsageError, UserError
 from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
-from ..modules.diagnostics.gates import GATES
-from ..modules.diagnostics.records import pool, self_attentions
+from ..modules.diagnostics import GATES, pool, self_attentions
 from ..text.lines import read_lines
 from .forced import ForcedBatch, force
 from .gates import SYMBOLS, contexts

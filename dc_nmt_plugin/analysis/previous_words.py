@@ -11,7 +11,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..figure import Chart, Line, draw_charts
 from ..modules.core.recording import Records
-from ..modules.diagnostics.previous_words import attending, previous_word_weights
+from ..modules.diagnostics import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
 from .forced import TEXTS, ForcedBatch, force
 from .report import Results, Table

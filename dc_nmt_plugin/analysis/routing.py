@@ -12,8 +12,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..figure import Chart, Line, draw_charts
 from ..modules.core.recording import Records
-from ..modules.diagnostics.head_weights import head_weight_entropy
-from ..modules.diagnostics.records import pool, self_attentions, token_total
+from ..modules.diagnostics import head_weight_entropy, pool, self_attentions, token_total
 from .forced import ForcedBatch, force
 from .report import Results, Table
 from .subject import Subject

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import UserError
 from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
-from ..modules.diagnostics.previous_words import previous_word_weights
+from ..modules.diagnostics import previous_word_weights
 from ..text.lines import read_lines
 from .brackets import Span, constituents, focus, parseval, right_branching, split, word_attention
 from .forced import ForcedBatch, force

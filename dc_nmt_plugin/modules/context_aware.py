@@ -13,7 +13,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .choices import GATES, MIXED, context_levels
+from .choices import CONTEXTS, GATES, MIXED
 from .core.attention import split_heads
 from .core.flow import Flow
 from .core.initial_weights import input_projection
@@ -151,3 +151,26 @@ class ContextAwareSelfAttention(SelfAttention):
         """Returns λ (B, T, 1), Eq. (6), of queries or keys `part` (B, T, C) and their context."""
         logit = part @ self.gate_input[index] + context @ self.gate_context[index]  # (B, T)
         return torch.sigmoid(logit)[:, :, None]
+
+
+def context_levels(context: str, layer: int) -> tuple[range, range]:
+    """Returns the layer inputs that make up a context.
+
+    Args:
+        context: one of :data:`CONTEXTS`
+        layer: the layer that uses it, 1-based
+
+    Returns:
+        0-based levels i of the global contexts c^{i+1} (eqs 8, 10), and of the layer inputs
+        H^{i+1} (eq. 9); both are empty for the deep context of layer 1, the lowest layer
+
+    Raises:
+        ValueError: unknown context, or a layer below 1
+    """
+    if context not in CONTEXTS:
+        raise ValueError(f"context is {context!r}; choose from {', '.join(CONTEXTS)}")
+    if layer < 1:
+        raise ValueError(f"layer is {layer}; layers are counted from 1")
+    lowest_global = {"global": layer - 1, "deep": layer}.get(context, 0)
+    deep = range(layer - 1) if context.endswith("deep") else range(0)
+    return range(lowest_global, layer), deep

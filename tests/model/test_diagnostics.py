@@ -11,7 +11,7 @@ from dc_nmt_plugin.models.transformer.axes import SELF_ATTENTION_KINDS
 from dc_nmt_plugin.modules import diagnostics
 from dc_nmt_plugin.modules.core import self_attention
 from dc_nmt_plugin.modules.core.recording import recording
-from dc_nmt_plugin.modules.diagnostics.divergence import attention_divergence
+from dc_nmt_plugin.modules.diagnostics import attention_divergence
 from dc_nmt_plugin.names import PUBLISHED
 
 EVERYTHING = {

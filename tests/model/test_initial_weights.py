@@ -163,7 +163,7 @@ def test_another_self_attention_starts_no_louder(side: str, kind: str):
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
 def test_dual_context_starts_a_tenth_as_loud(side: str):
-    """From as much as the standard kind it drowns the residual connection (ContextProjection)."""
+    """From as much as the standard kind it drowns the residual connection."""
     other = loudness(
         lambda: self_attention_output(side, **{f"{side}_self_attention": "dual_context"})
     )

@@ -10,10 +10,7 @@ from torch import nn
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.recurrent.config import READOUTS
 from dc_nmt_plugin.modules.core.recording import recording
-from dc_nmt_plugin.modules.diagnostics.previous_words import (
-    previous_word_totals,
-    previous_word_weights,
-)
+from dc_nmt_plugin.modules.diagnostics import Batch, previous_word_totals, previous_word_weights
 
 
 @pytest.mark.parametrize("left_target", [False, True])
@@ -178,6 +175,11 @@ def test_mixed_precision_runs(kind, readout):
     assert float((output - expected).detach().norm() / expected.detach().norm()) < 0.1
 
 
+def target_batch(lengths):
+    tokens = pad(sentences(lengths), left=False)
+    return Batch(tokens, None, tokens, 1)
+
+
 @pytest.mark.parametrize("readout", ["mean", "content", "content+scope"])
 def test_diagnostics_come_from_one_forward_pass(readout):
     for kind in ("gru", "lm"):
@@ -185,7 +187,7 @@ def test_diagnostics_come_from_one_forward_pass(readout):
         target = shifted(sentences(TARGET, seed=5))
         with recording(net) as records:
             run(net, pad(sentences(SOURCE), left=True), pad(target, left=False))
-        totals = previous_word_totals(previous_word_weights(records), torch.tensor(TARGET))
+        totals = previous_word_totals(records, target_batch(TARGET))
         entropy, count = totals[("previous_entropy",)]
         assert int(count) == sum(TARGET)
         if readout == "mean":  # log t and 1 / t at position t

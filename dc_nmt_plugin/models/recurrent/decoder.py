@@ -88,22 +88,19 @@ class GRUDecoder(RecurrentDecoder):
         residual: what the readout sees of the words so far
         summary: attention over earlier states (self-attentive RNN), or None
         readout: combines them
-        others: see :class:`RecurrentDecoder`
+        base, options: see :class:`RecurrentDecoder`
     """
 
     def __init__(
         self,
-        dictionary: Dictionary,
-        embed_tokens: nn.Embedding,
-        output_projection: nn.Linear,
-        *,
+        *base: Any,
         cell: ConditionalGRU,
         residual: ResidualContext,
         summary: StateSummary | None,
         readout: Readout,
-        **others: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(dictionary, embed_tokens, output_projection, **others)
+        super().__init__(*base, **options)
         self.cell = cell
         self.residual = residual
         self.summary = summary
@@ -128,21 +125,18 @@ class LSTMDecoder(RecurrentDecoder):
         lstm: the recurrence
         residual: what the readout sees of the words so far
         readout: combines it with the state; None to give the state itself to the output layer
-        others: see :class:`RecurrentDecoder`
+        base, options: see :class:`RecurrentDecoder`
     """
 
     def __init__(
         self,
-        dictionary: Dictionary,
-        embed_tokens: nn.Embedding,
-        output_projection: nn.Linear,
-        *,
+        *base: Any,
         lstm: LanguageLSTM,
         residual: ResidualContext,
         readout: Readout | None,
-        **others: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(dictionary, embed_tokens, output_projection, **others)
+        super().__init__(*base, **options)
         self.lstm = lstm
         self.residual = residual
         self.readout = readout

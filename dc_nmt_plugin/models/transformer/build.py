@@ -32,7 +32,7 @@ from .config import TransformerConfig
 from .decoder import TransformerDecoder
 from .embedding import TokenEmbedding
 from .encoder import TransformerEncoder
-from .layers import BaseBlock, DecoderLayer, DecoderStack, EncoderLayer, LayerStack
+from .layers import BaseBlock, DecoderLayer, EncoderLayer, LayerStack
 from .specification import LayerKind
 
 # axis A: a kind of self-attention → its class
@@ -81,7 +81,7 @@ def build_decoder(
     )
 
 
-def decoder_stack(cfg: TransformerConfig, side: str) -> DecoderStack:
+def decoder_stack(cfg: TransformerConfig, side: str) -> LayerStack:
     """Builds the layers of the main decoder (``decoder``) or an auxiliary one (``aux1`` …).
 
     Auxiliary decoders attend to one encoder layer, and only the main one fuses others' states.
@@ -99,7 +99,7 @@ def decoder_stack(cfg: TransformerConfig, side: str) -> DecoderStack:
             )
         layers.append(DecoderLayer(self_attn, encoder_attn, block, fusion))
     give_places(layers, side)
-    return DecoderStack(scaled_with_depth(cfg, layers), **stack_options(cfg, "decoder"))
+    return LayerStack(scaled_with_depth(cfg, layers), **stack_options(cfg, "decoder"))
 
 
 # -- axis A ----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ...errors import ConfigError
+from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
@@ -20,12 +21,7 @@ from ...modules.fast import beams
 from ...modules.fast.packing import real_rows_and_side, worth_packing
 from ..decoder import Decoder, DecoderOutput
 from .embedding import TokenEmbedding
-from .layers import DecoderStack
-
-AUXILIARY_IGNORED = (
-    "the criterion ignores the auxiliary decoders of --aux-layers, and would train the main "
-    "decoder alone; use --criterion transformer_ms_aux or joint_label_smoothed_cross_entropy."
-)
+from .layers import LayerStack
 
 
 class TransformerDecoder(Decoder):
@@ -52,11 +48,11 @@ class TransformerDecoder(Decoder):
         self,
         dictionary: Dictionary,
         embedding: TokenEmbedding,
-        stack: DecoderStack,
+        stack: LayerStack,
         output_projection: nn.Linear,
         *,
         max_target_positions: int,
-        auxiliary: Mapping[int, DecoderStack] | None = None,
+        auxiliary: Mapping[int, LayerStack] | None = None,
     ) -> None:
         super().__init__(dictionary, max_target_positions=max_target_positions)
         self.embedding = embedding
@@ -88,7 +84,13 @@ class TransformerDecoder(Decoder):
                 joint loss requests features
         """
         if self.auxiliary and self.training and not features_only:
-            raise ConfigError([AUXILIARY_IGNORED])
+            raise ConfigError(
+                [
+                    "the criterion ignores the auxiliary decoders of --aux-layers, and would train "
+                    "the main decoder alone; use --criterion transformer_ms_aux or "
+                    "joint_label_smoothed_cross_entropy."
+                ]
+            )
 
     def begin_beam_search(self, state: State) -> None:
         """See :meth:`Decoder.begin_beam_search`; keys and values of the past are then shared."""
@@ -170,16 +172,25 @@ class TransformerDecoder(Decoder):
         x = mask.zero_padding(self.embedding(tokens, incremental_state=state))
         if state is not None:
             project_all([layer.encoder_attn for layer in stack.layers], source)
-        states: list[Tensor] = stack.states(
-            x, mask, source, tokens=tokens, state=state, beams=step, auxiliary=fused
+        flow = Flow(
+            mask,
+            tokens=tokens,
+            state=state,
+            beams=step,
+            past=None if state is None else stack.slot(state),
+            source=source,
+            auxiliary=fused,
         )
+        states: list[Tensor] = stack(x, flow)
         return states
 
     def _with_attention(self, stack: Any, run: Callable[[], list[Tensor]]) -> DecoderOutput:
         top_attention = stack.layers[-1].encoder_attn
         with recording(top_attention) if self.need_attn else nullcontext() as records:
             states = run()
-        attn = None if records is None else mean_weights(records[""]["weights"])
+        attn = None
+        if records is not None:  # (R, …, T, M): the mean over heads, and over source layers
+            attn = records[""]["weights"].flatten(1, -3).mean(dim=1)
         return states[-1], {"attn": [attn], "inner_states": states}
 
     def _mask(self, tokens: Tensor, state: State | None) -> SequenceMask:
@@ -190,8 +201,3 @@ class TransformerDecoder(Decoder):
         rows, on_left = real_rows_and_side(is_padding)
         padding = is_padding if on_left else None
         return SequenceMask.build(padding, causal=True, rows=worth_packing(rows, is_padding))
-
-
-def mean_weights(weights: Tensor) -> Tensor:
-    """Averages attention weights (R, …, T, M) over heads (and source layers) to (R, T, M)."""
-    return weights.flatten(1, -3).mean(dim=1)

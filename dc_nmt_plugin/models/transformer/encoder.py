@@ -82,7 +82,7 @@ class TransformerEncoder(FairseqEncoder):
         padding = is_padding if len(rows) < is_padding.numel() else None
         mask = SequenceMask.build(padding, rows=worth_packing(rows, is_padding))
         x = mask.zero_padding(self.embedding(src_tokens))  # (B, M, C)
-        outputs = self.stack.outputs(x, Flow(mask, tokens=src_tokens))
+        outputs = self.stack(x, Flow(mask, tokens=src_tokens))
         features = []
         for layer in self.read_layers:
             feature = self._tap(outputs, layer)
@@ -96,9 +96,7 @@ class TransformerEncoder(FairseqEncoder):
     def _tap(self, outputs: Sequence[Tensor], layer: int) -> Tensor:
         """Returns the output (B, M, C) of a layer for the decoders."""
         output = outputs[layer - 1]
-        if layer == len(outputs):
-            return self.stack.top(output)
-        if self.tap_norms is not None:
+        if self.tap_norms is not None and layer < len(outputs):
             output = self.tap_norms[str(layer)](output)
         return output
 

@@ -12,9 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
-from ...modules.core.source import Source
-from ...modules.core.state import State, Stateful
-from ...modules.fast.beams import Beams
+from ...modules.core.state import Stateful
 from ...modules.fast.dropout import add_dropped, dropout
 from ...modules.feed_forward import GATED, gated_width
 
@@ -134,8 +132,8 @@ class DecoderLayer(Layer):
         return self.transform(x, flow.mask)
 
 
-class LayerStack(nn.Module):
-    """Layers run one after the other.
+class LayerStack(Stateful):
+    """Layers run one after the other; keeps running sums between decoding steps.
 
     Args:
         layers: encoder or decoder layers
@@ -158,8 +156,8 @@ class LayerStack(nn.Module):
         self.layerdrop = layerdrop
         self.checkpoint_activations = checkpoint_activations
 
-    def outputs(self, x: Tensor, flow: Flow) -> list[Tensor]:
-        """Returns the output (B, T, C) of every layer, lowest first, before the top norm.
+    def forward(self, x: Tensor, flow: Flow) -> list[Tensor]:
+        """Returns the output (B, T, C) of every layer, lowest first; the last one is final.
 
         Args:
             x: (B, T, C) embeddings
@@ -176,49 +174,6 @@ class LayerStack(nn.Module):
             if not skipped:
                 x = checkpoint(layer, x, flow, use_reentrant=False) if recompute else layer(x, flow)
             outputs.append(x)
-        return outputs
-
-    def top(self, x: Tensor) -> Tensor:
-        """Returns the final output of the stack from that of its top layer."""
-        return x if self.layer_norm is None else self.layer_norm(x)
-
-
-class DecoderStack(LayerStack, Stateful):
-    """The layers of one decoder; decoders share embeddings and output projection."""
-
-    def states(
-        self,
-        x: Tensor,
-        mask: SequenceMask,
-        source: Source,
-        *,
-        tokens: Tensor | None = None,
-        state: State | None = None,
-        beams: Beams | None = None,
-        auxiliary: list[Tensor] | None = None,
-    ) -> list[Tensor]:
-        """
-        Args:
-            x: (R, T, C) embedded target prefix; its last position alone when decoding
-            mask: padding and causality of the prefix
-            source: what the layers attend to
-            tokens: (R, t) the whole prefix
-            state: the decoding session, or None
-            beams: its step, when it is one of beam search
-            auxiliary: final states (R, T, C) of the auxiliary decoders to fuse
-
-        Returns:
-            the outputs (R, T, C) of all layers, the last one final
-        """
-        flow = Flow(
-            mask,
-            tokens=tokens,
-            state=state,
-            beams=beams,
-            past=None if state is None else self.slot(state),
-            source=source,
-            auxiliary=auxiliary,
-        )
-        outputs = self.outputs(x, flow)
-        outputs[-1] = self.top(outputs[-1])
+        if self.layer_norm is not None:
+            outputs[-1] = self.layer_norm(x)
         return outputs

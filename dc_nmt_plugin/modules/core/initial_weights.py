@@ -6,10 +6,10 @@ own, U(-1/√fan-in, 1/√fan-in). This matters in post-norm. If the output of a
 large, it dominates the residual connection. Then the tokens look alike at the top of the encoder,
 and the decoder learns its alignment hundreds of updates later.
 
-The papers do not describe initial weights. This project uses one rule for their additions. A
-projection of attention starts like fairseq's projections of attention, and every other matrix like
-``nn.Linear``. A part that replaces a sublayer (or the decoder's source) starts with an output of at
-most the same variance. ``tests/model/test_initial_weights.py`` checks both.
+The papers do not describe initial weights. One rule is for their additions: a projection of
+attention starts like fairseq's, every other matrix like ``nn.Linear``, and a part that replaces a
+sublayer (or the decoder's source) with an output of at most the same variance.
+``tests/model/test_initial_weights.py`` checks both.
 """
 
 from __future__ import annotations
@@ -24,13 +24,10 @@ def input_projection(linear: nn.Linear, *, blocks: int = 1, shared_width: bool =
     """Initialises a projection to queries, keys or values like fairseq's ``MultiheadAttention``.
 
     Args:
-        linear: `blocks` projections stacked along the output; each is initialised as a matrix of
-            its own, Xavier-uniform. Biases stay ``nn.Linear``'s.
+        linear: `blocks` projections stacked along the output, each Xavier-uniform as a matrix of
+            its own; biases stay ``nn.Linear``'s. It is returned.
         blocks: number of stacked projections
         shared_width: queries, keys and values read inputs of the same width: gain 1/√2, else 1
-
-    Returns:
-        `linear`
     """
     for block in linear.weight.chunk(blocks, dim=0):
         nn.init.xavier_uniform_(block, gain=1 / math.sqrt(2) if shared_width else 1.0)
@@ -45,12 +42,9 @@ def output_projection(linear: nn.Linear, *, contexts: int = 1, summed: bool = Fa
     Xavier-uniform C × C.
 
     Args:
-        linear: the projection
+        linear: the projection, which is returned
         contexts: number n of contexts that it reads
         summed: its input is the contexts' sum (width C) instead of their concatenation (nC)
-
-    Returns:
-        `linear`
     """
     width = linear.in_features if summed else linear.in_features // contexts
     fan = (width + linear.out_features) / 2

@@ -12,13 +12,7 @@ from torch import Tensor, nn
 
 from ..fast.beams import Beams
 from ..fast.dropout import dropout as drop
-from .attention import (
-    attend_from_few,
-    attention_logits,
-    merge_heads,
-    softmax,
-    split_heads,
-)
+from .attention import attend_from_few, attention_logits, merge_heads, softmax, split_heads
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .positions import Positions
@@ -61,10 +55,9 @@ class MultiHeadSelfAttention(Recordable, Stateful):
     def with_past(self, flow: Flow, *new: Tensor) -> list[Tensor]:
         """Returns keys and values of all steps so far; without a decoding session, `new` itself.
 
-        In beam search (:class:`~.beams.Beams`) they are written into space that is allocated ahead,
-        and never reordered. In other sessions, they are stored as one tensor with all heads
-        adjacent; a reordering is delayed to the next step, so that reordering and appending are one
-        copy.
+        In beam search (:class:`~..fast.beams.Beams`) they are written into space that is allocated
+        ahead, and never reordered. In other sessions a reordering waits for the next step, so that
+        reordering and appending are one copy.
 
         Args:
             flow: with the decoding session, if any
@@ -173,13 +166,7 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         return self.positions is not None and self.positions.in_logits
 
     def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
-        """Returns the logits (B, H, T, S), -inf where attention is not allowed.
-
-        Args:
-            query: (B, H, T, K)
-            key: (B, H, S, K)
-            flow: see :meth:`attend`
-        """
+        """Returns the logits (B, H, T, S) for :meth:`attend`, -inf where it is not allowed."""
         added = self.position_scores(query, key, flow)
         return attention_logits(query, key, flow.mask.allowed, flow.is_causal, added)
 
@@ -189,8 +176,7 @@ class MultiHeadSelfAttention(Recordable, Stateful):
 
 
 def _append(past: Tensor, order: Tensor | None, new: Tensor) -> Tensor:
-    """Appends new (R, h, 1, K) to rows `order` (all if None) of past (R', h, t, K) → (R, h, t + 1,
-    K)."""
+    """Appends new (R, h, 1, K) to rows `order` (all if None) of past (R', h, t, K)."""
     if order is None:
         return torch.cat([past, new], dim=2)
     if torch.is_grad_enabled():  # which writing into a part of a tensor does not allow

@@ -14,8 +14,7 @@ from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import Place, Recorded, recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
-from dc_nmt_plugin.modules.diagnostics.gates import mean_gates
-from dc_nmt_plugin.modules.diagnostics.records import Batch
+from dc_nmt_plugin.modules.diagnostics import Batch, mean_gates
 
 WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)
 KINDS = list(itertools.product(CONTEXTS, MIXED))

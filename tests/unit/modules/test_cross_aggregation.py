@@ -13,8 +13,7 @@ from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import Place, Recorded, recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.cross_aggregation import CrossAggregationSelfAttention
-from dc_nmt_plugin.modules.diagnostics import Batch
-from dc_nmt_plugin.modules.diagnostics.head_weights import head_weight_entropy, routing_totals
+from dc_nmt_plugin.modules.diagnostics import Batch, head_weight_entropy, routing_totals
 from dc_nmt_plugin.modules.routing import route_heads, route_positions, squash
 
 WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)

@@ -14,7 +14,7 @@ from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
-from dc_nmt_plugin.modules.diagnostics.divergence import attention_divergence
+from dc_nmt_plugin.modules.diagnostics import attention_divergence
 from dc_nmt_plugin.modules.dual_context import DualContextAttention
 
 WIDTH, HEADS = 12, 3

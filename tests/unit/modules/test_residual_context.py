@@ -7,11 +7,8 @@ from reference import residual_context as reference
 from torch import nn
 
 from dc_nmt_plugin.modules.core import additive_attention
-from dc_nmt_plugin.modules.core.recording import recording
-from dc_nmt_plugin.modules.diagnostics.previous_words import (
-    previous_word_totals,
-    previous_word_weights,
-)
+from dc_nmt_plugin.modules.core.recording import Recorded, recording
+from dc_nmt_plugin.modules.diagnostics import Batch, previous_word_totals, previous_word_weights
 from dc_nmt_plugin.modules.fast import running_attention
 from dc_nmt_plugin.modules.readout import Readout
 from dc_nmt_plugin.modules.residual_context import (
@@ -196,7 +193,9 @@ def test_diagnostics_by_hand():
     weights = torch.zeros(2, 3, 3)
     weights[0] = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
     weights[1] = torch.tensor([[0.0, 0, 0], [0, 1, 0], [9, 9, 9]])  # one real pair of positions
-    totals = previous_word_totals(weights, torch.tensor([3, 2]))
+    target = torch.tensor([[5, 6, 2], [5, 2, 1]])
+    records = {"": Recorded(previous_words=weights)}
+    totals = previous_word_totals(records, Batch(target, None, target, 1))
     entropy, count = totals[("previous_entropy",)]
     assert count == 4  # three of the first sentence, one of the second: its first row is empty
     log2 = torch.tensor(2.0, dtype=torch.float64).log()
