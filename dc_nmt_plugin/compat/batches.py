@@ -59,12 +59,9 @@ def end_readers_with_their_program(stock: Callable[..., None]) -> Callable[..., 
 
 
 def _end_readers(seconds: float = 5.0) -> None:
-    """Ends all threads that read ahead, each after its current batch.
+    """Ends all threads that read ahead, each after its current batch, within some seconds.
 
     A thread that returns from torch after the interpreter's end makes C++ abort.
-
-    Args:
-        seconds: time limit for all threads together
     """
     until = time.monotonic() + seconds
     for reader in list(_readers):

@@ -155,12 +155,7 @@ def _apply(entry: Change, *, load: bool) -> str:
 
 
 def program_module(name: str, *, load: bool) -> Any:
-    """Returns a module; None for a program of fairseq (fairseq_cli) that is not loaded.
-
-    Args:
-        name: of the module
-        load: import a program that is not loaded
-    """
+    """Returns a module; None for a program (fairseq_cli) that is not loaded and not to `load`."""
     if not name.startswith("fairseq_cli."):
         return importlib.import_module(name)
     main = sys.modules.get("__main__")

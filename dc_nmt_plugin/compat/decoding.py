@@ -64,10 +64,9 @@ class _NoScore:
     """Replaces fairseq's scorer when sentences were skipped."""
 
     def add_string(self, *_: Any) -> None:
-        """Ignores the sentence."""
+        pass
 
     def result_string(self, *_: Any) -> str:
-        """Returns the text that ``fairseq-generate`` prints instead of BLEU."""
         return f"no score, because {len(_left_out):,} sentences were left out"
 
 

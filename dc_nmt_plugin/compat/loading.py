@@ -89,17 +89,14 @@ def unpack_inside(stock: Callable[..., Any]) -> Callable[..., Any]:
                 f"{archive_file}: this Python ({platform.python_version()}) cannot unpack archives "
                 "safely: unpack it yourself and name the folder, or take a newer Python"
             )
-        before = tarfile.TarFile.__dict__.get("extraction_filter")
+        before = vars(tarfile.TarFile)["extraction_filter"]  # a static method stays one
         tarfile.TarFile.extraction_filter = staticmethod(inside)
         try:
             return stock(archive_file)
         except tarfile.TarError as error:
             raise UserError(f"{archive_file}: cannot be unpacked safely ({error}).") from error
         finally:
-            if before is None:
-                del tarfile.TarFile.extraction_filter
-            else:
-                tarfile.TarFile.extraction_filter = before
+            tarfile.TarFile.extraction_filter = before
 
     return load_archive_file
 

@@ -7,7 +7,6 @@ of their own, so the report also comes where one of them is missing, broken or c
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import shutil
 import subprocess
@@ -18,13 +17,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .. import machine
 from . import install_fairseq
 from .install_fairseq import NAMES, version_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
-MIN_TORCH = (2, 10)  # before it, the safe loader has a hole (CVE-2026-24747)
-MIN_DISK_GIB = 2.0
 
 TORCH = """
 import json, torch
@@ -96,15 +92,11 @@ def check_python() -> Check:
 
 
 def check_torch(probe: dict[str, Any]) -> Check:
-    install = pip("install --force-reinstall torch==2.13.0")
     if "error" in probe:
+        install = pip("install --force-reinstall torch==2.13.0")
         return Check("torch", probe["error"], False, install)
-    version, cuda = probe["version"], probe["cuda"]
-    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    if numbers < MIN_TORCH:
-        value = f"{version} is older than {'.'.join(map(str, MIN_TORCH))}"
-        return Check("torch", value, False, install)
-    return Check("torch", f"{version}, {f'CUDA {cuda}' if cuda else 'CPU build'}")
+    build = f"CUDA {probe['cuda']}" if probe["cuda"] else "CPU build"
+    return Check("torch", f"{probe['version']}, {build}")
 
 
 def check_fairseq(probe: dict[str, Any]) -> Check:
@@ -172,21 +164,12 @@ def check_gpu(torch_probe: dict[str, Any]) -> Check:
     gpus = torch_probe.get("gpus") or []
     if gpus or shutil.which("nvidia-smi") is None or "error" in torch_probe:
         return Check("GPU", "; ".join(gpus) or "none: training runs on the CPU", required=False)
-    version, cuda = torch_probe["version"], torch_probe["cuda"]
+    version = torch_probe["version"]
     value = f"torch {version} sees none, yet a driver is installed"
-    remedy = pip(f"install --force-reinstall torch=={version.split('+')[0]}")
-    if cuda:  # the same build again would see none either
-        value += f": an older one than CUDA {cuda} needs?"
-        older = "https://download.pytorch.org/whl/cuXXX"
-        remedy += f" --index-url {older}   # with the CUDA that nvidia-smi shows, such as cu126"
+    # the same build again would see none either
+    remedy = pip(f"install --force-reinstall torch=={version.split('+')[0]} --index-url ")
+    remedy += "https://download.pytorch.org/whl/cuXXX   # the CUDA of nvidia-smi, such as cu126"
     return Check("GPU", value, False, remedy, required=False)
-
-
-def check_disk(folder: Path) -> Check:
-    free = machine.free_disk_gib(folder)
-    remedy = f"du -xh -d 1 {shlex.quote(str(folder))} | sort -h   # and make some room"
-    ok = free >= MIN_DISK_GIB
-    return Check("free disk", f"{free:.1f} GiB in {folder}", ok, "" if ok else remedy)
 
 
 def report() -> tuple[list[Check], list[dict[str, Any]]]:
@@ -207,6 +190,5 @@ def report() -> tuple[list[Check], list[dict[str, Any]]]:
         check_plugin(plugin_probe),
         check_changes(changes),
         check_gpu(torch_probe),
-        check_disk(Path.cwd()),
     ]
     return checks, changes

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dc_nmt_plugin import machine
 from dc_nmt_plugin.environment import checks, install_fairseq
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -92,13 +91,6 @@ def test_python_out_of_range(monkeypatch):
     assert_mended_by(checks.check_python(), "scripts/setup.sh")
 
 
-def test_a_torch_without_the_safe_loader():
-    check = checks.check_torch({**CPU_TORCH, "version": "1.13.1+cu117", "cuda": "11.7"})
-    assert check.required and check.value == "1.13.1+cu117 is older than 2.10"
-    assert_mended_by(check, "torch==")
-    assert checks.check_torch({**CPU_TORCH, "version": "2.10.0"}).ok
-
-
 @pytest.mark.parametrize(
     ("distributions", "probe", "value", "remedy"),
     [
@@ -149,19 +141,8 @@ def test_gpu_that_torch_does_not_see(monkeypatch):
     monkeypatch.setattr(checks.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
     check = checks.check_gpu(CPU_TORCH)
     assert not check.required
-    assert_mended_by(check, "torch==2.13.0")
-    assert "--index-url" not in check.remedy
-    check = checks.check_gpu({**CPU_TORCH, "cuda": "13.0"})
-    assert "older one than CUDA 13.0" in check.value
     assert_mended_by(check, "torch==2.13.0 --index-url")
     assert checks.check_gpu({**CPU_TORCH, "gpus": ["H200"]}).value == "H200"
-
-
-def test_a_full_disk(monkeypatch, tmp_path):
-    monkeypatch.setattr(machine, "free_disk_gib", lambda folder: 0.3)
-    check = checks.check_disk(tmp_path)
-    assert check.required and check.value.startswith("0.3 GiB")
-    assert_mended_by(check, str(tmp_path))
 
 
 def test_plugin_found_twice_or_not_loading(monkeypatch, tmp_path):

@@ -140,7 +140,6 @@ def test_the_least_versions_are_the_same_everywhere(wheel):
     """Those without known holes, which SECURITY.md promises."""
     least = {r.name: r.specifier for r in requirements_where(wheel)}
     (torch,) = least["torch"]
-    assert torch.version == ".".join(map(str, checks.MIN_TORCH))
     text = (ROOT / "SECURITY.md").read_text("utf-8")
     (hydra,) = [s for s in least["hydra-core"] if s.operator == ">="]
     assert f"torch {torch.version}" in text and f"Hydra {hydra.version}" in text
