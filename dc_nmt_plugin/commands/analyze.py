@@ -80,7 +80,7 @@ def _measure_models(
 
 def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:
     """Prepares the raw text of --source and the first --reference like the text of the run."""
-    from ..recipes.run_text import text_of
+    from ..recipes.translating import text_of
     from ..text.lines import read_lines
 
     source, target = subject.source_lang, subject.target_lang

@@ -25,45 +25,28 @@ COMMAND_WIDTH = 96
 
 @dataclass(frozen=True)
 class Flag:
-    """One flag of an architecture; values as text, "" for none.
+    """One flag of an architecture; values as text, "" for none."""
 
-    Attributes:
-        name: with its dashes
-        here: value that the architecture sets
-        default: of the model, which all its architectures share
-        paper: published value of the same variant, if it differs from `here`
-        choices: valid values
-        about: its effect
-    """
-
-    name: str
-    here: str
-    default: str
-    paper: str
-    choices: str
-    about: str
+    name: str  # with its dashes
+    here: str  # value that the architecture sets
+    default: str  # of the model, which all its architectures share
+    paper: str  # published value of the same variant, if it differs from `here`
+    choices: str  # valid values
+    about: str  # its effect
 
 
 @dataclass(frozen=True)
 class Description:
-    """Describes an architecture.
+    """Describes an architecture."""
 
-    Attributes:
-        name, task, criterion: as fairseq has them
-        about: one line
-        cites: where it is published
-        source: of the paper's values
-        command: complete, except for the folder of the data
-    """
-
-    name: str
+    name: str  # as fairseq has them
     task: str
     criterion: str
-    about: str
-    cites: str
-    source: str
+    about: str  # one line
+    cites: str  # where it is published
+    source: str  # of the paper's values
     flags: list[Flag]
-    command: str
+    command: str  # complete, except for the folder of the data
 
 
 def describe(name: str, user_dir: str) -> Description:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import lzma
 import tarfile
 import zipfile
@@ -52,15 +51,6 @@ def extract(archive: Path, member: str, target: Path) -> None:
         raise UserError(
             f"{archive}: damaged or truncated ({error}); remove it and download it again"
         ) from error
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Opens a file, and decompresses gzip whatever the name of the file."""
-    with open(path, "rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-        stream.seek(0)
-        yield gzip.GzipFile(fileobj=stream) if packed else stream  # type: ignore[misc]
 
 
 @contextmanager

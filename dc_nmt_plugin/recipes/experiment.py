@@ -21,42 +21,25 @@ PLUGIN = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Experiment:
-    """One model in its own folder.
+    """One model in its own folder."""
 
-    Attributes:
-        arch, task, criterion: fairseq's
-        source, target: languages
-        raw: folder of the untokenised text
-        binarised: folder that fairseq reads
-        folder: of the run
-        average: number of averaged last checkpoints; 0: only the best one
-        averaged: folder of their mean, in the run's folder
-        decode: flags of fairseq-generate
-        score: flags of dc-nmt score
-        score_stamp: of the inputs of a score other than the translation
-        split: translated set: ``test``, ``valid`` or a further test set
-        subset: fairseq's name of the set
-        decoding: name of this decoding, such as ``aux1``, if the run is decoded in several ways
-        recipe: the task; None without one
-    """
-
-    arch: str
+    arch: str  # fairseq's
     task: str
     criterion: str
-    source: str
+    source: str  # languages
     target: str
-    raw: Path
-    binarised: Path
-    folder: Path
-    average: int
-    decode: tuple[str, ...]
-    score: tuple[str, ...]
-    score_stamp: str
-    decoding: str = ""
-    split: str = "test"
-    subset: str = "test"
-    averaged: str = "average"
-    recipe: str | None = None
+    raw: Path  # folder of the untokenised text
+    binarised: Path  # folder that fairseq reads
+    folder: Path  # of the run
+    average: int  # number of averaged last checkpoints; 0: only the best one
+    decode: tuple[str, ...]  # flags of fairseq-generate
+    score: tuple[str, ...]  # flags of dc-nmt score
+    score_stamp: str  # of the inputs of a score other than the translation
+    decoding: str = ""  # name of this decoding, such as aux1, if the run is decoded in several ways
+    split: str = "test"  # translated set: test, valid or a further test set
+    subset: str = "test"  # fairseq's name of the set
+    averaged: str = "average"  # folder of their mean, in the run's folder
+    recipe: str | None = None  # the task; None without one
 
     @property
     def checkpoints(self) -> Path:

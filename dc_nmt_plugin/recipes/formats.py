@@ -10,21 +10,17 @@ from __future__ import annotations
 import functools
 import html
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO
 from xml.etree import ElementTree
 
 from ..errors import UserError
 from ..text.languages import known_as
-from ..text.lines import decoded
-from .archives import opened
+from ..text.lines import opened, stream_lines
 
 Pair = tuple[str, str]
 
-LONGEST_LINE = 1 << 24  # bytes; a file without line feeds is no text
 _SEGMENT = re.compile(r"<(/?)seg\b([^<>]*)>", re.I)
 _ID = re.compile(r'\bid\s*=\s*"?([^">\s]*)', re.I)
 _KEPT_TAG = re.compile(r"</?(?:title|description)>", re.I)
@@ -46,7 +42,7 @@ def read_pairs(
         UserError: the sides do not correspond, or bytes are not UTF-8 (the message has the line)
     """
     if kind == "plain":
-        return _together(paths, _lines(paths[0]), _lines(paths[1]), "line")
+        return _lines(paths)
     if kind == "iwslt-tags":
         return _tagged(paths, titles)
     if kind in ("iwslt-xml", "sgm"):
@@ -56,23 +52,9 @@ def read_pairs(
     raise UserError(f"{kind!r} is not a format of parallel text")
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Yields decoded lines; only a line feed ends a line."""
-    with opened(path) as stream:
-        try:
-            yield from decoded(_bounded(stream, path), path)
-        except (EOFError, OSError, zlib.error) as error:  # of a .gz file
-            raise UserError(f"{path}: damaged or truncated ({error})") from error
-
-
-def _bounded(stream: IO[bytes], path: Path) -> Iterator[bytes]:
-    for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), start=1):
-        if len(raw) == LONGEST_LINE:
-            raise UserError(
-                f"{path}, line {number}: is longer than {LONGEST_LINE:,} bytes: no text of "
-                "one sentence a line"
-            )
-        yield raw
+def _lines(paths: tuple[Path, Path]) -> Iterator[Pair]:
+    first, second = (stream_lines(path, fix=True) for path in paths)
+    return _together(paths, first, second, "line")
 
 
 def _together(
@@ -91,7 +73,7 @@ def _together(
 
 def _tagged(paths: tuple[Path, Path], titles: bool) -> Iterator[Pair]:
     """Skips metadata, which has its own lines, at the same positions on both sides."""
-    pairs = _together(paths, _lines(paths[0]), _lines(paths[1]), "line")
+    pairs = _lines(paths)
     for number, pair in enumerate(pairs, start=1):
         texts = [_tagged_text(line, titles) for line in pair]
         if (texts[0] is None) != (texts[1] is None):
@@ -130,7 +112,7 @@ def _segments(paths: tuple[Path, Path]) -> Iterator[Pair]:
 
 def _read_segments(path: Path) -> list[Pair]:
     """Returns (id, text) of every segment, in order."""
-    text = "\n".join(_lines(path))
+    text = "\n".join(stream_lines(path, fix=True))
     segments: list[Pair] = []
     opening: re.Match[str] | None = None
     for tag in _SEGMENT.finditer(text):
@@ -166,8 +148,6 @@ def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]
                     yield texts[first], texts[second]
         except ElementTree.ParseError as error:
             raise UserError(f"{path}: not well-formed XML after {units} units: {error}") from error
-        except (EOFError, OSError, zlib.error) as error:
-            raise UserError(f"{path}: damaged or truncated ({error})") from error
     if not pairs:
         raise UserError(
             f"{path}: none of its {units} units has both {' and '.join(languages)}; "

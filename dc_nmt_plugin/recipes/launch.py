@@ -24,23 +24,15 @@ class MachineOptions:
 
 @dataclass(frozen=True)
 class Machines:
-    """GPUs and machines of a training run.
+    """GPUs and machines of a training run."""
 
-    Attributes:
-        launcher: ``fairseq`` starts a process for each GPU of this machine; ``torchrun`` does so on
-            each machine where the script is called; ``srun`` calls torchrun on each node of a Slurm
-            job
-        gpus: of each machine; 0 for the CPU
-        nodes: machines
-        rank: number of this machine (``torchrun``)
-        rendezvous: host:port of the first machine (``torchrun``)
-    """
-
+    # fairseq starts a process for each GPU of this machine; torchrun does so on each machine where
+    # the script is called; srun calls torchrun on each node of a Slurm job
     launcher: str
-    gpus: int
-    nodes: int
-    rank: int
-    rendezvous: str
+    gpus: int  # of each machine; 0 for the CPU
+    nodes: int  # machines
+    rank: int  # number of this machine (torchrun)
+    rendezvous: str  # host:port of the first machine (torchrun)
 
     @property
     def workers(self) -> int:
@@ -80,17 +72,11 @@ class Machines:
 
 @dataclass(frozen=True)
 class Batch:
-    """Distribution of an update's tokens over processes.
+    """Distribution of an update's tokens over processes."""
 
-    Attributes:
-        workers: number of processes
-        max_tokens: of one process at a time
-        update_freq: number of batches whose gradients each process sums
-    """
-
-    workers: int
-    max_tokens: int
-    update_freq: int
+    workers: int  # number of processes
+    max_tokens: int  # of one process at a time
+    update_freq: int  # number of batches whose gradients each process sums
 
     @property
     def tokens(self) -> int:

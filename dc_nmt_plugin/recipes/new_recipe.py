@@ -78,54 +78,34 @@ BASE_FROM = 1_000_000  # pairs
 
 @dataclass(frozen=True)
 class NewOptions:
-    """Options of ``dc-nmt new``.
+    """Options of ``dc-nmt new``."""
 
-    Attributes:
-        folder: of the new recipe
-        train: files of source and target, of one corpus or several
-        valid, test: files of source and target; none: taken from the training text
-        source_lang, target_lang: codes; None: the endings of the files
-        archs: architectures to train
-        tokenized: the words of the text are already separated
-        bpe: number of BPE operations, or of sentencepiece's pieces; None: by the size of the text
-        sentencepiece: segment raw text by sentencepiece
-        size: small, medium or base; None: by the text and the machine
-        max_update: number of training updates; None: by the text
-        seed: of the choice of held-out text
-    """
-
-    folder: Path
-    train: Files
+    folder: Path  # of the new recipe
+    train: Files  # files of source and target, of one corpus or several
+    # files of source and target; none: taken from the training text
     valid: Sequence[Path] | None = None
     test: Sequence[Path] | None = None
-    source_lang: str | None = None
+    source_lang: str | None = None  # codes; None: the endings of the files
     target_lang: str | None = None
-    archs: Sequence[str] = ("transformer_standard",)
-    tokenized: bool = False
+    archs: Sequence[str] = ("transformer_standard",)  # architectures to train
+    tokenized: bool = False  # the words of the text are already separated
+    # number of BPE operations, or of sentencepiece's pieces; None: by the size of the text
     bpe: int | None = None
-    sentencepiece: bool = False
-    size: str | None = None
-    max_update: int | None = None
-    seed: int = 1
+    sentencepiece: bool = False  # segment raw text by sentencepiece
+    size: str | None = None  # small, medium or base; None: by the text and the machine
+    max_update: int | None = None  # number of training updates; None: by the text
+    seed: int = 1  # of the choice of held-out text
 
 
 @dataclass(frozen=True)
 class NewRecipe:
-    """Describes the new recipe.
+    """Describes the new recipe."""
 
-    Attributes:
-        recipe: the written recipe
-        pairs: split → number of pairs
-        origins: split → its source
-        why: a sentence for each choice
-        problems: of the text, as a table; "" without problems
-    """
-
-    recipe: Recipe
-    pairs: dict[str, int]
-    origins: dict[str, str]
-    why: tuple[str, ...]
-    problems: str
+    recipe: Recipe  # the written recipe
+    pairs: dict[str, int]  # split → number of pairs
+    origins: dict[str, str]  # split → its source
+    why: tuple[str, ...]  # a sentence for each choice
+    problems: str  # of the text, as a table; "" without problems
 
 
 def make_recipe(options: NewOptions) -> NewRecipe:
@@ -254,27 +234,16 @@ def _write(
 
 @dataclass(frozen=True)
 class Choices:
-    """Holds the choices for a corpus.
+    """Holds the choices for a corpus."""
 
-    Attributes:
-        size: of models
-        operations: of BPE, or pieces of sentencepiece
-        kind: of segmentation, ``bpe`` or ``sentencepiece``
-        joint: one code and one dictionary for both languages
-        tokenizer: ``moses``, ``split`` or ``none``
-        updates: of a training run
-        metric: the main metric of the score table
-        why: a sentence for each choice
-    """
-
-    size: Size
-    operations: int
-    kind: str
-    joint: bool
-    tokenizer: str
-    updates: int
-    metric: str
-    why: list[str]
+    size: Size  # of models
+    operations: int  # of BPE, or pieces of sentencepiece
+    kind: str  # of segmentation, bpe or sentencepiece
+    joint: bool  # one code and one dictionary for both languages
+    tokenizer: str  # moses, split or none
+    updates: int  # of a training run
+    metric: str  # the main metric of the score table
+    why: list[str]  # a sentence for each choice
 
 
 def choose(corpus: Corpus, pairs: int, gpus: int, cpus: int, options: NewOptions) -> Choices:

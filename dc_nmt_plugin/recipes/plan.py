@@ -24,68 +24,44 @@ POSITIONS = 1024  # default of --max-source-positions and --max-target-positions
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of training and evaluation.
+    """Options of training and evaluation."""
 
-    Attributes:
-        task, arch: names
-        size: of the architecture; default the paper's
-        seed: of the training run
-        name: folder of the run; default of its architecture, size and seed
-        out, sample: as the text was prepared
-        average: number of averaged checkpoints; default the recipe's
-        decoding: name of this decoding, if the run is decoded in several ways
-        like: entry of ``papers.yaml`` whose settings are used; default the recipe's choice
-        subset: translated set: ``test``, ``valid`` or a further test set
-    """
-
-    task: str
+    task: str  # names
     arch: str
-    size: str | None = None
-    seed: int = 1
-    name: str | None = None
-    out: Path | None = None
+    size: str | None = None  # of the architecture; default the paper's
+    seed: int = 1  # of the training run
+    name: str | None = None  # folder of the run; default of its architecture, size and seed
+    out: Path | None = None  # as the text was prepared
     sample: int | None = None
-    average: int | None = None
-    decoding: str = ""
+    average: int | None = None  # number of averaged checkpoints; default the recipe's
+    decoding: str = ""  # name of this decoding, if the run is decoded in several ways
+    # entry of papers.yaml whose settings are used; default the recipe's choice
     like: str | None = None
-    subset: str = "test"
+    subset: str = "test"  # translated set: test, valid or a further test set
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """Options of training only.
+    """Options of training only."""
 
-    Attributes:
-        flags: of fairseq-train, after the recipe's own
-        max_update: another number of updates
-        max_tokens: of one GPU at a time
-        update_freq: batches whose gradients are summed; default: keeps the tokens per update
-        machines: GPUs and machines
-    """
-
-    flags: tuple[str, ...] = ()
-    max_update: int | None = None
-    max_tokens: int | None = None
+    flags: tuple[str, ...] = ()  # of fairseq-train, after the recipe's own
+    max_update: int | None = None  # another number of updates
+    max_tokens: int | None = None  # of one GPU at a time
+    # batches whose gradients are summed; default: keeps the tokens per update
     update_freq: int | None = None
-    machines: MachineOptions = field(default_factory=MachineOptions)
+    machines: MachineOptions = field(default_factory=MachineOptions)  # GPUs and machines
 
 
 @dataclass(frozen=True)
 class TrainPlan:
-    """A planned training run.
+    """A planned training run."""
 
-    Attributes:
-        recipe, settings: of the run
-        training: the step
-        notes: sentences about the distribution of an update's tokens, and a shorter warm-up
-        rank: number of this machine; the first (0) writes the records
-    """
-
-    recipe: Recipe
+    recipe: Recipe  # of the run
     settings: RunSettings
-    training: TrainingStep
+    training: TrainingStep  # the step
+    # sentences about the distribution of an update's tokens, and a shorter warm-up
     notes: tuple[str, ...]
-    rank: int
+    rank: int  # number of this machine; the first (0) writes the records
 
 
 def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:

@@ -28,27 +28,16 @@ PAIRS = "pairs.json"  # beside the text after BPE: training pairs before and aft
 
 @dataclass(frozen=True)
 class TextOptions:
-    """Options of ``dc-nmt prepare``.
+    """Options of ``dc-nmt prepare``."""
 
-    Attributes:
-        task: name of a task
-        archs: architectures to prepare for; none: all of the task's papers
-        bpe: names of further segmentations to prepare
-        out: output folder; default ``runs/TASK``, or the folder of the user's recipe
-        sample: approximate number of training pairs; None for all
-        raw: folder with files that the user has
-        downloads: folder of fetched files
-        any_counts: continue when numbers of lines differ from the published ones
-    """
-
-    task: str
-    archs: tuple[str, ...] = ()
-    bpe: tuple[str, ...] = ()
-    out: Path | None = None
-    sample: int | None = None
-    raw: Path | None = None
-    downloads: Path = DOWNLOADS
-    any_counts: bool = False
+    task: str  # name of a task
+    archs: tuple[str, ...] = ()  # architectures to prepare for; none: all of the task's papers
+    bpe: tuple[str, ...] = ()  # names of further segmentations to prepare
+    out: Path | None = None  # output folder; default runs/TASK, or the folder of the user's recipe
+    sample: int | None = None  # approximate number of training pairs; None for all
+    raw: Path | None = None  # folder with files that the user has
+    downloads: Path = DOWNLOADS  # folder of fetched files
+    any_counts: bool = False  # continue when numbers of lines differ from the published ones
 
 
 @dataclass(frozen=True)
@@ -137,24 +126,16 @@ def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) ->
 
 @dataclass(frozen=True)
 class Preparation:
-    """The text of a language pair, and the folders of its prepared forms.
+    """The text of a language pair, and the folders of its prepared forms."""
 
-    Attributes:
-        languages: in the order of the task's name
-        work: output folder; ``raw`` in it has train, valid and test in both languages, one
-            sentence a line, and ``raw/tokenised`` the same tokenised
-        tokenizer: name or short description of the tokeniser
-        segmentations: each has its own folders
-        workers: processes of BPE and binarisation
-        splits: train, valid, test, and further test sets
-    """
-
-    languages: tuple[str, str]
+    languages: tuple[str, str]  # in the order of the task's name
+    # output folder; raw in it has train, valid and test in both languages, one sentence a line, and
+    # raw/tokenised the same tokenised
     work: Path
-    tokenizer: str
-    segmentations: tuple[Segmentation, ...]
-    workers: int
-    splits: tuple[str, ...] = SPLITS
+    tokenizer: str  # name or short description of the tokeniser
+    segmentations: tuple[Segmentation, ...]  # each has its own folders
+    workers: int  # processes of BPE and binarisation
+    splits: tuple[str, ...] = SPLITS  # train, valid, test, and further test sets
 
     def steps(self) -> Iterator[Step]:
         """Yields the steps after the text is there."""

@@ -31,43 +31,26 @@ _NARROW = {
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Settings of one architecture on one task.
+    """Settings of one architecture on one task."""
 
-    Attributes:
-        name: of the entry of ``papers.yaml``
-        arch: value of ``--arch``, with its size
-        task, criterion: fairseq's, for the architecture
-        source: place of the published settings, and the unpublished settings
-        size: one of the task's own sizes, part of the run's folder name; "" without sizes
-        size_flags: of fairseq-train, for that size
-        bpe: name of the segmentation
-        tokens: of one update, all GPUs together
-        max_tokens: of one GPU at a time, at most
-        updates, save_every: number of training updates, and between two checkpoints
-        average: number of averaged last checkpoints; 0: only the best one
-        flags, decode: of fairseq-train and fairseq-generate
-        paper, metrics: of dc-nmt score: the paper's line, and all
-        gpus, hours: of a training run on a cluster; None: one GPU, one day
-    """
-
-    name: str
-    arch: str
-    task: str
+    name: str  # of the entry of papers.yaml
+    arch: str  # value of --arch, with its size
+    task: str  # names of fairseq's, for the architecture
     criterion: str
-    source: str
-    size: str
-    size_flags: tuple[str, ...]
-    bpe: str
-    tokens: int
-    max_tokens: int
+    source: str  # place of the published settings, and the unpublished settings
+    size: str  # one of the task's own sizes, part of the run's folder name; "" without sizes
+    size_flags: tuple[str, ...]  # of fairseq-train, for that size
+    bpe: str  # name of the segmentation
+    tokens: int  # of one update, all GPUs together
+    max_tokens: int  # of one GPU at a time, at most
     updates: int
-    save_every: int
-    average: int
-    flags: tuple[str, ...]
-    decode: tuple[str, ...]
-    paper: str
-    metrics: str
-    gpus: int | None = None
+    save_every: int  # updates between two checkpoints
+    average: int  # number of averaged last checkpoints; 0: only the best one
+    flags: tuple[str, ...]  # of fairseq-train
+    decode: tuple[str, ...]  # of fairseq-generate
+    paper: str  # metric of the paper, of dc-nmt score
+    metrics: str  # all metrics
+    gpus: int | None = None  # of a training run on a cluster; None: one GPU, one day
     hours: int | None = None
 
 

@@ -41,7 +41,7 @@ class Sources:
             raise UsageError(f"--raw: {raw} is not a folder")
         self.recipe, self.raw, self.downloads, self.say = recipe, raw, downloads, say
         self.folders = [folder for folder in (raw, *recipe.nearby(), downloads) if folder]
-        self._found: dict[str, Path] = {}
+        self._verified: dict[str, Path] = {}
 
     def path(self, name: str) -> Path:
         """Returns the verified file, downloaded if necessary.
@@ -49,19 +49,19 @@ class Sources:
         Raises:
             UserError: the file is missing, or is not the expected file
         """
-        if name in self._found:
-            return self._found[name]
+        if name in self._verified:
+            return self._verified[name]
         file = self.recipe.task.files[name]
         if self._here(file) is not None or not (file.urls or file.inside):
-            self._found[name] = self._get(file)
-            return self._found[name]
+            self._verified[name] = self._get(file)
+            return self._verified[name]
         self.downloads.mkdir(parents=True, exist_ok=True)
         # several recipes may need the same file at the same time
         with open(self.downloads / f".{name}.lock", "w") as lock:
             waiting = f"  {name}: waiting for another recipe that fetches it"
             take_lock(lock, lambda: self.say(waiting))
-            self._found[name] = self._get(file)
-        return self._found[name]
+            self._verified[name] = self._get(file)
+        return self._verified[name]
 
     def plain(self, member: str) -> Path | None:
         """Returns an unpacked member of an archive in ``--raw``, with or without its folders.
@@ -72,47 +72,45 @@ class Sources:
         if self.raw is None:
             return None
         parts = Path(member).parts  # --raw may be any of the member's folders
-        places = (Path(*parts[first:]) for first in range(len(parts)))
-        candidates = (path for place in places for path in self.raw.glob(str(place)))
-        found = [path for path in candidates if path.is_file()]
-        if len(names := sorted({path.name for path in found})) > 1:
+        patterns = [str(Path(*parts[first:])) for first in range(len(parts))]
+        files = [p for pattern in patterns for p in self.raw.glob(pattern) if p.is_file()]
+        names = sorted({path.name for path in files})
+        if len(names) > 1:
             raise UsageError(
                 f"--raw: {' and '.join(names)} in {self.raw} are of several corpora, and each fits "
                 f"{member!r}: give their archives as they are, or unpack one and give the others"
             )
-        return found[0] if found else None
+        return files[0] if files else None
 
     def missing(self) -> list[SourceFile]:
         """Returns the files that must be downloaded."""
-        return [
-            file
-            for file in self.recipe.task.files.values()
-            if file.urls and not file.inside and self._here(file) is None
-        ]
+        files = self.recipe.task.files.values()
+        return [f for f in files if f.urls and not f.inside and self._here(f) is None]
 
     def available(self, name: str) -> bool:
         """Returns True when the file is here or has a URL."""
         file = self.recipe.task.files[name]
-        inner = bool(file.inside) and self.available(file.inside[0])
-        return self._here(file) is not None or bool(file.urls) or inner
+        if self._here(file) is not None or file.urls:
+            return True
+        return bool(file.inside) and self.available(file.inside[0])
 
     def checksums(self) -> dict[str, str]:
         """Returns the checksum of every file used in this run, by name."""
         result = {}
-        for name in self._found:
-            file = self.recipe.task.files[name]
-            record = self.downloads / f"{name}.sha256"
-            kind, value = file.checksum or ("sha256", record.read_text("utf-8").split()[0])
-            result[name] = f"{kind}:{value}"
+        for name in self._verified:
+            checksum = self.recipe.task.files[name].checksum
+            if checksum is None:
+                record = self.downloads / f"{name}.sha256"
+                checksum = "sha256", record.read_text("utf-8").split()[0]
+            result[name] = ":".join(checksum)
         return result
 
     def _here(self, file: SourceFile) -> Path | None:
-        mine = [self.raw / name for name in file.also] if self.raw else []
         local = self.recipe.local(file)
-        if local is not None:
-            return local if local.is_file() else None
-        candidates = [*(folder / file.name for folder in self.folders), *mine]
-        return next((path for path in candidates if path.is_file()), None)
+        places = [local] if local else [folder / file.name for folder in self.folders]
+        if self.raw and not local:
+            places += [self.raw / name for name in file.also]
+        return next((path for path in places if path.is_file()), None)
 
     def _get(self, file: SourceFile) -> Path:
         path = self._here(file)
@@ -149,7 +147,11 @@ class Sources:
         Raises:
             UserError: another checksum, or content that does not fit the file's name
         """
-        _check_kind(path, file.name)
+        start = MAGIC.get(Path(file.name).suffix)
+        with open(path, "rb") as stream:
+            head = stream.read(4)
+        if start and not head.startswith(start):  # such as a web page about an error
+            raise UserError(f"{path}: is not the file but something else (it begins with {head!r})")
         record = self.downloads / f"{file.name}.sha256"
         if file.checksum:
             kind, expected = file.checksum
@@ -180,28 +182,28 @@ class Sources:
 
     def _fetch(self, file: SourceFile) -> Path:
         target = self.downloads / file.name
+        part = target.with_name(f"{target.name}.part")
         self.downloads.mkdir(parents=True, exist_ok=True)
-        failures = []
         mirror = os.environ.get("DC_NMT_MIRROR")
         mirrors = [f"{mirror.rstrip('/')}/{file.name}"] if mirror else []
+        reasons = []
         for url in (*mirrors, *file.urls):
-            part = target.with_name(f"{target.name}.part")
             try:
                 fetch(url, part, self.say)
                 self._verify(file, part)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if isinstance(error, UserError):
                     part.unlink(missing_ok=True)  # a wrong file, not an incomplete one
-                failures.append(f"  {url}: {error}")
+                reasons.append(f"  {url}: {error}")
                 continue
             part.replace(target)
             return target
-        reasons = "\n".join(failures) if failures else "  it has no public URL"
+        note = f"{file.note}\n" if file.note else ""
         raise UserError(
-            f"{file.name}: cannot be fetched:\n{reasons}\n"
-            f"{file.note + chr(10) if file.note else ''}"
-            f"Put {file.name} into {self.raw or 'a folder'} and run the same command with "
-            f"--raw {self.raw or 'FOLDER'}"
+            f"{file.name}: cannot be fetched:\n"
+            + "\n".join(reasons or ["  it has no public URL"])
+            + f"\n{note}Put {file.name} into {self.raw or 'a folder'} and run the same command "
+            f"with --raw {self.raw or 'FOLDER'}"
         )
 
 
@@ -235,12 +237,12 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
             open(part, "ab" if have else "wb") as out,
             tqdm(
                 desc=part.stem, total=total, initial=have, unit="B", unit_scale=True, disable=None
-            ) as fetched,
+            ) as progress,
         ):
             while block := answer.read(BLOCK):
                 out.write(block)
                 have += len(block)
-                fetched.update(len(block))
+                progress.update(len(block))
     if total is not None and have < total:
         raise OSError(f"the connection ended after {have} of {total} bytes; run again to continue")
 
@@ -248,12 +250,3 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
 def megabytes(size: float) -> str:
     """Returns a size in readable form."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
-
-
-def _check_kind(path: Path, name: str) -> None:
-    """Refuses the web page that a server sends instead of an archive."""
-    start = MAGIC.get(Path(name).suffix)
-    with open(path, "rb") as stream:
-        head = stream.read(4)
-    if start and not head.startswith(start):
-        raise UserError(f"{path}: is not the file but something else (it begins with {head!r})")

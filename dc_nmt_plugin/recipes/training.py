@@ -29,16 +29,11 @@ class TrainingStep(Step):
     """Training step: fills the folder of a run in place, and continues from checkpoints.
 
     ``settings.stamp`` says what a folder trains, and ``training.stamp`` that it is finished.
-
-    Attributes:
-        run: the trained run
-        command: the whole command
-        updates: number of training updates
     """
 
-    run: Experiment = field(kw_only=True)
-    command: Sequence[str] = field(kw_only=True)
-    updates: int = field(kw_only=True)
+    run: Experiment = field(kw_only=True)  # the trained run
+    command: Sequence[str] = field(kw_only=True)  # the whole command
+    updates: int = field(kw_only=True)  # number of training updates
 
     def check_flags(self) -> None:
         """

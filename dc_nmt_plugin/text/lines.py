@@ -24,7 +24,7 @@ _SPACES = str.maketrans(dict.fromkeys(STRAY, " "))
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
+def opened(path: str | os.PathLike[str]) -> Iterator[Any]:
     """Opens a file, plain or gzipped, for bytes.
 
     Raises:
@@ -48,7 +48,7 @@ def stream_lines(path: str | os.PathLike[str], *, fix: bool = False) -> Iterator
         UserError: the file is missing, empty, damaged or not UTF-8
     """
     empty = True
-    with _opened(path) as stream:
+    with opened(path) as stream:
         for line in decoded(stream, path, fix=fix):
             empty = False
             yield line
@@ -114,7 +114,7 @@ def read_log(path: str | os.PathLike[str]) -> list[str]:
     Raises:
         UserError: the file cannot be read
     """
-    with _opened(path) as stream:
+    with opened(path) as stream:
         text = stream.read().decode("utf-8", "replace")
     return [line.removesuffix("\r") for line in text.split("\n")]
 
@@ -144,7 +144,7 @@ def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[st
 
 def _count(path: str | os.PathLike[str]) -> int:
     """Counts lines of text, or sentences of fairseq-preprocess, given its index."""
-    with _opened(path) as stream:
+    with opened(path) as stream:
         if Path(path).suffix == ".idx":
             stream.seek(INDEX_COUNT)
             return int.from_bytes(stream.read(8), "little")

@@ -15,9 +15,9 @@ import sacrebleu
 from generated_files import pack
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes.archives import opened
 from dc_nmt_plugin.recipes.recipe import Recipe, tasks
 from dc_nmt_plugin.recipes.sources import Sources
+from dc_nmt_plugin.text.lines import opened
 
 DATA = pack("x.tgz", {"a.en": b"one\ntwo\n" * 20000 + bytes(range(256)) * 300})
 SHA256 = hashlib.sha256(DATA).hexdigest()

@@ -17,14 +17,12 @@ from helpers import few
 from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.machine import GIB
-from dc_nmt_plugin.recipes import text as text_module
 from dc_nmt_plugin.recipes.corpora import Corpora
 from dc_nmt_plugin.recipes.plan import check_positions, longest_pieces
 from dc_nmt_plugin.recipes.preparation import TextOptions, clean_pieces, plan_text
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
-from dc_nmt_plugin.recipes.text import _leave_out_others, make_text, say_disk
+from dc_nmt_plugin.recipes.text import _leave_out_others, make_text
 from dc_nmt_plugin.steps import digest, stoppable
 from dc_nmt_plugin.text import preparation
 from dc_nmt_plugin.text.preparation import TextSettings, fits, learn_truecaser, tokenise
@@ -225,17 +223,6 @@ def test_a_missing_member_and_an_optional_corpus(tmp_path):
     prepared.recipe.task.files["UNPC-en-zh.txt.zip"].urls = ["http://127.0.0.1:9/none"]
     with pytest.raises(UserError, match=r"Put UNPC-en-zh.txt.zip into .*raw and run the same"):
         prepared.make()
-
-
-def test_disk_is_said_first_and_must_be_there(tmp_path, monkeypatch, capsys):
-    recipe = load("wmt14_en_de")
-    sources = Sources(recipe, None, tmp_path)
-    say_disk(recipe, sources, tmp_path, None)
-    said = capsys.readouterr().out
-    assert said.startswith("disk: about 1.7 GB to fetch and 7.8 GB of prepared text; ")
-    monkeypatch.setattr(text_module, "free_disk_gib", lambda _: 1e9 / GIB)
-    with pytest.raises(UserError, match=r"9.5 GB are needed and 1.0 GB are free; choose another"):
-        say_disk(recipe, sources, tmp_path, None)
 
 
 SETTINGS = TextSettings("moses", False, "keep", False, 0, 0, "moses")
