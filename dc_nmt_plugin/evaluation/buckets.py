@@ -17,6 +17,9 @@ EDGES = (10, 20, 30, 40, 50, 60)  # compare-mt's own
 NO_GROUP_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or no 4-gram"
 PANEL = (8.0, 2.8)  # inches
 
+# system → corpus score; None where a score would be meaningless
+Scores = Mapping[str, float | None]
+
 
 @dataclass(frozen=True)
 class Bucket:
@@ -25,14 +28,14 @@ class Bucket:
     Attributes:
         low, high: both included; high is None in the last bucket
         sentences: how many
-        scores: system → corpus score of these sentences, if any are scored; None for fewer than
-            ten, and for BLEU where the system or the reference has no 4-gram
+        scores: of these sentences; None for fewer than ten, and for BLEU where the system or the
+            reference has no 4-gram
     """
 
     low: int
     high: int | None
     sentences: int
-    scores: dict[str, float | None]
+    scores: Scores
 
     @property
     def label(self) -> str:
@@ -82,14 +85,10 @@ def group_by_length(
         lengths: of the sentences
         edges: lengths at which a new bucket begins: 10,20 makes 0-9, 10-19, 20 and more
     """
-    highs: list[int | None] = [*(edge - 1 for edge in edges), None]
-    for low, high in zip((0, *edges), highs, strict=True):
-        chosen = [
-            i
-            for i, length in enumerate(lengths)
-            if low <= length and (high is None or length <= high)
-        ]
-        yield Bucket(low, high, len(chosen), {}), chosen
+    for low, end in zip((0, *edges), (*edges, None), strict=True):
+        last = math.inf if end is None else end - 1
+        chosen = [i for i, length in enumerate(lengths) if low <= length <= last]
+        yield Bucket(low, None if end is None else end - 1, len(chosen), {}), chosen
 
 
 def score_buckets(
@@ -114,51 +113,34 @@ def score_buckets(
     """
     buckets = []
     for bucket, chosen in group_by_length(lengths, edges):
-        if not chosen:
-            continue
-        reference, *others = [[lines[i] for i in chosen] for lines in (references, *more)]
-        scores = {
-            name: group_score(metric, [lines[i] for i in chosen], reference, target_lang, others)
-            for name, lines in systems.items()
-        }
-        buckets.append(replace(bucket, scores=scores))
+        if chosen:
+            sides = [[lines[i] for i in chosen] for lines in (references, *more)]
+            scores = {
+                name: _group_score(metric, [lines[i] for i in chosen], sides, target_lang)
+                for name, lines in systems.items()
+            }
+            buckets.append(replace(bucket, scores=scores))
     return buckets
 
 
-def group_score(
-    metric: Metric,
-    lines: Sequence[str],
-    references: Sequence[str],
-    target_lang: str,
-    more: Sequence[Sequence[str]] = (),
+def _group_score(
+    metric: Metric, lines: list[str], references: list[list[str]], target_lang: str
 ) -> float | None:
     """Returns the corpus score of some sentences; None when it would be meaningless.
 
-    That is the case for fewer than ten sentences, and for BLEU without a 4-gram on either side:
-    two short sentences with a perfect translation have a BLEU of 0.
-
-    Args:
-        lines: hypotheses
-        references: as many
-        target_lang: chooses sacreBLEU's tokeniser
-        more: further references of the same sentences
+    Two short sentences with a perfect translation have a BLEU of 0.
     """
     if len(lines) < LEAST_SENTENCES:
         return None
-    sides = [metric.prepared(side) for side in (lines, references, *more)]
-    if metric.is_bleu and not all(_has_4_gram(metric, side, target_lang) for side in sides):
-        return None
-    return metric.score(lines, references, target_lang, more)[0]
-
-
-def _has_4_gram(metric: Metric, prepared: Sequence[str], target_lang: str) -> bool:
-    counts = metric.make(target_lang)._extract_corpus_statistics(prepared, [prepared])
-    return any(row[-1] for row in counts)
-
-
-def score_cell(score: float | None, form: str = ".2f") -> str:
-    """Returns a table's cell, such as 38.58; a dash for None, so that no column shifts."""
-    return "-" if score is None else format(score, form)
+    if metric.is_bleu:
+        scorer = metric.make(target_lang)
+        for side in (lines, *references):
+            prepared = metric.prepared(side)
+            counts = scorer._extract_corpus_statistics(prepared, [prepared])
+            if not any(row[-1] for row in counts):  # 4-grams
+                return None
+    first, *more = references
+    return metric.score(lines, first, target_lang, more)[0]
 
 
 def bucket_table(
@@ -175,17 +157,25 @@ def bucket_table(
     header = [f"source {unit}", "sentences", first]
     for name in others:
         header += [name, "gain"]
-    rows: list[tuple[str, int, Mapping[str, float | None]]]
-    rows = [(b.label, b.sentences, b.scores) for b in buckets]
+    rows: list[tuple[str, int, Scores]] = [(b.label, b.sentences, b.scores) for b in buckets]
     if whole:
         rows.append(("all", sum(b.sentences for b in buckets), whole))
     cells = []
     for label, sentences, scores in rows:
-        row = [label, f"{sentences:,}", score_cell(scores[first])]
+        row = [label, f"{sentences:,}", _cell(scores[first], ".2f")]
         for name in others:
-            row += [score_cell(scores[name]), score_cell(_gain(scores, name, first), "+.2f")]
+            row += [_cell(scores[name], ".2f"), _cell(_gain(scores, name, first), "+.2f")]
         cells.append(row)
     return header, cells
+
+
+def _cell(score: float | None, form: str) -> str:
+    return "-" if score is None else format(score, form)
+
+
+def _gain(scores: Scores, name: str, first: str) -> float | None:
+    score, baseline = scores[name], scores[first]
+    return None if score is None or baseline is None else score - baseline
 
 
 def draw_buckets(figure: Any, buckets: Sequence[Bucket], metric: str, unit: str) -> None:
@@ -198,17 +188,15 @@ def draw_buckets(figure: Any, buckets: Sequence[Bucket], metric: str, unit: str)
         unit: what lengths count, such as "words"
     """
     first, *others = buckets[0].scores
-    places = range(len(buckets))
-    scores = {
-        name: Line(places, _drawn([b.scores[name] for b in buckets])) for name in (first, *others)
-    }
-    gains = {
-        name: Line(places, _drawn([_gain(b.scores, name, first) for b in buckets]))
-        for name in others
-    }
+    scores, gains = {}, {}
+    for name in (first, *others):
+        scores[name] = _line([bucket.scores[name] for bucket in buckets])
+        gains[name] = _line([_gain(bucket.scores, name, first) for bucket in buckets])
+    del gains[first]
 
     def name_groups(axes: Any) -> None:
-        axes.set_xticks(places, [f"{b.label}\n({b.sentences:,})" for b in buckets], fontsize=8)
+        labels = [f"{b.label}\n({b.sentences:,})" for b in buckets]
+        axes.set_xticks(range(len(buckets)), labels, fontsize=8)
 
     def mark_baseline(axes: Any) -> None:
         name_groups(axes)
@@ -221,11 +209,6 @@ def draw_buckets(figure: Any, buckets: Sequence[Bucket], metric: str, unit: str)
     draw_charts(figure, charts, columns=1, size=PANEL)
 
 
-def _gain(scores: Mapping[str, float | None], name: str, first: str) -> float | None:
-    score, baseline = scores[name], scores[first]
-    return None if score is None or baseline is None else score - baseline
-
-
-def _drawn(values: Sequence[float | None]) -> list[float]:
-    """Returns the values with NaN for missing ones, where matplotlib draws nothing."""
-    return [math.nan if value is None else value for value in values]
+def _line(values: Sequence[float | None]) -> Line:
+    # matplotlib draws nothing for NaN
+    return Line(range(len(values)), [math.nan if value is None else value for value in values])

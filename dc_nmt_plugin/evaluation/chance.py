@@ -17,10 +17,8 @@ With several seeds of both systems the variance of the difference is
 The difference divided by √V is taken as Student's t with Satterthwaite's degrees of freedom.
 This is the random-effects variance of studies with several readers and several cases (Obuchowski
 and Rockette 1995; Hillis 2007). Its floor is chosen so that V is never below V_sentences. The plain
-sum of V_sentences and V_seeds counts V_both twice. Simulations compared systems without a
-difference (three seeds, seven settings, 4,000 pairs each). The sum rejected 1.3% to 5.0%, and this
-form 2.4% to 5.3%. With two seeds this form rejected up to 5.6%. The simulations of
-this form are repeated in tests/unit/evaluation/test_chance.py.
+sum of V_sentences and V_seeds counts V_both twice: in simulations of systems without a difference
+it rejected 1.3% to 5.0%, and this form 2.4% to 5.6% (tests/unit/evaluation/test_chance.py).
 
 This module does not depend on texts or metrics.
 """
@@ -28,7 +26,7 @@ This module does not depend on texts or metrics.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,12 +40,7 @@ _AS_NORMAL = 1e6  # degrees of freedom from which Student's t is the normal dist
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of one run.
-
-    Attributes:
-        score: on the test set
-        resampled: on each resample of the test set (R,)
-    """
+    """Scores of one run, on the test set and on each resample of it (R,)."""
 
     score: float
     resampled: np.ndarray
@@ -86,16 +79,13 @@ class Difference:
 
 
 def draws(sentences: int, resamples: int = RESAMPLES) -> Iterator[np.ndarray]:
-    """Yields how often each sentence is drawn, in blocks of resamples.
+    """Yields how often each sentence is drawn, in blocks of float64 counts (at most 1,000, N).
 
     The first block of 1,000 holds sacreBLEU's own resamples.
 
     Args:
         sentences: N, of the test set
         resamples: how many in all
-
-    Returns:
-        blocks of float64 counts (at most 1,000, N)
     """
     generator = np.random.default_rng(SEED)
     for start in range(0, resamples, SACREBLEU_RESAMPLES):
@@ -121,69 +111,45 @@ def compare(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Dif
         system, baseline: seed → scores on the same resamples
     """
     common = common_seeds(system, baseline)
-    used = [[of[seed] for seed in common or of] for of in (system, baseline)]
-    value = _mean(used[0]) - _mean(used[1])
-    resampled = _mean_resampled(used[0]) - _mean_resampled(used[1])
+    used = [[runs[seed] for seed in common or runs] for runs in (system, baseline)]
+    scores = [np.mean([run.score for run in runs]) for runs in used]
+    means = [np.mean([run.resampled for run in runs], axis=0) for runs in used]
+    value, resampled = float(scores[0] - scores[1]), means[0] - means[1]
     sentences_p, variance = two_sided(resampled, value), float(resampled.var(ddof=1))
     p_value, half, freedom, seeds_p = sentences_p, half_width(resampled), None, None
     if min(len(system), len(baseline)) > 1:
-        sides = zip((system, baseline), used, strict=True)
-        parts = [_SeedVariance.of(list(all_of.values()), len(few)) for all_of, few in sides]
+        parts = [
+            _SeedVariance.of(list(runs.values()), len(in_mean))
+            for runs, in_mean in zip((system, baseline), used, strict=True)
+        ]
         of_seeds = sum(part.variance for part in parts)
         variance += max(0.0, of_seeds - sum(part.in_sentences for part in parts))
         freedom = _satterthwaite(variance, parts)
         if of_seeds:
-            seeds_p = student(value, of_seeds, _satterthwaite(of_seeds, parts))
+            seeds_p = _student(value, of_seeds, _satterthwaite(of_seeds, parts))
         if variance:
             half = _quantile(freedom, 1 - LEVEL / 2) * variance**0.5
-            p_value = student(value, variance, freedom)
-    interval = (value - half, value + half)
-    one_sided = sacrebleu_p(resampled, value)
+            p_value = _student(value, variance, freedom)
     return Difference(
-        value, interval, p_value, variance**0.5, freedom, sentences_p, seeds_p, one_sided
-    )
-
-
-def with_seeds(found: Difference, deviation: float, freedom: int) -> Difference:
-    """Returns a difference of two single runs with the variation between seeds of other systems.
-
-    It counts the part of that variation that sentences explain twice, so it is cautious.
-
-    Args:
-        found: of one run of each system
-        deviation: standard deviation of the seeds of one system
-        freedom: degrees of freedom of `deviation`
-    """
-    variance = found.standard_error**2 + 2 * deviation**2
-    if not variance:
-        return found
-    half = _quantile(freedom, 1 - LEVEL / 2) * variance**0.5
-    return replace(
-        found,
-        interval=(found.value - half, found.value + half),
-        p_value=student(found.value, variance, freedom),
+        value=value,
+        interval=(value - half, value + half),
+        p_value=p_value,
         standard_error=variance**0.5,
-        freedom=float(freedom),
+        freedom=freedom,
+        sentences_p_value=sentences_p,
+        seeds_p_value=seeds_p,
+        sacrebleu_p_value=sacrebleu_p(resampled, value),
     )
 
 
 def two_sided(resampled: np.ndarray, value: float) -> float:
-    """Returns the share of recentred resamples at least as far from 0 as the difference.
-
-    Args:
-        resampled: difference on each resample (R,)
-        value: difference on the test set
-    """
+    """Returns the share of recentred resamples (R,) at least as far from 0 as the difference."""
     extreme = int(np.sum(np.abs(resampled - resampled.mean()) >= abs(value)))
     return (extreme + 1) / (len(resampled) + 1)
 
 
 def half_width(resampled: np.ndarray) -> float:
-    """Returns half of the 95% interval: the greatest difference with a p of at least 0.05.
-
-    Args:
-        resampled: difference on each resample (R,)
-    """
+    """Returns half of the 95% interval: the greatest difference with a p of at least 0.05."""
     extreme = int(np.ceil(LEVEL * (len(resampled) + 1))) - 1
     return float(np.sort(np.abs(resampled - resampled.mean()))[::-1][extreme - 1])
 
@@ -193,10 +159,6 @@ def sacrebleu_p(resampled: np.ndarray, value: float) -> float:
 
     sacreBLEU recentres absolute values, so only one tail counts: about half of a two-sided p. For
     equal scores sacreBLEU prints its smallest p; this function returns 1.
-
-    Args:
-        resampled: difference on each resample (R,)
-        value: difference on the test set
     """
     if value == 0:
         return 1.0
@@ -216,15 +178,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _quantile(freedom: float, p: float) -> float:
-    """Returns the quantile of Student's t."""
-    from scipy.special import stdtrit
+    from scipy.special import stdtrit  # not at the top: scipy takes long to import
 
     return float(stdtrit(freedom, p))
 
 
-def student(value: float, variance: float, freedom: float) -> float:
+def _student(value: float, variance: float, freedom: float) -> float:
     """Returns the two-sided p of a difference with this variance, by Student's t."""
-    from scipy.special import stdtr  # not at the top: --help and listings need no scipy
+    from scipy.special import stdtr
 
     return float(2 * stdtr(freedom, -abs(value) / variance**0.5))
 
@@ -255,12 +216,3 @@ class _SeedVariance:
 def _satterthwaite(variance: float, parts: Sequence[_SeedVariance]) -> float:
     squares = sum(part.variance**2 / part.freedom for part in parts)
     return min(variance**2 / squares, _AS_NORMAL) if squares else _AS_NORMAL
-
-
-def _mean(runs: Sequence[Scores]) -> float:
-    return float(np.mean([run.score for run in runs]))
-
-
-def _mean_resampled(runs: Sequence[Scores]) -> np.ndarray:
-    mean: np.ndarray = np.mean([run.resampled for run in runs], axis=0)
-    return mean

@@ -5,22 +5,18 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from .chance import (
-    SACREBLEU_RESAMPLES,
-    Difference,
-    Scores,
-    common_seeds,
-    compare,
-    draws,
-    holm,
-)
+from .chance import SACREBLEU_RESAMPLES, Difference, Scores, common_seeds, compare, draws, holm
 from .metrics import METRICS, Metric
 
 LEAST_SENTENCES = 10  # fewer sentences are too few for a comparison
 _LONGEST_NGRAM = 5  # column of sacreBLEU's counts for BLEU: matching 4-grams of a sentence
+
+# seed → lines of one run; "" for a single run
+Runs = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -32,11 +28,11 @@ class Comparison:
         score: on the test set; the mean of several seeds
         interval: half of the 95% confidence interval of the score, of the choice of sentences
         deviation: standard deviation of the scores of several seeds; None for one run
-        against: the test of the difference; None for the baseline, and where both have too little
-            text for a test
         difference: mean score minus mean score of the baseline, over `seeds`; None for the baseline
         seeds: that both have; empty: they share no seed, so the difference is over all seeds; None
             for the baseline
+        against: the test of the difference; None for the baseline, and where both have too little
+            text for a test
         corrected_p: two-sided p, by Holm for the number of systems
     """
 
@@ -51,7 +47,7 @@ class Comparison:
 
 
 def compare_systems(
-    hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
+    hypotheses: Mapping[str, Runs],
     references: Sequence[str],
     target_lang: str,
     metric: Metric | None = None,
@@ -69,43 +65,23 @@ def compare_systems(
     Returns:
         the baseline, then the others
     """
-    return _corrected(_compared(*resampled(hypotheses, references, target_lang, metric, more)))
-
-
-def resampled(
-    hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
-    references: Sequence[str],
-    target_lang: str,
-    metric: Metric | None = None,
-    more: Sequence[Sequence[str]] = (),
-) -> tuple[dict[str, dict[str, Scores]], dict[str, bool]]:
-    """Scores runs on the test set and on its resamples; the arguments are as in
-    :func:`compare_systems`.
-
-    Returns:
-        system → seed → scores; system → whether a run has enough text for a test
-    """
     metric = metric or METRICS["sacrebleu"]
-    tested = metric.make(target_lang)
     sides = [metric.prepared(lines) for lines in (references, *more)]
-    texts = [
-        (name, seed, lines) for name, runs in hypotheses.items() for seed, lines in runs.items()
-    ]
-    counts = [tested._extract_corpus_statistics(metric.prepared(t[2]), sides) for t in texts]
-    tables = [np.array(each, dtype=float) for each in counts]
-    drawn: list[list[float]] = [[] for _ in texts]
-    for block in draws(len(references)):
-        for table, found in zip(tables, drawn, strict=True):
-            sums = (block @ table).astype("float32")  # as sacreBLEU adds them up
-            found += [tested._compute_score_from_stats(row).score for row in sums]
-    scores: dict[str, dict[str, Scores]] = {}
-    enough: dict[str, bool] = {}
-    for (name, seed, _), each, table, found in zip(texts, counts, tables, drawn, strict=True):
-        score = float(tested._aggregate_and_compute(each).score)
-        scores.setdefault(name, {})[seed] = Scores(score, np.array(found))
-        sentences = int((table[:, _LONGEST_NGRAM] > 0).sum()) if metric.is_bleu else len(table)
-        enough[name] = enough.get(name, False) or sentences >= LEAST_SENTENCES
-    return scores, enough
+    scores, enough = _resampled(hypotheses, sides, metric.make(target_lang), metric)
+    baseline = next(iter(scores))
+    comparisons = [_described(name, runs) for name, runs in scores.items()]
+    for number, (name, runs) in enumerate(scores.items()):
+        if name != baseline:
+            test = compare(runs, scores[baseline])
+            comparisons[number] = replace(
+                comparisons[number],
+                difference=test.value,
+                seeds=common_seeds(runs, scores[baseline]),
+                against=test if enough[name] or enough[baseline] else None,
+            )
+    tested = [c.against.p_value for c in comparisons if c.against]
+    corrected = iter(holm(tested))
+    return [replace(c, corrected_p=next(corrected)) if c.against else c for c in comparisons]
 
 
 def paired_bootstrap(
@@ -117,37 +93,42 @@ def paired_bootstrap(
 ) -> list[Comparison]:
     """Runs :func:`compare_systems` with one run for each system: name → lines."""
     runs = {name: {"": lines} for name, lines in hypotheses.items()}
-    found = compare_systems(runs, references, target_lang, metric, more)
-    return [replace(comparison, seeds=None) for comparison in found]
+    comparisons = compare_systems(runs, references, target_lang, metric, more)
+    return [replace(comparison, seeds=None) for comparison in comparisons]
 
 
-def _compared(
-    scores: Mapping[str, Mapping[str, Scores]], enough: Mapping[str, bool]
-) -> list[Comparison]:
+def _resampled(
+    hypotheses: Mapping[str, Runs], sides: Sequence[Sequence[str]], scorer: Any, metric: Metric
+) -> tuple[dict[str, dict[str, Scores]], dict[str, bool]]:
+    """Scores runs on the test set and on its resamples, with sacreBLEU's counts of each sentence.
+
+    Returns:
+        system → seed → scores; system → whether a run has enough text for a test
+    """
+    counts: dict[tuple[str, str], list[list[int]]] = {}
+    for name, runs in hypotheses.items():
+        for seed, lines in runs.items():
+            counts[name, seed] = scorer._extract_corpus_statistics(metric.prepared(lines), sides)
+    tables = {run: np.array(rows, dtype=float) for run, rows in counts.items()}
+    resampled: dict[tuple[str, str], list[float]] = {run: [] for run in counts}
+    for block in draws(len(sides[0])):  # (resamples, sentences)
+        for run, table in tables.items():
+            sums = (block @ table).astype("float32")  # as sacreBLEU adds them up
+            resampled[run] += [scorer._compute_score_from_stats(row).score for row in sums]
+    scores: dict[str, dict[str, Scores]] = {}
+    enough = dict.fromkeys(hypotheses, False)
+    for (name, seed), table in tables.items():
+        score = float(scorer._aggregate_and_compute(counts[name, seed]).score)
+        scores.setdefault(name, {})[seed] = Scores(score, np.array(resampled[name, seed]))
+        sentences = int((table[:, _LONGEST_NGRAM] > 0).sum()) if metric.is_bleu else len(table)
+        enough[name] |= sentences >= LEAST_SENTENCES
+    return scores, enough
+
+
+def _described(name: str, runs: Mapping[str, Scores]) -> Comparison:
     from sacrebleu.significance import estimate_ci  # not at the top: --help needs no sacreBLEU
 
-    baseline = next(iter(scores))
-    comparisons = []
-    for name, runs in scores.items():
-        own = [run.score for run in runs.values()]
-        mean = np.mean([run.resampled[:SACREBLEU_RESAMPLES] for run in runs.values()], axis=0)
-        found = Comparison(
-            name,
-            statistics.fmean(own),
-            float(estimate_ci(mean)[1]),
-            statistics.stdev(own) if len(own) > 1 else None,
-        )
-        if name != baseline:
-            against = compare(runs, scores[baseline])
-            tested = against if enough[name] or enough[baseline] else None
-            seeds = common_seeds(runs, scores[baseline])
-            found = replace(found, difference=against.value, seeds=seeds, against=tested)
-        comparisons.append(found)
-    return comparisons
-
-
-def _corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Adds p corrected for the number of comparisons with one baseline."""
-    tested = [c for c in comparisons if c.against is not None]
-    values = iter(holm([c.against.p_value for c in tested if c.against]))
-    return [replace(c, corrected_p=next(values)) if c.against else c for c in comparisons]
+    scores = [run.score for run in runs.values()]
+    mean = np.mean([run.resampled[:SACREBLEU_RESAMPLES] for run in runs.values()], axis=0)
+    deviation = statistics.stdev(scores) if len(scores) > 1 else None
+    return Comparison(name, statistics.fmean(scores), float(estimate_ci(mean)[1]), deviation)
