@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, UserError
+from ..errors import UsageError
 from .parser import Parser, add_forms, add_plot, form_of, print_json, write_plot
 from .plain_text import add_plain_text, plain_text_of
 
@@ -59,10 +59,6 @@ def parser() -> Parser:
     parser.add_argument("--metric", help="default: the paper's of the first run, or 13a (zh: zh)")
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
     add_plain_text(parser)
-    parser.add_argument(
-        "--subwords", action="store_true",
-        help="lengths in subword tokens, as the first run's model read its source (the thesis's)",
-    )  # fmt: skip
     parser.add_argument("--buckets", metavar="LIST", help="lengths at which a new bucket begins")
     add_plot(parser, "draw the scores by length")
     parser.add_argument("--html", type=Path, metavar="FOLDER", help="compare-mt's report and test")
@@ -93,9 +89,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     edges = parse_edges("--buckets", args.buckets) if args.buckets else EDGES
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
     systems = load_systems(args.systems, plain_text_of(args, args.reference), args.names)
-    if args.subwords:
-        pieces = _pieces(args)
-        systems = [replace(system, source=pieces) for system in systems]
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
         print(f"warning: {warning}", file=sys.stderr)
     report = compare(systems, metric or default_metric(systems[0]), edges, args)
@@ -186,28 +179,9 @@ def _buckets(
         if source_lang is None and system.run:
             source_lang = system.run.record.data.source
     unit = "characters" if source_lang in UNSPACED else "words"
-    if args.subwords:
-        unit, source_lang = "subword tokens", None
     lengths = source_lengths(source, source_lang)
     references, language = systems[0].texts.sides(metric).references, systems[0].target_lang
     return unit, score_buckets(texts, references, lengths, edges, metric, language)
-
-
-def _pieces(args: argparse.Namespace) -> list[str]:
-    """Returns the source of the first run, in subword tokens."""
-    from ..evaluation.generated import read_pieces
-    from ..runs.finding import Run, is_run
-
-    if args.source:
-        raise UsageError(
-            "--subwords: takes the source that the run's model read; leave --source out"
-        )
-    run = Run.read(args.systems[0]) if is_run(args.systems[0]) else None
-    if run is None or run.decoding.kind != "generated":
-        raise UserError(
-            f"{args.systems[0]}: --subwords needs a run that dc-nmt evaluate has translated with"
-        )
-    return read_pieces(run.located(run.decoding.hypotheses) or "")
 
 
 def _progress(step: str) -> None:

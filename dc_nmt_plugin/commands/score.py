@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import UserError
-from ..evaluation.metrics import GROUPS, METRICS, check_names, find_metrics, in_groups
+from ..evaluation.metrics import METRICS, default_metrics, find_metrics
 from ..flags import flag_name
 from ..runs.finding import is_run
 from ..runs.schema import Decoding, Kind, Record
@@ -44,7 +44,10 @@ def parser() -> Parser:
         help="raw text, one a line; give it again for each further reference",
     )  # fmt: skip
     add_plain_text(parser)
-    parser.add_argument("--metrics", metavar="LIST", help="metrics and groups, separated by commas")
+    parser.add_argument(
+        "--metrics", metavar="LIST",
+        help="metrics, separated by commas; default: all that papers use for the language",
+    )  # fmt: skip
     parser.add_argument(
         "--comet-model", metavar="MODEL",
         help="adds COMET, which needs --source: a checkpoint, its folder, or a name on Hugging "
@@ -82,18 +85,16 @@ def parser() -> Parser:
 
 
 def _epilog() -> str:
-    rows = [(metric.name, metric.about) for metric in METRICS.values()]
-    rows.append(("comet", "COMET times 100, with --comet-model"))
-    lines = ["metrics:", *(f"  {name:<20}{about}" for name, about in rows)]
-    lines += ["groups:", *(f"  {name:<20}{about}" for name, about in GROUPS.items())]
-    return "\n".join(lines)
+    metrics = [f"  {metric.name:<20}{metric.about}" for metric in METRICS.values()]
+    return "\n".join(["metrics:", *metrics])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt score``: score a translation against its reference."""
     options = parser()
     args = options.parse_args(argv)
-    check_names(args.metrics or "")
+    if args.metrics is not None:
+        args.metrics = find_metrics("--metrics", args.metrics)
     if args.comet_model and not args.source:
         options.error("--comet-model needs --source")
     if args.comet_download and not args.comet_model:
@@ -179,10 +180,8 @@ def _score_systems(options: Parser, args: argparse.Namespace) -> int:
     reference = str(args.reference[0]) if args.reference else None
     systems = load_systems(args.systems, plain_text_of(args, reference))
     language, references = systems[0].target_lang, systems[0].texts.raw.references
-    names = in_groups(
-        args.metrics or "default", language, tokenized=False, comet=False, references=references
-    )
-    metrics = find_metrics("--metrics", ",".join(names))
+    names = default_metrics(language, tokenized=False, references=references)
+    metrics = args.metrics or [METRICS[name] for name in names]
     scores = {}
     for metric in metrics:
         for label, side in sides_of(systems, metric).items():

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..evaluation.generated import Generated, is_same_search, read_generated
 from ..evaluation.logs import measured, read_training_log
-from ..evaluation.metrics import find_metrics, in_groups
+from ..evaluation.metrics import METRICS, default_metrics, find_metrics
 from ..evaluation.texts import TextFiles, Texts, load_texts, score_metrics
 from ..files import write_lines
 from ..runs.places import path_from, text_file
@@ -60,23 +60,13 @@ def score_file(
 def _scores(args: argparse.Namespace, texts: Texts, source: list[str]) -> list[Score]:
     flag, marked = ("--main", args.main) if args.main else ("--paper", args.paper)
     paper = find_metrics(flag, marked)[0] if marked else None
-    wanted = "default" if args.metrics is None else args.metrics
-    names = in_groups(
-        f"{wanted},comet" if args.comet_model else wanted,
-        args.target_lang,
-        tokenized=texts.tokenized is not None,
-        comet=args.comet_model is not None,
-        references=texts.raw.references,
-    )
-    comet = "comet" in names
-    if comet and not args.comet_model:
-        raise UsageError("--metrics: comet needs --comet-model and --source")
-    names = [name for name in names if name != "comet"]
-    metrics = find_metrics("--metrics", ",".join(names)) if names or not comet else []
+    tokenized, references = texts.tokenized is not None, texts.raw.references
+    names = default_metrics(args.target_lang, tokenized, references)
+    metrics = list(args.metrics or [METRICS[name] for name in names])
     if paper and paper not in metrics:
         metrics.append(paper)
     scores = score_metrics(texts, metrics, args.target_lang, paper)
-    if comet:
+    if args.comet_model:
         from ..evaluation.comet import score_comet
 
         raw = texts.raw

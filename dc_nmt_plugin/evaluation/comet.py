@@ -15,8 +15,6 @@ INSTALL = (
     "become older than 2 and whose setuptools older than 81"
 )
 CHECKPOINT = Path("checkpoints", "model.ckpt")  # in a model's folder, beside hparams.yaml
-
-
 BATCH = 16  # sentences
 
 
@@ -38,15 +36,13 @@ def score_comet(
     Raises:
         UserError: COMET is not installed, or there is no such model here
     """
-    if len(source) != len(hypotheses):
-        raise UsageError(f"--source: {len(source)} lines for {len(hypotheses)} hypotheses")
     try:
         import comet
     except ImportError as error:
         raise UserError(f"COMET cannot be imported ({error}): {INSTALL}") from error
     import torch
 
-    path = find_model(model, download)
+    path = _find_model(model, download)
     try:
         scorer = comet.load_from_checkpoint(str(path), local_files_only=not download)
     except Exception as error:  # Lightning, transformers and COMET each raise their own
@@ -56,23 +52,18 @@ def score_comet(
         for src, mt, ref in zip(source, hypotheses, references, strict=True)
     ]
     gpus = int(torch.cuda.is_available())
-    found: Any = scorer.predict(data, batch_size=BATCH, gpus=gpus, progress_bar=False)
+    result: Any = scorer.predict(data, batch_size=BATCH, gpus=gpus, progress_bar=False)
     signature = f"model:{model}|version:{version('unbabel-comet')}"
     text = "hypotheses, references and source detokenised, cased"
-    return Score("comet", 100 * float(found.system_score), signature, text)
+    return Score("comet", 100 * float(result.system_score), signature, text)
 
 
-def find_model(model: str, download: bool) -> Path:
-    """Returns the checkpoint file of a model.
-
-    Raises:
-        UserError: the model is not on this machine, and downloading is off or fails
-    """
-    given = Path(model)
-    for path in (given, given / CHECKPOINT):
+def _find_model(model: str, download: bool) -> Path:
+    """Returns the checkpoint file of a model."""
+    for path in (Path(model), Path(model) / CHECKPOINT):
         if path.is_file():
             return path
-    if given.exists():
+    if Path(model).exists():
         raise UsageError(f"--comet-model {model}: has no {CHECKPOINT} in it")
     from huggingface_hub import snapshot_download
 

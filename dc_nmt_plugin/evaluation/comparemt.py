@@ -16,7 +16,7 @@ import io
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,9 @@ SEED = 12345
 MOST_SYSTEMS = 8  # compare-mt has colours for so many
 TITLE = "BLEU with compare-mt's test: half-size samples, one-sided, unsmoothed"
 OURS = ("index.html", "compare_mt.css")
+
+# name → tokenised lines
+Systems = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,11 @@ class HalfSizeTest:
     right: str
     left_wins: float
     right_wins: float
-    p_value: float = field(init=False)
+    p_value: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p_value", 1 - max(self.left_wins, self.right_wins))
+    @classmethod
+    def of(cls, left: str, right: str, wins: Sequence[float]) -> HalfSizeTest:
+        return cls(left, right, wins[0], wins[1], 1 - max(wins[0], wins[1]))
 
 
 def check_report(folder: Path, systems: int, metric: Metric) -> None:
@@ -61,11 +65,15 @@ def check_report(folder: Path, systems: int, metric: Metric) -> None:
     """
     if not metric.is_bleu:
         raise UsageError(f"--html: compare-mt's report is of BLEU, not of {metric.name}")
-    if folder.exists() and not _is_report(folder):
+    if folder.exists() and not (folder.is_dir() and _is_empty_or_report(folder)):
         raise UserError(f"{folder}: exists and is no report of compare-mt: choose another folder")
     if systems > MOST_SYSTEMS:
         raise UserError(f"compare-mt's report takes {MOST_SYSTEMS} systems, not {systems}")
     _check_installed()
+
+
+def _is_empty_or_report(folder: Path) -> bool:
+    return not any(folder.iterdir()) or all((folder / name).is_file() for name in OURS)
 
 
 def check_pairs(pairs: int, metric: Metric) -> None:
@@ -89,7 +97,7 @@ def _check_installed() -> None:
 
 def write_report(
     folder: Path,
-    systems: Mapping[str, Sequence[str]],
+    systems: Systems,
     references: Sequence[str],
     source: Sequence[str] | None = None,
     lowercase: bool = False,
@@ -100,15 +108,14 @@ def write_report(
     """Writes ``folder/index.html`` (scores, lengths, n-grams, sentences) and runs the test.
 
     Args:
-        folder: created; an earlier report in it is replaced
-        systems: name → tokenised lines; the first is the baseline
+        folder: created; an earlier report in it is replaced (:func:`check_report`)
+        systems: the first is the baseline
         references: tokenised lines
         source: lines, shown beside the sentences
         lowercase: ignore case
         resamples: of the test
         seed: of numpy's global generator, from which compare-mt draws
         progress: gets a sentence before each step that takes seconds
-
     """
     from compare_mt import compare_mt_main as main
     from compare_mt import reporters
@@ -116,9 +123,8 @@ def write_report(
     names = list(systems)
     # compare-mt writes words and names into the page as they are
     labels = [html.escape(name) for name in names]
-    outputs = [_words(lines) for lines in systems.values()]
-    reference = _words(references)
-    shown = _words(source) if source is not None else None
+    outputs, reference = [_escaped(lines) for lines in systems.values()], _escaped(references)
+    shown = None if source is None else _escaped(source)
     pairs = len(names) * (len(names) - 1) // 2
     progress(f"compare-mt's test, {resamples:,} half-size samples, {pairs} pairs")
     with _settings(reporters, labels, seed), contextlib.redirect_stdout(io.StringIO()):
@@ -133,22 +139,46 @@ def write_report(
         with _replacing_folder(folder) as temporary:
             reporters.generate_html_report(reports, str(temporary), "compare-mt")
     return [
-        HalfSizeTest(names[left], names[right], wins[0], wins[1])
-        for (left, right), wins in score.wins or ()
+        HalfSizeTest.of(names[left], names[right], wins) for (left, right), wins in score.wins or ()
     ]
 
 
+def _escaped(lines: Sequence[str]) -> list[list[str]]:
+    return [html.escape(line, quote=False).split() for line in lines]
+
+
+def _analyses(
+    main: Any, reference: Any, outputs: Any, source: Any, lowercase: bool
+) -> list[tuple[str, list[Any]]]:
+    """Returns the sections of compare-mt's default report after the scores."""
+    case: dict[str, Any] = {"case_insensitive": lowercase}
+    by: Callable[..., Any] = functools.partial(
+        main.generate_sentence_bucketed_report, reference, outputs, source
+    )
+    words = main.generate_word_accuracy_report(reference, outputs, **case)
+    sentences = [
+        by(bucket_type="length", statistic_type="score", score_measure="bleu", **case),
+        by(bucket_type="lengthdiff"),
+        by(bucket_type="score", score_measure="sentbleu", **case),
+    ]
+    sections = [("Word Accuracies", [words]), ("Sentence Buckets", sentences)]
+    pairs = ";".join(f"0-{other}" for other in range(1, len(outputs)))
+    if pairs:
+        ngrams = main.generate_ngram_report(reference, outputs, compare_directions=pairs, **case)
+        examples = main.generate_sentence_examples(
+            reference, outputs, source, compare_directions=pairs, **case
+        )
+        sections += [("Characteristic N-grams", [ngrams]), ("Sentence Examples", [examples])]
+    return sections
+
+
 def sampled_tests(
-    systems: Mapping[str, Sequence[str]],
-    references: Sequence[str],
-    pairs: int,
-    lowercase: bool,
-    resamples: int = RESAMPLES,
+    systems: Systems, references: Sequence[str], pairs: int, lowercase: bool
 ) -> list[HalfSizeTest]:
     """Runs compare-mt's test with samples of a given size (thesis, 3.4: 1,000 pairs, 1,000 times).
 
     Args:
-        systems: name → tokenised lines; each is compared with the first
+        systems: each is compared with the first
         references: tokenised lines
         pairs: of a sample, drawn with replacement
         lowercase: ignore case
@@ -163,45 +193,12 @@ def sampled_tests(
         scorer = scorers.create_scorer_from_profile("bleu", case_insensitive=lowercase)
         wins, _ = sign_utils.eval_with_paired_bootstrap(
             reference, outputs, None, scorer, compare_directions=directions,
-            num_samples=resamples, sample_ratio=(pairs + 0.5) / len(reference),
+            num_samples=RESAMPLES, sample_ratio=(pairs + 0.5) / len(reference),
         )  # fmt: skip
     return [
-        HalfSizeTest(names[0], names[right], won[0], won[1])
+        HalfSizeTest.of(names[0], names[right], won)
         for (_, right), won in zip(directions, wins, strict=True)
     ]
-
-
-def _words(lines: Sequence[str]) -> list[list[str]]:
-    return [html.escape(line, quote=False).split() for line in lines]
-
-
-def _analyses(
-    main: Any, reference: Any, outputs: Any, source: Any, lowercase: bool
-) -> list[tuple[str, list[Any]]]:
-    """Returns the sections of compare-mt's default report after the scores."""
-    case: dict[str, Any] = {"case_insensitive": lowercase}
-    by: Callable[..., Any] = main.generate_sentence_bucketed_report
-    sections = [
-        ("Word Accuracies", [main.generate_word_accuracy_report(reference, outputs, **case)]),
-        (
-            "Sentence Buckets",
-            [
-                by(reference, outputs, source, bucket_type="length", statistic_type="score",
-                   score_measure="bleu", **case),
-                by(reference, outputs, source, bucket_type="lengthdiff"),
-                by(reference, outputs, source, bucket_type="score", score_measure="sentbleu",
-                   **case),
-            ],
-        ),
-    ]  # fmt: skip
-    pairs = ";".join(f"0-{other}" for other in range(1, len(outputs)))
-    if pairs:
-        ngrams = main.generate_ngram_report(reference, outputs, compare_directions=pairs, **case)
-        examples = main.generate_sentence_examples(
-            reference, outputs, source, compare_directions=pairs, **case
-        )
-        sections += [("Characteristic N-grams", [ngrams]), ("Sentence Examples", [examples])]
-    return sections
 
 
 @contextlib.contextmanager
@@ -244,19 +241,11 @@ def _bleu(scorer: Any, sent_ids: Any, cached_stats: list[Any]) -> tuple[float, N
     return scorer.scale * np.exp(brevity + np.log(matches / ngrams) @ scorer.weights), None
 
 
-def _is_report(folder: Path) -> bool:
-    return folder.is_dir() and (
-        not any(folder.iterdir()) or all((folder / name).is_file() for name in OURS)
-    )
-
-
 @contextlib.contextmanager
 def _replacing_folder(folder: Path) -> Iterator[Path]:
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise UserError(f"cannot write {folder}: {error.strerror}") from error
+    """Yields a temporary folder, which replaces the earlier report only when it is complete."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         yield temporary
         temporary.chmod(0o755)

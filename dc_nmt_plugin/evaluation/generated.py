@@ -28,19 +28,18 @@ _SEARCH = (
     *("beam", "lenpen", "length-penalty", "max-len-a", "max-len-b", "min-len"),
     *("decode-with", "no-aux-fusion", "mask-source-layers", "int8"),
 )
-TARGET = re.compile(r"T-(\d+)\t(.*)")
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 UNLIKELY = -2  # bits a token: no search finds what is less probable on average
 _NUMBERED = re.compile(r"[STHDP]-\d+\t")
-HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
-SOURCE = re.compile(r"S-(\d+)\t(.*)")
-LEFT_OUT = re.compile(r"([\d,]+) samples have invalid sizes and will be skipped")
-SPEED = re.compile(
+_HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
+_TARGET = re.compile(r"T-(\d+)\t(.*)")
+_LEFT_OUT = re.compile(r"([\d,]+) samples have invalid sizes and will be skipped")
+_SPEED = re.compile(
     r"Translated [\d,]+ sentences .* in [\d.]+s \(([\d.]+) sentences/s, ([\d.]+) tokens/s"
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Generated:
     """Holds the output of fairseq-generate.
 
@@ -78,53 +77,44 @@ def read_generated(
         UserError: no hypotheses, a sentence number is missing, sentences were left out, a
             hypothesis's score is no number, or the hypotheses are no free translations.
     """
+    generated = Generated([], [])
     best: dict[int, str] = {}
     targets: dict[int, str] = {}
     scores: dict[int, float] = {}
-    speeds: tuple[float | None, float | None] = (None, None)
-    settings: dict[str, Any] = {}
     for line in [*read_lines(path, fix=True), *(read_log(log) if log else [])]:
-        if match := HYPOTHESIS.fullmatch(line):
-            if match[2] == "nan":
+        if match := _HYPOTHESIS.fullmatch(line):
+            number, score = int(match[1]), match[2]
+            if score == "nan":
                 raise UserError(
-                    f"{path}: the score of sentence {match[1]} (H-{match[1]}) is not a number: the "
+                    f"{path}: the score of sentence {number} (H-{number}) is not a number: the "
                     "model is broken, and so is its translation"
                 )
-            best.setdefault(int(match[1]), remove_bpe(match[3]))
-            scores.setdefault(int(match[1]), _number(match[2]))
-        elif match := TARGET.fullmatch(line):
+            if number not in best:
+                best[number], scores[number] = remove_bpe(match[3]), _number(score)
+        elif match := _TARGET.fullmatch(line):
             targets[int(match[1])] = remove_bpe(match[2])
         elif "'generation': " in line:
-            settings = _settings(path, line)
+            settings = _printed_settings(path, line)
             check_free(path, settings)
-        elif match := LEFT_OUT.search(line):
+            generated.subset, generated.search = settings.get("gen_subset"), _search_of(settings)
+        elif match := _LEFT_OUT.search(line):
             raise UserError(
                 f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
                 "score of the others would not be one of this test set"
             )
-        elif match := SPEED.search(line):
-            speeds = (float(match[1]), float(match[2]))
+        elif match := _SPEED.search(line):
+            generated.sentences_per_second = float(match[1])
+            generated.tokens_per_second = float(match[2])
     if not best:
         raise UserError(f"{path}: no hypotheses (H- lines) of fairseq-generate in it")
-    missing = sorted(set(range(max(best) + 1)) - best.keys())
-    if missing:
-        raise UserError(f"{path}: no hypothesis for sentence {missing[0]} (H-{missing[0]})")
-    if targets.keys() != best.keys():
-        targets = {}
-    _check_unforced(path, best, targets, scores)
-    return Generated(
-        [best[number] for number in sorted(best)],
-        [targets[number] for number in sorted(targets)],
-        *speeds,
-        settings.get("gen_subset"),
-        {
-            flag: value
-            for flag in _SEARCH
-            if (value := settings.get(setting_name(flag), "")) != ""
-            and value is not None
-            and value is not False
-        },
-    )
+    for number in range(max(best)):
+        if number not in best:
+            raise UserError(f"{path}: no hypothesis for sentence {number} (H-{number})")
+    generated.hypotheses = [best[number] for number in sorted(best)]
+    if targets.keys() == best.keys():
+        generated.targets = [targets[number] for number in sorted(best)]
+    _check_unforced(path, generated, statistics.fmean(scores.values()))
+    return generated
 
 
 def _number(text: str) -> float:
@@ -134,13 +124,22 @@ def _number(text: str) -> float:
         return 0.0
 
 
-def _settings(path: object, line: str) -> dict[str, Any]:
+def _printed_settings(path: object, line: str) -> dict[str, Any]:
     """Returns name → value of the settings that ``fairseq-generate`` prints as a dictionary."""
     try:
         groups = ast.literal_eval(line[line.index("{") :])
         return {**groups["generation"], **(groups.get("task") or {}), **groups.get("dataset", {})}
     except (ValueError, SyntaxError, KeyError, TypeError) as error:
         raise UserError(f"{path}: the settings in the log cannot be read: {error}") from error
+
+
+def _search_of(settings: Mapping[str, Any]) -> Flags:
+    search: Flags = {}
+    for flag in _SEARCH:
+        value = settings.get(setting_name(flag))
+        if value is not None and value is not False and value != "":
+            search[flag] = value
+    return search
 
 
 def check_free(origin: object, settings: Mapping[str, Any]) -> None:
@@ -157,12 +156,23 @@ def check_free(origin: object, settings: Mapping[str, Any]) -> None:
         value = str(settings.get(name, free))
         if _same(value, free) or (name == "diverse_beam_groups" and value in ("0", "1")):
             continue
-        flag = flag_name(name)
-        given = flag if value == "True" else f"{flag} {value}"
+        flag = flag_name(name) if value == "True" else f"{flag_name(name)} {value}"
         raise UserError(
-            f"{origin}: fairseq-generate with {given} gives no free translation, and a score of "
+            f"{origin}: fairseq-generate with {flag} gives no free translation, and a score of "
             "its output would not be one of the model; translate without that flag"
         )
+
+
+def check_free_flags(flags: Sequence[str]) -> None:
+    """Checks flags of ``fairseq-generate`` before anything is translated.
+
+    Raises:
+        UserError: as :func:`check_free` does
+    """
+    given = given_flags(flags)
+    settings = {name: given.get(flag_name(name)) for name in _FREE}
+    # a flag without a value is a switch
+    check_free("--", {n: value or "True" for n, value in settings.items() if value is not None})
 
 
 def _same(value: str, free: str) -> bool:
@@ -183,38 +193,23 @@ def is_same_search(known: Flags, printed: Flags) -> bool:
     return bool(printed) and all(_same(str(known[n]), str(printed.get(n))) for n in names)
 
 
-def check_free_flags(flags: Sequence[str]) -> None:
-    """Checks flags of ``fairseq-generate`` before anything is translated.
+def _check_unforced(path: object, generated: Generated, mean_score: float) -> None:
+    """Checks the text itself: output that was written with ``--results-path`` has no settings.
 
-    Raises:
-        UserError: as :func:`check_free` does
-    """
-    given = given_flags(flags)
-    names = {flag_name(name): name for name in _FREE}
-    check_free("--", {name: given[flag] or "True" for flag, name in names.items() if flag in given})
-
-
-def _check_unforced(
-    path: object, best: Mapping[int, str], targets: Mapping[int, str], scores: Mapping[int, float]
-) -> None:
-    """
     Raises:
         UserError: all hypotheses begin as the reference does, and the model finds them improbable
     """
-    pairs = [(_beginning(best[n]), _beginning(targets[n])) for n in targets]
-    beginnings = {target for _, target in pairs}
-    alike = all(one == other for one, other in pairs)
-    if len(pairs) >= 20 and len(beginnings) >= 5 and alike:
-        mean = statistics.fmean(scores.values())
-        if mean < UNLIKELY:
-            raise UserError(
-                f"{path}: every hypothesis begins as its T- line, and their mean score is "
-                f"{mean:.1f}: fairseq-generate was given the reference (--prefix-size, "
-                "--score-reference); translate again without such a flag"
-            )
+    targets = list(map(_first_word, generated.targets))
+    alike = targets == [_first_word(line) for line in generated.hypotheses]
+    if alike and len(targets) >= 20 and len(set(targets)) >= 5 and mean_score < UNLIKELY:
+        raise UserError(
+            f"{path}: every hypothesis begins as its T- line, and their mean score is "
+            f"{mean_score:.1f}: fairseq-generate was given the reference (--prefix-size, "
+            "--score-reference); translate again without such a flag"
+        )
 
 
-def _beginning(line: str) -> str:
+def _first_word(line: str) -> str:
     return UNKNOWN.sub("<unk>", line).partition(" ")[0]
 
 
@@ -229,45 +224,27 @@ def check_targets(
     Raises:
         UserError: most T- lines are not the reference's lines
     """
-    other = [
-        number
-        for number, (target, reference) in enumerate(zip(targets, references, strict=True))
-        if not _same_words(target, reference)
-    ]
+    pairs = enumerate(zip(targets, references, strict=True))
+    other = [number for number, (target, line) in pairs if not _same_words(target, line)]
     if not other:
         return []
-    found = (
+    message = (
         f"{path}: {len(other):,} of {len(references):,} T- lines are not lines of "
         f"{reference_path}, the first is T-{other[0]}"
     )
     if 2 * len(other) > len(references):
         raise UserError(
-            f"{found}; give the reference of the set that was translated (--gen-subset)"
+            f"{message}; give the reference of the set that was translated (--gen-subset)"
         )
-    return [found]
+    return [message]
 
 
 def _same_words(target: str, reference: str) -> bool:
     """Returns True for equal letters and digits; an unknown word of the target matches any."""
-    parts = [re.escape(_words(part)) for part in UNKNOWN.split(target)]
-    return re.fullmatch(".*".join(parts), _words(reference)) is not None
+    parts = [re.escape(_letters(part)) for part in UNKNOWN.split(target)]
+    return re.fullmatch(".*".join(parts), _letters(reference)) is not None
 
 
-def _words(text: str) -> str:
+def _letters(text: str) -> str:
     plain = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
     return re.sub(r"[\W_]+", "", plain)
-
-
-def read_pieces(path: str | os.PathLike[str]) -> list[str]:
-    """Reads the source sentences in subword tokens, in the order of the text.
-
-    Raises:
-        UserError: the file has none
-    """
-    found = {}
-    for line in read_lines(path, fix=True):
-        if match := SOURCE.fullmatch(line):
-            found[int(match[1])] = match[2]
-    if not found:
-        raise UserError(f"{path}: no source sentences (S- lines) of fairseq-generate in it")
-    return [found[number] for number in sorted(found)]

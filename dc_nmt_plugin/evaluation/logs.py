@@ -46,26 +46,25 @@ def read_training_log(path: str | os.PathLike[str]) -> TrainingLog:
     """Reads a training log; a continued run's log has its parts one after the other.
 
     Raises:
-        UserError: the file is not a training log.
+        UserError: the file is not a training log
     """
-    parameters, arch, updates, speeds = None, None, 0, []
-    clock = []
+    parameters, arch = None, None
+    speeds: list[float] = []
+    clock: list[tuple[int, float]] = []
     for line in read_log(path):
         if match := PARAMETERS.search(line):
             parameters = int(match[1].replace(",", ""))
         if arch is None and (match := ARCHITECTURE.search(line)):
             arch = match[1] or match[2]
-        parsed = parse_statistics(line)
-        if parsed is None or parsed[0] != "train_inner":
-            continue
-        values = parsed[1]
-        updates = max(updates, int(values["num_updates"]))
-        speeds.append(float(values["wps"]))
-        clock.append((int(values["num_updates"]), float(values["wall"])))
+        kind, values = parse_statistics(line) or ("", {})
+        if kind == "train_inner":
+            speeds.append(float(values["wps"]))
+            clock.append((int(values["num_updates"]), float(values["wall"])))
     if parameters is None or not speeds:
         raise UserError(f"{path}: not a log of fairseq-train --log-format json")
     # The first interval includes warming up of caches and has few steps.
     speed = statistics.median(speeds[1:] or speeds)
+    updates = max(done for done, _ in clock)
     return TrainingLog(parameters, updates, speed, _seconds(clock), arch)
 
 
@@ -76,19 +75,19 @@ def _seconds(clock: list[tuple[int, float]]) -> float | None:
         clock: (updates, seconds since the process began), in the log's order
     """
     parts: list[list[tuple[int, float]]] = []
-    for point in clock:
-        if not parts or point[0] <= parts[-1][-1][0] or point[1] < parts[-1][-1][1]:
+    for updates, seconds in clock:
+        if not parts or updates <= parts[-1][-1][0] or seconds < parts[-1][-1][1]:
             parts.append([])
-        parts[-1].append(point)
-    # the next process repeats the updates after the last checkpoint
-    ends = [part[0][0] for part in parts[1:]] + [clock[-1][0] + 1]
-    kept = [
-        [seconds for updates, seconds in part if updates < end]
-        for part, end in zip(parts, ends, strict=True)
-    ]
-    if any(part and part[-1] == 0 for part in kept):  # an old log of a continued run, without times
-        return None
-    return sum(part[-1] for part in kept if part)
+        parts[-1].append((updates, seconds))
+    total = 0.0
+    for number, part in enumerate(parts):
+        # the next process repeats the updates after the last checkpoint
+        end = parts[number + 1][0][0] if number + 1 < len(parts) else part[-1][0] + 1
+        counted = [seconds for updates, seconds in part if updates < end]
+        if counted and counted[-1] == 0:  # an old log of a continued run, without times
+            return None
+        total += counted[-1] if counted else 0.0
+    return total
 
 
 def measured(training: Training, path: Path) -> Training:
@@ -97,11 +96,11 @@ def measured(training: Training, path: Path) -> Training:
     Raises:
         UserError: the file is not a log of fairseq-train
     """
-    found = read_training_log(path)
+    log = read_training_log(path)
     return replace(
         training,
-        updates=found.updates,
-        parameters=found.parameters,
-        tokens_per_second=found.tokens_per_second,
-        seconds=found.train_seconds,
+        updates=log.updates,
+        parameters=log.parameters,
+        tokens_per_second=log.tokens_per_second,
+        seconds=log.train_seconds,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
@@ -40,10 +39,6 @@ def split_characters(line: str) -> str:
     return " ".join("".join(line.split()))
 
 
-def _as_it_is(line: str) -> str:
-    return line
-
-
 @dataclass(frozen=True)
 class Metric:
     """One line of a score table.
@@ -61,7 +56,7 @@ class Metric:
     about: str
     tokenized: bool
     make: Callable[[str], Any]
-    prepare: Callable[[str], str] = _as_it_is
+    prepare: Callable[[str], str] | None = None
     prepared_by: str = ""
 
     @property
@@ -72,13 +67,9 @@ class Metric:
     def is_bleu(self) -> bool:
         return self.name not in ("chrf", "ter", "ter-char")
 
-    @property
-    def higher_is_better(self) -> bool:
-        return not self.name.startswith("ter")
-
     def prepared(self, lines: Sequence[str]) -> list[str]:
         """Returns the lines in the form that the metric scores."""
-        return [self.prepare(line) for line in lines]
+        return [self.prepare(line) for line in lines] if self.prepare else list(lines)
 
     def score(
         self,
@@ -98,12 +89,6 @@ class Metric:
             UserError: the metric splits at spaces, and the references are written without spaces
         """
         metric = self.make(target_lang)
-        self._check_spaces(metric, references, target_lang)
-        streams = [self.prepared(lines) for lines in (references, *more)]
-        found = metric.corpus_score(self.prepared(hypotheses), streams)
-        return found.score, str(metric.get_signature())
-
-    def _check_spaces(self, metric: Any, references: Sequence[str], target_lang: str) -> None:
         splits = self.name == "ter" or _splits_at_spaces(metric)
         if splits and not self.tokenized and is_spaceless(target_lang, references):
             instead = "ter-char" if self.name == "ter" else default_bleu(target_lang, references)
@@ -111,17 +96,28 @@ class Metric:
                 f"{self.name}: splits text at spaces, and the references ({target_lang}) are in a "
                 f"script without spaces between words; use {instead}"
             )
+        streams = [self.prepared(lines) for lines in (references, *more)]
+        result = metric.corpus_score(self.prepared(hypotheses), streams)
+        return result.score, str(metric.get_signature())
 
 
-def _sacrebleu(kind: str, **options: Any) -> Any:
-    """Returns a metric of sacreBLEU, imported here alone: --help and listings need no sacreBLEU."""
-    from sacrebleu import metrics
+def _bleu(**options: Any) -> Any:
+    from sacrebleu.metrics import BLEU  # here alone: --help and listings need no sacreBLEU
 
-    return getattr(metrics, kind)(**options)
+    # force: no advice about tokenised full stops; text_checks.py looks at all of the text
+    return BLEU(force=True, **options)
 
 
-# force: no advice about tokenised full stops; text_checks.py looks at all of the text
-_bleu = partial(_sacrebleu, "BLEU", force=True)
+def _chrf(_: str) -> Any:
+    from sacrebleu.metrics import CHRF
+
+    return CHRF()
+
+
+def _ter(_: str) -> Any:
+    from sacrebleu.metrics import TER
+
+    return TER()
 
 
 def _splits_at_spaces(metric: Any) -> bool:
@@ -130,12 +126,20 @@ def _splits_at_spaces(metric: Any) -> bool:
     return isinstance(getattr(metric, "tokenizer", None), Tokenizer13a)
 
 
-def _v13a(lowercase: bool) -> Callable[[str], Any]:
+def _v13a(lowercase: bool = False) -> Callable[[str], Any]:
     return lambda _: _bleu(tokenize="13a", lowercase=lowercase)
 
 
 def _multi_bleu(lowercase: bool = False) -> Callable[[str], Any]:
     return lambda _: _bleu(tokenize="none", smooth_method="none", lowercase=lowercase)
+
+
+def _zh(_: str) -> Any:
+    return _bleu(tokenize="zh")
+
+
+def _characters(_: str) -> Any:
+    return _bleu(tokenize="char")
 
 
 def _language_default(target_lang: str) -> Any:
@@ -156,29 +160,25 @@ def _language_default(target_lang: str) -> Any:
     return metric
 
 
-def _characters(_: str) -> Any:
-    return _bleu(tokenize="char")
-
-
 _ALL = (
-    Metric("mteval-v13a", "NIST's mteval-v13a.pl -c: cased", False, _v13a(False)),
-    Metric("mteval-v13a-lc", "mteval-v13a.pl: lower-cased", False, _v13a(True)),
+    Metric("mteval-v13a", "NIST's mteval-v13a.pl -c: cased", False, _v13a()),
+    Metric("mteval-v13a-lc", "mteval-v13a.pl: lower-cased", False, _v13a(lowercase=True)),
     Metric("multi-bleu", "Moses' multi-bleu.perl: cased", True, _multi_bleu()),
-    Metric("multi-bleu-lc", "multi-bleu.perl -lc: lower-cased", True, _multi_bleu(True)),
+    Metric("multi-bleu-lc", "multi-bleu.perl -lc: lower-cased", True, _multi_bleu(lowercase=True)),
     Metric(
         "compound-split", "multi-bleu.perl, German hyphens split", True, _multi_bleu(),
         split_compounds, "@-@ joined, hyphens inside words split",
     ),
     Metric("zh-words", "multi-bleu.perl on segmented Chinese words", True, _multi_bleu()),
-    Metric("zh", "sacreBLEU --tokenize zh: Chinese characters", False,
-           lambda _: _bleu(tokenize="zh")),
+    Metric("zh", "sacreBLEU --tokenize zh: Chinese characters", False, _zh),
     Metric("char", "sacreBLEU --tokenize char: characters", False, _characters),
     Metric("sacrebleu", "sacreBLEU's default for the language", False, _language_default),
     Metric("sacrebleu-tokenized", "the same on tokenised text", True, _language_default),
-    Metric("chrf", "chrF2", False, lambda _: _sacrebleu("CHRF")),
-    Metric("ter", "TER, lower is better", False, lambda _: _sacrebleu("TER")),
-    Metric("ter-char", "TER of characters", False, lambda _: _sacrebleu("TER"), split_characters,
-           "split into characters"),
+    Metric("chrf", "chrF2", False, _chrf),
+    Metric("ter", "TER, lower is better", False, _ter),
+    Metric(
+        "ter-char", "TER of characters", False, _ter, split_characters, "split into characters"
+    ),
 )  # fmt: skip
 METRICS = {metric.name: metric for metric in _ALL}
 
@@ -204,60 +204,23 @@ def default_metrics(target_lang: str, tokenized: bool, references: Sequence[str]
         references: as for :func:`default_bleu`
     """
     bleu = default_bleu(target_lang, references)
-    if bleu != "mteval-v13a":
+    if bleu == "mteval-v13a":
+        of_language = {"de": ["compound-split"], "vi": ["sacrebleu-tokenized"]}
+        raw = [bleu, "mteval-v13a-lc"]
+        words = ["multi-bleu", "multi-bleu-lc", *of_language.get(target_lang, [])]
+        others = ["chrf", "ter"]
+    else:
+        raw = [bleu]
         words = ["zh-words" if target_lang == "zh" else "multi-bleu"]
-        return [bleu, *(words if tokenized else []), "chrf", "ter-char"]
-    words = ["multi-bleu", "multi-bleu-lc"]
-    words += {"de": ["compound-split"], "vi": ["sacrebleu-tokenized"]}.get(target_lang, [])
-    return [bleu, "mteval-v13a-lc", *(words if tokenized else []), "chrf", "ter"]
-
-
-GROUPS = {
-    "default": "what is scored without --metrics: every line that papers use for the language",
-    "raw": "those of detokenised text",
-    "tokenized": "those of tokenised text",
-    "all": "the default lines, and COMET where --comet-model is given",
-}
-
-
-def check_names(names: str) -> None:
-    """
-    Raises:
-        UserError: one of the names, separated by commas, is neither a metric nor a group
-    """
-    valid = [*METRICS, "comet", *GROUPS]
-    check_choices("--metrics", listed(names), valid)
-
-
-def in_groups(
-    names: str, target_lang: str, tokenized: bool, comet: bool, references: Sequence[str] = ()
-) -> list[str]:
-    """Returns names separated by commas, with GROUPS replaced by their metrics; each once.
-
-    Args:
-        names: as given to ``--metrics``
-        target_lang, tokenized, references: as for :func:`default_metrics`
-        comet: ``all`` has COMET too
-    """
-    default = default_metrics(target_lang, tokenized, references)
-    groups = {
-        "default": default,
-        "raw": [name for name in default if not METRICS[name].tokenized],
-        "tokenized": [
-            name
-            for name in default_metrics(target_lang, True, references)
-            if METRICS[name].tokenized
-        ],
-        "all": [*default, *(["comet"] if comet else [])],
-    }
-    return list(dict.fromkeys(each for name in listed(names) for each in groups.get(name, [name])))
+        others = ["chrf", "ter-char"]
+    return [*raw, *(words if tokenized else []), *others]
 
 
 def find_metrics(flag: str, names: str) -> list[Metric]:
     """Returns metrics from names separated by commas.
 
     Raises:
-        UserError: a name is unknown.
+        UserError: a name is unknown
     """
     found = listed(names)
     check_choices(flag, found, METRICS)

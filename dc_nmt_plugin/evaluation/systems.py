@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UserError
@@ -87,34 +87,35 @@ def load_systems(
         UserError: something is missing or contradicts, or the test sets differ.
     """
     items = [Run.read(s) if isinstance(s, Path) and is_run(s) else s for s in systems]
-    found = chosen_names(names, labels(items))
-    known = next((item for item in items if isinstance(item, Run)), None)
-    of_run = files_of(known) if known else None
+    first_run = next((item for item in items if isinstance(item, Run)), None)
+    of_run = files_of(first_run) if first_run else None
     loaded = []
-    for label, item in zip(found, items, strict=True):
-        run = item if isinstance(item, Run) else None
-        path = item.path if isinstance(item, Run) else item
-        files = files_of(run) if run else _files_of_text(path, given, of_run)
-        of_source = run if run and run.decoding.source else known
-        source = given.source
-        if source is None and of_source:
-            source = of_source.text(of_source.decoding.source)
-        if run:
+    for label, item in zip(chosen_names(names, labels(items)), items, strict=True):
+        if isinstance(item, Run):
+            run, path, files = item, item.path, files_of(item)
             check_free(path, {setting_name(k): v for k, v in run.decoding.search.items()})
-            _check_test_set(path, files.reference, files.tokenized_reference, source)
-        lines = read_lines(source) if source else None
-        loaded.append(System(label, load_texts(files), files.target_lang, lines, run))
-        if loaded[-1].texts.raw.more:
+            _check_prepared(files.reference, files.tokenized_reference)
+        else:
+            run, path, files = first_run, item, _files_of_text(item, given, of_run)
+        source = given.source
+        if source is None and run:
+            known = run if run.decoding.source else first_run
+            source = known.text(known.decoding.source) if known else None
+        texts = load_texts(files)
+        if texts.raw.more:
             raise UserError(
-                f"{path}: was scored against {1 + len(files.more_references)} references, and "
+                f"{path}: was scored against {1 + len(texts.raw.more)} references, and "
                 "systems are compared on one; score it again with one --reference"
             )
-        if lines is not None and len(lines) != len(loaded[-1].texts.raw.hypotheses):
+        lines = read_lines(source) if source else None
+        count = len(texts.raw.hypotheses)
+        if lines is not None and len(lines) != count:
             raise UserError(
-                f"{source}: {len(lines)} source lines for "
-                f"{len(loaded[-1].texts.raw.hypotheses)} hypotheses of {label}"
+                f"{source}: {len(lines)} source lines for {count} hypotheses of {label}"
             )
-    _same_test(loaded)
+        own_run = item if isinstance(item, Run) else None
+        loaded.append(System(label, texts, files.target_lang, lines, own_run))
+    _check_same_test(loaded)
     return loaded
 
 
@@ -171,18 +172,15 @@ def default_metric(baseline: System) -> Metric:
     return METRICS[paper or fallback]
 
 
-def _check_test_set(run: Path, *files: str | None) -> None:
+def _check_prepared(*files: str | None) -> None:
     """
     Raises:
-        UserError: a text that a recipe prepares is not here, as with runs that were kept alone.
+        UserError: a text that a recipe prepares is not here, as with runs that were kept alone
     """
-    for name in files:
-        made = _PREPARED.search(name or "")
-        if name and made and not Path(name).exists():
-            raise UserError(
-                f"{name}: what {run} is compared with is not here; 'dc-nmt prepare {made[1]}', "
-                "called where this command is, makes it"
-            )
+    for file in files:
+        task = _PREPARED.search(file or "")
+        if file and task and not Path(file).exists():
+            raise UserError(f"{file}: is not here; 'dc-nmt prepare {task[1]}' makes it")
 
 
 def _files_of_text(path: Path, given: PlainTextOptions, like: TextFiles | None) -> TextFiles:
@@ -193,37 +191,35 @@ def _files_of_text(path: Path, given: PlainTextOptions, like: TextFiles | None) 
     kind: Kind = "tokenized" if given.tokenized else "raw"
     if is_generated(path):
         kind = "generated"
-    files = TextFiles(
+    reference, tokenized_reference = given.reference, given.tokenized_reference
+    if reference is None and tokenized_reference is None:
+        if like is None:
+            raise UserError(f"{path}: plain text needs --reference or --tokenized-reference")
+        reference, tokenized_reference = like.reference, like.tokenized_reference
+    return TextFiles(
         str(path),
         kind,
         language,
         tokenizer=given.tokenizer or (like.tokenizer if like else "none"),
-        reference=given.reference,
-        tokenized_reference=given.tokenized_reference,
+        reference=reference,
+        tokenized_reference=tokenized_reference,
         truecased=given.truecased and kind != "raw",
     )
-    if files.reference is None and files.tokenized_reference is None:
-        if like is None:
-            raise UserError(f"{path}: plain text needs --reference or --tokenized-reference")
-        files = replace(
-            files, reference=like.reference, tokenized_reference=like.tokenized_reference
-        )
-    return files
 
 
-def _same_test(systems: Sequence[System]) -> None:
+def _check_same_test(systems: Sequence[System]) -> None:
     first = systems[0]
     for other in systems[1:]:
+        both = f"{first.label} and {other.label}"
         if other.target_lang != first.target_lang:
-            raise UserError(
-                f"{first.label} is {first.target_lang}, {other.label} is {other.target_lang}"
-            )
+            raise UserError(f"{both}: are in {first.target_lang} and {other.target_lang}")
         one, two = first.texts.raw.references, other.texts.raw.references
-        if one != two:
-            if len(one) != len(two):
-                what = f"{len(one)} and {len(two)} references"
-            else:
-                pairs = enumerate(zip(one, two, strict=True), start=1)
-                line = next(number for number, (a, b) in pairs if a != b)
-                what = f"their references differ in line {line}"
-            raise UserError(f"results on different tests: {first.label} and {other.label}: {what}")
+        if len(one) != len(two):
+            raise UserError(
+                f"results on different tests: {both}: {len(one)} and {len(two)} references"
+            )
+        for number, (line, other_line) in enumerate(zip(one, two, strict=True), start=1):
+            if line != other_line:
+                raise UserError(
+                    f"results on different tests: {both}: their references differ in line {number}"
+                )
