@@ -35,8 +35,6 @@ class ComparisonReport:
     length_unit: str | None = None
     buckets: list[Bucket] = field(default_factory=list)
     half_size_tests: list[HalfSizeTest] = field(default_factory=list)
-    sampled_tests: list[HalfSizeTest] = field(default_factory=list)
-    pairs: int | None = None
     t_tests: list[TTest] = field(default_factory=list)
 
 
@@ -62,10 +60,6 @@ def parser() -> Parser:
     parser.add_argument("--buckets", metavar="LIST", help="lengths at which a new bucket begins")
     add_plot(parser, "draw the scores by length")
     parser.add_argument("--html", type=Path, metavar="FOLDER", help="compare-mt's report and test")
-    parser.add_argument(
-        "--pairs", type=int, metavar="N",
-        help="compare-mt's test with samples of N pairs (the thesis: 1,000)",
-    )  # fmt: skip
     parser.add_argument(
         "--t-test", action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
@@ -117,8 +111,6 @@ def compare(
     # before the bootstrap, which takes minutes
     if args.html:
         comparemt.check_report(args.html, len(systems), metric)
-    if args.pairs is not None:
-        comparemt.check_pairs(args.pairs, metric)
     if args.t_test:
         t_test.check_t_test(metric, len(references))
     _, signature = metric.score(first.hypotheses, references, language)
@@ -129,23 +121,17 @@ def compare(
     report = ComparisonReport(metric.name, signature, first.origin, notes, comparisons)
     if buckets:
         report.length_unit, report.buckets = unit, buckets
-    if args.html or args.pairs:
+    if args.html:
         tokenize = metric.make(language).tokenizer
         words = {
             name: [tokenize(line) for line in metric.prepared(lines)]
             for name, lines in texts.items()
         }
         reference = [tokenize(line) for line in metric.prepared(references)]
-        if args.html:
-            source = next((system.source for system in systems if system.source), None)
-            report.half_size_tests = comparemt.write_report(
-                args.html, words, reference, source, metric.lowercase, progress=_progress
-            )
-        if args.pairs:
-            report.pairs = args.pairs
-            report.sampled_tests = comparemt.sampled_tests(
-                words, reference, args.pairs, metric.lowercase
-            )
+        source = next((system.source for system in systems if system.source), None)
+        report.half_size_tests = comparemt.write_report(
+            args.html, words, reference, source, metric.lowercase, progress=_progress
+        )
     if args.t_test:
         report.t_tests = t_test.t_tests(texts, references, language, metric)
     if args.plot:
@@ -202,19 +188,14 @@ def format_report(report: ComparisonReport, form: Form) -> str:
         parts.append(form.write(*bucket_table(report.buckets, report.length_unit or "")))
         if any(None in bucket.scores.values() for bucket in report.buckets):
             parts.append(form.lines([NO_GROUP_SCORE]))
-    samples = f"{comparemt.RESAMPLES:,} samples"
     if report.half_size_tests:
         rows = [
             (f"{t.left} / {t.right}", _share(t.left_wins), _share(t.right_wins), _share(t.p_value))
             for t in report.half_size_tests
         ]
         parts.append(form.write(("systems", "first wins", "second wins", "p"), rows))
-        parts.append(form.lines([f"{comparemt.TITLE}, {samples}, seed {comparemt.SEED}"]))
-    if report.sampled_tests:
-        wins = [(t.right, _share(t.right_wins), _share(t.p_value)) for t in report.sampled_tests]
-        parts.append(form.write((f"samples of {report.pairs:,} pairs", "wins", "p"), wins))
-        note = f"compare-mt's test, {samples}, one-sided, seed {comparemt.SEED}"
-        parts.append(form.lines([note]))
+        samples = f"{comparemt.RESAMPLES:,} samples, seed {comparemt.SEED}"
+        parts.append(form.lines([f"{comparemt.TITLE}, {samples}"]))
     if report.t_tests:
         tests = [(t.name, f"{t.t:.2f}", f"{t.p_value:.4f}") for t in report.t_tests]
         parts.append(form.write(("one-tailed paired t-test", "t", "p"), tests))

@@ -31,9 +31,6 @@ MOST_SYSTEMS = 8  # compare-mt has colours for so many
 TITLE = "BLEU with compare-mt's test: half-size samples, one-sided, unsmoothed"
 OURS = ("index.html", "compare_mt.css")
 
-# name → tokenised lines
-Systems = Mapping[str, Sequence[str]]
-
 
 @dataclass(frozen=True)
 class HalfSizeTest:
@@ -51,10 +48,6 @@ class HalfSizeTest:
     right_wins: float
     p_value: float
 
-    @classmethod
-    def of(cls, left: str, right: str, wins: Sequence[float]) -> HalfSizeTest:
-        return cls(left, right, wins[0], wins[1], 1 - max(wins[0], wins[1]))
-
 
 def check_report(folder: Path, systems: int, metric: Metric) -> None:
     """Checks what can be checked before the report, which takes minutes.
@@ -69,24 +62,6 @@ def check_report(folder: Path, systems: int, metric: Metric) -> None:
         raise UserError(f"{folder}: exists and is no report of compare-mt: choose another folder")
     if systems > MOST_SYSTEMS:
         raise UserError(f"compare-mt's report takes {MOST_SYSTEMS} systems, not {systems}")
-    _check_installed()
-
-
-def _is_empty_or_report(folder: Path) -> bool:
-    return not any(folder.iterdir()) or all((folder / name).is_file() for name in OURS)
-
-
-def check_pairs(pairs: int, metric: Metric) -> None:
-    """
-    Raises:
-        UserError: no pairs, the metric is no BLEU, or compare-mt is not installed
-    """
-    if pairs < 1 or not metric.is_bleu:
-        raise UsageError(f"--pairs {pairs}: is a number of pairs from 1 on, and of BLEU")
-    _check_installed()
-
-
-def _check_installed() -> None:
     try:
         from compare_mt import compare_mt_main, reporters  # noqa: F401
     except ImportError as error:
@@ -95,9 +70,13 @@ def _check_installed() -> None:
         ) from error
 
 
+def _is_empty_or_report(folder: Path) -> bool:
+    return not any(folder.iterdir()) or all((folder / name).is_file() for name in OURS)
+
+
 def write_report(
     folder: Path,
-    systems: Systems,
+    systems: Mapping[str, Sequence[str]],
     references: Sequence[str],
     source: Sequence[str] | None = None,
     lowercase: bool = False,
@@ -109,7 +88,7 @@ def write_report(
 
     Args:
         folder: created; an earlier report in it is replaced (:func:`check_report`)
-        systems: the first is the baseline
+        systems: name → tokenised lines; the first is the baseline
         references: tokenised lines
         source: lines, shown beside the sentences
         lowercase: ignore case
@@ -139,7 +118,8 @@ def write_report(
         with _replacing_folder(folder) as temporary:
             reporters.generate_html_report(reports, str(temporary), "compare-mt")
     return [
-        HalfSizeTest.of(names[left], names[right], wins) for (left, right), wins in score.wins or ()
+        HalfSizeTest(names[left], names[right], wins[0], wins[1], 1 - max(wins[0], wins[1]))
+        for (left, right), wins in score.wins or ()
     ]
 
 
@@ -170,35 +150,6 @@ def _analyses(
         )
         sections += [("Characteristic N-grams", [ngrams]), ("Sentence Examples", [examples])]
     return sections
-
-
-def sampled_tests(
-    systems: Systems, references: Sequence[str], pairs: int, lowercase: bool
-) -> list[HalfSizeTest]:
-    """Runs compare-mt's test with samples of a given size (thesis, 3.4: 1,000 pairs, 1,000 times).
-
-    Args:
-        systems: each is compared with the first
-        references: tokenised lines
-        pairs: of a sample, drawn with replacement
-        lowercase: ignore case
-    """
-    from compare_mt import reporters, scorers, sign_utils
-
-    names = list(systems)
-    outputs = [[line.split() for line in lines] for lines in systems.values()]
-    reference = [line.split() for line in references]
-    directions = [(0, other) for other in range(1, len(names))]
-    with _settings(reporters, names, SEED):
-        scorer = scorers.create_scorer_from_profile("bleu", case_insensitive=lowercase)
-        wins, _ = sign_utils.eval_with_paired_bootstrap(
-            reference, outputs, None, scorer, compare_directions=directions,
-            num_samples=RESAMPLES, sample_ratio=(pairs + 0.5) / len(reference),
-        )  # fmt: skip
-    return [
-        HalfSizeTest.of(names[0], names[right], won)
-        for (_, right), won in zip(directions, wins, strict=True)
-    ]
 
 
 @contextlib.contextmanager

@@ -122,15 +122,6 @@ def two_runs(runs, tmp_path):
     return found
 
 
-def test_w15_lengths_in_the_subword_tokens_of_the_run(runs, capsys, tmp_path):
-    base, ours = map(str, two_runs(runs, tmp_path))
-    capsys.readouterr()
-    assert compare_command.main([base, ours, "--subwords", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["length_unit"] == "subword tokens"
-    assert [(b["low"], b["sentences"]) for b in report["buckets"]] == [(10, 3)]
-
-
 def test_x5_the_given_source_decides_the_lengths(runs, capsys, tmp_path):
     base, ours = two_runs(runs, tmp_path)
     pieces = tmp_path / "pieces.en"

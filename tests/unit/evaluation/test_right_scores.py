@@ -16,7 +16,6 @@ import sacrebleu
 from reference.multi_bleu import multi_bleu, ngrams, split_compounds
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesTokenizer
 
-from dc_nmt_plugin.commands import compare as compare_command
 from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation import comparemt
@@ -181,22 +180,6 @@ def test_gzip_and_standard_input(tmp_path, capsys, monkeypatch):
         score(tmp_path, "cut.gz --reference ref", capsys)
 
 
-def test_groups_of_metrics(tmp_path, capsys):
-    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE)
-    flags = "hyp --reference ref --tokenizer moses"
-    default = list(score(tmp_path, flags, capsys)[0])
-    for groups, expected in {
-        "default": default,
-        "all": default,
-        "raw": ["mteval-v13a", "mteval-v13a-lc", "chrf", "ter"],
-        "tokenized": ["multi-bleu", "multi-bleu-lc", "compound-split"],
-        "ter,tokenized,multi-bleu": ["ter", "multi-bleu", "multi-bleu-lc", "compound-split"],
-    }.items():
-        assert list(score(tmp_path, f"{flags} --metrics {groups}", capsys)[0]) == expected
-    with pytest.raises(UserError, match="comet needs --comet-model"):
-        score(tmp_path, f"{flags} --metrics raw,comet", capsys)
-
-
 class LengthModel:
     """What COMET's models look like from outside; better the more alike three lengths are."""
 
@@ -232,7 +215,6 @@ def test_comet_of_a_model_given_by_path(tmp_path, capsys, comet):
     expected = [len(h) / (len(r) + 6) for h, r in zip(HYPOTHESES, REFERENCE, strict=True)]
     assert list(found)[-1] == "comet" and found["comet"] == pytest.approx(100 * sum(expected) / 6)
     assert "mteval-v13a" in found and "detokenised" in how["comet"]
-    assert list(score(tmp_path, f"{flags} --metrics comet", capsys)[0]) == ["comet"]
     assert list(score(tmp_path, f"{flags} --metrics chrf", capsys)[0]) == ["chrf", "comet"]
     write(tmp_path, src=["source"] * 5)
     with pytest.raises(UserError, match=r"--source .*src: 5 lines for 6 hypotheses"):
@@ -265,20 +247,6 @@ def test_comet_that_is_not_installed_names_the_extra(tmp_path, capsys, monkeypat
     flags = "hyp --reference ref --source src --comet-model x"
     with pytest.raises(UserError, match=r"pip install 'dc_nmt_plugin\[comet\]'"):
         score(tmp_path, flags, capsys)
-
-
-def test_compare_names_systems_as_they_were_scored(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, a=HYPOTHESES, b=REFERENCE, ref=REFERENCE)
-    for file, name in (("a", "baseline"), ("b", "oracle")):
-        flags = f"{file} --reference ref --target-lang de --name {name} --out {file}.json"
-        score_command.main(flags.split())
-    capsys.readouterr()
-    compare_command.main(["a.json", "b.json", "--json"])
-    printed = capsys.readouterr()
-    found = json.loads(printed.out)["comparisons"]
-    assert [c["name"] for c in found] == ["baseline", "oracle"]
-    assert "paired bootstrap of 2 systems, 6 sentences" in printed.err
 
 
 def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):

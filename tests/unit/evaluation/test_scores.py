@@ -16,8 +16,6 @@ from dc_nmt_plugin.evaluation.metrics import METRICS, default_metrics
 from dc_nmt_plugin.evaluation.systems import files_of
 from dc_nmt_plugin.evaluation.texts import load_texts
 from dc_nmt_plugin.runs.finding import Run
-from dc_nmt_plugin.text.languages import language
-from dc_nmt_plugin.text.tokenizers import MOSES, detokenize, tokenize
 
 WORDS = [
     "Das",
@@ -106,20 +104,6 @@ def test_defaults_have_both_cases_and_what_the_language_needs():
     assert not any(METRICS[name].tokenized for name in raw) and raw
 
 
-@pytest.mark.parametrize("tokenizer", MOSES)
-def test_tokenizers_undo_themselves(tokenizer):
-    text = ["It's a \"well-known\" fact, isn't it?", "R & D (100%) [x]"]
-    tokens = tokenize(text, tokenizer, "en")
-    assert detokenize(tokens, tokenizer, "en") == text
-    assert ("@-@" in tokens[0]) == ("-a" in tokenizer)
-    assert ("&apos;" in tokens[0] and "&amp;" in tokens[1]) == ("no-escape" not in tokenizer)
-
-
-def test_chinese_is_cut_into_words():
-    tokens = tokenize(["我们在家。"], "moses", "zh")[0]
-    assert tokens.replace(" ", "") == "我们在家。" and "我们 " in tokens
-
-
 # -- the command -----------------------------------------------------------------------------
 
 
@@ -192,17 +176,6 @@ def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
     assert load_texts(files_of(Run.read(folder.path / "out.json"))).raw.hypotheses[0] == "Das Haus."
     with pytest.raises(UsageError):
         folder.score("raw --reference ref --truecased")
-
-
-def test_it_is_said_how_the_reference_was_tokenised(folder):
-    rows, _, _ = folder.score("generated --reference ref --tokenizer moses")
-    assert "reference tokenised by moses" in rows["multi-bleu"]
-    assert "moses undone; reference as given" in rows["mteval-v13a"]
-    flags = "generated --tokenized-reference tok --tokenizer moses"
-    rows, _, _ = folder.score(flags)
-    assert "reference as given" in rows["multi-bleu"]
-    assert "reference moses undone" in rows["mteval-v13a"]
-    assert "tok:13a" in rows["mteval-v13a"] and "smooth:none" in rows["multi-bleu"]
 
 
 def test_metrics_are_chosen_and_one_is_the_papers(folder):
@@ -317,18 +290,6 @@ def test_raw_text_given_as_tokenised_is_said(folder):
     flags = "raw --tokenized --tokenized-reference raw --tokenizer moses"
     _, err, _ = folder.score(flags)
     assert "does not look tokenised (12 of 12 lines" in err
-
-
-@pytest.mark.parametrize(
-    ("code", "two"),
-    [("fra", "fr"), ("fre", "fr"), ("ita_Latn", "it"), ("ces", "cs"), ("zho", "zh")],
-)
-def test_codes_of_three_letters_are_the_same_languages(code, two):
-    """sacremoses knows codes of two: with "fra" l'homme came back as l 'homme."""
-    assert language(code) == two
-    lines = ["L'homme n'est pas l'ami d'Anne."]
-    assert detokenize(tokenize(lines, "moses", "fra"), "moses", "fra") == lines
-    assert tokenize(lines, "moses", code) == tokenize(lines, "moses", two)
 
 
 def test_systems_of_any_toolkit_get_a_row_each(folder, capsys):
