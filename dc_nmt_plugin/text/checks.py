@@ -262,10 +262,10 @@ def refuse(
     Raises:
         UserError: the message has the first refused finding, and the number of others
     """
-    first, *others = refused(findings, kinds, allowed) or [None]
-    if first:
-        more = f" ({len(others)} more problems like this)" if others else ""
-        raise UserError(f"{first}{more}")
+    wrong = refused(findings, kinds, allowed)
+    if wrong:
+        others = f" ({len(wrong) - 1} more problems like this)" if len(wrong) > 1 else ""
+        raise UserError(f"{wrong[0]}{others}")
 
 
 # -- tokenised text --------------------------------------------------------------------------

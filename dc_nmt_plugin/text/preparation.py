@@ -60,7 +60,7 @@ class TextSettings:
     @property
     def stamp(self) -> str:
         """Returns the settings in a few words: the tokenizer's name if nothing else is set."""
-        words = [self.tokenizer]
+        words: list[str] = [self.tokenizer]
         words += ["hyphens"] * self.hyphens + ["punctuation"] * self.punctuation
         words += [self.casing] if self.casing != "keep" else []
         words += [f"{self.max_tokens}/{self.ratio:g}"] if self.max_tokens or self.ratio else []
