@@ -74,24 +74,6 @@ def check_dictionaries(path: str, task: Any) -> None:
             )
 
 
-def check_same_dictionaries(states: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuses checkpoints that were trained with different dictionaries.
-
-    Args:
-        states: name → :func:`saved_dictionaries`; an empty one is left out
-
-    Raises:
-        UserError: naming two
-    """
-    recorded = [(name, sides) for name, sides in states.items() if sides]
-    for name, sides in recorded[1:]:
-        if sides != recorded[0][1]:
-            raise UserError(
-                f"{recorded[0][0]} and {name} were trained with different dictionaries: the same "
-                "numbers are other words, and a mean means nothing."
-            )
-
-
 def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str]:
     """Returns source and target language of a checkpoint, whose dictionaries are in `data`.
 

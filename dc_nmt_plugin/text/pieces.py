@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..files import writing
+from .lines import stream_lines
 
 MARK = "@@"
 START = "\u2581"  # sentencepiece's, before a word's first piece
@@ -62,7 +63,7 @@ def learn(texts: Iterable[Path], size: int, model: Path) -> None:
     written = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(line for path in texts for line in _lines(path)),
+            sentence_iterator=(line for path in texts for line in stream_lines(path)),
             model_writer=written,
             vocab_size=size,
             hard_vocab_limit=False,  # less text has fewer pieces
@@ -122,10 +123,4 @@ def apply(model: Path, text: Path, to: Path) -> None:
     """Segments a file by sentencepiece, line by line."""
     process = segmenter(model).process_line
     with writing(to) as out:
-        out.writelines(f"{process(line)}\n" for line in _lines(text))
-
-
-def _lines(path: Path) -> Iterable[str]:
-    with open(path, encoding="utf-8", newline="\n") as lines:
-        for line in lines:
-            yield line.rstrip("\n")
+        out.writelines(f"{process(line)}\n" for line in stream_lines(text))
