@@ -38,8 +38,7 @@ def main(argv: Sequence[str]) -> int:
     results: Results = {}
     for run in find_runs(args.runs, args.data, args.names):
         subject = Subject(run, flags)
-        cache = args.cache or run.folder / "probing"
-        encoder = SentenceEncoder(subject, args.layer, cache, lowercase=args.lowercase)
+        encoder = SentenceEncoder(subject, args.layer, args.lowercase)
         results[run.label] = {
             "layer": encoder.layer,
             "unknown": encoder.unknown([text for task in tasks for text in task.sentences]),
@@ -107,8 +106,6 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     add("--limit", type=number(1), metavar="N",
         help="at most N training sentences for each task")  # fmt: skip
     add("--lowercase", action="store_true", help="lower-case the sentences first")
-    add("--cache", type=Path, metavar="DIR",
-        help="folder of the vectors (default: RUN/probing)")  # fmt: skip
     add_json(parser)
     add_plot(parser)
     return parser.parse_with_flags(argv)

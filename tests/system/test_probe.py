@@ -52,15 +52,15 @@ def probe(capsys, tmp_path):
     return call
 
 
-def encoder_of(run, cache, layer=None):
+def encoder_of(run, layer=None):
     (found,) = find_runs([run])
-    return SentenceEncoder(Subject(found, ["--cpu"]), layer, cache)
+    return SentenceEncoder(Subject(found, ["--cpu"]), layer)
 
 
-def test_the_vectors(run, tmp_path):
+def test_the_vectors(run):
     """Means over a sentence alone; of a layer; of embeddings without the end token."""
     lines = ["badun kefar logol", "mifar", "lodun lodun midun kegol"]
-    encoder = encoder_of(run, tmp_path)
+    encoder = encoder_of(run)
     found = encoder.encode(lines)
     model, dictionary = encoder.subject.model, encoder.subject.task.source_dictionary
     with torch.no_grad():
@@ -69,7 +69,7 @@ def test_the_vectors(run, tmp_path):
             top = model.encoder(tokens).features[0][0]
             assert torch.allclose(vector, top.mean(dim=0), atol=1e-5)
             first = layer_output(model.encoder, tokens, 1)[0]
-            lower = encoder_of(run, tmp_path, layer=1).encode([line])[0]
+            lower = encoder_of(run, layer=1).encode([line])[0]
             assert torch.allclose(lower, first.mean(dim=0), atol=1e-5)
             assert not torch.allclose(lower, vector, atol=1e-2)
             bag = encoder.encode([line], "bag")[0]
@@ -77,16 +77,7 @@ def test_the_vectors(run, tmp_path):
             assert torch.allclose(bag, words.mean(dim=0), atol=1e-6)
     random_one = encoder.encode(lines, "random")
     assert not torch.allclose(random_one, found, atol=1e-2)
-    assert torch.equal(random_one, encoder_of(run, tmp_path / "other").encode(lines, "random"))
-
-
-def test_vectors_are_computed_once(run, tmp_path, monkeypatch):
-    first = encoder_of(run, tmp_path).encode(["badun", "kefar"])
-    again = encoder_of(run, tmp_path)
-    monkeypatch.setattr(again, "_encode", None)  # cannot be called
-    assert torch.equal(again.encode(["badun", "kefar"]), first)
-    with pytest.raises(TypeError):
-        again.encode(["kefar", "badun"])
+    assert torch.equal(random_one, encoder_of(run).encode(lines, "random"))
 
 
 def test_a_table(run, tasks, probe, tmp_path):
@@ -103,7 +94,6 @@ def test_a_table(run, tasks, probe, tmp_path):
     code, output, _ = probe(run, "--tasks", tasks, "--only", "SentLen,WC", "--plot", plot)
     assert code == 0 and "#Avg" in output and "Surface" in output
     assert plot.with_suffix(".svg").is_file()
-    assert len(list((run / "probing").glob("*.pt"))) == 6
     assert f"{length['trained']['test']:.2f}" in output
 
 
@@ -111,8 +101,7 @@ def test_the_other_paper_s_setting_and_small_letters(run, tasks, probe, tmp_path
     lines = [line.split("\t") for line in (tasks / FILES["SentLen"]).read_text().splitlines()]
     shouted = "".join(f"{part}\t{label}\t{text.upper()}\n" for part, label, text in lines)
     (tmp_path / FILES["SentLen"]).write_text(shouted)
-    cache = tmp_path / "vectors"
-    words = ["--tasks", tmp_path, "--only", "SentLen", "--limit", 20, "--json", "--cache", cache]
+    words = ["--tasks", tmp_path, "--only", "SentLen", "--limit", 20, "--json"]
     unknown = []
     for more in ([], ["--lowercase", "--setting", "thesis"]):
         code, output, errors = probe(run, *words, *more)
@@ -121,7 +110,6 @@ def test_the_other_paper_s_setting_and_small_letters(run, tasks, probe, tmp_path
         unknown.append(*(found["unknown"] for found in report["runs"].values()))
     assert unknown[0] > 0.5 and unknown[1] == 0
     assert (report["setting"]["name"], report["setting"]["lr"]) == ("thesis", 1e-3)
-    assert list(cache.glob("*.pt"))
 
 
 def test_bad_input_is_one_sentence(run, tasks, probe, tmp_path):

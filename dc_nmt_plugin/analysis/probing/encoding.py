@@ -1,17 +1,14 @@
-"""Computes sentence vectors of a frozen encoder, and stores them."""
+"""Computes sentence vectors of a frozen encoder."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...errors import UsageError, UserError
-from ...files import replacing, sha256
 from ..sentence import segment
 from ..subject import STOCK_RECORDS_NOTHING, Subject
 
@@ -29,18 +26,14 @@ class SentenceEncoder:
     Args:
         subject: the model
         layer: encoder layer whose output is averaged, from 1; None for the top
-        cache: folder for the vectors
         lowercase: lower-case the sentences first
 
     Raises:
         UserError: no such layer; fairseq's own model
     """
 
-    def __init__(
-        self, subject: Subject, layer: int | None, cache: Path, *, lowercase: bool = False
-    ) -> None:
+    def __init__(self, subject: Subject, layer: int | None = None, lowercase: bool = False) -> None:
         self.subject = subject
-        self.cache = cache
         self.lowercase = lowercase
         if not subject.records:
             raise UserError(f"{subject.label}: {STOCK_RECORDS_NOTHING}")
@@ -49,9 +42,7 @@ class SentenceEncoder:
         self.layer = layers if layer is None else layer
         if not 1 <= self.layer <= layers:
             raise UsageError(f"--layer {layer}: is not from 1 to {layers} ({subject.label}).")
-        first = next(subject.model.parameters())
-        self.device, self._half = first.device, first.dtype != torch.float32
-        self._digest = sha256(subject.run.checkpoint)
+        self.device = next(subject.model.parameters()).device
 
     def tokens(self, sentences: Sequence[str]) -> list[Tensor]:
         """Returns the token numbers of sentences, each with the end token."""
@@ -68,37 +59,22 @@ class SentenceEncoder:
         unknown = pieces.eq(self.subject.task.source_dictionary.unk())
         return 100 * float(unknown.float().mean())
 
+    @torch.no_grad()
     def encode(self, sentences: Sequence[str], encoder: str = "trained") -> Tensor:
-        """Returns vectors (sentences, C) in float32, from the cache if possible.
+        """Returns vectors (sentences, C) in float32.
 
         Args:
             sentences: tokenised
             encoder: a key of :data:`ENCODERS`
         """
-        key = [self._digest, encoder, str(self.layer if encoder != "bag" else 0)]
-        key += ["half"] if self._half else []  # --fp16
-        content = hashlib.sha256("\n".join(key).encode())
-        tokens = self.tokens(sentences)
-        for row in tokens:
-            content.update(row.numpy().tobytes())
-        path = self.cache / f"{encoder}-{content.hexdigest()[:24]}.pt"
-        if path.is_file():
-            stored: Tensor = torch.load(path, weights_only=True)
-            return stored
-        vectors = self._encode(tokens, encoder)
-        with replacing(path) as temporary:
-            torch.save(vectors, temporary)
-        return vectors
-
-    @torch.no_grad()
-    def _encode(self, tokens: list[Tensor], encoder: str) -> Tensor:
         model = self.subject.model
         if encoder == "random":
             model = untrained(self.subject).to(self.device)
-        padding = self.subject.padding_idx
+        tokens = self.tokens(sentences)
         by_place: dict[int, Tensor] = {}
         for places in _batches(tokens):
             rows = [tokens[place] for place in places]
+            padding = self.subject.padding_idx
             batch = torch.nn.utils.rnn.pad_sequence(rows, True, padding, "left").to(self.device)
             by_place.update(zip(places, self._means(model, batch, encoder), strict=True))
         return torch.stack([by_place[place] for place in range(len(tokens))])
