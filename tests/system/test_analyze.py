@@ -321,7 +321,10 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path, capsys):
         (["matrix", dc, "--index", 1, "--sentence", "x"], ["--index", "--sentence"]),
         (["matrix", dc, "--sentence", " "], ["--sentence: is empty"]),
         (["attention", dc, "--source", short, "--subset", "test"], ["--source", "--subset"]),
-        (["attention", dc, "--source", short, "--reference", wrong], ["lines for the 1 of"]),
+        (
+            ["attention", dc, "--source", short, "--reference", wrong, "--tokenizer", "none"],
+            ["lines for the 1 of"],
+        ),
         (["dependency", aif, "--index", 0], ["--index 0", "50"]),
         (["parts-of-speech", ctx, "--layer", 9], ["--layer 9: has no gates", "one of 1, 2."]),
         (["parts-of-speech", ctx], ["no tagger for 'xx'"]),
