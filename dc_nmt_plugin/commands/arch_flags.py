@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
         own = _own_flags(architectures()[args.arch].family)
         print(f"{found.name}: {found.about}\n({found.cites})\n\n{names}\n")
         print(f"On one GPU, with the paper's schedule:\n\n{found.command}\n")
-        print(textwrap.fill(f"Where the paper's values come from: {found.source}", WIDTH))
+        print(textwrap.fill(f"Where the training settings come from: {found.source}", WIDTH))
         for title, flags in (
             ("Flags of the mechanism", [flag for flag in found.flags if flag.name in own]),
             ("Other flags of the model", [flag for flag in found.flags if flag.name not in own]),
@@ -94,8 +94,7 @@ def _own_flags(family: Family) -> set[str]:
 
 
 def _flag(flag: Flag) -> str:
-    published = f", in the paper {flag.paper}" if flag.paper else ""
-    about = f"{flag.about}. {flag.choices}; default {flag.default or 'none'}{published}"
+    about = f"{flag.about}. {flag.choices}; default {flag.default or 'none'}"
     indent = " " * 6
     text = textwrap.fill(about, WIDTH, initial_indent=indent, subsequent_indent=indent)
     return f"{f'  {flag.name} {flag.here}'.rstrip()}\n{text}"

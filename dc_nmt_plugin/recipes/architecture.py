@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import Field, dataclass, fields
 from typing import Any
 
 from ..errors import check_architectures
-from ..flags import flag_name, flag_value
+from ..flags import flag_name
 from ..models.presets import Architecture, architectures
 from .recipe import load
 from .settings import RunSettings, settings_of, variants_of
@@ -30,7 +29,6 @@ class Flag:
     name: str  # with its dashes
     here: str  # value that the architecture sets
     default: str  # of the model, which all its architectures share
-    paper: str  # published value of the same variant, if it differs from `here`
     choices: str  # valid values
     about: str  # its effect
 
@@ -39,18 +37,19 @@ class Flag:
 class Description:
     """Describes an architecture."""
 
-    name: str  # as fairseq has them
-    task: str
+    name: str
+    task: str  # fairseq's, as the criterion
     criterion: str
     about: str  # one line
     cites: str  # where it is published
-    source: str  # of the paper's values
+    source: str  # of the training settings
     flags: list[Flag]
     command: str  # complete, except for the folder of the data
 
 
 def describe(name: str, user_dir: str) -> Description:
-    """
+    """Describes the architecture of a name.
+
     Args:
         name: value of ``--arch``
         user_dir: for the command
@@ -58,45 +57,31 @@ def describe(name: str, user_dir: str) -> Description:
     Raises:
         UserError: no such architecture
     """
-    known = architectures()
-    check_architectures([name], known)
-    architecture = known[name]
+    check_architectures([name], architectures())
+    architecture = architectures()[name]
     family = architecture.family
-    published = _published(architecture)
-    paper = _values(known[published.arch if published else _without_size(architecture)])
-    if published:
-        for field in paper:
-            paper[field] = flag_value(published.flags, flag_name(field)) or paper[field]
-    here = _values(architecture)
-    flags = [
-        Flag(
-            name=flag_name(field.name),
-            here=_text(here[field.name]),
-            default=_text(field.default),
-            paper="" if _same(paper[field.name], here[field.name]) else _text(paper[field.name]),
-            choices=_choices(field),
-            about=str(field.metadata["help"]).split("; one of ")[0],
+    published = None
+    if family.task != "language_modeling":  # which has no recipe
+        recipe = load(TASK_OF.get(family.name, TASK))
+        published = settings_of(recipe, _without_size(architecture))
+    flags = []
+    for field in fields(architecture.config):
+        about = str(field.metadata["help"]).split("; one of ")[0]
+        value = architecture.settings.get(field.name, field.default)
+        flag = Flag(
+            flag_name(field.name), _text(value), _text(field.default), _choices(field), about
         )
-        for field in fields(architecture.config)
-    ]
+        flags.append(flag)
     return Description(
-        name=name,
-        task=family.task,
-        criterion=family.criterion,
-        about=family.about,
-        cites=family.cites,
-        source=published.source if published else family.cites,
-        flags=flags,
-        command=_command(architecture, published, user_dir),
+        name,
+        family.task,
+        family.criterion,
+        family.about,
+        family.cites,
+        published.source if published else family.cites,
+        flags,
+        _command(architecture, published, user_dir),
     )
-
-
-def _published(architecture: Architecture) -> RunSettings | None:
-    """Returns the paper's settings of the variant; None for a language model (no recipe)."""
-    family = architecture.family
-    if family.task == "language_modeling":
-        return None
-    return settings_of(load(TASK_OF.get(family.name, TASK)), _without_size(architecture))
 
 
 def _without_size(architecture: Architecture) -> str:
@@ -106,21 +91,10 @@ def _without_size(architecture: Architecture) -> str:
     return max(names, key=len)
 
 
-def _values(architecture: Architecture) -> dict[str, Any]:
-    values = {field.name: field.default for field in fields(architecture.config)}
-    return {**values, **architecture.settings}
-
-
-def _same(published: Any, here: Any) -> bool:
-    if isinstance(here, float) and published is not None:
-        return float(published) == here
-    return str(published) == str(here)
-
-
 def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return {True: "yes", False: "no"}.get(value, "") if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 def _choices(field: Field[Any]) -> str:
@@ -136,26 +110,24 @@ def _choices(field: Field[Any]) -> str:
 
 
 def _command(architecture: Architecture, published: RunSettings | None, user_dir: str) -> str:
+    """Returns a command of fairseq-train; no line ends between a flag and its values."""
     family, name = architecture.family, architecture.name
-    head = f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}"
-    names = f"--arch {name} --task {family.task} --criterion {family.criterion}"
-    save = f"--save-dir checkpoints/{name}"
+    lines = [
+        f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}",
+        f"--arch {name} --task {family.task} --criterion {family.criterion}",
+    ]
     if published is None:
-        return " \\\n  ".join([head, names, LANGUAGE_MODEL, save])
-    batch = (
-        f"--max-tokens {published.max_tokens} "
-        f"--update-freq {max(1, round(published.tokens / published.max_tokens))} "
-        f"--max-update {published.updates}"
-    )
-    # the architecture's name already has the flags of the size
-    return " \\\n  ".join([head, names, *_wrapped(published.flags), batch, save])
-
-
-def _wrapped(flags: Sequence[str]) -> list[str]:
-    """Returns lines of a command; no line ends between a flag and its values."""
-    lines = [""]
-    for flag in " ".join(map(shlex.quote, flags)).replace(" --", "\n--").splitlines():
-        if lines[-1] and len(lines[-1]) + len(flag) > COMMAND_WIDTH:
-            lines.append("")
-        lines[-1] += f" {flag}" if lines[-1] else flag
-    return lines
+        lines.append(LANGUAGE_MODEL)
+    else:
+        # the architecture's name already has the flags of the size
+        lines.append("")
+        for flag in shlex.join(published.flags).replace(" --", "\n--").splitlines():
+            if lines[-1] and len(lines[-1]) + len(flag) > COMMAND_WIDTH:
+                lines.append("")
+            lines[-1] += f" {flag}" if lines[-1] else flag
+        frequency = max(1, round(published.tokens / published.max_tokens))
+        lines.append(
+            f"--max-tokens {published.max_tokens} --update-freq {frequency} "
+            f"--max-update {published.updates}"
+        )
+    return " \\\n  ".join([*lines, f"--save-dir checkpoints/{name}"])

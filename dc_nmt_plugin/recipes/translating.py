@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +37,7 @@ class Translation:
 
     source: str  # the given line
     hypothesis: str  # plain text; "" for a line without words
-    # fairseq-generate's: log2-probability a token, length penalty included; None for a line without
-    # words
+    # fairseq-generate's: log2-probability a token, length penalty included; None: no words
     score: float | None
 
 
@@ -77,7 +75,7 @@ class RunTranslator:
         if place.task.get("_name") == "language_modeling":
             raise UserError(f"{run}: is a language model; it translates nothing.")
         self.checkpoint = place.checkpoint
-        self.source, self.target = (place.task.get(f"{side}_lang") for side in ("source", "target"))
+        self.source, self.target = place.task.get("source_lang"), place.task.get("target_lang")
         if not self.source or not self.target:  # read from file names
             self.source, self.target = infer_language_pair(str(place.data))
         if not self.source or not self.target:
@@ -88,8 +86,7 @@ class RunTranslator:
         self._text = text_of(place, self.source, self.target, tokenizer)
         words = [str(place.data), "--path", str(place.checkpoint), "--task", "translation_dc_nmt"]
         words += ["--source-lang", self.source, "--target-lang", self.target]
-        words += [*decoding_of(place), *flags]
-        self._translator = Translator(words)
+        self._translator = Translator([*words, *decoding_of(place), *flags])
         self._generator = self._translator.generator()
 
     def translate(self, lines: Sequence[str], first: int = 1) -> list[Translation]:
@@ -103,21 +100,19 @@ class RunTranslator:
             UserError: a line is longer than the model's positions; its translation has no score
         """
         pieces = self._text.pieces(lines)
-        numbers = [
-            number for number, line in enumerate(lines) if is_visible(line) and pieces[number]
-        ]
-        rows = [self._encoded(pieces[number], first + number) for number in numbers]
+        numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
+        rows = [self._encoded(pieces[n], first + n) for n in numbers]
         best = self._best(rows)
-        said = self._text.raw([text for text, _ in best])
-        found: dict[int, tuple[str, float]] = {}
-        for number, hypothesis, (_, score) in zip(numbers, said, best, strict=True):
+        hypotheses = self._text.raw([text for text, _ in best])
+        translations = [Translation(line, "", None) for line in lines]
+        for number, hypothesis, (_, score) in zip(numbers, hypotheses, best, strict=True):
             if math.isnan(score):
                 raise UserError(
                     f"line {first + number}: the score of its translation is not a number: "
                     f"{self.checkpoint} is broken"
                 )
-            found[number] = (hypothesis, score)
-        return [Translation(line, *found.get(n, ("", None))) for n, line in enumerate(lines)]
+            translations[number] = Translation(lines[number], hypothesis, score)
+        return translations
 
     def _encoded(self, pieces: str, number: int) -> torch.Tensor:
         """Returns the token numbers of a line, the end token last."""
@@ -136,25 +131,25 @@ class RunTranslator:
         """Returns pieces and score of each row's best translation."""
         if not rows:
             return []
-        translator, found = self._translator, {}
+        translator, best = self._translator, {}
         lengths = torch.tensor(list(map(len, rows)))
         dataset = translator.task.build_dataset_for_inference(list(rows), lengths)
         for batch in translator.batches_of(dataset, range(len(rows))):
-            best = translator.best(self._generator, batch)
-            for number, each in zip(batch["id"].tolist(), best, strict=True):
+            hypotheses = translator.best(self._generator, batch)
+            for number, each in zip(batch["id"].tolist(), hypotheses, strict=True):
                 score = float(each["score"]) / math.log(2)
-                found[number] = (translator.target_text(each["tokens"]), score)
-        return [found[number] for number in range(len(rows))]
+                best[number] = (translator.target_text(each["tokens"]), score)
+        return [best[number] for number in range(len(rows))]
 
 
-# -- text before and after the model ----------------------------------------------------------
+# -- text before and after the model -----------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class RunText:
     """Processing of text before and after the model of a run."""
 
-    tokens: Callable[[Sequence[str]], list[str]]  # function that tokenises source lines
+    tokens: Callable[[Sequence[str]], list[str]]  # tokenises source lines
     codes: Path | None  # of the source's BPE; None for text in words
     tokenizer: str  # undone in the target, as by dc-nmt score
     truecased: bool
@@ -162,8 +157,10 @@ class RunText:
 
     def pieces(self, lines: Sequence[str]) -> list[str]:
         """Converts raw source lines to model input."""
-        tokens = list(map(escape_symbols, self.tokens(lines)))
-        return list(map(byte_pairs(self.codes).process_line, tokens)) if self.codes else tokens
+        tokens = [escape_symbols(line) for line in self.tokens(lines)]
+        if self.codes is None:
+            return tokens
+        return [byte_pairs(self.codes).process_line(line) for line in tokens]
 
     def raw(self, pieces: Sequence[str]) -> list[str]:
         """Converts model output to plain text, line by line."""
@@ -172,7 +169,7 @@ class RunText:
 
 
 def text_of(place: TrainedRun, source: str, target: str, tokenizer: str | None = None) -> RunText:
-    """Returns the text processing of a run, from its recipe, else from its score.
+    """Returns the text processing of a run: as it was prepared, else as its score undid it.
 
     Args:
         place: of the run
@@ -188,17 +185,20 @@ def text_of(place: TrainedRun, source: str, target: str, tokenizer: str | None =
             f"{place.data}: its text is segmented by BPE, and the codes (bpe/codes, written by "
             "dc-nmt prepare) are missing"
         )
-    settings = _settings_of(place.data, needed=tokenizer is None)
-    if settings is None:
+    raw = place.data.resolve().parent / "raw"
+    manifest = raw / "manifest.json"
+    if not manifest.is_file():
         name = tokenizer or _scored_as(place)
         return RunText(lambda lines: tokenize(lines, name, source), codes, name, False, target)
+    prepared = load_json(manifest)
+    settings = TextSettings(**prepared["text"])
     truecased = settings.casing == "truecase"
-    learnt = place.data.resolve().parent / f"raw/truecase.{source}"
-    if truecased and not learnt.is_file():
-        recipe = recipe_of(place.data)
-        name = recipe.name if recipe else "TASK"
-        raise UserError(f"{learnt}: is missing; dc-nmt prepare {name} leaves it there")
-    truecase = load_truecaser(learnt) if truecased else str
+    truecaser = raw / f"truecase.{source}"
+    if truecased and not truecaser.is_file():
+        raise UserError(
+            f"{truecaser}: is missing; dc-nmt prepare {prepared['task']} leaves it there"
+        )
+    truecase = load_truecaser(truecaser) if truecased else str
 
     def tokens(lines: Sequence[str]) -> list[str]:
         if tokenizer is None:
@@ -213,30 +213,11 @@ def text_of(place: TrainedRun, source: str, target: str, tokenizer: str | None =
     return RunText(tokens, codes, tokenizer or settings.scored_as, truecased, target)
 
 
-def _settings_of(data: Path, needed: bool) -> TextSettings | None:
-    """Returns a recipe's preparation: as recorded, else as in the recipe now; None for other data.
-
-    Raises:
-        UserError: the recipe is needed, but not found from here
-    """
-    manifest = data.resolve().parent / "raw/manifest.json"
-    with contextlib.suppress(UserError):
-        if text := load_json(manifest).get("text"):
-            return TextSettings(**text)
-    try:
-        recipe = recipe_of(data)
-    except UserError:
-        if needed:
-            raise
-        return None
-    return recipe.task.text if recipe else None
-
-
 def _scored_as(place: TrainedRun) -> str:
     """Returns the tokenizer that the run's score undid."""
     record = record_of(place.folder)
-    scored = record and record.decoding()
-    if not scored or not scored.scores or scored.truecased:
+    scored = record.decoding() if record else None
+    if scored is None or not scored.scores or scored.truecased:
         raise UserError(
             f"{place.folder}: neither a recipe nor a score records how its text was "
             f"{'truecased' if scored and scored.truecased else 'tokenised'}: prepare the "
@@ -245,12 +226,26 @@ def _scored_as(place: TrainedRun) -> str:
     return scored.tokenizer
 
 
-def recipe_of(data: Path) -> Recipe | None:
-    """Returns the recipe that prepared the data; None for other data.
+def decoding_of(place: TrainedRun) -> list[str]:
+    """Returns the flags that translated a run's test set; before that, its recipe's.
 
     Raises:
         UserError: the recipe is not found from here
     """
+    record = record_of(place.folder)
+    if record is None:
+        return []
+    decoding = record.decoding()
+    if decoding is not None:
+        return as_flags(decoding.search)
+    recipe = _recipe_of(place.data)
+    if recipe is None or record.architecture is None:
+        return []
+    return list(settings_of(recipe, record.architecture).decode)
+
+
+def _recipe_of(data: Path) -> Recipe | None:
+    """Returns the recipe that prepared the data; None for other data."""
     work = data.resolve().parent
     manifest = work / "raw/manifest.json"
     if not manifest.is_file():
@@ -264,17 +259,3 @@ def recipe_of(data: Path) -> Recipe | None:
         raise UserError(
             f"{manifest}: names a recipe that is not found from here: {error}"
         ) from None
-
-
-def decoding_of(place: TrainedRun) -> list[str]:
-    """Returns the flags that translated a run's test set; before that, its recipe's.
-
-    Raises:
-        UserError: the recipe is not found from here
-    """
-    record = record_of(place.folder)
-    if record and (found := record.decoding()):
-        return as_flags(found.search)
-    arch = record.architecture if record else None
-    recipe = recipe_of(place.data) if arch else None
-    return list(settings_of(recipe, arch).decode) if recipe and arch else []

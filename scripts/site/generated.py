@@ -127,14 +127,13 @@ def flags(architecture: str, prefix: str = "") -> str:
             f"`{flag.name}`",
             _code(flag.here),
             _code(flag.default),
-            _code(flag.paper),
             flag.choices,
             flag.about,
         )
         for flag in _described(architecture).flags
         if flag.name.startswith(f"--{prefix}")
     ]
-    return markdown_table(("flag", "here", "default", "paper", "values", "what"), rows)
+    return markdown_table(("flag", "here", "default", "values", "what"), rows)
 
 
 def training(architecture: str) -> str:

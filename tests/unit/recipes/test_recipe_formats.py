@@ -96,12 +96,12 @@ def test_only_a_line_feed_ends_a_line(tmp_path):
     packed.write_bytes(gzip.compress(b"one\ntwo\n"))
     assert read("plain", (packed, paths[1])) == [("one", "x"), ("two", "y")]
     packed.write_bytes(gzip.compress(b"one\n" * 9000)[:-20])
-    with pytest.raises(UserError, match=r"x.en.gz: damaged or truncated"):
+    with pytest.raises(UserError, match=r"x.en.gz: cannot be decompressed"):
         read("plain", (packed, packed))
     whole = bytearray(gzip.compress(bytes(range(97, 123)) * 900))
     whole[20:24] = b"\xff\xff\xff\xff"
     packed.write_bytes(whole)
-    with pytest.raises(UserError, match=r"x.en.gz: damaged or truncated"):
+    with pytest.raises(UserError, match=r"x.en.gz: cannot be decompressed"):
         read("plain", (packed, packed))
 
 
