@@ -66,35 +66,21 @@ def table(capsys, *words):
     return capsys.readouterr().out
 
 
-def test_a_run_of_the_published_settings_has_its_gap(capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("other", "note"),
+    [
+        ({"updates": 5000}, UPDATES),
+        ({"beam": 1}, "--beam 1, in the recipe 6"),
+        ({"settings": False}, "transformer_ms_aux_iwslt-s1: its settings are unknown"),
+    ],
+)
+def test_a_run_of_other_settings_is_shown_without_a_gap(other, note, capsys, monkeypatch):
     monkeypatch.setattr("dc_nmt_plugin.papers.comparison._tested", lambda *_: None)
-    finished("Baseline", 30.00)
-    finished("MS-1", 31.00)
-    text = table(capsys)
-    assert "-0.58" in text and "-0.32" in text and "other settings" not in text
-
-
-OTHERS = {
-    "updates": ({"updates": 5000}, UPDATES),
-    "beam": ({"beam": 1}, "--beam 1, in the recipe 6"),
-    "no settings": (
-        {"settings": False},
-        "transformer_ms_aux_iwslt-s1: its settings are unknown",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", OTHERS)
-def test_a_run_of_other_settings_is_shown_without_a_gap(what, capsys, monkeypatch):
-    monkeypatch.setattr("dc_nmt_plugin.papers.comparison._tested", lambda *_: None)
-    other, note = OTHERS[what]
     finished("Baseline", 30.00)
     finished("MS-1", 31.00, **other)
     text = table(capsys)
     assert "31.00" in text and "-0.58" in text and "-0.32" not in text
     assert text.count(f"{OTHER}{note}\n") == 1
-    (cell,) = cells(find_item(TABLE), ["MS-1"], [1], None)
-    assert cell.other_settings == (note,) and cell.gap is None
 
 
 def test_what_several_runs_differ_in_is_said_once(capsys, monkeypatch):
@@ -149,27 +135,13 @@ def test_speeds_of_two_machines_have_no_gap():
         assert replace(one, measure=measure).gap is None
 
 
-# -- baselines ---------------------------------------------------------------------------------
-
-
 def test_a_difference_is_to_the_row_it_is_printed_for():
     found = cells(find_item("context-aware, Footnote 1"), (), [1], None)
     assert found[-1].against == "encoder, deep-global + deep"
     masked = cells(find_item("thesis, Table 3.5"), ["M-10"], [1], None)
     assert {cell.against for cell in masked} == {"M-10"}
-
-
-def test_a_system_of_the_document_can_be_the_baseline():
-    for name, arch in (("a", "iwslt15_en_vi"), ("b", "iwslt14_es_en")):
-        for entry in find_item(f"thesis, Table 5.4{name}").entries:
-            base = baseline(entry)
-            if entry.other:
-                continue
-            assert base.arch == "transformer_standard_iwslt" and base.task == arch
-            assert base.flags == {} and base.measure == entry.measure
-
-
-def test_a_figure_s_differences_are_those_of_its_table():
     figure = cells(find_item("thesis, Figure 3.7"), ["M-10, n = 5"], [1], None)
     assert {cell.against for cell in figure} == {"B0"}
-    assert all(baseline(e) for e in find_item("thesis, Table 3.4").entries if e.row != "B0")
+    # a system of another table
+    base = baseline(find_item("thesis, Table 5.4b").entries[-1])
+    assert (base.arch, base.task) == ("transformer_standard_iwslt", "iwslt14_es_en")
