@@ -36,19 +36,13 @@ _OPEN_END = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
 
 @dataclass(frozen=True)
 class PublishedNumbers:
-    """The numbers that a paper prints for a run.
-
-    Attributes:
-        parameters: count; None if not printed
-        score, metric, place: the score, by which metric, and where it is printed
-        differs: settings of the run that are not the paper's; "" if all are
-    """
+    """The numbers that a paper prints for a run; None if it prints none."""
 
     parameters: int | None = None
     score: float | None = None
-    metric: str | None = None
-    place: str | None = None
-    differs: str = ""
+    metric: str | None = None  # of the score
+    place: str | None = None  # where the score is printed
+    differs: str = ""  # settings of the run that are not the paper's
 
 
 # a run, and the table's metric → its published numbers
@@ -57,70 +51,42 @@ PublishedOf = Callable[[Run, str], PublishedNumbers]
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """One run, or the runs of one system.
+    """One run, or the runs of one system."""
 
-    Attributes:
-        label: name of the run, with that of the translation if it is not the recipe's
-        run: its folder, relative to the checkout where it is below it
-        arch: value of ``--arch``
-        parameters, published_parameters: counts
-        updates: of the training
-        train_tokens_per_second: target tokens, median
-        decode_sentences_per_second: of the test set
-        score: by the table's metric
-        scores: by other metrics
-        difference: to the baseline, over `compared_seeds`; None for the baseline
-        against: its test; None for the baseline, and where there is too little text
-        corrected_p: its p, by Holm for the number of systems
-        published_score, published_place, published_differs: see :class:`PublishedNumbers`
-        published_metric: of the published score
-        to_published: the run's score by that metric minus the published score; None without one
-        seeds: the seeds of the runs in the row's mean
-        deviation: standard deviation of their scores; None for one run
-        compared_seeds: seeds that the baseline has too; empty: the systems share no seed, so the
-            difference is over all seeds; None for the baseline and single runs
-    """
-
-    label: str
-    run: str
+    label: str  # name of the run, with that of the translation if it is not the recipe's
+    run: str  # its folder, relative to the checkout where it is below it
     arch: str | None = None
     parameters: int | None = None
-    published_parameters: int | None = None
     updates: int | None = None
-    train_tokens_per_second: float | None = None
+    train_tokens_per_second: float | None = None  # target tokens, median
     decode_sentences_per_second: float | None = None
-    score: float
-    scores: dict[str, float] = field(default_factory=dict)
-    difference: float | None = None
-    against: Difference | None = None
-    corrected_p: float | None = None
+    score: float  # by the table's metric; a mean over `seeds` runs
+    scores: dict[str, float] = field(default_factory=dict)  # by other metrics
+    seeds: int = 1
+    deviation: float | None = None  # standard deviation over the seeds; None for one run
+    difference: float | None = None  # to the baseline, over `compared_seeds`
+    # seeds that the baseline has too; empty: the systems share no seed, so the difference is over
+    # all seeds; None for the baseline and single runs
+    compared_seeds: list[str] | None = None
+    against: Difference | None = None  # None for the baseline, and for too little text
+    corrected_p: float | None = None  # by Holm for the number of systems
+    published_parameters: int | None = None
     published_score: float | None = None
+    published_metric: str | None = None
     published_place: str | None = None
     published_differs: str = ""
-    published_metric: str | None = None
-    to_published: float | None = None
-    seeds: int = 1
-    deviation: float | None = None
-    compared_seeds: list[str] | None = None
+    to_published: float | None = None  # the run's score by that metric minus the published one
 
 
 @dataclass(frozen=True)
 class RunTable:
-    """A table of runs on one test set; the first row is the baseline.
+    """A table of runs on one test set; the first row is the baseline."""
 
-    Attributes:
-        metric: of ``score``, difference and significance
-        signatures: of it and of the other metrics
-        sentences: of the test set
-        rows: one for each run or system
-        speeds: how the speeds were measured; None: as the runs' logs have them
-    """
-
-    metric: str
-    signatures: dict[str, str]
-    sentences: int
+    metric: str  # of scores, differences and tests
+    signatures: dict[str, str]  # of it and of the other metrics
+    sentences: int  # of the test set
     rows: list[RunRow]
-    speeds: str | None = None
+    speeds: str | None = None  # how the speeds were measured; None: by the runs' own logs
 
     def facts(self) -> dict[str, Any]:
         """Returns the table for JSON, rounded, so that a file is the same on every machine."""
@@ -181,10 +147,11 @@ def collect(
         score = compared_to.decoding.score(*metrics)
         if score:
             signatures.setdefault(score.metric, score.signature)
+    others = list(signatures)[1:]
     table = []
     for comparison, own in zip(comparisons, rows.values(), strict=True):
-        row = _row(comparison, own, list(signatures)[1:], compared_to)
-        table.append(_with_published(row, own, published(own[0], metric.name), metric.name))
+        numbers = published(own[0], metric.name)
+        table.append(_row(comparison, own, others, compared_to, numbers, metric.name))
     return RunTable(metric.name, signatures, len(systems[0].texts.raw.hypotheses), table)
 
 
@@ -261,49 +228,58 @@ def _compare(
 
 
 def _row(
-    comparison: Comparison, runs: Sequence[Run], others: Sequence[str], baseline: Run
+    comparison: Comparison,
+    runs: Sequence[Run],
+    others: Sequence[str],
+    baseline: Run,
+    published: PublishedNumbers,
+    metric: str,
 ) -> RunRow:
-    """Returns the row of a system: means over its runs, and the first run's common values."""
+    """Returns the row of a system: means over its runs, and the first run's common values.
+
+    Args:
+        comparison: with the baseline
+        runs: of the system
+        others: further metrics
+        baseline: its first run
+        published: numbers of the first run
+        metric: of the table
+    """
     run = runs[0]
-    training = [each.record.training.tokens_per_second for each in runs if
-                _on_one_device(each, baseline, decoding=False)]  # fmt: skip
-    decoding = [each.decoding.sentences_per_second for each in runs if
-                _on_one_device(each, baseline, decoding=True)]  # fmt: skip
-    means = {name: _mean_score(runs, name) for name in others}
-    folder = run.folder.parent / run.record.system if len(runs) > 1 else run.folder
+    training, decoding = [], []
+    for each in runs:
+        if _on_one_device(each, baseline, decoding=False):
+            training.append(each.record.training.tokens_per_second)
+        if _on_one_device(each, baseline, decoding=True):
+            decoding.append(each.decoding.sentences_per_second)
+    scores = {name: _mean_score(runs, name) for name in others}
+    gap = None
+    if published.metric and published.score is not None:
+        own = comparison.score
+        if published.metric != metric:
+            own = _mean_score(runs, published.metric)
+        gap = None if own is None else own - published.score
     return RunRow(
         label=comparison.name,
-        run=_relative(folder),
+        run=_relative(run.folder.parent / run.record.system if len(runs) > 1 else run.folder),
         arch=run.record.architecture,
         parameters=run.record.training.parameters,
         updates=run.updates,
         train_tokens_per_second=_mean(training),
         decode_sentences_per_second=_mean(decoding),
         score=comparison.score,
-        scores={name: mean for name, mean in means.items() if mean is not None},
-        difference=comparison.difference,
-        against=comparison.against,
-        corrected_p=comparison.corrected_p,
+        scores={name: score for name, score in scores.items() if score is not None},
         seeds=len(runs),
         deviation=comparison.deviation,
+        difference=comparison.difference,
         compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
-    )
-
-
-def _with_published(
-    row: RunRow, runs: Sequence[Run], published: PublishedNumbers, metric: str
-) -> RunRow:
-    gap = None
-    if published.metric and published.score is not None:
-        own = row.score if published.metric == metric else _mean_score(runs, published.metric)
-        gap = None if own is None else own - published.score
-    return replace(
-        row,
+        against=comparison.against,
+        corrected_p=comparison.corrected_p,
         published_parameters=published.parameters,
         published_score=published.score,
+        published_metric=published.metric,
         published_place=published.place,
         published_differs=published.differs,
-        published_metric=published.metric,
         to_published=gap,
     )
 
