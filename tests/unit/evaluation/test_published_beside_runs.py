@@ -8,11 +8,9 @@ import shlex
 import pytest
 from records import REFERENCE, write_run, write_scored
 
-from dc_nmt_plugin.commands import compare as compare_command
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.evaluation.generated import read_generated
-from dc_nmt_plugin.runs.records import read_record
-from dc_nmt_plugin.runs.schema import Score, TextFile
+from dc_nmt_plugin.runs.schema import Score
 
 ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"
 WMT = f"{ADAM} --lr-scheduler cosine --max-tokens 4960 --max-update 160000"
@@ -101,36 +99,6 @@ def test_x4_two_masks_of_one_run_are_two_rows(runs, capsys):
     found = {row["label"]: row["published_score"] for row in rows(capsys, run)}
     name = run.name
     assert found == {name: 29.08, f"{name}, mask1": None, f"{name}, mask2": None}
-
-
-def two_runs(runs, tmp_path):
-    """Runs that know their source, of two words a line."""
-    (tmp_path / "source.en").write_text("a b\n" * 3)
-    found = []
-    for model in ("transformer_standard", "transformer_dc"):
-        run = runs("wmt14_en_de", model, WMT, BEAM_4)
-        (run / "generate").mkdir()
-        lines = "".join(f"S-{n}\ta@@ b {'c ' * 10}\nH-{n}\t-1\tx\n" for n in (2, 0, 1))
-        (run / "generate" / "generate-test.txt").write_text(lines)
-        way = read_record(run).decodings[0]
-        source = TextFile(str(tmp_path / "source.en"))
-        search = {"beam": 4, "lenpen": 0.6, "length-penalty": "wu"}
-        assert way.search == search
-        write_scored(run, "generate/generate-test.txt", "../ref.de", source=source,
-                     kind="generated", scores=way.scores)  # fmt: skip
-        found.append(run)
-    return found
-
-
-def test_x5_the_given_source_decides_the_lengths(runs, capsys, tmp_path):
-    base, ours = two_runs(runs, tmp_path)
-    pieces = tmp_path / "pieces.en"
-    pieces.write_text("a b c d e f g h i j k l\n" * 3)
-    capsys.readouterr()
-    words = [str(base), str(ours), "--source", str(pieces), "--json"]
-    assert compare_command.main(words) == 0
-    (bucket,) = json.loads(capsys.readouterr().out)["buckets"]
-    assert (bucket["low"], bucket["high"]) == (10, 19)
 
 
 def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):

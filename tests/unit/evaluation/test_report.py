@@ -145,21 +145,6 @@ def test_score_then_results_side_by_side(scored, capsys):
     assert "source     empty\nreference  nothing here" in printed
 
 
-def test_results_refuses_what_is_no_result(scored):
-    (scored / "broken.json").write_text("{")
-    (scored / "other.json").write_text('{"bleu": 3}')
-    elsewhere = json.loads((scored / "dc.json").read_text())
-    elsewhere["decodings"][0]["references"] = [{"path": "other.de"}]
-    (scored / "other.de").write_text("A bc!\nsomething else\nCC & D\n")
-    (scored / "elsewhere.json").write_text(json.dumps(elsewhere))
-    for name, message in (
-        ("broken", "not JSON"), ("other", "is no record of a run"), ("absent", "cannot be read"),
-        ("elsewhere", "different tests: plain and dc: their references differ in line 2"),
-    ):  # fmt: skip
-        with pytest.raises(UserError, match=message):
-            main([str(scored / "plain.json"), str(scored / f"{name}.json"), *EXAMPLES])
-
-
 def test_a_second_score_keeps_what_the_record_has(scored, capsys):
     run = scored / "run.json"
     words = f"{scored}/gen.txt --reference {scored}/ref.de --target-lang de"

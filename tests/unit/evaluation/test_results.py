@@ -17,11 +17,10 @@ from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.analysis.sentence import codes_of
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.logs import read_training_log
 from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.evaluation.run_table import PublishedNumbers, RunTable
 from dc_nmt_plugin.evaluation.run_table_text import format_run_table
-from dc_nmt_plugin.evaluation.systems import PlainTextOptions, System, load_systems, sides_of
+from dc_nmt_plugin.evaluation.systems import System, sides_of
 from dc_nmt_plugin.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.records import read_record
@@ -193,16 +192,6 @@ def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
     assert "b-plain differs from the published run: dropout: 0.2" in capsys.readouterr().out
 
 
-def test_text_beside_a_run_of_another_folder(task, tmp_path, monkeypatch):
-    """What a run was scored with is found from the run, for the plain text too."""
-    finished(task, "c", OTHER)
-    (tmp_path / "mine.de").write_text("\n".join(OTHER) + "\n")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    both = load_systems([task / "c", tmp_path / "mine.de"], PlainTextOptions())
-    assert both[1].texts.raw.references == REFERENCE
-
-
 def test_tokenised_text_is_compared_with_one_reference():
     """A truecased reference is another text: every difference to it would count as the system's."""
     raw = Sides(OTHER, REFERENCE, "raw")
@@ -315,27 +304,6 @@ def test_no_kept_run_replaces_another(task, tmp_path):
         results(other, "--keep", home)
 
 
-def test_a_kept_run_knows_its_task_and_no_place_of_the_machine(task, tmp_path):
-    text = task / "data" / "raw" / "test.de"
-    run = finished(task, "c", data=Data("en", "de", "../data/bin"))
-    text.parent.mkdir(parents=True)
-    shutil.copy(task / "ref.de", text)
-    decoded(run, references=(TextFile("../data/raw/test.de"),))
-    results(run, "--keep", tmp_path / "kept")
-    kept = Run.read(tmp_path / "kept" / "c")
-    assert kept.record.task == "multi30k_en_de"
-    assert kept.record.data.folder == "runs/multi30k_en_de/data/bin"
-    assert str(tmp_path) not in kept.path.read_text()
-
-
-def test_a_record_of_another_name_is_kept_where_it_is_found(task, tmp_path, capsys):
-    run = finished(task, "c")
-    (run / "run.json").rename(run / "mine.json")  # dc-nmt score --json c/mine.json
-    results(run / "mine.json", "--keep", tmp_path / "kept")
-    capsys.readouterr()
-    assert [row["label"] for row in rows(capsys, tmp_path / "kept")] == ["c"]
-
-
 def test_the_baseline_metric_and_labels_are_chosen(task, capsys):
     flags = [task, "--name", "a-dc=Enc-DC", "--baseline", "Enc-DC", "--metric", "chrf"]
     first, second = rows(capsys, *flags)
@@ -343,17 +311,6 @@ def test_the_baseline_metric_and_labels_are_chosen(task, capsys):
     assert first["difference"] is None and second["difference"] > 0
     results(*flags)
     assert "chrf: nrefs:1" in capsys.readouterr().out
-
-
-def test_runs_of_another_checkout_have_their_own_text(task, tmp_path, monkeypatch, capsys):
-    """Paths of a result are relative to the checkout that it is in."""
-    theirs = tmp_path / "other"
-    there = theirs / "runs" / task.name
-    for folder, lines in ((task, REFERENCE), (there, OTHER)):
-        finished(folder, "x", lines)
-        decoded(folder / "x", lines, references=(TextFile(f"runs/{task.name}/ref.de"),))
-    ours, other = rows(capsys, task / "x", there / "x")
-    assert ours["score"] == 100 and other["score"] < 100
 
 
 def test_of_one_subset_and_as_latex(task, capsys):
@@ -388,15 +345,6 @@ def test_one_run_decoded_in_two_ways(task, capsys):
     results(run, "--examples", 1)
     printed = capsys.readouterr().out
     assert "\nd-aux, aux2  " in printed and "\nreference    " in printed
-
-
-@pytest.mark.parametrize("form", ["arch='transformer_dc', x", "'arch': 'transformer_dc'"])
-def test_the_architecture_is_in_the_log(tmp_path, form):
-    (tmp_path / "log").write_text(
-        f"INFO | Namespace({form})\nnum. shared model params: 12 (num\n"
-        '1 | INFO | train_inner | {"num_updates": "1", "wps": "2", "wall": "3"}\n'
-    )
-    assert read_training_log(tmp_path / "log").arch == "transformer_dc"
 
 
 # -- stored numbers and READMEs ----------------------------------------------------------------

@@ -103,15 +103,6 @@ def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
     assert found["multi-bleu"] == pytest.approx(multi_bleu(tokens["hyp"], tokens["ref"]))
 
 
-def test_what_was_done_is_said_of_generated_text_too(tmp_path, capsys):
-    write(tmp_path, ref=REFERENCE[:1])
-    (tmp_path / "gen").write_text("H-0\t-1\tDie 33 @-@ Fu@@ ß @-@ Jacht .\n", encoding="utf-8")
-    flags = "gen --tokenized-reference ref --tokenizer moses-a"
-    _, how = score(tmp_path, flags, capsys)
-    assert how["mteval-v13a"].startswith("hypotheses BPE joined, moses-a undone; reference moses-a")
-    assert how["multi-bleu"] == "hypotheses as translated, BPE joined; reference as given"
-
-
 # -- compare-mt ------------------------------------------------------------------------------
 
 WEAK = ["das haus und der hund", "eine katze sitzt hier", "wir gehen nach hause"]
@@ -239,14 +230,6 @@ def test_comet_downloads_only_when_asked(tmp_path, capsys, comet, monkeypatch):
         score(tmp_path, flags, capsys)
     score(tmp_path, f"{flags} --comet-download", capsys)
     assert asked == [True, False] and comet["local"] is False
-
-
-def test_comet_that_is_not_installed_names_the_extra(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "comet", None)
-    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 6)
-    flags = "hyp --reference ref --source src --comet-model x"
-    with pytest.raises(UserError, match=r"pip install 'dc_nmt_plugin\[comet\]'"):
-        score(tmp_path, flags, capsys)
 
 
 def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):

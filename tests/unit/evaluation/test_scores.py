@@ -189,14 +189,6 @@ def test_metrics_are_chosen_and_one_is_the_papers(folder):
     assert result["tokenizer"] == "moses"
 
 
-def test_latex(folder, capsys):
-    words = f"{folder.path}/raw --reference {folder.path}/ref --target-lang de --latex"
-    assert score_command.main(words.split()) == 0
-    printed = capsys.readouterr().out
-    assert "mteval-v13a & " in printed and r"nrefs:1\textbar{}case" in printed
-    assert printed.count(r"\\") == 5 and r"\bottomrule" in printed
-
-
 @pytest.mark.parametrize(
     ("texts", "flags", "message"),
     [
@@ -223,30 +215,6 @@ def test_bad_input_is_refused_and_nothing_written(folder, texts, flags, message)
     with pytest.raises(UserError, match=message):
         folder.score(f"raw {flags}")
     assert not (folder.path / "out.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (None, "typo.txt: cannot be read"),
-        ("one\n", "--source .*typo.txt: 1 lines for 2 hypotheses"),
-    ],
-)
-def test_the_source_is_looked_at(folder, source, message):
-    path = folder.path / "typo.txt"
-    if source:
-        path.write_text(source)
-    with pytest.raises(UserError, match=message):
-        folder.score(f"raw --reference ref --source {path}")
-    assert not (folder.path / "out.json").exists()
-    path.write_text("one\ntwo\n")
-    _, _, result = folder.score(f"raw --reference ref --source {path}")
-    assert result["source"]["path"] == path.name
-
-
-def test_tokenized_without_plain_text_is_refused(folder):
-    with pytest.raises(UsageError):
-        folder.score("generated --tokenized --reference ref")
 
 
 @pytest.mark.parametrize(
@@ -285,13 +253,6 @@ def test_chinese_may_come_in_words(folder):
     assert " 100.00 " in rows["zh-words"] and "tok:zh" in rows["zh"]
 
 
-def test_raw_text_given_as_tokenised_is_said(folder):
-    folder.write(raw="Ja.\n" * 12)
-    flags = "raw --tokenized --tokenized-reference raw --tokenizer moses"
-    _, err, _ = folder.score(flags)
-    assert "does not look tokenised (12 of 12 lines" in err
-
-
 def test_systems_of_any_toolkit_get_a_row_each(folder, capsys):
     """A run, output of fairseq-generate and plain text, with the run's own reference."""
     folder.score("raw --reference ref --tokenizer moses --name mine")
@@ -309,11 +270,3 @@ def test_systems_of_any_toolkit_get_a_row_each(folder, capsys):
     assert printed[0].split() == ["system", "chrf"] and printed[-1].startswith("chrf: nrefs:1")
     with pytest.raises(UsageError, match="--out: goes with one file"):
         score_command.main([*words, "--out", "x.json"])
-
-
-def test_json_prints_and_out_writes(folder, capsys):
-    _, _, written = folder.score("raw --reference ref")
-    words = f"{folder.path}/raw --reference {folder.path}/ref --target-lang de --json"
-    assert score_command.main(words.split()) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["decodings"][0]["scores"] == written["scores"]

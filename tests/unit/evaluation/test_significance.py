@@ -95,14 +95,6 @@ def test_under_no_difference_few_are_called_different(monkeypatch):
     )
 
 
-def test_different_texts_of_one_score_do_not_differ():
-    reference = ["a b c d e"] * 20
-    systems = {"one": ["x y z"] * 20, "two": ["v w"] * 20}
-    one, two = paired_bootstrap(systems, reference, "en", METRICS["chrf"])
-    assert (one.score, two.score, two.difference) == (0, 0, 0)
-    assert two.against.p_value == two.against.sacrebleu_p_value == 1
-
-
 @pytest.mark.parametrize(("metric", "tested"), [("multi-bleu", False), ("chrf", True)])
 def test_scores_without_n_grams_are_not_tested(metric, tested):
     """BLEU 0.48 against 0.50 had two stars."""
@@ -114,12 +106,6 @@ def test_scores_without_n_grams_are_not_tested(metric, tested):
     assert good.corrected_p < 0.01
     printed = format_comparisons(paired_bootstrap(systems, reference, "en", METRICS[metric]))
     assert ("worse: no p, because there are fewer than 10 sentences" in printed) != tested
-
-
-def test_a_few_sentences_are_not_tested():
-    reference = text(1, 9)
-    _, other = paired_bootstrap({"a": reference, "b": reference}, reference, "en", METRICS["ter"])
-    assert other.against is None and other.difference == 0
 
 
 def test_sacrebleu_s_own_p_is_there_under_its_name():

@@ -8,7 +8,6 @@ import pytest
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.buckets import source_lengths
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_bleu, default_metrics
 from dc_nmt_plugin.text.languages import is_spaceless, spaceless_codes
 
@@ -91,10 +90,6 @@ def test_languages_with_spaces_are_as_they_were():
         assert not is_spaceless(code, [line]) and default_bleu(code, [line]) == "mteval-v13a"
     assert default_metrics("de", False) == ["mteval-v13a", "mteval-v13a-lc", "chrf", "ter"]
     assert {*TEXTS, "wuu", "ii"} <= spaceless_codes() and not {"ko", "vi"} & spaceless_codes()
-
-
-def test_lengths_are_characters():
-    assert source_lengths(["ฉันรักเธอ"], "th") == [9] and source_lengths(["a b"], "en") == [2]
 
 
 @pytest.mark.parametrize("code", ["ja", "ko"])
