@@ -238,7 +238,7 @@ REACHED = [
     ({"attention_dropout": 0.3}, SOURCE + "dropout", 0.3),
     ({"source_features": "c-agg"}, "encoder.aggregation.unit.fc1.out_features", 20),
     ({"source_features": "c-agg", "dropout": 0.3}, "encoder.aggregation.unit.dropout", 0.3),
-    ({"source_features": "s-agg"}, "encoder.aggregation.unit.num_inputs", 3),
+    ({"source_features": "s-agg"}, "encoder.aggregation.unit.weight.shape", (12, 36)),
     ({"aux_layers": "1", "aux_weight": 0.3}, "aux_weight", 0.3),
 ]
 

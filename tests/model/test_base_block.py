@@ -62,22 +62,6 @@ def test_modern_is_what_its_flags_say():
         assert torch.equal(a, b), name
 
 
-@pytest.mark.parametrize(
-    "settings, word",
-    [
-        ({"norm": "layer_norm"}, "LayerNorm"),
-        ({"activation_fn": "gelu"}, "bias=True"),
-        ({"positions": "relative"}, "RelativePositions"),
-        ({"positions": "absolute"}, "PositionalEmbedding"),
-    ],
-    ids=str,
-)
-def test_a_flag_changes_one_part_of_a_base(settings, word):
-    plain, changed = (repr(build("transformer_standard", **MODERN, **s)) for s in ({}, settings))
-    assert word not in plain.replace("out_proj", "").split("encoder_attn")[0] or word == "bias=True"
-    assert changed != plain and word in changed
-
-
 def test_defaults_are_the_papers_block():
     base = TransformerConfig().of_base
     assert (base.norm, base.pre_norm, base.activation_fn, base.positions) == (

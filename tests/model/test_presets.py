@@ -129,21 +129,6 @@ def test_a_typo_gets_a_suggestion():
         build("transformer_standard", encoder_self_attention="dual_contxt")
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"ctx_context": "deep", "encoder_self_attention_layers": "1"},
-        {"source_layers": 2},
-        {"source_features": "c-agg", "source_layers": 1},
-        {"aux_layers": "1,1"},
-        {"aux_layers": "0"},
-    ],
-)
-def test_what_cannot_be_combined(settings):
-    with pytest.raises(ConfigError):
-        build("transformer_ctxaware", **settings)
-
-
 def test_stock_criterion_with_auxiliary_decoders_is_refused():
     with pytest.raises(ConfigError, match="--criterion transformer_ms_aux"):
         build("transformer_ms_aux", criterion="label_smoothed_cross_entropy")

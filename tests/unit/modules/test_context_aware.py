@@ -148,55 +148,6 @@ def test_deep_context_of_layer_one_is_standard_attention():
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("context,on", KINDS)
-def test_padding_changes_nothing(context, on, side, causal):
-    module = build(context, on)
-    inputs, padding = batch(3, side)
-    together = run(module, inputs, padding, causal)
-    for b, length in enumerate(LENGTHS):
-        real = ~padding[b]
-        alone = run(module, [x[b : b + 1, real] for x in inputs], None, causal)
-        assert alone.size(1) == length
-        torch.testing.assert_close(together[b, real], alone[0], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("context,on", KINDS)
-def test_decoder_is_causal(context, on):
-    module = build(context, on)
-    inputs, _ = batch(3, "right")
-    before = run(module, inputs, None, True)
-    changed = [x.detach().clone() for x in inputs]
-    for x in changed:
-        x[:, 3] += 1.0
-    after = run(module, changed, None, True)
-    torch.testing.assert_close(after[:, :3], before[:, :3], rtol=0, atol=1e-12)
-    assert (after[:, 3:] - before[:, 3:]).abs().amax(-1).min() > 1e-6
-
-
-@pytest.mark.parametrize("context,on", KINDS)
-def test_incremental_equals_full_after_reorders(context, on):
-    module = build(context, on)
-    inputs, _ = batch(3, "right")
-    state, past = {}, {}
-    rows = torch.arange(3)
-    # duplicates, omissions, and a batch that shrinks
-    orders = {1: torch.tensor([1, 1, 0]), 3: torch.tensor([2, 0])}
-    for t in range(inputs[0].size(1)):
-        if t in orders:
-            rows = rows[orders[t]]
-            module.reorder_incremental_state(state, orders[t])
-            for name in past:
-                past[name] = past[name].index_select(0, orders[t])
-        # what a hypothesis saw is what row `rows` of the inputs holds up to here
-        steps = [x[rows, t : t + 1] for x in inputs]
-        actual = run(module, steps, None, True, past=past, state=state)
-        prefixes = [x[rows, : t + 1] for x in inputs]
-        full = run(module, prefixes, None, True)[:, -1:]
-        torch.testing.assert_close(actual, full, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("side", ["left", "right"])
 def test_history_means_equal_a_loop(side, causal):
     (x,), padding = batch(1, side)
     flow = Flow(SequenceMask.build(padding, causal=causal))
@@ -256,29 +207,6 @@ def test_added_parameters_are_the_published_ones(context, published, exact):
     assert abs(added / 1e6 - published) < (0.2 if context == "global" else 0.1)
 
 
-def test_one_side_has_half_the_added_parameters():
-    def count(on):
-        module = build("deep-global+deep", on)
-        return sum(p.numel() for name, p in module.named_parameters() if "out" not in name[:4])
-
-    standard = sum(
-        p.numel() for p in SelfAttention(embed_dim=WIDTH, num_heads=HEADS).in_proj.parameters()
-    )
-    assert count("queries") == count("keys")
-    assert count("both") - standard == 2 * (count("keys") - standard) > 0
-
-
-@pytest.mark.parametrize("context,on", KINDS)
-@pytest.mark.parametrize("gate", GATES)
-def test_every_parameter_gets_a_finite_gradient(gate, context, on):
-    module = build(context, on, gate=gate, dropout=0.3).float().train()
-    inputs, padding = batch(3, "left")
-    run(module, [x.float() for x in inputs], padding, False).square().sum().backward()
-    for name, parameter in module.named_parameters():
-        assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
-        assert parameter.grad.abs().max() > 0, name
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_layers_share_their_history_under_activation_checkpointing(context, causal):
@@ -296,26 +224,6 @@ def test_layers_share_their_history_under_activation_checkpointing(context, caus
         gradients.append(torch.autograd.grad(x[~padding].square().sum(), leaves))
     for plain, again in zip(*gradients, strict=True):
         torch.testing.assert_close(again, plain, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("context", CONTEXTS)
-def test_runs_under_autocast(context):
-    module = build(context, "both").float()
-    inputs, padding = batch(3, "left")
-    exact = run(module, [x.float() for x in inputs], padding, True)
-    with torch.autocast("cpu", torch.bfloat16):
-        mixed = run(module, [x.float() for x in inputs], padding, True)
-    assert mixed.dtype == torch.bfloat16
-    torch.testing.assert_close(mixed[~padding].float(), exact[~padding], rtol=0.1, atol=0.1)
-
-
-def test_nothing_is_recorded_unasked():
-    module = build("global", "both", layer=1)
-    inputs, padding = batch(1, "left")
-    with recording(module) as records:
-        pass
-    run(module, inputs, padding, False)
-    assert records == {"": {}}
 
 
 def test_mean_gates_count_real_tokens_only_and_add_up():

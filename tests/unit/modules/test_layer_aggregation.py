@@ -103,21 +103,3 @@ def test_iterative_with_two_layers_is_the_linear_kind_with_blocks_swapped(linear
             state[name] = torch.cat([weight[:, WIDTH:], weight[:, :WIDTH]], dim=1)
     other.load_state_dict(state)
     torch.testing.assert_close(other(inputs), one(inputs), rtol=0, atol=1e-12)
-
-
-@kinds
-def test_positions_do_not_mix(kind):
-    module, inputs = build(kind, 3), features(3)
-    disturbed = [f.detach().clone() for f in inputs]
-    for f in disturbed:
-        f[:, 1] = 7.0
-    changed = (module(disturbed) != module(inputs)).any(dim=-1)  # (S, M)
-    assert changed.tolist() == [[False, True, False]] * SENTENCES
-
-
-def test_dropout_only_in_training():
-    module, inputs = build("c-agg", 2, dropout=0.5), features(2)
-    quiet = build("c-agg", 2)
-    quiet.load_state_dict(module.state_dict())
-    assert not torch.allclose(module.train()(inputs), quiet(inputs))
-    assert torch.equal(module.eval()(inputs), quiet(inputs))

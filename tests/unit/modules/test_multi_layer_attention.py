@@ -129,30 +129,6 @@ def test_one_layer_equals_plain_attention(form):
 
 
 @forms
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_does_not_matter(form, side):
-    module, features, x = build(form), sentences(2), normal(2, 3, WIDTH)
-    short = [f[:1, : SOURCE_LENGTH - 2] for f in features]
-    garbage = torch.full((1, 2, SOURCE_WIDTH), 9.0).double()
-    at = {
-        "left": (slice(0, 2), lambda f: [garbage, f]),
-        "right": (slice(3, 5), lambda f: [f, garbage]),
-    }
-    where, order = at[side]
-    padded = [
-        torch.cat([torch.cat(order(f), dim=1), g[1:]]) for f, g in zip(short, features, strict=True)
-    ]
-    padding = torch.zeros(2, SOURCE_LENGTH, dtype=torch.bool)
-    padding[0, where] = True
-    for state in (None, {}):
-        together = module(x, Flow(source=Source(padded, padding), state=state))
-        torch.testing.assert_close(together[:1], module(x[:1], Flow(source=Source(short, None))))
-        torch.testing.assert_close(
-            together[1:], module(x[1:], Flow(source=Source([f[1:] for f in features], None)))
-        )
-
-
-@forms
 def test_beams_and_reorders_equal_one_row_each(form):
     """Cached keys and values follow the hypotheses through every kind of reorder."""
     module = build(form)
@@ -197,12 +173,3 @@ def test_source_is_projected_once_when_decoding(form):
 def test_wrong_number_of_features_is_refused(form):
     with pytest.raises(ValueError, match="zip"):
         build(form)(normal(2, 1, WIDTH), Flow(source=Source(sentences(2, LAYERS - 1), None)))
-
-
-@forms
-def test_dropout_only_in_training(form):
-    module, features, x = build(form, dropout=0.5), sentences(), normal(2, 3, WIDTH)
-    quiet = build(form)
-    source = Source(features, None)
-    assert not torch.allclose(module.train()(x, Flow(source=source)), quiet(x, Flow(source=source)))
-    assert torch.equal(module.eval()(x, Flow(source=source)), quiet(x, Flow(source=source)))

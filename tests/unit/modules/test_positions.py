@@ -130,36 +130,6 @@ def test_every_attention_of_a_kind_sees_them(kind, positions):
         assert not torch.allclose(weights, found[1][name], atol=1e-4), name
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "cross_aggregation"])
-def test_decoding_step_by_step(kind, positions):
-    module, x = build(kind, positions), inputs(6)
-    whole = run(module, x, SequenceMask.build(None, causal=True))
-    state, past, steps, words = {}, {}, [], torch.zeros(2, 6)
-    for t in range(6):
-        flow = {"state": state, "past": past, "tokens": words[:, : t + 1]}
-        steps.append(run(module, x[:, t : t + 1], SequenceMask(causal=True), **flow))
-    torch.testing.assert_close(torch.cat(steps, dim=1), whole, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("positions", POSITIONS)
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_padding_on_either_side_changes_nothing(kind, causal, positions):
-    if kind == "cross_aggregation" and causal:
-        return
-    module, x = build(kind, positions), inputs(4)
-    alone = run(module, x, SequenceMask.build(None, causal=causal))
-    garbage = torch.full_like(x[:, :2], 3.0)
-    for left in (True, False):
-        padded = torch.cat([garbage, x] if left else [x, garbage], dim=1)
-        padding = torch.zeros(padded.shape[:2], dtype=torch.bool)
-        padding[:, slice(0, 2) if left else slice(4, 6)] = True
-        mask = SequenceMask.build(padding, causal=causal)
-        output = run(module, mask.zero_padding(padded), mask)
-        torch.testing.assert_close(output[~padding].view_as(x), alone, rtol=0, atol=1e-10)
-
-
 def test_positions_in_decoding_need_the_prefix():
     module = build("standard", "rotary")
     with pytest.raises(ValueError, match="counted by the prefix's tokens"):
