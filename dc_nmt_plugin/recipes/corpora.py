@@ -34,7 +34,7 @@ class Corpora:
         recipe: whose corpora
         sources: where its files come from
         folder: where the text is put
-        limit: greatest number of pairs from each corpus (a sample); None for all
+        sample: approximate number of training pairs; None for all
         any_counts: only warn when the number of lines differs from the known number
         say: called with lines of progress
     """
@@ -44,12 +44,14 @@ class Corpora:
         recipe: Recipe,
         sources: Sources,
         folder: Path,
-        limit: int | None,
+        sample: int | None,
         any_counts: bool,
         say: Say = print,
     ) -> None:
         self.recipe, self.sources, self.folder = recipe, sources, folder
-        self.limit, self.any_counts, self.say = limit, any_counts, say
+        # greatest number of pairs from each corpus, of which some are dropped later
+        self.limit = None if sample is None else 4 * sample + 100
+        self.any_counts, self.say = any_counts, say
         self.settings = recipe.task.text
 
     def ready(self, part: Part) -> bool:

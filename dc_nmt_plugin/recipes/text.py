@@ -14,7 +14,6 @@ from ..table import format_table
 from ..text.checks import bare
 from ..text.preparation import fits, learn_truecaser
 from .corpora import Corpora
-from .formats import Pair
 from .recipe import Recipe
 from .schema import Part
 from .sources import Say, Sources, megabytes
@@ -83,20 +82,20 @@ def make_text(
     Raises:
         UserError: files are missing, damaged, or not those of the paper
     """
-    corpora = _corpora(recipe, sources, work, sample, any_counts, say)
+    corpora = Corpora(recipe, sources, work, sample, any_counts, say)
     parts = {
         split: [part for part in recipe.split_parts(split) if corpora.ready(part)]
         for split in recipe.splits
     }
     if not parts["train"]:
         raise UserError(f"{recipe.path}: no training corpus was found")
-    held_out = None if sample is None else max(10, sample // 10)
+    most = None if sample is None else max(10, sample // 10)  # pairs of the other splits
 
     # of all training corpora, one after the other: 1 for a used line
-    kept, ends = _clean(recipe, corpora, parts)
+    kept, ends = _clean(corpora, parts)
     valid: set[int] = set()
     if not parts["valid"]:
-        valid = _lines_for_validation(recipe, kept, held_out)
+        valid = _lines_for_validation(recipe, kept, most)
         if recipe.task.splits.exclude_valid:
             _leave_out_others(corpora, parts["train"], kept, valid)
         for line in valid:
@@ -106,18 +105,14 @@ def make_text(
 
     counts = {}
     for split in recipe.splits:
-        used_parts = parts[split]
         if split == "train":
-            counts[split] = _write(recipe, corpora, used_parts, lambda line: kept[line], split, to)
+            counts[split] = _write(corpora, parts[split], lambda line: kept[line], split, to)
         elif split == "valid" and valid:
-            counts[split] = _write(
-                recipe, corpora, parts["train"], lambda line: line in valid, split, to
-            )
+            counts[split] = _write(corpora, parts["train"], lambda line: line in valid, split, to)
         else:
             counts[split] = _write(
-                recipe, corpora, used_parts,
-                lambda line: held_out is None or line < held_out, split, to,
-            )  # fmt: skip
+                corpora, parts[split], lambda line: most is None or line < most, split, to
+            )
     if corpora.settings.casing == "truecase":
         _truecase(recipe, to, say)
     _check_counts(recipe, counts, sample, any_counts, say)
@@ -133,23 +128,15 @@ def make_text(
 
 def optional_parts(recipe: Recipe, sources: Sources, work: Path, sample: int | None) -> list[str]:
     """Returns the names of the optional corpora that :func:`make_text` would use."""
-    corpora = _corpora(recipe, sources, work, sample, True, lambda _: None)
+    corpora = Corpora(recipe, sources, work, sample, any_counts=True)
     parts = recipe.task.parts.values()
     return sorted(part.name for part in parts if part.optional and corpora.here(part))
 
 
-def _corpora(
-    recipe: Recipe, sources: Sources, work: Path, sample: int | None, any_counts: bool, say: Say
-) -> Corpora:
-    limit = None if sample is None else 4 * sample + 100  # some pairs are dropped
-    return Corpora(recipe, sources, work, limit, any_counts, say)
-
-
-def _clean(
-    recipe: Recipe, corpora: Corpora, parts: dict[str, list[Part]]
-) -> tuple[bytearray, list[int]]:
+def _clean(corpora: Corpora, parts: dict[str, list[Part]]) -> tuple[bytearray, list[int]]:
     """Returns 1 for every used training line, and the line after each corpus's last."""
-    settings, splits = recipe.task.text, recipe.task.splits
+    recipe, settings = corpora.recipe, corpora.settings
+    splits = recipe.task.splits
     excluded = list(recipe.splits[2:]) if splits.exclude_test else []
     excluded += ["valid"] if splits.exclude_valid else []
     known: set[int] = set()  # of hashes, because training text may have millions of lines
@@ -214,26 +201,18 @@ def _keep_first(kept: bytearray, ends: list[int], share: int) -> None:
 
 
 def _write(
-    recipe: Recipe,
-    corpora: Corpora,
-    parts: list[Part],
-    wanted: Callable[[int], object],
-    split: str,
-    to: Path,
+    corpora: Corpora, parts: list[Part], wanted: Callable[[int], object], split: str, to: Path
 ) -> int:
     """Writes the wanted lines of corpora, raw and tokenised; returns their number."""
-
-    def lines(reader: Callable[[Part], Iterator[Pair]]) -> Iterator[Pair]:
-        pairs = (pair for part in parts for pair in reader(part))
-        return (pair for line, pair in enumerate(pairs) if wanted(line))
-
-    raw, tokenised = (
-        write_parallel([folder / f"{split}.{lang}" for lang in recipe.pair], lines(reader))
-        for reader, folder in ((corpora.raw, to), (corpora.tokens, to / "tokenised"))
-    )
-    if raw != tokenised:
-        raise UserError(f"{to}: {split} has {raw:,} pairs, tokenised {tokenised:,}")
-    return raw
+    counts = []
+    for read, folder in ((corpora.raw, to), (corpora.tokens, to / "tokenised")):
+        pairs = (pair for part in parts for pair in read(part))
+        chosen = (pair for line, pair in enumerate(pairs) if wanted(line))
+        paths = [folder / f"{split}.{language}" for language in corpora.recipe.pair]
+        counts.append(write_parallel(paths, chosen))
+    if counts[0] != counts[1]:
+        raise UserError(f"{to}: {split} has {counts[0]:,} pairs, tokenised {counts[1]:,}")
+    return counts[0]
 
 
 def _truecase(recipe: Recipe, to: Path, say: Say) -> None:
@@ -250,6 +229,7 @@ def _truecase(recipe: Recipe, to: Path, say: Say) -> None:
 def _check_counts(
     recipe: Recipe, counts: dict[str, int], sample: int | None, any_counts: bool, say: Say
 ) -> None:
+    """Prints the numbers of pairs beside the published ones, which a sample need not have."""
     rows, problems = [], []
     for split, count in counts.items():
         if count == 0:
@@ -262,10 +242,11 @@ def _check_counts(
         if abs(count - published) > (0 if exact else TOLERANCE * published):
             problems.append(f"{split} has {count:,} pairs, published are {published:,}")
     say(format_table(("split", "pairs", "published"), rows))
-    if sample is None and problems:
-        problem = f"{recipe.name}: {'; '.join(problems)}"
-        if not any_counts:
-            raise UserError(
-                f"{problem}: the files differ from the paper's; --any-counts continues anyway"
-            )
-        say(f"warning: {problem}")
+    if sample is not None or not problems:
+        return
+    problem = f"{recipe.name}: {'; '.join(problems)}"
+    if not any_counts:
+        raise UserError(
+            f"{problem}: the files differ from the paper's; --any-counts continues anyway"
+        )
+    say(f"warning: {problem}")
