@@ -179,16 +179,6 @@ def test_further_test_sets_are_prepared_and_counted(recipes):
     assert f"{folder}/newstest2016.de runs/wmt16_en_de/data/bin/test2.en-de.de.idx" in counted
 
 
-def test_another_paper_s_settings_have_their_own_text(recipes):
-    words = ["wmt14_en_de", "transformer_standard", "--like", "context-aware", "--gpus", 0]
-    done = recipes.run("run", *words, "--dry-run").good()
-    assert "data/bin-separate" in done.output and "data/bin --user-dir" not in done.output
-    early = recipes.run("train", *words).refused()
-    assert "dc-nmt prepare wmt14_en_de --bpe separate" in early
-    recipes.run("prepare", "wmt14_en_de", "--bpe", "separate").good()
-    assert "data/bin-separate " in recipes.run("train", *words).good().call("fairseq-train")
-
-
 def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(recipes):
     recipes.run("prepare", TASK[0]).good()
     recipes.run("train", *TASK).good()
@@ -203,21 +193,6 @@ def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(recipes):
     change(recipes.folder / RUN, data=unknown)
     index.write_bytes(before + b"newer")
     recipes.run("evaluate", *TASK).good()
-
-
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_a_slurm_job_starts_one_torchrun_a_node(recipes, monkeypatch, nodes):
-    recipes.run("prepare", TASK[0]).good()
-    monkeypatch.setenv("SLURM_JOB_NUM_NODES", str(nodes))
-    monkeypatch.setenv("SLURM_JOB_ID", "4711")
-    machines = ["--launcher", "srun", "--gpus", 4, "--rendezvous", "node7:24711"]
-    done = recipes.run("train", *TASK, "--fp16", *machines).good()
-    torchrun = done.call("torchrun")
-    assert f"--nnodes={nodes} --nproc-per-node=4" in torchrun
-    assert ("--rdzv-endpoint=node7:24711 --rdzv-id=4711" in torchrun) == (nodes == 2)
-    share = {1: "4 x 512", 2: "8 x 256"}[nodes]
-    assert f"2,048 tokens per update = {share} (--max-tokens) x 1 (--update-freq)" in done.output
-    assert f"--distributed-world-size {4 * nodes}" in done.call("fairseq-train")
 
 
 def test_the_first_of_several_machines_keeps_the_books(recipes):

@@ -102,27 +102,6 @@ def test_the_toy_text_has_no_pair_twice():
     assert numbers and all("dreiundvierzig" in german for _, german in numbers)
 
 
-def test_the_table_s_trainings_are_those_that_are_not_kept(tmp_path):
-    checkout = Checkout(tmp_path)
-    planned = checkout.run(TABLE, "--dry-run").stdout.splitlines()
-    kept = checkout.folder / "examples/multi30k_en_de/runs/transformer_dc-s2"
-    kept.mkdir(parents=True)
-    fewer = checkout.run(TABLE, "--dry-run").stdout.splitlines()
-    (gone,) = set(planned) - set(fewer)
-    assert "transformer_dc --name transformer_dc-s2 --seed 2 " in gone and len(planned) == 66
-    runs = ["axes-s1", "transformer_dc-s2", "transformer_standard_9600-s4"]
-    done = checkout.run(TABLE, *runs, FAILING="9600")
-    assert done.returncode and "transformer_standard_9600-s4: begins" in done.stdout
-    assert "axes-s1: kept" in done.stdout and "transformer_dc-s2" not in done.stdout
-    log = (checkout.folder / "runs/multi30k_en_de/axes-s1.log").read_text()
-    (axes,) = [line for line in planned if "--name axes-s1 " in line]
-    words = [f"<{word}>" for word in shlex.split(axes.removeprefix("dc-nmt "))]
-    to = checkout.folder / kept.parent
-    assert log == f"{''.join(words)}<results><runs/multi30k_en_de/axes-s1><--keep><{to}>"
-    refused = checkout.run(TABLE, "transformer_cd-s1")
-    assert refused.returncode == 1 and "'transformer_cd-s1' is no run" in refused.stderr
-
-
 def without_places(settings):
     return {flag: value for flag, value in settings.items() if f"--{flag}" not in PLACES}
 

@@ -233,16 +233,6 @@ def test_the_users_wishes_are_kept_and_said(here, capsys):
     assert settings_of(recipe, "gru_selfattn_residual").updates == 38
 
 
-def test_a_larger_model_takes_longer(tmp_path):
-    text = corpus_of(tmp_path, "ein Haus am See", "a house by the lake", ("de", "en"))
-
-    def said(**wishes):
-        return fit(text, 30_000, 0, 2, max_update=1000, **wishes).why[-1]
-
-    assert "about 7 minutes a model" in said() and "2,400 tokens" in said()
-    assert "about 80 minutes a model" in said(size="medium")
-
-
 def test_sentencepiece_reads_raw_text_of_languages_without_spaces(tmp_path):
     japanese = corpus_of(tmp_path, "a house by the lake", "これは長い文です" * 4, ("en", "ja"))
     chosen = fit(japanese, 300, 0, 2, sentencepiece=True)
@@ -285,11 +275,6 @@ def test_text_that_moses_cannot_give_back(tmp_path, code, sentence):
     assert len(tokens.split()) <= len(sentence.split()) + 2
 
 
-def test_text_that_moses_gives_back(tmp_path):
-    german = corpus_of(tmp_path, "a house", 'Das Haus, das am See steht, ist "alt".', ("en", "de"))
-    assert fit(german, 300, 0, 2).tokenizer == "moses"
-
-
 @pytest.mark.parametrize("sentence", ["私は学生です。", "ข้าวอร่อยมาก", "ខ្ញុំទៅផ្ទះឥឡូវនេះ"])
 def test_short_lines_without_spaces(tmp_path, sentence):
     for code, line in (("en", "a house by the lake"), ("ja", sentence)):
@@ -326,19 +311,6 @@ def test_pairs_that_are_held_out_occur_once(tmp_path):
     ]  # fmt: skip
     assert 0 < len(once) < 60 and list(corpus.unique()) == once
     assert list(corpus.unique(corpus.sources[once[:1]])) == once[1:]
-
-
-def test_the_size_of_packed_text_is_that_of_the_text(here):
-    for code in ("de", "en"):
-        (here / f"z.{code}.gz").write_bytes(gzip.compress((here / f"a.{code}").read_bytes()))
-    paths = [here / "v.de", here / "v.en"]
-    size = {
-        name: make_recipe(
-            NewOptions(here / name, [[here / f"{file}" for file in files]], paths, paths)
-        ).recipe.task.pair_bytes
-        for name, files in (("one", ("a.de", "a.en")), ("two", ("z.de.gz", "z.en.gz")))
-    }
-    assert size["one"] == size["two"] > 20
 
 
 def test_a_file_changed_without_its_size_is_noticed(here):

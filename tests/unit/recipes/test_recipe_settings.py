@@ -22,7 +22,7 @@ from dc_nmt_plugin.recipes import launch, plan, preparation
 from dc_nmt_plugin.recipes.launch import MachineOptions, Machines, find_machines, share_out
 from dc_nmt_plugin.recipes.plan import LENGTHS, RunOptions, TrainOptions, plan_run, plan_training
 from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
-from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder, tasks
+from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.settings import settings_of, unsized_architectures
 from dc_nmt_plugin.steps import Pipeline
 
@@ -217,12 +217,6 @@ def test_update_freq_is_computed_and_said():
         share_out(2048, 1, 30, longest=40)
 
 
-@pytest.mark.parametrize("task", ["iwslt14_de_en", "multi30k_en_de"])
-def test_another_papers_settings_come_with_this_tasks_own_cut(task):
-    words = [task, "transformer_standard", "--like", "context-aware"]
-    assert training(*words).settings.bpe == "default"
-
-
 @pytest.mark.parametrize("like", ["context-aware", "context-aware-big"])
 def test_another_papers_settings_of_big_come_with_big(like):
     found = settings_of(load("wmt14_en_de"), "transformer_standard", size="big_unshared", like=like)
@@ -230,11 +224,6 @@ def test_another_papers_settings_of_big_come_with_big(like):
     assert flag_value(found.flags, "--dropout") == "0.3"
     base = settings_of(load("wmt14_en_de"), "transformer_standard", like="context-aware")
     assert (base.updates, base.average) == (100_000, 5)
-
-
-def test_a_way_to_decode_is_not_called_as_a_set_of_text():
-    with pytest.raises(UserError, match=r"--as: 'valid' is one of the recipe's sets"):
-        plan_run(RunOptions("multi30k_en_de", "transformer_dc", decoding="valid"))
 
 
 def test_a_finished_training_is_not_joined_by_further_machines(tmp_path, monkeypatch, capsys):
@@ -327,17 +316,6 @@ def test_options_that_cannot_work_are_one_sentence(arguments, named):
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_an_evaluation_does_not_ask_again_what_the_training_was_asked(tmp_path):
-    pieces = tmp_path / "data/bpe"
-    pieces.mkdir(parents=True)
-    (pieces / LENGTHS).write_text('{"train.en": 1500}')
-    task = ["iwslt15_en_vi", "transformer_dc"]
-    training(*task, "--out", tmp_path, "--max-source-positions", 2000)
-    with pytest.raises(UserError, match="1501 tokens"):
-        training(*task, "--out", tmp_path)
-    assert plan_run(RunOptions(*task, out=tmp_path)).folder.parent == tmp_path
-
-
 def test_an_evaluation_is_that_of_its_training():
     task = ["iwslt15_en_vi", "transformer_dc"]
     words = ["--seed", 3, "--average", 2, "--out", "x", "--sample", 90]
@@ -382,22 +360,6 @@ def test_both_directions_share_the_data():
     # narrow, and validated with its checkpoints only, not after each of its many small epochs
     for flag, value in (("--encoder-embed-dim", "64"), ("--validate-interval", "1000")):
         assert flag_value(flags_of(sample), flag) == value
-
-
-def test_a_paper_s_own_cutting_is_prepared_for_its_architectures():
-    def cuts(*words):
-        return text("wmt14_en_de", *words).preparation.segmentations
-
-    assert [cut.suffix for cut in cuts()] == ["", "-separate", "-gru"]
-    (gru,) = cuts("gru_selfattn_residual_mean")
-    assert gru.suffix == "-gru" and not gru.joint
-    assert [cut.operations for cut in cuts("--sample", 50)] == [2000] * 3
-    (command,) = text("wmt14_en_de", "--raw", "x").text.commands(Path("to"))
-    assert "--raw x" in str(command)
-    with pytest.raises(UserError, match="--row"):
-        text("wmt14_en_de", "--row", "x")
-    with pytest.raises(UserError, match="TASK"):
-        text()
 
 
 def test_sentences_longer_than_the_model_s_positions_are_found_before_training(tmp_path):
@@ -446,16 +408,6 @@ def test_a_recipe_that_is_wrong_says_where(tmp_path, change, named):
         assert wrong.split_parts("test")
         settings_of(wrong, "transformer_mlmha")
     assert str(path) in str(error.value) and len(str(error.value).splitlines()) == 1
-
-
-def test_recipes_of_one_s_own(tmp_path, monkeypatch):
-    monkeypatch.setenv("DC_NMT_RECIPES", str(tmp_path))
-    assert tasks() == {}
-    (tmp_path / "mine_en_de.yaml").write_text("title: x\npair: en-de\ndirections: [de-en]\n")
-    assert list(tasks()) == ["mine_de_en"] and load("mine_de_en").source == "de"
-    monkeypatch.setenv("DC_NMT_RECIPES", str(tmp_path / "none"))
-    with pytest.raises(UserError, match=r"DC_NMT_RECIPES: .*none"):
-        tasks()
 
 
 def test_fairseqs_own_transformer_is_trained_by_the_same_recipe():

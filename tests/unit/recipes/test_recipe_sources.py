@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import gzip
 import hashlib
 import threading
 from functools import partial
@@ -17,7 +16,6 @@ from generated_files import pack
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.recipe import Recipe, tasks
 from dc_nmt_plugin.recipes.sources import Sources
-from dc_nmt_plugin.text.lines import opened
 
 DATA = pack("x.tgz", {"a.en": b"one\ntwo\n" * 20000 + bytes(range(256)) * 300})
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -163,11 +161,6 @@ def test_a_wrong_file_is_told_before_its_checksum_is_kept(sources, tmp_path):
     assert sources("gone", raw=raw).path("x.tgz") == raw / "x.tgz"
 
 
-def test_a_mirror_that_is_no_address_gives_way(sources, monkeypatch):
-    monkeypatch.setenv("DC_NMT_MIRROR", "mirror.example.org/data")
-    assert sources("good", checksum=f"sha256: {SHA256}").path("x.tgz").is_file()
-
-
 def test_a_mirror_of_ones_own_comes_first(sources, server, monkeypatch):
     monkeypatch.setenv("DC_NMT_MIRROR", f"http://127.0.0.1:{server.server_port}/mine/")
     sources("good").path("x.tgz")
@@ -218,12 +211,6 @@ def test_unpacked_files_of_several_corpora_are_not_mixed(sources, tmp_path):
     (raw / "UNPC.en-zh.en").touch()
     with pytest.raises(UserError, match=r"--raw: UN.en-zh.en and UNPC.en-zh.en in .* of several"):
         sources("good", raw=raw).plain("*.en-zh.en")
-
-
-def test_a_link_to_packed_text_may_have_any_name(tmp_path):
-    (tmp_path / "blob").write_bytes(gzip.compress(b"one\n"))
-    with opened(tmp_path / "blob") as stream:
-        assert stream.read() == b"one\n"
 
 
 def test_a_file_inside_another(sources, tmp_path):

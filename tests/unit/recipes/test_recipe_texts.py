@@ -23,7 +23,7 @@ from dc_nmt_plugin.recipes.preparation import TextOptions, clean_pieces, plan_te
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import _leave_out_others, make_text
-from dc_nmt_plugin.steps import digest, stoppable
+from dc_nmt_plugin.steps import digest
 from dc_nmt_plugin.text import preparation
 from dc_nmt_plugin.text.preparation import TextSettings, fits, learn_truecaser, tokenise
 
@@ -228,28 +228,12 @@ def test_a_missing_member_and_an_optional_corpus(tmp_path):
 SETTINGS = TextSettings("moses", False, "keep", False, 0, 0, "moses")
 
 
-def test_tokens_of_many_lines_come_from_several_processes_in_order(monkeypatch):
-    lines = [f"It's line {n}, isn't it?" for n in range(9000)]
-    monkeypatch.setattr("dc_nmt_plugin.text.preparation.usable_cpus", lambda: 2)
-    tokens = list(tokenise(lines, "en", SETTINGS))
-    assert tokens == [f"It &apos;s line {n} , isn &apos;t it ?" for n in range(9000)]
-
-
 def test_a_truecaser_is_the_library_s_and_learnt_line_by_line(tmp_path):
     lines = ["I see the House .", "the cat sees the house !", "Bob 's house", "IBM and iPhone"]
     MosesTruecaser().train([line.split() for line in lines], save_to=str(tmp_path / "theirs"))
     truecase = learn_truecaser(iter(lines), tmp_path / "ours")
     assert (tmp_path / "ours").read_text() == (tmp_path / "theirs").read_text()
     assert truecase("The House !") == "the house !"
-
-
-def test_processes_that_tokenise_end_when_they_are_told_to(monkeypatch):
-    """The parent's handler is Python: one that waits for a lock may never come to run it."""
-    told = [signal.SIG_IGN, signal.SIG_DFL]
-    monkeypatch.setattr(preparation, "_line_tokenizer", lambda *_: handlers)
-    with stoppable():
-        lines = list(tokenise(["x"] * 3 * preparation.CHUNK, "en", TextSettings()))
-    assert set(lines[preparation.CHUNK :]) == {str(told)}
 
 
 def test_a_killed_process_is_told_of(monkeypatch):
@@ -264,10 +248,6 @@ def killed(line):
     if line == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     return line
-
-
-def handlers(_):
-    return str([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)])
 
 
 def test_chinese_words_hyphens_punctuation_and_case():

@@ -6,16 +6,13 @@ import os
 import signal
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dc_nmt_plugin import steps as module
-from dc_nmt_plugin.commands.prepare import prepare
 from dc_nmt_plugin.errors import Stopped, UserError
-from dc_nmt_plugin.recipes import preparation as text_preparation
 from dc_nmt_plugin.steps import (
     Command,
     Pipeline,
@@ -59,26 +56,6 @@ def test_a_step_is_done_again_only_with_another_stamp(tmp_path, capsys):
     assert (folder / ".stamp").read_text() == "one\n" and (folder / "made").exists()
     pipeline.run(step(folder, "two"))
     assert not (folder / "of the first").exists() and (folder / ".stamp").read_text() == "two\n"
-
-
-def test_run_shows_segmented_sentences_of_ones_own_text_once(tmp_path, monkeypatch, capsys):
-    made = Step(
-        "segment", tmp_path / "bpe", lambda: "one",
-        lambda to: [Command(["cp", "ab", str(to / f"train.{code}")]) for code in ("de", "en")],
-    )  # fmt: skip
-    preparation = SimpleNamespace(
-        work=tmp_path, languages=("de", "en"), dictionary_sizes=lambda _: {},
-        segmentations=[SimpleNamespace(suffix="", vocabulary=None)],
-    )  # fmt: skip
-    plan = SimpleNamespace(
-        recipe=SimpleNamespace(own=True), preparation=preparation, steps=lambda: [made]
-    )
-    monkeypatch.setattr(text_preparation, "plan_text", lambda _: plan)
-    monkeypatch.chdir(tmp_path)
-    Path("ab").write_text("a@@ b\n")
-    for show, shown in ((False, True), (False, False), (True, True)):
-        prepare(Pipeline(), None, show=show)
-        assert ("  de  a@@ b" in capsys.readouterr().out) == shown
 
 
 def test_a_step_that_fails_leaves_the_old_result(tmp_path):
@@ -138,10 +115,3 @@ def test_a_program_that_was_about_to_start_is_ended_too(heard, monkeypatch):
     assert processes[0].poll() == -signal.SIGTERM
     with stoppable(), pytest.raises(KeyboardInterrupt):  # later ones come at once
         os.kill(os.getpid(), heard)
-
-
-def test_an_interrupt_that_is_ignored_stays_so(heard):
-    signal.signal(heard, signal.SIG_IGN)
-    with stoppable():
-        assert signal.getsignal(heard) == signal.SIG_IGN
-    assert signal.getsignal(heard) == signal.SIG_IGN
