@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -33,8 +31,7 @@ def parser() -> Parser:
     parser.add_argument(
         "systems", nargs="+", type=Path, metavar="SYSTEM",
         help="output of fairseq-generate, plain text of any toolkit (one sentence a line), or the "
-        "folder of a run. Every file may be gzipped; a single one may be - (standard input). "
-        "Several systems get a row each",
+        "folder of a run. Every file may be gzipped. Several systems get a row each",
     )  # fmt: skip
     parser.add_argument(
         "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
@@ -112,26 +109,21 @@ def _score_file(options: Parser, args: argparse.Namespace) -> int:
     from ..runs.records import write_record
     from .score_record import score_file
 
-    path = args.systems[0]
-    if str(path) != "-" and not path.exists():
-        raise UserError(f"{path}: no such run or file")
+    file = args.systems[0]
+    if not file.exists():
+        raise UserError(f"{file}: no such run or file")
     if args.target_lang is None:
         options.error("--target-lang: is missing; name the language of the hypotheses")
-    with _standard_input(path) as file:
-        kind: Kind = "tokenized" if args.tokenized else "raw"
-        if is_generated(file):
-            kind = "generated"
-            if args.tokenized:
-                options.error(
-                    "--tokenized: goes with plain text, not with output of fairseq-generate"
-                )
-        elif args.generate_log:
-            options.error(
-                "--generate-log: goes with output of fairseq-generate, not with plain text"
-            )
-        if args.truecased and kind == "raw":
-            options.error("--truecased: goes with output of fairseq-generate, or with --tokenized")
-        record, decoding, warnings = score_file(args, file, kind, piped=str(path) == "-")
+    kind: Kind = "tokenized" if args.tokenized else "raw"
+    if is_generated(file):
+        kind = "generated"
+        if args.tokenized:
+            options.error("--tokenized: goes with plain text, not with output of fairseq-generate")
+    elif args.generate_log:
+        options.error("--generate-log: goes with output of fairseq-generate, not with plain text")
+    if args.truecased and kind == "raw":
+        options.error("--truecased: goes with output of fairseq-generate, or with --tokenized")
+    record, decoding, warnings = score_file(args, file, kind)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if args.out:
@@ -141,18 +133,6 @@ def _score_file(options: Parser, args: argparse.Namespace) -> int:
     else:
         print(_format_scores(args, record, decoding))
     return 0
-
-
-@contextmanager
-def _standard_input(path: Path) -> Iterator[Path]:
-    """Yields the file; standard input becomes one, because it is read more than once."""
-    if str(path) != "-":
-        yield path
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "standard-input"
-        copy.write_bytes(sys.stdin.buffer.read())
-        yield copy
 
 
 def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding) -> str:

@@ -19,7 +19,7 @@ from ..text.lines import read_lines
 
 
 def score_file(
-    args: argparse.Namespace, file: Path, kind: Kind, piped: bool
+    args: argparse.Namespace, file: Path, kind: Kind
 ) -> tuple[Record, Decoding, list[str]]:
     """Returns the record with the scored translation, the translation, and warnings.
 
@@ -27,7 +27,6 @@ def score_file(
         args: of ``dc-nmt score``
         file: hypotheses
         kind: of them, as in :class:`~.schema.Decoding`
-        piped: the file is a copy of standard input
     """
     files = TextFiles(
         hypotheses=str(file),
@@ -50,7 +49,7 @@ def score_file(
         write_lines(args.detokenized, texts.raw.hypotheses)
     record = _record(args)
     decoding = replace(
-        _decoding(args, record, files, generated, piped),
+        _decoding(args, record, files, generated),
         sentences=sentences,
         scores=tuple(scores),
     )
@@ -105,7 +104,6 @@ def _decoding(
     record: Record,
     files: TextFiles,
     generated: Generated | None,
-    piped: bool,
 ) -> Decoding:
     """Returns the translation with the files that were scored."""
     subset = args.subset or (generated and generated.subset) or "test"
@@ -114,11 +112,11 @@ def _decoding(
     if known and generated and is_same_search(known.search, generated.search):
         decoding = replace(known, stamp=None)  # dc-nmt evaluate knows all flags of its search
     folder = args.out.parent if args.out else Path()
-    plain = args.detokenized or (files.hypotheses if files.kind == "raw" and not piped else None)
+    plain = args.detokenized or (files.hypotheses if files.kind == "raw" else None)
     tokenized = args.tokenized_reference
     return replace(
         decoding,
-        hypotheses=None if piped else path_from(folder, files.hypotheses),
+        hypotheses=path_from(folder, files.hypotheses),
         kind=files.kind,
         tokenizer=files.tokenizer,
         truecased=files.truecased,

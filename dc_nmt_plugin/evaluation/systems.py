@@ -123,7 +123,7 @@ def files_of(run: Run) -> TextFiles:
     """Returns the files that a run was scored with, where they are now.
 
     Raises:
-        UserError: it was scored from standard input, or another text has the place of one
+        UserError: no hypotheses are recorded, or another text has the place of one
     """
     decoding = run.decoding
     if decoding.hypotheses is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import math
 import sys
@@ -154,18 +153,13 @@ def _compare_mts_own(hypotheses, references):
 # -- where text comes from, and what is scored -----------------------------------------------
 
 
-def test_gzip_and_standard_input(tmp_path, capsys, monkeypatch):
+def test_gzip(tmp_path, capsys):
     write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE)
     plain, _ = score(tmp_path, "hyp --reference ref", capsys)
     for name in ("hyp", "ref"):
         text = (tmp_path / name).read_bytes()
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text))
     assert score(tmp_path, "hyp.gz --reference ref.gz", capsys)[0] == plain
-    stdin = types.SimpleNamespace(buffer=io.BytesIO((tmp_path / "hyp.gz").read_bytes()))
-    monkeypatch.setattr(sys, "stdin", stdin)
-    assert score(tmp_path, "- --reference ref", capsys)[0] == plain
-    (decoding,) = json.loads((tmp_path / "out.json").read_text())["decodings"]
-    assert decoding["hypotheses"] is None and decoding["plain"] is None  # the text is gone
     (tmp_path / "cut.gz").write_bytes((tmp_path / "hyp.gz").read_bytes()[:40])
     with pytest.raises(UserError, match=r"cut.gz: cannot be decompressed"):
         score(tmp_path, "cut.gz --reference ref", capsys)
