@@ -9,6 +9,7 @@ import os
 import platform
 import select
 import sys
+import warnings
 from collections.abc import Sequence
 
 from . import __version__
@@ -106,6 +107,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(usage())
         return 0
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
+    if not debugging():
+        warnings.simplefilter("ignore")  # of Hydra and torch, about how fairseq calls them
     try:
         problem = choice_problem("command", name, COMMANDS, "dc-nmt --help")
         if problem:
