@@ -15,8 +15,8 @@ from torch import Tensor
 
 from ..errors import UserError
 from .dictionaries import saved_dictionaries
-from .loading import check_finite, load_checkpoint, saved_architecture, setting
-from .names import BEST, EPOCH, UPDATE, numbered
+from .loading import check_finite, load_checkpoint, saved_architecture
+from .names import EPOCH, UPDATE, numbered
 from .plain import share_equal
 
 
@@ -87,43 +87,35 @@ def find_checkpoints(
     folder: Path,
     *,
     last: int | None = None,
-    best: int | None = None,
     updates: tuple[int, int] | None = None,
     kind: str | None = None,
 ) -> list[Path]:
-    """Chooses checkpoints of a save folder by exactly one of last, best and updates."""
+    """Chooses checkpoints of a save folder: the last ones, or those of an interval of updates.
+
+    Args:
+        folder: fairseq's ``--save-dir``
+        last: number of checkpoints
+        updates: first and last update; instead of `last`
+        kind: epoch or update; None if the folder has one kind
+    """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of checkpoints")
+    epochs, of_updates = numbered(folder, EPOCH), numbered(folder, UPDATE)
     if updates is not None:
         first, final = updates
-        paths = [path for number, path in numbered(folder, UPDATE) if first <= number <= final]
+        paths = [path for number, path in of_updates if first <= number <= final]
         if not paths:
             raise UserError(f"{folder}: no checkpoint_*_U.pt with U in {first}:{final}")
         return paths
-    if best is not None:
-        paths = [path for _, path in numbered(folder, BEST)]
-        if paths:
-            config = setting(load_checkpoint(str(paths[0])).get("cfg"), "checkpoint")
-            if setting(config, "maximize_best_checkpoint_metric"):
-                paths.reverse()
-        return _exactly(folder, "best", paths[:best], best)
     if last is None:
+        raise UserError(f"{folder}: is a folder; choose checkpoints in it with --last or --updates")
+    if epochs and of_updates and kind is None:
         raise UserError(
-            f"{folder}: is a folder; choose checkpoints in it with --last, --best or --updates"
+            f"{folder} has checkpoints of epochs and of updates: "
+            "choose --kind epoch or --kind update"
         )
-    kinds = {"epoch": numbered(folder, EPOCH), "update": numbered(folder, UPDATE)}
-    if kind is None:
-        present = [name for name, found in kinds.items() if found]
-        if len(present) > 1:
-            raise UserError(
-                f"{folder} has checkpoints of epochs and of updates: "
-                "choose --kind epoch or --kind update"
-            )
-        kind = present[0] if present else "epoch"
-    return _exactly(folder, kind, [path for _, path in kinds[kind][-last:]], last)
-
-
-def _exactly(folder: Path, kind: str, paths: list[Path], count: int) -> list[Path]:
-    if len(paths) < count:
-        raise UserError(f"{folder}: has {len(paths)} {kind} checkpoints, {count} are asked for")
-    return paths
+    kind = kind or ("update" if of_updates else "epoch")
+    paths = [path for _, path in (of_updates if kind == "update" else epochs)]
+    if len(paths) < last:
+        raise UserError(f"{folder}: has {len(paths)} {kind} checkpoints, {last} are asked for")
+    return paths[-last:]

@@ -7,10 +7,13 @@ stranger's checkpoint safe.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from omegaconf import OmegaConf
 
 from ..errors import UserError
 
@@ -106,15 +109,13 @@ def check_configuration(path: str, state: Mapping[str, Any]) -> None:
 
 def _strings(config: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yields (name, text) of every setting that is a string."""
-    if hasattr(config, "_get_node"):  # omegaconf's: the nodes, so that nothing is resolved
-        config = config._content
-    elif not hasattr(config, "items"):
-        config = getattr(config, "__dict__", None)  # a Namespace
+    if OmegaConf.is_config(config):
+        config = OmegaConf.to_container(config, resolve=False)  # a resolver may be a program
+    elif isinstance(config, argparse.Namespace):
+        config = vars(config)
     if depth > 20 or not isinstance(config, Mapping):
         return
     for name, value in config.items():
-        if hasattr(value, "_value") and not hasattr(value, "items"):  # a leaf of omegaconf's
-            value = value._value()
         if isinstance(value, str):
             yield str(name), value
         else:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
-BEST = re.compile(r"checkpoint\.best_.+?_(-?[\d.]+)\.pt")
 # in the folder of a run, best first
 CHECKPOINTS = (
     "average/checkpoint.pt",  # the mean, in recipes

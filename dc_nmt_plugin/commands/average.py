@@ -39,10 +39,6 @@ def add_checkpoints(parser: argparse.ArgumentParser) -> None:
         "--last", type=number(1), metavar="N", help="average the last N of the folder"
     )
     choice.add_argument(
-        "--best", type=number(1), metavar="N",
-        help="average the N best of the folder (--keep-best-checkpoints)",
-    )  # fmt: skip
-    choice.add_argument(
         "--updates", type=_interval, metavar="A:B",
         help="average those of the folder saved at updates A to B",
     )  # fmt: skip
@@ -60,7 +56,7 @@ def chosen_checkpoints(args: argparse.Namespace) -> list[Path]:
     from ..checkpoints.averaging import find_checkpoints
 
     first, *others = args.checkpoints
-    choice = {flag: getattr(args, flag) for flag in ("last", "best", "updates")}
+    choice = {flag: getattr(args, flag) for flag in ("last", "updates")}
     flags = [flag for flag, value in choice.items() if value is not None]
     if args.kind and flags != ["last"]:
         raise UsageError("--kind: goes with --last")

@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     from ..models.transformer.stock_checkpoint import count_parameters, drop_auxiliary, to_stock
 
     own = of_run(args.checkpoints[0])
-    chosen = any((args.last, args.best, args.updates, args.kind))
+    chosen = any((args.last, args.updates, args.kind))
     paths = [own] if own and not chosen else chosen_checkpoints(args)
     name = str(paths[-1])
     state = load_checkpoint(name) if len(paths) == 1 else average_checkpoints(paths)

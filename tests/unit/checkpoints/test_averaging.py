@@ -89,7 +89,6 @@ def folder_of(tmp_path: Path, *names: str, **cfg) -> Path:
         ({"last": 2, "kind": "epoch"}, ["checkpoint9.pt", "checkpoint10.pt"]),
         ({"last": 2, "kind": "update"}, ["checkpoint_1_900.pt", "checkpoint_2_1000.pt"]),
         ({"updates": (850, 950)}, ["checkpoint_1_900.pt"]),
-        ({"best": 2}, ["checkpoint.best_loss_1.5.pt", "checkpoint.best_loss_2.25.pt"]),
     ],
 )
 def test_choice_from_a_folder(tmp_path, chosen, expected):
@@ -97,17 +96,9 @@ def test_choice_from_a_folder(tmp_path, chosen, expected):
         tmp_path,
         *("checkpoint2.pt", "checkpoint9.pt", "checkpoint10.pt", "checkpoint_last.pt"),
         *("checkpoint_1_800.pt", "checkpoint_1_900.pt", "checkpoint_2_1000.pt"),
-        *("checkpoint.best_loss_10.5.pt", "checkpoint.best_loss_2.25.pt"),
-        *("checkpoint.best_loss_1.5.pt", "checkpoint_best.pt"),
+        *("checkpoint.best_loss_10.5.pt", "checkpoint_best.pt"),
     )
     assert [path.name for path in find_checkpoints(folder, **chosen)] == expected
-
-
-def test_best_is_highest_where_the_metric_is_maximised(tmp_path):
-    names = [f"checkpoint.best_bleu_{score}.pt" for score in ("8.5", "31.0", "30.5")]
-    folder = folder_of(tmp_path, *names, maximize_best_checkpoint_metric=True)
-    found = [path.name for path in find_checkpoints(folder, best=2)]
-    assert found == [names[1], names[2]]
 
 
 @pytest.mark.parametrize(
@@ -115,9 +106,8 @@ def test_best_is_highest_where_the_metric_is_maximised(tmp_path):
     [
         ({"last": 2}, "checkpoints of epochs and of updates: choose --kind epoch or --kind update"),
         ({"last": 3, "kind": "epoch"}, "has 1 epoch checkpoints, 3 are asked for"),
-        ({"best": 1}, "has 0 best checkpoints, 1 are asked for"),
         ({"updates": (5, 9)}, "no checkpoint_*_U.pt with U in 5:9"),
-        ({}, "is a folder; choose checkpoints in it with --last, --best"),
+        ({}, "is a folder; choose checkpoints in it with --last or --updates"),
     ],
 )
 def test_impossible_choices(tmp_path, chosen, message):
