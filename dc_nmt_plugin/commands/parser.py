@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -40,6 +41,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, description: str | None = None, **options: Any) -> None:
         about = (description or "").replace("``", "")
+        if "\n" not in about:  # the formatter keeps the lines of docstrings as they are
+            about = textwrap.fill(about, 80)
         super().__init__(
             description=about, allow_abbrev=False, formatter_class=WithDefaults, **options
         )
