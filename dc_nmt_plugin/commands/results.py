@@ -85,10 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         table = _collect(args, runs)
     if args.keep:
         from ..evaluation.kept import keep_all
-        from ..recipes.recipe import tasks
 
-        names = {path.stem for path, _ in tasks().values()}
-        for folder in keep_all(runs, args.keep, names, args.with_model):
+        for folder in keep_all(runs, args.keep, args.with_model):
             print(f"kept: {folder}", file=sys.stderr)
     if args.out:
         write_json(args.out, table.facts())

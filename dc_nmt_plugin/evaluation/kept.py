@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,12 +23,10 @@ from .texts import load_texts
 
 LOG = "train.log"
 DATA = "data/bin"  # inside the folder of a kept model
-_TEXT = re.compile(r"(?:.*/)?(runs/([^/]+)/data/.*)")  # where recipes put a task's text
+_TEXT = re.compile(r"(?:.*/)?(runs/[^/]+/data/.*)")  # where recipes put a task's text
 
 
-def keep_all(
-    runs: Sequence[Run], to: Path, tasks: Collection[str], with_model: bool = False
-) -> list[Path]:
+def keep_all(runs: Sequence[Run], to: Path, with_model: bool = False) -> list[Path]:
     """Writes records, translations and learning curves of runs into ``to/NAME``.
 
     These folders are read as the runs' own are: ``dc-nmt results``, ``compare`` and ``analyze
@@ -39,7 +37,6 @@ def keep_all(
     Args:
         runs: with their translations
         to: made where it is missing; what it has of these runs is replaced
-        tasks: recipes, whose text is named from a checkout's root
         with_model: keep the models that translated too, in half precision, with dictionaries and
             segmentation
 
@@ -60,7 +57,7 @@ def keep_all(
         if with_model:
             _model_of(run)
     for run in runs:
-        _keep(run, to / run.record.name, tasks, with_model)
+        _keep(run, to / run.record.name, with_model)
     return [to / name for name in places]
 
 
@@ -76,7 +73,7 @@ def _check_target(run: Run, folder: Path, to: Path) -> None:
         )
 
 
-def _keep(run: Run, folder: Path, tasks: Collection[str], with_model: bool) -> None:
+def _keep(run: Run, folder: Path, with_model: bool) -> None:
     files = files_of(run)
     texts = load_texts(files)
     # tokenised as it was translated: what is tokenised again need not be the same
@@ -90,22 +87,22 @@ def _keep(run: Run, folder: Path, tasks: Collection[str], with_model: bool) -> N
     if with_model:
         _keep_model(run, folder)
     known = record_of(folder)
-    record = _portable_record(run, folder, tasks, with_model)
+    record = _portable_record(run, folder, with_model)
     record = replace(record, decodings=known.decodings if known else ())
     decoding = replace(
-        _portable_decoding(run, folder, tasks),
+        _portable_decoding(run, folder),
         hypotheses=translation.name,
         kind="raw" if files.kind == "raw" else "tokenized",
     )
     write_record(folder / RECORD, with_decoding(record, decoding))
 
 
-def _portable_record(run: Run, folder: Path, tasks: Collection[str], with_model: bool) -> Record:
+def _portable_record(run: Run, folder: Path, with_model: bool) -> Record:
     """Returns a record without decodings and places of this machine."""
     record = run.record
     data = DATA if with_model else record.data.folder
     if data and not with_model:
-        data = _portable(run, data, folder, tasks)
+        data = _portable(run, data, folder)
     return replace(
         record,
         data=replace(record.data, folder=data),
@@ -116,9 +113,9 @@ def _portable_record(run: Run, folder: Path, tasks: Collection[str], with_model:
     )
 
 
-def _portable_decoding(run: Run, folder: Path, tasks: Collection[str]) -> Decoding:
+def _portable_decoding(run: Run, folder: Path) -> Decoding:
     def portable(file: TextFile | None) -> TextFile | None:
-        return file and replace(file, path=_portable(run, file.path, folder, tasks))
+        return file and replace(file, path=_portable(run, file.path, folder))
 
     decoding = run.decoding
     return replace(
@@ -132,14 +129,14 @@ def _portable_decoding(run: Run, folder: Path, tasks: Collection[str]) -> Decodi
     )
 
 
-def _portable(run: Run, path: str, folder: Path, tasks: Collection[str]) -> str:
+def _portable(run: Run, path: str, folder: Path) -> str:
     """Returns a path without places of this machine.
 
     A task's text is named from the root of the checkout, other text from the kept folder.
     """
     full = Path(run.located(path) or path).resolve()
     of_task = _TEXT.fullmatch(full.as_posix())
-    if of_task and of_task[2] in tasks:
+    if of_task:
         return of_task[1]
     return Path(os.path.relpath(full, folder.resolve())).as_posix()
 

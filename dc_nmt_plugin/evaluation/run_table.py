@@ -255,7 +255,7 @@ def _row(
     scores = {name: _mean_score(runs, name) for name in others}
     gap = None
     if published.metric and published.score is not None:
-        own = comparison.score
+        own: float | None = comparison.score
         if published.metric != metric:
             own = _mean_score(runs, published.metric)
         gap = None if own is None else own - published.score

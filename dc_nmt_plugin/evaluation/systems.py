@@ -91,20 +91,21 @@ def load_systems(
     of_run = files_of(first_run) if first_run else None
     loaded = []
     for label, item in zip(chosen_names(names, labels(items)), items, strict=True):
+        of_source = first_run
         if isinstance(item, Run):
-            run, path, files = item, item.path, files_of(item)
-            check_free(path, {setting_name(k): v for k, v in run.decoding.search.items()})
+            files = files_of(item)
+            check_free(item.path, {setting_name(k): v for k, v in item.decoding.search.items()})
             _check_prepared(files.reference, files.tokenized_reference)
+            of_source = item if item.decoding.source else first_run
         else:
-            run, path, files = first_run, item, _files_of_text(item, given, of_run)
+            files = _files_of_text(item, given, of_run)
         source = given.source
-        if source is None and run:
-            known = run if run.decoding.source else first_run
-            source = known.text(known.decoding.source) if known else None
+        if source is None and of_source:
+            source = of_source.text(of_source.decoding.source)
         texts = load_texts(files)
         if texts.raw.more:
             raise UserError(
-                f"{path}: was scored against {1 + len(texts.raw.more)} references, and "
+                f"{label}: was scored against {1 + len(texts.raw.more)} references, and "
                 "systems are compared on one; score it again with one --reference"
             )
         lines = read_lines(source) if source else None
@@ -113,8 +114,8 @@ def load_systems(
             raise UserError(
                 f"{source}: {len(lines)} source lines for {count} hypotheses of {label}"
             )
-        own_run = item if isinstance(item, Run) else None
-        loaded.append(System(label, texts, files.target_lang, lines, own_run))
+        run = item if isinstance(item, Run) else None
+        loaded.append(System(label, texts, files.target_lang, lines, run))
     _check_same_test(loaded)
     return loaded
 

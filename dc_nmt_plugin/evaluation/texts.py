@@ -111,7 +111,7 @@ def load_texts(files: TextFiles) -> Texts:
 
     Raises:
         UserError: a file is missing, numbers of lines differ, a reference is blank or has <unk>,
-            words are in pieces, the text was decoded wrongly, or the raw reference looks tokenised.
+            words are in pieces, the text was decoded wrongly, or the raw reference looks tokenised
     """
     check_choices("--tokenizer", [files.tokenizer], TOKENIZERS)
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
@@ -128,21 +128,24 @@ def load_texts(files: TextFiles) -> Texts:
             check_reference(files.hypotheses, len(lines), path, references[path], allowed)
     if not references:
         raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
+    first = next(iter(references))
     if generated and generated.targets:
-        path, lines_of_path = next(iter(references.items()))
-        warnings += check_targets(files.hypotheses, generated.targets, path, lines_of_path)
+        warnings += check_targets(files.hypotheses, generated.targets, first, references[first])
 
     reference = references.get(files.reference or "")
     tokenized_reference = references.get(files.tokenized_reference or "")
     more = tuple(references[path] for path in files.more_references)
-    raw = _raw_sides(files, lines, reference, tokenized_reference, more)
-    tokenized = _tokenized_sides(files, lines, reference, tokenized_reference, more)
+    raw = _raw_sides(files, lines, reference, tokenized_reference or [])
+    tokenized = _tokenized_sides(files, lines, reference or [], tokenized_reference)
+    if more:
+        raw = replace(raw, more=more, origin=f"{raw.origin}; {1 + len(more)} references")
+    if more and tokenized:
+        each = (tokenize(lines, files.tokenizer, files.target_lang) for lines in more)
+        tokenized = replace(tokenized, more=tuple(each))
 
     # text that the user tokenised, which dc-nmt new --tokenized takes as it is
-    same = reference is not None and tokenized_reference is not None
-    same = same and _words(reference) == _words(tokenized_reference)
-    as_it_is = files.tokenizer == "none" and same
-    if not as_it_is and not is_spaceless(files.target_lang, next(iter(references.values()))):
+    as_it_is = files.tokenizer == "none" and _have_same_words(reference, tokenized_reference)
+    if not as_it_is and not is_spaceless(files.target_lang, references[first]):
         for path in filter(None, (files.reference, *files.more_references)):
             check_raw(path, references[path])
         if sign := tokenized_sign(raw.hypotheses):
@@ -158,60 +161,45 @@ def load_texts(files: TextFiles) -> Texts:
     return Texts(raw, tokenized, warnings)
 
 
-def _words(lines: list[str] | None) -> list[list[str]]:
-    """Returns the words of each line; the preparation of tokenised text alters spaces alone."""
-    return [line.split() for line in lines or []]
+def _have_same_words(one: list[str] | None, other: list[str] | None) -> bool:
+    """Returns True for lines that differ in spaces alone."""
+    if one is None or other is None:
+        return False
+    return [line.split() for line in one] == [line.split() for line in other]
 
 
 def _raw_sides(
-    files: TextFiles,
-    lines: list[str],
-    reference: list[str] | None,
-    tokenized_reference: list[str] | None,
-    more: tuple[list[str], ...],
+    files: TextFiles, lines: list[str], reference: list[str] | None, tokenized: list[str]
 ) -> Sides:
-    how_undone = ["detruecased"] if files.truecased else []
-    if files.tokenizer != "none":
-        how_undone.append(f"{files.tokenizer} undone")
-    how = "as given"
+    """Returns detokenised text, made from tokenised hypotheses and from `tokenized` if needed."""
+    steps = ["detruecased"] if files.truecased else []
+    steps += [f"{files.tokenizer} undone"] if files.tokenizer != "none" else []
+    how = how_reference = "as given"
     if files.kind != "raw":
         lines = untokenize(lines, files.tokenizer, files.target_lang, files.truecased)
-        steps = ["BPE joined"] if files.kind == "generated" else []
-        steps += how_undone if files.tokenizer != "none" else [*how_undone, "as translated"]
-        how = ", ".join(steps)
-    how_reference = "as given"
+        joined = ["BPE joined"] if files.kind == "generated" else []
+        unchanged = ["as translated"] if files.tokenizer == "none" else []
+        how = ", ".join([*joined, *steps, *unchanged])
     if reference is None:
-        reference = untokenize(
-            tokenized_reference or [], files.tokenizer, files.target_lang, files.truecased
-        )
-        if files.tokenizer == "none":
-            how_undone.append("as given, tokenised")
-        how_reference = ", ".join(how_undone)
-    origin = f"hypotheses {how}; reference {how_reference}"
-    if more:
-        origin = f"{origin}; {1 + len(more)} references"
-    return Sides(lines, reference, origin, more)
+        reference = untokenize(tokenized, files.tokenizer, files.target_lang, files.truecased)
+        unchanged = ["as given, tokenised"] if files.tokenizer == "none" else []
+        how_reference = ", ".join([*steps, *unchanged])
+    return Sides(lines, reference, f"hypotheses {how}; reference {how_reference}")
 
 
 def _tokenized_sides(
-    files: TextFiles,
-    lines: list[str],
-    reference: list[str] | None,
-    tokenized_reference: list[str] | None,
-    more: tuple[list[str], ...],
+    files: TextFiles, lines: list[str], raw: list[str], reference: list[str] | None
 ) -> Sides | None:
-    if files.tokenizer == "none" and (files.kind == "raw" or tokenized_reference is None):
+    """Returns tokenised text, made from raw hypotheses and from `raw` if needed."""
+    if files.tokenizer == "none" and (files.kind == "raw" or reference is None):
         return None
     jieba = files.target_lang == "zh" and files.tokenizer in MOSES
-    tool = "jieba" if jieba else files.tokenizer
+    by_tool = f"tokenised by {'jieba' if jieba else files.tokenizer}"
     how = "as translated, BPE joined" if files.kind == "generated" else "as translated"
-    if files.kind == "raw":
-        lines = tokenize(lines, files.tokenizer, files.target_lang)
-        how = f"tokenised by {tool}"
     how_reference = "as given"
-    if tokenized_reference is None:
-        tokenized_reference = tokenize(reference or [], files.tokenizer, files.target_lang)
-        how_reference = f"tokenised by {tool}"
-    tokenized_more = tuple(tokenize(each, files.tokenizer, files.target_lang) for each in more)
-    origin = f"hypotheses {how}; reference {how_reference}"
-    return Sides(lines, tokenized_reference, origin, tokenized_more)
+    if files.kind == "raw":
+        lines, how = tokenize(lines, files.tokenizer, files.target_lang), by_tool
+    if reference is None:
+        reference = tokenize(raw, files.tokenizer, files.target_lang)
+        how_reference = by_tool
+    return Sides(lines, reference, f"hypotheses {how}; reference {how_reference}")
