@@ -30,11 +30,11 @@ class ConfigError(UserError):
     """Raised for settings that contradict each other or the model; holds every problem.
 
     Args:
-        problems: sentences, each naming the flag, the bad value and the valid choices
+        problems: one sentence or several, each naming the flag, the bad value and the valid choices
     """
 
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = list(problems)
+    def __init__(self, problems: str | Iterable[str]) -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type[ConfigError], tuple[list[str]]]:

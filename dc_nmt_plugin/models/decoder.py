@@ -99,10 +99,8 @@ class Decoder(FairseqIncrementalDecoder):
         """
         if retain_dropout:
             raise ConfigError(
-                [
-                    "--retain-dropout: the models of this plugin have no dropout outside training; "
-                    "leave it and --retain-dropout-modules out."
-                ]
+                "--retain-dropout: the models of this plugin have no dropout outside training; "
+                "leave it and --retain-dropout-modules out."
             )
         self.need_attn = need_attn
 

@@ -22,16 +22,12 @@ from .state_attention import StateMemory
 
 
 def gru_update(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
-    """Returns the state after one GRU transition. The gates have the order reset, update,
-    candidate.
+    """Returns the state ``u s + (1 - u) tanh(W x + r U s)`` (R, d) after one GRU transition.
 
     Args:
-        inputs: W x (+ bias), (R, 3d)
-        recurrent: U s (+ bias), (R, 3d); the reset gate acts on its candidate part (R, d)
+        inputs: W x (+ bias), (R, 3d), in the order reset r, update u, candidate
+        recurrent: U s (+ bias), (R, 3d); r acts on its candidate part
         state: s, (R, d)
-
-    Returns:
-        ``u s + (1 - u) tanh(W x + r U s)``, (R, d)
     """
     width = state.size(1)
     gates = (inputs[:, : 2 * width] + recurrent[:, : 2 * width]).sigmoid_()
@@ -48,10 +44,9 @@ class ConditionalGRU(Recordable, Stateful):
         h_i: source annotations, width C
         c_t = Σ_i α_i h_i, α = softmax_i(vᵀ tanh(W_a s'_t + U_a h_i))  (eqs 5-7)
 
-    The loop over positions contains only the parts that depend on the last state. Products with
-    words are computed before it, for the whole sequence. A product with c_t is a weighted product
-    with the annotations, ``W c_t = Σ_i α_i (W h_i)``. So these products are computed once for each
-    sentence, not for each hypothesis and step, and c_t itself is never computed.
+    The loop over positions contains only what depends on the last state. Products with words are
+    computed before it. A product with c_t is ``W c_t = Σ_i α_i (W h_i)``, so products with the
+    annotations are computed once for each sentence, and c_t itself is never computed.
 
     Args:
         embed_dim: width e of the words
@@ -94,12 +89,8 @@ class ConditionalGRU(Recordable, Stateful):
         self.memory = memory
 
     def project_source(self, source: Source) -> tuple[Tensor, ...]:
-        """Projects the annotations once for the decoding of a sentence.
-
-        Returns:
-            keys (S, M, A), GRU_2's values (S, M, 3d), the readout's values (S, M, context_dim) and
-            the initial state (S, d)
-        """
+        """Returns keys (S, M, A), GRU_2's values (S, M, 3d), the readout's values
+        (S, M, context_dim) and the initial state (S, d)."""
         (annotations,) = source.features
         values, contexts = self.value_proj(annotations).split(
             [3 * self.state_dim, self.value_proj.out_features - 3 * self.state_dim], dim=-1
@@ -127,8 +118,9 @@ class ConditionalGRU(Recordable, Stateful):
         last = slot["state"] if slot else initial.repeat_interleave(source.beam, dim=0)  # (R, d)
         memory = None if self.memory is None else self.memory.open(state)
         inputs = self.word_proj(words)  # (R, T, 3d)
-        recurrent1 = _stepwise(self.recurrent_proj1, inputs.dtype)
-        recurrent2 = _stepwise(self.recurrent_proj2, inputs.dtype)
+        first_proj, second_proj = self.recurrent_proj1, self.recurrent_proj2
+        recurrent1 = StepwiseProduct(first_proj.weight.t(), dtype=inputs.dtype)
+        recurrent2 = StepwiseProduct(second_proj.weight.t(), second_proj.bias, dtype=inputs.dtype)
         mix = StepwiseProduct(values, dtype=inputs.dtype)
         states: list[Tensor] = []
         alignments: list[Tensor] = []
@@ -162,10 +154,6 @@ class ConditionalGRU(Recordable, Stateful):
         if source.padding is not None:
             scores = scores.masked_fill(source.padding[:, None], -math.inf)
         return softmax(scores, query.dtype)
-
-
-def _stepwise(linear: nn.Linear, dtype: torch.dtype) -> StepwiseProduct:
-    return StepwiseProduct(linear.weight.t(), linear.bias, dtype=dtype)
 
 
 def mean_annotation(source: Source) -> Tensor:

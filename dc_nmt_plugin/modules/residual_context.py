@@ -72,16 +72,10 @@ class MeanResidual(ResidualContext):
             slot["steps"] = seen[..., -1:, :].expand(words.size(0), 1, 1)
             slot["total"] = total[:, -1:]
         if self.wants("previous_words"):
-            self.record(previous_words=_uniform(seen, words))
+            weights = seen.reciprocal().expand(*words.shape[:2], 1)  # 1 / t, of t words
+            positions = torch.arange(int(seen.max()), device=words.device)
+            self.record(previous_words=weights * (positions < seen))
         return (total / seen).type_as(words)  # Eq. (9)
-
-
-def _uniform(seen: Tensor, words: Tensor) -> Tensor:
-    """Returns (B, T, S): 1 / seen at the `seen` positions so far."""
-    batch, length, _ = words.shape
-    weights = seen.reciprocal().expand(batch, length, 1)
-    positions = torch.arange(int(seen.max()), device=words.device)
-    return weights * (positions < seen)
 
 
 class ContentResidual(ResidualContext):
@@ -113,8 +107,7 @@ class ContentResidual(ResidualContext):
         return context
 
     def _record(self, scores: Tensor, state: State | None) -> None:
-        # the weights cannot be recovered from a summary: while recording, the scores are kept as
-        # well
+        # the weights cannot be recovered from a summary: while recording, scores are kept too
         length = scores.size(1)
         if state is not None:
             slot = self.slot(state)

@@ -23,8 +23,8 @@ class StateSummary(Recordable, Stateful):
     """Self-attentive RNN: ``s̃_t = Σ_{i<t} α_i^t s_i``, scores ``a(s_i, s_t)`` (eqs 19-21).
 
     It enters only the readout, so a whole sequence is summarised after the recurrence. s̃_1 = 0 is
-    an empty sum, but it is computed. So every parameter has a gradient, even if all targets have
-    one token; torch's DistributedDataParallel waits for each.
+    an empty sum, but it is computed: torch's DistributedDataParallel waits for the gradient of
+    every parameter, even if all targets have one token.
 
     Args:
         state_dim: width d of the states
@@ -109,12 +109,7 @@ class StateMemory(Recordable, Stateful):
 
 
 class MemorySession:
-    """Holds the states that a :class:`StateMemory` has seen in one sequence; made by its ``open``.
-
-    Args:
-        memory: the module
-        slot: its tensors of the decoding session, or an empty dict
-    """
+    """Holds the states that a :class:`StateMemory` has seen in one sequence."""
 
     def __init__(self, memory: StateMemory, slot: dict[str, Tensor]) -> None:
         self.memory = memory

@@ -129,10 +129,8 @@ class LSTMLanguageModel(FairseqLanguageModel):
         source, target = task.source_dictionary, task.target_dictionary
         if cfg.share_decoder_input_output_embed and len(source) != len(target):
             raise ConfigError(
-                [
-                    "--share-decoder-input-output-embed: inputs and outputs have "
-                    f"{len(source)} and {len(target)} types; leave out --output-dictionary-size."
-                ]
+                "--share-decoder-input-output-embed: inputs and outputs have "
+                f"{len(source)} and {len(target)} types; leave out --output-dictionary-size."
             )
         matrix = build_embedding(source, cfg.embed_dim)
         plain = cfg.readout == "plain"

@@ -56,7 +56,7 @@ def build_encoder(
     return TransformerEncoder(
         dictionary,
         token_embedding(cfg, "encoder", matrix),
-        LayerStack(scaled_with_depth(cfg, layers), **stack_options(cfg, "encoder")),
+        layer_stack(cfg, "encoder", layers),
         max_source_positions=cfg.max_source_positions,
         read_layers=cfg.read_layers,
         aggregation=aggregation(cfg),
@@ -99,7 +99,7 @@ def decoder_stack(cfg: TransformerConfig, side: str) -> LayerStack:
             )
         layers.append(DecoderLayer(self_attn, encoder_attn, block, fusion))
     give_places(layers, side)
-    return LayerStack(scaled_with_depth(cfg, layers), **stack_options(cfg, "decoder"))
+    return layer_stack(cfg, "decoder", layers)
 
 
 # -- axis A ----------------------------------------------------------------------------------------
@@ -229,20 +229,18 @@ def positions(cfg: TransformerConfig, *, head_dim: int) -> Positions | None:
     return None
 
 
-def stack_options(cfg: TransformerConfig, side: str) -> dict[str, Any]:
+def layer_stack(cfg: TransformerConfig, side: str, layers: list[nn.Module]) -> LayerStack:
+    """Joins the layers of a side, and scales their initial weights with depth if flags say so."""
     width = cfg.of_side(side, "embed_dim")
-    return {
-        "layer_norm": build_norm(cfg, width) if cfg.pre_norm(side) else None,
-        "layerdrop": cfg.of_side(side, "layerdrop"),
-        "checkpoint_activations": cfg.checkpoint_activations,
-    }
-
-
-def scaled_with_depth(cfg: TransformerConfig, layers: list[nn.Module]) -> list[nn.Module]:
     if cfg.depth_scaled_init:
         for depth, layer in enumerate(layers, start=1):
             scale_with_depth(layer, depth, cfg.depth_scaled_init)
-    return layers
+    return LayerStack(
+        layers,
+        layer_norm=build_norm(cfg, width) if cfg.pre_norm(side) else None,
+        layerdrop=cfg.of_side(side, "layerdrop"),
+        checkpoint_activations=cfg.checkpoint_activations,
+    )
 
 
 # -- embeddings ------------------------------------------------------------------------------------
@@ -261,9 +259,9 @@ def token_matrix(dictionary: Dictionary, width: int, path: str | None) -> nn.Emb
         try:
             utils.load_embedding(utils.parse_embedding(path), dictionary, matrix)
         except StopIteration:
-            raise ConfigError([f"embeddings {path}: the file is empty"]) from None
+            raise ConfigError(f"embeddings {path}: the file is empty") from None
         except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigError([f"embeddings {path}: {error}"]) from error
+            raise ConfigError(f"embeddings {path}: {error}") from error
     return matrix
 
 

@@ -233,10 +233,8 @@ class TransformerConfig(CheckedConfig):
         layers = read_specification(str(text), side, self)
         if len(layers) != number:
             raise ConfigError(
-                [
-                    f"--{side}-layers-of: {text!r} has {len(layers)} layers, and --{side}-layers "
-                    f"is {number}."
-                ]
+                f"--{side}-layers-of: {text!r} has {len(layers)} layers, and --{side}-layers "
+                f"is {number}."
             )
         return layers
 
@@ -254,10 +252,8 @@ class TransformerConfig(CheckedConfig):
         last = last if dash else first
         if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= layers):
             raise ConfigError(
-                [
-                    f"--{side}-self-attention-layers: {text!r} is not a layer or a range i-j "
-                    f"within 1-{layers} (--{side}-layers {layers})."
-                ]
+                f"--{side}-self-attention-layers: {text!r} is not a layer or a range i-j "
+                f"within 1-{layers} (--{side}-layers {layers})."
             )
         return int(first), int(last)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -85,11 +84,9 @@ class TransformerDecoder(Decoder):
         """
         if self.auxiliary and self.training and not features_only:
             raise ConfigError(
-                [
-                    "the criterion ignores the auxiliary decoders of --aux-layers, and would train "
-                    "the main decoder alone; use --criterion transformer_ms_aux or "
-                    "joint_label_smoothed_cross_entropy."
-                ]
+                "the criterion ignores the auxiliary decoders of --aux-layers, and would train "
+                "the main decoder alone; use --criterion transformer_ms_aux or "
+                "joint_label_smoothed_cross_entropy."
             )
 
     def begin_beam_search(self, state: State) -> None:
@@ -119,79 +116,51 @@ class TransformerDecoder(Decoder):
             features, and of extra outputs "attn": [(R, T, M) or None], "inner_states": outputs of
             all layers, "auxiliary": {layer: features (R, T, C)}
         """
+        mask = self._mask(prev_output_tokens, incremental_state)
         step = None
         if incremental_state is not None:
-            step = beams.advance(
-                incremental_state,
-                encoder_out.beam,
-                rows=len(prev_output_tokens),
-                device=prev_output_tokens.device,
+            rows, device = len(prev_output_tokens), prev_output_tokens.device
+            step = beams.advance(incremental_state, encoder_out.beam, rows, device)
+
+        def run(stack: Any, source: Source, fused: list[Tensor] | None = None) -> list[Tensor]:
+            # every decoder embeds for itself: its dropout is its own
+            x = self.embedding(prev_output_tokens, incremental_state=incremental_state)
+            if incremental_state is not None:
+                project_all([layer.encoder_attn for layer in stack.layers], source)
+            flow = Flow(
+                mask,
+                tokens=prev_output_tokens,
+                state=incremental_state,
+                beams=step,
+                past=None if incremental_state is None else stack.slot(incremental_state),
+                source=source,
+                auxiliary=fused,
             )
-        run = partial(
-            self._run_stack,
-            tokens=prev_output_tokens,
-            mask=self._mask(prev_output_tokens, incremental_state),
-            state=incremental_state,
-            step=step,
-        )
+            states: list[Tensor] = stack(mask.zero_padding(x), flow)
+            return states
+
+        def run_auxiliary() -> dict[int, Tensor]:
+            states = {}
+            for key, stack in self.auxiliary.items():
+                states[int(key)] = run(stack, encoder_out.of_auxiliary(int(key)))[-1]
+            return states
+
+        stack: Any = self.stack
+        source, auxiliary = encoder_out, dict[int, Tensor]()
         if self.decode_with is not None and not with_auxiliary:
             stack = self.auxiliary[str(self.decode_with)]
             source = encoder_out.of_auxiliary(self.decode_with)
-            return self._with_attention(stack, partial(run, stack, source))
-
-        auxiliary: dict[int, Tensor] = {}
-
-        def run_auxiliary() -> None:
-            for layer, stack in self.auxiliary.items():
-                states = run(stack, encoder_out.of_auxiliary(int(layer)))
-                auxiliary[int(layer)] = states[-1]
-
-        if self.fuse:  # the main decoder reads the auxiliary ones' states
-            run_auxiliary()
-        fused = list(auxiliary.values()) if self.fuse else None
-        features, extra = self._with_attention(
-            self.stack, partial(run, self.stack, encoder_out, fused)
-        )
-        if with_auxiliary and not self.fuse:
-            run_auxiliary()
-        extra["auxiliary"] = auxiliary
-        return features, extra
-
-    def _run_stack(
-        self,
-        stack: Any,
-        source: Source,
-        fused: list[Tensor] | None = None,
-        *,
-        tokens: Tensor,
-        mask: SequenceMask,
-        state: State | None,
-        step: beams.Beams | None,
-    ) -> list[Tensor]:
-        # every decoder embeds for itself: its dropout is its own
-        x = mask.zero_padding(self.embedding(tokens, incremental_state=state))
-        if state is not None:
-            project_all([layer.encoder_attn for layer in stack.layers], source)
-        flow = Flow(
-            mask,
-            tokens=tokens,
-            state=state,
-            beams=step,
-            past=None if state is None else stack.slot(state),
-            source=source,
-            auxiliary=fused,
-        )
-        states: list[Tensor] = stack(x, flow)
-        return states
-
-    def _with_attention(self, stack: Any, run: Callable[[], list[Tensor]]) -> DecoderOutput:
+        elif self.fuse:  # the main decoder reads the auxiliary ones' states
+            auxiliary = run_auxiliary()
         top_attention = stack.layers[-1].encoder_attn
         with recording(top_attention) if self.need_attn else nullcontext() as records:
-            states = run()
+            states = run(stack, source, list(auxiliary.values()) if auxiliary else None)
+        if with_auxiliary and not self.fuse:
+            auxiliary = run_auxiliary()
         attn = None
         if records is not None:  # (R, …, T, M): the mean over heads, and over source layers
             attn = records[""]["weights"].flatten(1, -3).mean(dim=1)
-        return states[-1], {"attn": [attn], "inner_states": states}
+        return states[-1], {"attn": [attn], "inner_states": states, "auxiliary": auxiliary}
 
     def _mask(self, tokens: Tensor, state: State | None) -> SequenceMask:
         if state is not None:

@@ -48,11 +48,9 @@ class TransformerModel(FairseqEncoderDecoderModel):
         criterion = getattr(args, "criterion", None)
         if cfg.auxiliary_layers and criterion in _STOCK_CRITERIONS:
             raise ConfigError(
-                [
-                    f"--criterion: {criterion} ignores the auxiliary decoders of --aux-layers "
-                    f"{cfg.aux_layers}; use --criterion transformer_ms_aux or "
-                    "joint_label_smoothed_cross_entropy."
-                ]
+                f"--criterion: {criterion} ignores the auxiliary decoders of --aux-layers "
+                f"{cfg.aux_layers}; use --criterion transformer_ms_aux or "
+                "joint_label_smoothed_cross_entropy."
             )
         return build(cfg, task.source_dictionary, task.target_dictionary)
 
@@ -104,16 +102,12 @@ def check_sharing(cfg: TransformerConfig, source: Dictionary, target: Dictionary
     """
     if cfg.share_all_embeddings and source != target:
         raise ConfigError(
-            [
-                "--share-all-embeddings: source and target dictionary differ "
-                f"({len(source)} and {len(target)} types); binarise the data with "
-                "fairseq-preprocess --joined-dictionary, or give --no-share-all-embeddings."
-            ]
+            "--share-all-embeddings: source and target dictionary differ "
+            f"({len(source)} and {len(target)} types); binarise the data with "
+            "fairseq-preprocess --joined-dictionary, or give --no-share-all-embeddings."
         )
     if cfg.share_all_embeddings and cfg.decoder_embed_path not in (None, cfg.encoder_embed_path):
         raise ConfigError(
-            [
-                "--decoder-embed-path: all embeddings are shared, and start from those of "
-                "--encoder-embed-path; give the file there."
-            ]
+            "--decoder-embed-path: all embeddings are shared, and start from those of "
+            "--encoder-embed-path; give the file there."
         )

@@ -46,30 +46,11 @@ class LayerKind:
     options: dict[str, Any]
     given: Collection[str] = ()
 
-    def __str__(self) -> str:
-        """Returns the layer as an item of a specification, with every option."""
-        values = []
-        for name, value in self.options.items():
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            values.append(f"{name}={text}")
-        return f"{self.kind}({', '.join(values)})" if values else self.kind
-
 
 def layer_kind(kind: str, cfg: CheckedConfig) -> LayerKind:
     """Returns a kind with the options that the settings (flags) give to all its layers."""
     options = SELF_ATTENTION_KINDS[kind]
     return LayerKind(kind, {name: getattr(cfg, setting) for name, setting in options.items()})
-
-
-def specification(layers: Collection[LayerKind]) -> str:
-    """Returns the specification of a stack, with every option; equal stacks have equal ones."""
-    items: list[tuple[str, int]] = []
-    for item in map(str, layers):
-        if items and items[-1][0] == item:
-            items[-1] = (item, items[-1][1] + 1)
-        else:
-            items.append((item, 1))
-    return " ".join(item if times == 1 else f"{item}*{times}" for item, times in items)
 
 
 def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKind]:
@@ -104,15 +85,13 @@ def _items(text: str, flag: str) -> list[re.Match[str]]:
         item = _ITEM.match(text, position)
         if item is None:
             raise ConfigError(
-                [
-                    f"{flag}: {text[position:].strip()!r} is not a list of layers such as "
-                    "'dual_context(kernel=3)*2 standard*4'."
-                ]
+                f"{flag}: {text[position:].strip()!r} is not a list of layers such as "
+                "'dual_context(kernel=3)*2 standard*4'."
             )
         items.append(item)
         position = item.end()
     if not items:
-        raise ConfigError([f"{flag}: names no layer; an example is 'dual_context*2 standard*4'."])
+        raise ConfigError(f"{flag}: names no layer; an example is 'dual_context*2 standard*4'.")
     return items
 
 
@@ -122,13 +101,13 @@ def _layers_of_item(
     """Returns the layers of one item, above `below` others."""
     kind, times = item["kind"], item["times"]
     if times is not None and not (times.isdecimal() and int(times)):
-        raise ConfigError([f"{place}: {times!r} is no number of layers; it is 1 or more."])
+        raise ConfigError(f"{place}: {times!r} is no number of layers; it is 1 or more.")
     if side == "decoder" and kind in ENCODER_ONLY:
-        raise ConfigError([f"{place}: {kind} {ENCODER_ONLY[kind]}."])
+        raise ConfigError(f"{place}: {kind} {ENCODER_ONLY[kind]}.")
     kinds = tuple(SELF_ATTENTION_KINDS) if side == "encoder" else DECODER_KINDS
     unknown = choice_problem(place, kind, kinds)
     if unknown:
-        raise ConfigError([unknown])
+        raise ConfigError(unknown)
     given = _given_options(item["options"] or "", place, kind, cfg)
     options = {**layer_kind(kind, cfg).options, **given}
     names = option_flags(kind)
@@ -178,16 +157,16 @@ def _given_options(text: str, place: str, kind: str, cfg: CheckedConfig) -> dict
     if not text.strip():
         return given
     if not settings:
-        raise ConfigError([f"{place}: {kind} has no options, and {text.strip()!r} is given."])
+        raise ConfigError(f"{place}: {kind} has no options, and {text.strip()!r} is given.")
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         problem = choice_problem(f"{place}: option", name, settings)
         if problem:
-            raise ConfigError([problem])
+            raise ConfigError(problem)
         if not equals or not value:
-            raise ConfigError([f"{place}: option {name!r} has no value; give {name}=VALUE."])
+            raise ConfigError(f"{place}: option {name!r} has no value; give {name}=VALUE.")
         if name in given:
-            raise ConfigError([f"{place}: option {name!r} is given twice."])
+            raise ConfigError(f"{place}: option {name!r} is given twice.")
         (field,) = (each for each in fields(cfg) if each.name == settings[name])
         given[name] = _option_value(value, field, f"{place}: {name}")
     return given
@@ -198,14 +177,14 @@ def _option_value(text: str, field: Field[Any], name: str) -> Value:
     value: Value = text
     if isinstance(field.default, bool):
         if text.lower() not in ("true", "false"):
-            raise ConfigError([f"{name}: {text!r} is neither true nor false."])
+            raise ConfigError(f"{name}: {text!r} is neither true nor false.")
         return text.lower() == "true"
     if isinstance(field.default, int):
         try:
             value = int(text)
         except ValueError:
-            raise ConfigError([f"{name}: {text!r} is no whole number."]) from None
+            raise ConfigError(f"{name}: {text!r} is no whole number.") from None
     problem = value_problem(field, value, name)
     if problem:
-        raise ConfigError([problem])
+        raise ConfigError(problem)
     return value

@@ -43,9 +43,7 @@ class Kept:
     """
 
     def __init__(self, sentences: Tensor, columns: Tensor, space: int) -> None:
-        self.sentences = sentences
-        self.columns = columns
-        self.space = space
+        self.sentences, self.columns, self.space = sentences, columns, space
         self._rows: dict[int, Tensor] = {}
 
     def of(self, past: Tensor) -> Tensor:

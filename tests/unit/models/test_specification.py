@@ -5,7 +5,6 @@ from helpers import build
 
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.transformer.config import TransformerConfig, idle_settings
-from dc_nmt_plugin.models.transformer.specification import specification
 
 SIX = {"encoder_layers": 6, "decoder_layers": 2}
 
@@ -66,13 +65,6 @@ def test_flags_and_specification_give_the_same_model(flags, text):
     assert repr(one) == repr(other)
     pairs = zip(one.state_dict().items(), other.state_dict().items(), strict=True)
     assert all(a == b and bool((x == y).all()) for (a, x), (b, y) in pairs)
-
-
-def test_the_text_of_layers_is_read_back():
-    text = "dual_context(kernel=3)*2 cross_aggregation(iterations=0, checkpoint=true) standard*3"
-    found = layers(text)
-    assert layers(specification(found))[2].options == found[2].options
-    assert specification(layers(specification(found))) == specification(found)
 
 
 WRONG = {
