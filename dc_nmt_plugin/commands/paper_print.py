@@ -120,7 +120,7 @@ def print_jobs(jobs: Sequence[Job], args: argparse.Namespace, numbers: Sequence[
     """Prints the commands of a plan, with their numbers in the queue of Slurm."""
     from ..papers.systems import size_of
 
-    places = numbers or [None] * len(jobs)
+    places: Sequence[str | None] = numbers or [None] * len(jobs)
     if args.json:
         pairs = zip(jobs, places, strict=True)
         print_json([{"job": place, "command": str(job)} for job, place in pairs])

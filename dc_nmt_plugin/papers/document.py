@@ -19,17 +19,17 @@ NOT_OF_RUNS = ("bleu", "setting")
 
 
 class Settings(msgspec.Struct, kw_only=True):
-    """Settings of entries at one place of a file; None: not written there.
+    """Settings of entries at one place of a file; "" is not written there.
 
     Attributes:
         on: block of ``tasks``, which stands for its settings
         task: recipe, in its direction
         subset: ``test``, ``valid`` or another set of the recipe; ``set`` is its own name
         size: of the architecture, part of its name
-        training: settings of ``recipes/papers.yaml``; None if nothing trains the system
+        training: settings of ``recipes/papers.yaml``; "" if nothing trains the system
         score: measure of the cells that name no other one
         system: name of the measured system
-        other: whose system it is, as printed; None for an architecture of this package
+        other: whose system it is, as printed; "" for an architecture of this package
         flags: of ``fairseq-train`` on top, by field name; only those that change the model
         part: decoder, ``main`` or ``aux:1``
         decoding: flags of ``fairseq-generate`` on top of the recipe's, such as a masked layer
@@ -41,23 +41,23 @@ class Settings(msgspec.Struct, kw_only=True):
         by: command of ``dc-nmt`` that shows it, such as ``analyze gates``
     """
 
-    on: str | None = None
-    task: str | None = None
-    subset: str | None = None
-    set: str | None = None
-    size: str | None = None
-    training: str | None = None
-    score: str | None = None
-    system: str | None = None
-    other: str | None = None
+    on: str = ""
+    task: str = ""
+    subset: str = ""
+    set: str = ""
+    size: str = ""
+    training: str = ""
+    score: str = ""
+    system: str = ""
+    other: str = ""
     flags: dict[str, str] = {}
-    part: str | None = None
+    part: str = ""
     decoding: dict[str, str] = {}
-    measure: str | None = None
-    of: str | None = None
-    against: str | None = None
-    reproducible: str | None = None
-    by: str | None = None
+    measure: str = ""
+    of: str = ""
+    against: str = ""
+    reproducible: str = ""
+    by: str = ""
 
 
 class Cell(Settings, kw_only=True):
@@ -95,11 +95,6 @@ class Entry(Cell, kw_only=True):
     row: str
     column: str
     arch: str
-    system: str
-    measure: str
-    reproducible: str
-    by: str
-    against: str
     part: str = "main"
 
     @property
@@ -144,7 +139,6 @@ class Item(Settings, kw_only=True):
     name: str
     title: str
     place: str
-    reproducible: str
     baseline: str = ""
     columns: dict[str, Settings] = {}
     rows: list[Row] = []

@@ -120,7 +120,7 @@ def _counting(
     run = decoding.run(options.seeds[0], options.sample)
     pieces = run.binarised.with_name(run.binarised.name.replace("bin", "bpe", 1))
     folder = pieces if item.analysis["unit"] == "pieces" else run.raw / "tokenised"
-    own = re.fullmatch(r"<(\d+)", entry.of or "")  # a group of its own, such as <31
+    own = re.fullmatch(r"<(\d+)", entry.of)  # a group of its own, such as <31
     edges = own[1] if own else item.analysis["edges"]
     words = ("check-text", "--lengths", edges, str(folder / f"{run.split}.{run.source}"))
     name = f"source-lengths-{edges}" if own else "source-lengths"

@@ -83,14 +83,13 @@ def published_number(
 
 
 def _same_translation(entry: Entry, search: Mapping[str, Any], subset: str) -> bool:
-    fusion = bool(search.get("no-aux-fusion"))  # no published number is without it
+    masked = str(search.get("mask-source-layers") or "")
     return (
         not entry.of
-        and not fusion
+        and not search.get("no-aux-fusion")  # no published number is without it
         and entry.subset == subset
         and entry.part == str(search.get("decode-with") or "main")
-        and entry.decoding.get("mask_source_layers", "")
-        == str(search.get("mask-source-layers") or "")
+        and entry.decoding.get("mask_source_layers", "") == masked
     )
 
 
@@ -110,46 +109,39 @@ def differing_settings(
     if not settings:
         return ["the settings of the run are unknown"]
     recipe = settings_of(load(entry.task), entry.arch, like=entry.training)
-    run = given_flags(as_flags(settings))
-    run = {flag: value for flag, value in run.items() if flag[2:] not in _NEUTRAL}
+    given = given_flags(as_flags(settings))
+    run = {flag: value for flag, value in given.items() if flag[2:] not in _NEUTRAL}
+    training = {**given_flags(recipe.flags), "--max-update": str(recipe.updates)}
     model = given_flags(as_flags(entry.flags))
-    training = given_flags(recipe.flags)
-    training["--max-update"] = str(recipe.updates)
+    # a setting, of the run, of the recipe
+    pairs: list[tuple[str, Any, Any]] = []
     if entry.measure == "params":  # the training does not change the size
         run = {flag: value for flag, value in run.items() if flag in model or flag not in training}
-        run.pop("--max-update", None)
-        expected, pairs = model, []
+        expected = model
     else:
         training.pop("--max-tokens", None)
         expected = {**training, **model}
-        pairs = [("tokens of an update", tokens_of(as_flags(settings)), recipe.tokens)]
+        tokens = tokens_of(as_flags(settings)) or 0
+        if abs(tokens - recipe.tokens) > _TOKENS_TOLERANCE * recipe.tokens:
+            pairs.append(("tokens of an update", tokens, recipe.tokens))
     for flag in dict.fromkeys([*expected, *run]):
         pairs.append((flag, run.get(flag), expected.get(flag)))
     if entry.measure in SCORES:
-        wanted = given_flags(recipe.decode)
-        given = given_flags(as_flags(search))
-        pairs += [(flag, given[flag], wanted.get(flag)) for flag in _SEARCH if flag in given]
+        wanted, own = given_flags(recipe.decode), given_flags(as_flags(search))
+        pairs += [(flag, own[flag], wanted.get(flag)) for flag in _SEARCH if flag in own]
     return [
         f"{name} {_shown(ours)}, in the recipe {_shown(theirs)}"
         for name, ours, theirs in pairs
-        if not _same(name, ours, theirs)
+        if _plain(ours) != _plain(theirs)
     ]
 
 
-def _same(name: str, ours: Any, theirs: Any) -> bool:
-    if ours is None or theirs is None:
-        return ours is theirs
-    if name == "tokens of an update":
-        return abs(ours - theirs) <= _TOKENS_TOLERANCE * theirs
-    return _plain(ours) == _plain(theirs)
-
-
-def _plain(text: str) -> object:
+def _plain(value: Any) -> object:
     """Returns a value in a form in which 1e-9 and 1e-09, (0.9,0.98) and (0.9, 0.98) are equal."""
     try:
-        return float(text)
+        return None if value is None else float(value)
     except ValueError:
-        return text.replace(" ", "").strip("()[]'\"")
+        return value.replace(" ", "").strip("()")
 
 
 def _shown(value: Any) -> str:
@@ -186,13 +178,16 @@ def published_scores(task: str) -> list[Score]:
     found: dict[tuple[str, str, str], list[Entry]] = {}
     for document in read_documents():
         for entry in document.entries:
-            whole = not entry.of and not entry.decoding and not entry.other
-            if entry.task == task and entry.measure in SCORES and entry.value is not None and whole:
+            is_part = entry.of or entry.decoding or entry.other
+            if entry.task == task and entry.measure in SCORES and entry.value and not is_part:
                 model = " ".join([entry.arch, *as_flags(entry.flags)])
-                metric = [entry.measure]
-                metric += [entry.subset] if entry.subset != "test" else []
-                metric += [entry.part] if entry.part != "main" else []
-                found.setdefault((model, entry.training, ", ".join(metric)), []).append(entry)
+                by = [
+                    entry.measure,
+                    entry.subset.removeprefix("test"),
+                    entry.part.replace("main", ""),
+                ]
+                key = (model, entry.training, ", ".join(filter(None, by)))
+                found.setdefault(key, []).append(entry)
     rows = []
     for (model, settings, metric), entries in found.items():
         values = dict.fromkeys(str(entry.value) for entry in entries)

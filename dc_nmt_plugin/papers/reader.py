@@ -100,7 +100,7 @@ def _entry(document: Document, item: Item, row: Row, column: str, cell: Cell) ->
         entry["system"], entry["arch"] = entry["other"], ""
         # the program that counted another author's BLEU is not printed
         entry["measure"] = "bleu" if measure in SCORES or not measure else measure
-        if row.reproducible is None:
+        if not row.reproducible:
             entry["reproducible"] = "reported by other authors"
     else:
         system = document.systems[entry["system"]]
@@ -108,11 +108,20 @@ def _entry(document: Document, item: Item, row: Row, column: str, cell: Cell) ->
         entry["flags"] = {**system.flags, **entry.get("flags", {})}
     entry.setdefault("by", _COMMANDS.get(measure, "paper run"))
     entry.setdefault("against", "" if item.baseline == row.label else item.baseline)
-    for name in ("value", "difference", "p", "text", "read", "absent"):
-        entry[name] = getattr(cell, name)
-    entry["note"] = "; ".join(note for note in (row.note, cell.note) if note)
-    place = {"document": document.name, "item": item.name, "row": row.label, "column": column}
-    return Entry(**place, **entry)
+    return Entry(
+        document=document.name,
+        item=item.name,
+        row=row.label,
+        column=column,
+        value=cell.value,
+        difference=cell.difference,
+        p=cell.p,
+        text=cell.text,
+        read=cell.read,
+        absent=cell.absent,
+        note="; ".join(note for note in (row.note, cell.note) if note),
+        **entry,
+    )
 
 
 def _merged(tasks: Mapping[str, Settings], places: Iterable[Settings]) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def training_of(entry: Entry) -> Training:
         UserError: the task has no recipe
     """
     own = settings_of(load(entry.task), entry.arch).name
-    like = None if entry.training in (None, own) else entry.training
+    like = None if entry.training in ("", own) else entry.training
     return Training(entry.task, entry.arch, like, tuple(as_flags(entry.flags)))
 
 

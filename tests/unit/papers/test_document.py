@@ -96,8 +96,8 @@ def test_every_entry_is_made_of_known_names():
         systems = {e.system for e in ENTRIES if e.document == entry.document}
         assert entry.against in {"", *(row.label for row in item.rows), *systems}, place
         assert not item.drawn_from or find_item(f"{item.document}, {item.drawn_from}")
-    assert set(SCORES) <= set(METRICS) and None in trainings
-    assert {entry.task for entry in OURS} - {None} - set(tasks()) == {"wikipedia"}
+    assert set(SCORES) <= set(METRICS) and "" in trainings
+    assert {entry.task for entry in OURS} - {""} - set(tasks()) == {"wikipedia"}
     for entry in OURS:
         if entry.training:
             assert settings_of(load(entry.task), entry.arch, like=entry.training)
