@@ -33,7 +33,7 @@ class _Candidates(NamedTuple):
 
 @runtime_checkable
 class KnowsSentences(Protocol):
-    """Beam search with a decoder of this plugin; see :class:`..models.decoder.Decoder`."""
+    """A decoder of this plugin; see :class:`..models.decoder.Decoder`."""
 
     def begin_beam_search(self, state: State) -> None: ...
 
@@ -49,7 +49,7 @@ class BeamSearchGenerator(SequenceGenerator):
     each hypothesis are chosen first, and only these compete.
 
     All other searches (sampling, prefixes, constraints, n-gram blocking, a second language model)
-    use fairseq's own loop.
+    and models of stock fairseq use fairseq's own loop.
     """
 
     def _generate(
@@ -68,7 +68,8 @@ class BeamSearchGenerator(SequenceGenerator):
 
     def _is_plain(self, net_input: dict[str, Any]) -> bool:
         return (
-            type(self.search) is BeamSearch
+            all(isinstance(model.decoder, KnowsSentences) for model in self.model.models)
+            and type(self.search) is BeamSearch
             and "src_lengths" in net_input
             and self.lm_model is None
             and self.repeat_ngram_blocker is None
@@ -91,8 +92,10 @@ class BeamSearchGenerator(SequenceGenerator):
         """
         source, lengths = net_input["src_tokens"], net_input["src_lengths"]
         sentences, beam, longest = source.size(0), self.beam_size, self._longest(source)
-        encoded = self.model.forward_encoder(net_input)
-        states = self._begin()
+        encoded: list[Source] = self.model.forward_encoder(net_input)
+        states: list[State] = [{} for _ in self.model.models]
+        for model, state in zip(self.model.models, states, strict=True):
+            model.decoder.begin_beam_search(state)
         tokens = source.new_full((sentences * beam, longest + 2), self.pad)
         tokens[:, 0] = self.eos if bos_token is None else bos_token
         scores = torch.zeros(sentences * beam, longest + 1, device=source.device)  # cumulative
@@ -150,9 +153,13 @@ class BeamSearchGenerator(SequenceGenerator):
                 attention = attention.index_select(0, rows)
             if step == 0:  # the models have one row a sentence
                 rows = rows.div(beam, rounding_mode="floor")
-            self._reorder(states, rows, keep)
-            if encoded is not None and (step == 0 or done):
-                encoded = self._sources(encoded, rows, keep)
+            for model, state in zip(self.model.models, states, strict=True):
+                model.decoder.reorder_hypotheses(state, rows, keep)
+            # a source has one row a sentence, so only an ended sentence changes it
+            if keep is not None:
+                encoded = [source.select(keep) for source in encoded]
+            if step == 0:
+                encoded = [source.repeat(beam) for source in encoded]
 
         if not all(finalized):
             raise UserError(
@@ -161,48 +168,6 @@ class BeamSearchGenerator(SequenceGenerator):
                 "for it; decode without --fp16, or with an earlier checkpoint."
             )
         return _best_first(finalized)
-
-    def _begin(self) -> list[State]:
-        """Returns a new decoding session of each model."""
-        states: list[State] = [{} for _ in self.model.models]
-        for model, state in zip(self.model.models, states, strict=True):
-            if self.model.has_incremental_states() and isinstance(model.decoder, KnowsSentences):
-                model.decoder.begin_beam_search(state)
-        return states
-
-    def _reorder(self, states: list[State], rows: Tensor, sentences: Tensor | None) -> None:
-        """Reorders the models' hypotheses.
-
-        Args:
-            states: the decoding sessions
-            rows: (R') indices of the models' rows
-            sentences: (S') numbers of the sentences that are left, or None when all are
-        """
-        if not self.model.has_incremental_states():
-            return
-        for model, state in zip(self.model.models, states, strict=True):
-            if isinstance(model.decoder, KnowsSentences):
-                model.decoder.reorder_hypotheses(state, rows, sentences)
-            else:
-                model.decoder.reorder_incremental_state_scripting(state, rows)
-
-    def _sources(self, encoded: list[Any], rows: Tensor, sentences: Tensor | None) -> list[Any]:
-        """Returns the encoders' outputs for all hypotheses of the sentences that are left.
-
-        Sources of this plugin need not find out what `rows` are, and do not wait for the device.
-
-        Args:
-            encoded: outputs of the models' encoders
-            rows, sentences: see :meth:`_reorder`
-        """
-        sources = []
-        for model, source in zip(self.model.models, encoded, strict=True):
-            if isinstance(source, Source):
-                left = source if sentences is None else source.select(sentences)
-                sources.append(left.repeat(self.beam_size))
-            else:
-                sources.append(model.encoder.reorder_encoder_out(source, rows))
-        return sources
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
         """Sets `lprobs` (rows, V) of forbidden next tokens to -inf."""

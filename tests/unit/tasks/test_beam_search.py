@@ -9,6 +9,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from helpers import dictionary
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.modules.core.source import Source
 from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator
 
 WORDS = 30
@@ -16,10 +17,10 @@ WORDS = 30
 
 class Encoder(torch.nn.Module):
     def forward_torchscript(self, net_input):
-        return net_input["src_tokens"]
+        return Source(features=[net_input["src_tokens"]], padding=None)
 
     def reorder_encoder_out(self, encoder_out, new_order):
-        return encoder_out.index_select(0, new_order)
+        return encoder_out.reorder(new_order)
 
 
 class Decoder(FairseqIncrementalDecoder):
@@ -33,17 +34,24 @@ class Decoder(FairseqIncrementalDecoder):
         self.nan_after = nan_after
 
     def forward(self, tokens, encoder_out=None, incremental_state=None):
-        assert len(tokens) == len(encoder_out)
+        source = encoder_out.features[0].repeat_interleave(encoder_out.beam, dim=0)
+        assert len(tokens) == len(source)
         kept = incremental_state.setdefault("prefix", {"rows": tokens[:, :0]})
         assert torch.equal(kept["rows"], tokens[:, :-1])  # reordered as the hypotheses are
         kept["rows"] = tokens.clone()
         weights = torch.arange(1, tokens.size(1) + 1) * 7
-        key = ((tokens * weights).sum(1) + encoder_out.sum(1) * 13) % 997
+        key = ((tokens * weights).sum(1) + source.sum(1) * 13) % 997
         logits = self.table[key][:, None].clone()
         if tokens.size(1) == self.nan_after:
             logits[::4] = math.nan
-        attn = torch.softmax(logits[:, :, : encoder_out.size(1)], dim=-1)
+        attn = torch.softmax(logits[:, :, : source.size(1)], dim=-1)
         return logits, {"attn": [attn]}
+
+    def begin_beam_search(self, state):
+        pass
+
+    def reorder_hypotheses(self, state, rows, sentences):
+        self.reorder_incremental_state(state, rows)
 
     def reorder_incremental_state(self, incremental_state, new_order):
         kept = incremental_state["prefix"]
