@@ -63,10 +63,9 @@ def prepare(pipeline: Pipeline, options: TextOptions, *, show: bool = True) -> N
     """
     from ..recipes.preparation import pairs_kept, plan_text
 
-    plan = plan_text(options)
-    preparation = plan.preparation
+    preparation = plan_text(options)
     with pipeline.alone(preparation.work, wait=True):
-        made = pipeline.run(*plan.steps())
+        made = pipeline.run(*preparation.steps())
     if pipeline.dry_run:
         return
     for segmentation in preparation.segmentations:
@@ -81,7 +80,7 @@ def prepare(pipeline: Pipeline, options: TextOptions, *, show: bool = True) -> N
             published = f", published: about {segmentation.vocabulary}"
         for language, size in preparation.dictionary_sizes(segmentation).items():
             pipeline.say(f"dictionary of {language}{suffix}: {size} types{published}")
-    if plan.recipe.own and (show or made):
+    if preparation.recipe.own and (show or made):
         _show_pieces(preparation)
     pipeline.say(f"done; everything is in {preparation.work}")
 
@@ -91,8 +90,8 @@ def _show_pieces(preparation: Preparation) -> None:
     print("the first five training pairs as the model reads them (@@: the word goes on):")
     folder = preparation.work / f"bpe{preparation.segmentations[0].suffix}"
     with ExitStack() as stack:
-        names = [folder / f"train.{language}" for language in preparation.languages]
+        names = [folder / f"train.{language}" for language in preparation.recipe.pair]
         sides = [stack.enter_context(open(name, encoding="utf-8")) for name in names]
         for pair in islice(zip(*sides, strict=True), SHOWN):
-            for language, line in zip(preparation.languages, pair, strict=True):
+            for language, line in zip(preparation.recipe.pair, pair, strict=True):
                 print(f"  {language}  {line.rstrip()}")

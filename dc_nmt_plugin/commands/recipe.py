@@ -80,11 +80,10 @@ def _published(args: argparse.Namespace) -> None:
 def _text(args: argparse.Namespace) -> None:
     from ..recipes.recipe import load
     from ..recipes.sources import Sources
-    from ..recipes.text import make_text, say_disk
+    from ..recipes.text import make_text
 
     recipe = load(args.task)
     sources = Sources(recipe, args.raw, args.downloads)
-    say_disk(recipe, sources, args.work, args.sample)
     make_text(recipe, sources, args.work, args.out, args.sample, args.any_counts)
 
 

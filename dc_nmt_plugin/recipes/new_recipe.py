@@ -414,7 +414,6 @@ def _content(
         "title": f"{folder.resolve().name}, text of one's own",
         "pair": "-".join(train.languages),
         "archs": list(archs),
-        "pair_bytes": max(1, sum(train.bytes) // train.pairs),
         "files": sources,
         "parts": parts,
         "splits": {**splits, "exclude_test": True, "exclude_valid": True},

@@ -40,7 +40,7 @@ class Corpus:
         pairs: total number
         blank: number of pairs with a blank side
         sources, targets: a number for each line; equal for lines that differ in spaces only
-        words, bytes: total of each side, counted on a sample
+        words: total of each side, counted on a sample
         letters: character → count, of each side
         spaceless: of each side, True in a script without spaces between words
 
@@ -72,12 +72,11 @@ class Corpus:
                 f"{flag}: {same:,} of {self.pairs:,} lines are the same in {names}: "
                 "these are not two languages"
             )
-        self.words, self.bytes, self.letters, self.spaceless = [], [], [], []
+        self.words, self.letters, self.spaceless = [], [], []
         every = self.pairs // COUNTED + 1  # every so many pairs are counted
         for lines in zip(*islice(self.read(), 0, None, every), strict=True):
             text = "\n".join(lines) + "\n"
             self.words.append(every * len(text.split()))
-            self.bytes.append(every * len(text.encode()))
             letters = {char: every * n for char, n in Counter(text).items() if char.isalpha()}
             self.letters.append(Counter(letters))
             self.spaceless.append(is_spaceless(None, lines))

@@ -20,7 +20,7 @@ from .recipe import SPLITS, Recipe, load
 from .schema import Segmentation
 from .settings import settings_of
 from .sources import DOWNLOADS, Sources
-from .text import make_text, optional_parts, say_disk
+from .text import make_text, optional_parts
 
 SAMPLE_OPERATIONS = 2000  # of BPE at most
 PAIRS = "pairs.json"  # beside the text after BPE: training pairs before and after cleaning
@@ -40,20 +40,7 @@ class TextOptions:
     any_counts: bool = False  # continue when numbers of lines differ from the published ones
 
 
-@dataclass(frozen=True)
-class TextPlan:
-    """Holds the plan of a task's text: the step that makes it, and its preparation."""
-
-    recipe: Recipe
-    text: Step
-    preparation: Preparation
-
-    def steps(self) -> Iterator[Step]:
-        yield self.text
-        yield from self.preparation.steps()
-
-
-def plan_text(options: TextOptions) -> TextPlan:
+def plan_text(options: TextOptions) -> Preparation:
     """Plans the steps of ``dc-nmt prepare``.
 
     Raises:
@@ -79,15 +66,7 @@ def plan_text(options: TextOptions) -> TextPlan:
         lambda: _text_stamp(recipe, options, work / "corpora"),
         lambda to: [_text_command(recipe, options, work / "corpora", to)],
     )
-    preparation = Preparation(
-        recipe.pair,
-        work,
-        tokenizer=recipe.task.text.stamp,
-        segmentations=tuple(segmentations),
-        workers=usable_cpus(),
-        splits=recipe.splits,
-    )
-    return TextPlan(recipe, text, preparation)
+    return Preparation(recipe, work, text, segmentations, usable_cpus())
 
 
 def _text_stamp(recipe: Recipe, options: TextOptions, corpora: Path) -> str:
@@ -118,7 +97,6 @@ def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) ->
                 out.write(f"{text}\n")
 
         sources = Sources(recipe, options.raw, options.downloads, say)
-        say_disk(recipe, sources, work, options.sample, say)
         make_text(recipe, sources, work, to, options.sample, options.any_counts, say)
 
     return Command([*words, "--out", str(to)], call=call)
@@ -126,19 +104,20 @@ def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) ->
 
 @dataclass(frozen=True)
 class Preparation:
-    """The text of a language pair, and the folders of its prepared forms."""
+    """The steps that prepare a task's text in folders of ``work``.
 
-    languages: tuple[str, str]  # in the order of the task's name
-    # output folder; raw in it has train, valid and test in both languages, one sentence a line, and
-    # raw/tokenised the same tokenised
+    ``raw`` has train, valid and test in both languages, one sentence a line, and ``raw/tokenised``
+    the same tokenised. Each segmentation has its own ``bpe`` and ``bin``.
+    """
+
+    recipe: Recipe
     work: Path
-    tokenizer: str  # name or short description of the tokeniser
-    segmentations: tuple[Segmentation, ...]  # each has its own folders
+    text: Step  # makes raw
+    segmentations: list[Segmentation]
     workers: int  # processes of BPE and binarisation
-    splits: tuple[str, ...] = SPLITS  # train, valid, test, and further test sets
 
     def steps(self) -> Iterator[Step]:
-        """Yields the steps after the text is there."""
+        yield self.text
         for segmentation in self.segmentations:
             yield self._segmenting(segmentation)
             yield self._binarising(segmentation)
@@ -150,14 +129,16 @@ class Preparation:
     def dictionary_sizes(self, segmentation: Segmentation) -> dict[str, int]:
         """Returns the number of types in the dictionary of each language."""
         sizes = {}
-        for language in self.languages:
+        for language in self.recipe.pair:
             path = self.binarised(segmentation) / f"dict.{language}.txt"
             with open(path, encoding="utf-8", newline="\n") as lines:
                 sizes[language] = sum(1 for _ in lines)
         return sizes
 
     def _texts(self, folder: Path) -> list[Path]:
-        return [folder / f"{split}.{lang}" for split in self.splits for lang in self.languages]
+        return [
+            folder / f"{split}.{lang}" for split in self.recipe.splits for lang in self.recipe.pair
+        ]
 
     @property
     def _tokens(self) -> Path:
@@ -176,7 +157,7 @@ class Preparation:
         limit = f"{segmentation.max_tokens} {segmentation.ratio:g}"
         limit += f" {segmentation.max_words}" if segmentation.max_words else ""
         words += "" if limit == "0 0" else f" {limit}"
-        return digest([self._text_digest, *self.languages, self.tokenizer, words])
+        return digest([self._text_digest, *self.recipe.pair, self.recipe.task.text.stamp, words])
 
     def _segmenting(self, segmentation: Segmentation) -> Step:
         def commands(to: Path) -> Iterator[Command]:
@@ -187,7 +168,7 @@ class Preparation:
             yield _same_counts(self._texts(self._tokens), self._texts(to))
             limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
             limits += [str(segmentation.max_words)] if segmentation.max_words else []
-            yield Command(["dc-nmt", "recipe", "clean", str(to), *self.languages, *limits])
+            yield Command(["dc-nmt", "recipe", "clean", str(to), *self.recipe.pair, *limits])
 
         name = f"learn and apply BPE ({segmentation.operations} operations)"
         if segmentation.kind == "sentencepiece":
@@ -197,38 +178,40 @@ class Preparation:
 
     def _sentencepieces(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
         """Learns a model of both languages, or one for each, and segments every set."""
-        groups = [self.languages] if segmentation.joint else [(lang,) for lang in self.languages]
+        groups = (
+            [self.recipe.pair] if segmentation.joint else [(lang,) for lang in self.recipe.pair]
+        )
         for languages in groups:
             model = str(to / (MODEL if segmentation.joint else f"{languages[0]}.{MODEL}"))
             texts = [str(self._tokens / f"train.{language}") for language in languages]
             learn = ["dc-nmt", "recipe", "learn-pieces", str(segmentation.operations), model]
             yield Command([*learn, *texts])
-            for name in (f"{split}.{lang}" for lang in languages for split in self.splits):
+            for name in (f"{split}.{lang}" for lang in languages for split in self.recipe.splits):
                 files = [str(self._tokens / name), str(to / name)]
                 yield Command(["dc-nmt", "recipe", "apply-pieces", model, *files])
 
     def _byte_pairs(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
         learn = ["subword-nmt", "learn-bpe", "-s", str(segmentation.operations), "-i"]
-        codes = dict.fromkeys(self.languages, str(to / "codes"))
+        codes = dict.fromkeys(self.recipe.pair, str(to / "codes"))
         if segmentation.joint:
             both = to / "both"
-            sides = [str(self._tokens / f"train.{lang}") for lang in self.languages]
+            sides = [str(self._tokens / f"train.{lang}") for lang in self.recipe.pair]
             yield Command(["cat", *sides], output=both)
             yield Command([*learn, str(both), "-o", str(to / "codes")])
             yield Command(["rm", str(both)])
-        for language in self.languages:
+        for language in self.recipe.pair:
             if not segmentation.joint:
                 codes[language] = str(to / f"codes.{language}")
                 text = str(self._tokens / f"train.{language}")
                 yield Command([*learn, text, "-o", codes[language]])
-            for split in self.splits:
+            for split in self.recipe.splits:
                 words = ["subword-nmt", "apply-bpe", "-c", codes[language]]
                 words += ["--num-workers", str(self.workers)]
                 name = f"{split}.{language}"
                 yield Command([*words, "-i", str(self._tokens / name), "-o", str(to / name)])
 
     def _binarising(self, segmentation: Segmentation) -> Step:
-        source, target = self.languages
+        source, target = self.recipe.pair
         pieces = self.work / f"bpe{segmentation.suffix}"
 
         def commands(to: Path) -> Iterator[Command]:
@@ -236,15 +219,15 @@ class Preparation:
             if segmentation.dictionary == "joint":
                 words += ["--joined-dictionary"]
             words += ["--trainpref", str(pieces / "train"), "--validpref", str(pieces / "valid")]
-            tests = [str(pieces / split) for split in self.splits[2:]]
+            tests = [str(pieces / split) for split in self.recipe.splits[2:]]
             words += ["--testpref", ",".join(tests), "--workers", str(self.workers)]
             yield Command([*words, "--destdir", str(to)])
             # fairseq-preprocess's names for further test sets are test1, test2, …
-            further = [f"test{n}" for n in range(1, len(self.splits) - len(SPLITS) + 1)]
+            further = [f"test{n}" for n in range(1, len(self.recipe.splits) - len(SPLITS) + 1)]
             indexes = [
                 to / f"{split}.{source}-{target}.{lang}.idx"
                 for split in (*SPLITS, *further)
-                for lang in self.languages
+                for lang in self.recipe.pair
             ]
             yield _same_counts(self._texts(pieces), indexes)
 

@@ -62,15 +62,6 @@ class Recipe:
         self._check_files()
 
     def _check_files(self) -> None:
-        for name, file in self.task.files.items():
-            if len(file.inside) not in (0, 2):
-                raise self.problem(f"files.{name}.inside", "is not an archive and a member of it")
-            for kind, length in (("sha256", 64), ("md5", 32)):
-                value = getattr(file, kind)
-                if value and not re.fullmatch(f"[0-9a-fA-F]{{{length}}}", value):
-                    raise self.problem(
-                        f"files.{name}.{kind}", f"{value!r} is not {length} hexadecimal digits"
-                    )
         for name, part in self.task.parts.items():
             for language in self.pair:
                 if part.member(language)[0] not in self.task.files:

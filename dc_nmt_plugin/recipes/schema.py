@@ -23,7 +23,7 @@ class SourceFile:
     bytes: int | None = None  # approximate size
     modified: int = 0  # last change before the checksum, seconds since 1970; 0: unknown
     listed: str = ""  # publisher of the checksum; "": it was measured on a copy
-    inside: list[str] = field(default_factory=list)  # archive and member, tried before the URLs
+    inside: tuple[str, str] | None = None  # archive and member, tried before the URLs
     also: list[str] = field(default_factory=list)  # other names that users have for it
     note: str = ""  # for a user who has to get it by hand
 
@@ -138,7 +138,6 @@ class Task:
     licence: str = ""
     # why the published training text cannot be had, so that dc-nmt prepare needs --any-counts
     lacks: str = ""
-    pair_bytes: int = 250  # of a pair of sentences, approximately
     nearby: list[str] = field(default_factory=list)  # folders beside the checkout with files
     files: dict[str, SourceFile] = field(default_factory=dict)
     parts: dict[str, Part] = field(default_factory=dict)

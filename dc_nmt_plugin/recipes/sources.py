@@ -82,11 +82,6 @@ class Sources:
             )
         return files[0] if files else None
 
-    def missing(self) -> list[SourceFile]:
-        """Returns the files that must be downloaded."""
-        files = self.recipe.task.files.values()
-        return [f for f in files if f.urls and not f.inside and self._here(f) is None]
-
     def available(self, name: str) -> bool:
         """Returns True when the file is here or has a URL."""
         file = self.recipe.task.files[name]
@@ -232,7 +227,7 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
             have = 0  # a server that cannot continue
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length else None
-        say(f"  {url}" + (f" ({megabytes(total)})" if total else ""))
+        say(f"  {url}" + (f" ({total / 1e6:,.1f} MB)" if total else ""))
         with (
             open(part, "ab" if have else "wb") as out,
             tqdm(
@@ -245,8 +240,3 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
                 progress.update(len(block))
     if total is not None and have < total:
         raise OSError(f"the connection ended after {have} of {total} bytes; run again to continue")
-
-
-def megabytes(size: float) -> str:
-    """Returns a size in readable form."""
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"

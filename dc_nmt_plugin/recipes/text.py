@@ -9,45 +9,18 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..files import write_json, write_parallel, writing
-from ..machine import GIB, free_disk_gib
 from ..table import format_table
 from ..text.checks import bare
 from ..text.preparation import fits, learn_truecaser
 from .corpora import Corpora
 from .recipe import Recipe
 from .schema import Part
-from .sources import Say, Sources, megabytes
+from .sources import Say, Sources
 
-COPIES = 6  # copies of the raw text: read, tokenised, both again as splits, BPE, binarised
 TOLERANCE = 0.05  # of a published number that is rounded ("~")
 
 
-def say_disk(
-    recipe: Recipe, sources: Sources, folder: Path, sample: int | None, say: Say = print
-) -> None:
-    """Prints the disk space that the preparation needs.
-
-    Raises:
-        UserError: the disk has less space
-    """
-    fetched = sum(file.bytes or 0 for file in sources.missing())
-    known = sum(part.lines or 0 for part in recipe.split_parts("train"))
-    pairs = sample or expectation(recipe, "train")[0] or known
-    text = COPIES * pairs * recipe.task.pair_bytes
-    folder.mkdir(parents=True, exist_ok=True)
-    free = free_disk_gib(folder) * GIB
-    say(
-        f"disk: about {megabytes(fetched)} to fetch and {megabytes(text)} of prepared text; "
-        f"{megabytes(free)} are free"
-    )
-    if fetched + text > free:
-        raise UserError(
-            f"{folder}: {megabytes(fetched + text)} are needed and {megabytes(free)} are free; "
-            "choose another disk with --out (and --downloads)"
-        )
-
-
-def expectation(recipe: Recipe, split: str) -> tuple[int | None, bool]:
+def _published(recipe: Recipe, split: str) -> tuple[int | None, bool]:
     """Returns the published number of pairs of a split, and True if it is exact (no ``~``)."""
     text = getattr(recipe.task.splits, f"{split}_lines", "").replace(",", "")
     number = text.removeprefix("~").strip()
@@ -234,7 +207,7 @@ def _check_counts(
     for split, count in counts.items():
         if count == 0:
             raise UserError(f"{recipe.name}: no pair is left for {split}")
-        published, exact = expectation(recipe, split)
+        published, exact = _published(recipe, split)
         if published is None:
             rows.append((split, f"{count:,}", ""))
             continue

@@ -69,7 +69,6 @@ def small(stand_ins, monkeypatch):  # noqa: F811
     monkeypatch.setenv("PYTHON", sys.executable)
     monkeypatch.setattr(launch, "visible_gpus", lambda: 0)
     monkeypatch.setattr(preparation, "make_text", twelve_lines)
-    monkeypatch.setattr(preparation, "say_disk", lambda *_: None)
     for name, body in PROGRAMS.items():
         executable(stand_ins.folder / "programs" / name, body)
     return stand_ins

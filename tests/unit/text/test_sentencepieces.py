@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ from dc_nmt_plugin.analysis.sentence import byte_pairs, codes_of
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.plan import RunOptions, plan_run
 from dc_nmt_plugin.recipes.preparation import Preparation
+from dc_nmt_plugin.recipes.recipe import SPLITS
 from dc_nmt_plugin.recipes.schema import Segmentation
 from dc_nmt_plugin.text.pieces import MODEL, check_installed, marked, remove_bpe
 
@@ -55,8 +57,8 @@ def test_a_missing_library_is_named(monkeypatch, capsys) -> None:
 @pytest.mark.parametrize("joint", [True, False])
 def test_the_steps_learn_one_model_or_two(joint, tmp_path) -> None:
     chosen = Segmentation(operations=99, kind="sentencepiece", joint=joint)
-    plan = Preparation(("de", "en"), tmp_path, "none", (chosen,), 1)
-    first = next(plan.steps())
+    recipe = SimpleNamespace(pair=("de", "en"), splits=SPLITS)
+    _, first, _ = Preparation(recipe, tmp_path, None, [chosen], 1).steps()
     assert first.name == "learn and apply sentencepiece (99 pieces)"
     commands = [" ".join(command.words) for command in first.commands(tmp_path / "to")]
     learnt = [words for words in commands if "learn-pieces 99" in words]
