@@ -109,13 +109,12 @@ def layer_output(encoder: Any, tokens: Tensor, layer: int) -> Tensor:
         states: Tensor = encoder(tokens).features[0]
         return states
     outputs: list[Tensor] = []
-    handle = stack.layers[layer - 1].register_forward_hook(lambda *call: outputs.append(call[2]))
+    handle = stack.register_forward_hook(lambda *call: outputs.extend(call[2]))
     try:
         encoder(tokens)
     finally:
         handle.remove()
-    top: Tensor = stack.top(outputs[0]) if layer == len(stack.layers) else outputs[0]
-    return top
+    return outputs[layer - 1]
 
 
 def untrained(subject: Subject) -> Any:

@@ -52,23 +52,6 @@ def test_distance_and_entropy(keys, left):
         assert float(entropy[head] / rows) == pytest.approx(expected, abs=1e-12)
 
 
-def test_causal_attention_has_one_distance():
-    """Readings G3: lower and all are the same where nothing later is attended to."""
-    padding = torch.zeros(2, 6, dtype=torch.bool)
-    weights = attention(2, HEADS, 6, 6, allowed=torch.ones(6, 6, dtype=torch.bool).tril())
-    lower, every = span_sums(weights, padding)[0], span_sums(weights, padding, "all")[0]
-    assert torch.allclose(lower, every, atol=1e-12)
-
-
-def test_a_known_head():
-    """All on the word before: distance 1 but for the first word, entropy 0."""
-    weights = torch.zeros(1, 1, 4, 4, dtype=torch.float64)
-    for i in range(4):
-        weights[0, 0, i, max(0, i - 1)] = 1
-    (distance, mass, entropy), rows = span_sums(weights, torch.zeros(1, 4, dtype=torch.bool))
-    assert (distance.item(), mass.item(), entropy.item(), rows) == (3, 4, 0, 4)
-
-
 def test_dependency():
     padding = padding_of(left=False)
     size = padding.size(1)
