@@ -6,19 +6,16 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import multiprocessing
 import os
 
 import pytest
 import torch
-from commands import ROOT, real, run
+from commands import run
 from fairseq.trainer import Trainer
-from helpers import few, sample, sentences, task
-from product import PAIRS, VALUES, model, settings
+from helpers import few
+from product import settings
 from systems import ADADELTA, family, load, recurrent_training, training
-from two_processes import free_port, train_on_two, without_devices
-
-from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from two_processes import train_on_two, without_devices
 
 ARCHITECTURES = ["transformer_dc", "transformer_ms_aux_aif"]
 # without dropout and with plain gradient descent, only the order of additions differs
@@ -80,26 +77,8 @@ def test_two_processes_resume_exactly(arch, corpus, tmp_path):
     assert all(torch.equal(left[name], right[name]) for name in left)
 
 
-@pytest.mark.thorough
-def test_torchrun(corpus, tmp_path):
-    """The documented command line."""
-    arch = "transformer_dc"
-    flags = training(corpus, tmp_path, *family(arch), "--max-update", 3, "--disable-validation")
-    flags += ["--user-dir", ROOT / "dc_nmt_plugin", "--ddp-backend", "legacy_ddp"]
-    flags += ["--distributed-backend", "gloo", "--distributed-no-spawn"]
-    ranks = (
-        "--distributed-world-size $WORLD_SIZE --distributed-rank $RANK "
-        "--distributed-init-method env://"
-    )
-    command = f"exec fairseq-train {' '.join(map(str, flags))} {ranks}"
-    launcher = ["torchrun", "--nproc_per_node", 2, "--master_port", free_port(), "--no-python"]
-    result = real(*launcher, "bash", "-c", command, folder=tmp_path).good()
-    assert "training on 2 devices" in result.output
-    assert load(tmp_path)["optimizer_history"][-1]["num_updates"] == 3
-
-
 # each value of the two self-attention axes and of the auxiliary one, and every way in which source
-# features are computed; the two tests below cover the rest without a command line a model
+# features are computed; tests/model/test_product.py sees that every parameter gets a gradient
 COMBINED = [
     ["cross_aggregation", "context_aware", "m-10", "auxiliary+AIF", "modern"],
     ["dual_context", "dual_context", "iter-c-agg", "auxiliary", "relative"],
@@ -175,70 +154,3 @@ def test_half_precision_keeps_two_processes_the_same(command, corpus, tmp_path):
     one, other = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
     assert all(p.dtype == torch.float16 and torch.isfinite(p).all() for p in one)
     assert all(torch.equal(left, right) for left, right in zip(one, other, strict=True))
-
-
-@pytest.mark.parametrize(
-    "models", few([VALUES, PAIRS], VALUES), ids=lambda models: f"{len(models)} models"
-)
-def test_every_axis_value_trains_on_two_processes(models, tmp_path):
-    """The models that cover all values, or all pairs, one after the other in two processes.
-
-    tests/model/test_product.py sees on all 324 that every parameter gets a gradient, which is
-    what distributed training needs of a model.
-    """
-    context = multiprocessing.get_context("fork")
-    address = f"file://{tmp_path}/meet"
-    processes = [
-        context.Process(target=train_each, args=(models, rank, address, tmp_path))
-        for rank in range(2)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(timeout=600)
-        process.kill()
-    said = [(tmp_path / str(rank)).read_text() for rank in range(2)]
-    assert said == ["good", "good"], said
-
-
-def train_each(models, rank, address, folder):
-    """Three updates of every model; writes what went wrong into the file named like the rank."""
-    torch.set_num_threads(1)
-    said = folder / str(rank)
-    said.write_text("hangs or died")
-    dist = torch.distributed
-    dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
-    criterion = JointLossCriterion(task(), False, 0.1)
-    batches = [
-        sample(sentences([5, 3], seed=seed), sentences([4, 2], seed=seed)) for seed in (1, 2)
-    ]
-    try:
-        for combination in models:
-            said.write_text(f"stopped at {combination}")
-            net = model(combination, dropout=0.0).train()
-            wrapped = torch.nn.parallel.DistributedDataParallel(Both(net, criterion))
-            for _ in range(2):
-                net.zero_grad()
-                wrapped(batches[rank]).backward()
-            shared = [parameter.grad.clone() for parameter in net.parameters()]
-            net.zero_grad()
-            (sum(criterion(net, batch)[0] for batch in batches) / 2).backward()
-            for (name, parameter), mean in zip(net.named_parameters(), shared, strict=True):
-                assert torch.allclose(parameter.grad, mean, atol=1e-5), (combination, name)
-        said.write_text("good")
-    except Exception as error:
-        said.write_text(repr(error))
-    finally:
-        dist.destroy_process_group()
-
-
-class Both(torch.nn.Module):
-    """Model and loss in one forward pass, so that all is seen by what wraps it."""
-
-    def __init__(self, net, criterion):
-        super().__init__()
-        self.net = net
-        self.criterion = criterion
-
-    def forward(self, batch):
-        return self.criterion(self.net, batch)[0]

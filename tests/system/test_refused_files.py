@@ -218,31 +218,10 @@ def test_members_that_are_no_files(case, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def write_bomb(path):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+def test_a_bomb(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("train.en", b"a" * (1 << 26))
-
-
-def write_encrypted(path):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("train.en", "text")
-    content = bytearray(path.read_bytes())
-    content[6] |= 1  # in the member's header, and in the list of members
-    content[content.index(b"PK\x01\x02") + 8] |= 1
-    path.write_bytes(bytes(content))
-
-
-ZIPS = {
-    "a bomb": (write_bomb, "200 times"),
-    "encrypted": (write_encrypted, "encrypted"),
-}
-
-
-@pytest.mark.parametrize("case", ZIPS)
-def test_zips(case, tmp_path):
-    write, word = ZIPS[case]
-    write(tmp_path / "a.zip")
-    with pytest.raises(UserError, match=word):
+    with pytest.raises(UserError, match="200 times"):
         extract(tmp_path / "a.zip", "train.en", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import gc
 import multiprocessing
-import time
 
 import pytest
 from fairseq.data import FairseqDataset
@@ -72,19 +71,3 @@ def test_workers_of_past_epochs_end(impatient, no_collector, buffer_size, keep):
         batches = loader(task, data, 1, buffer_size).next_epoch_itr(shuffle=False)
         assert [batch for (batch,) in batches] == list(range(8))
         assert len(multiprocessing.active_children()) - before <= 2
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_workers_end_by_themselves(no_collector, monkeypatch, count):
-    """Told to, where the collector would leave the loader waiting for them and then kill them."""
-    monkeypatch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 60)  # before it kills
-    before = multiprocessing.active_children()
-    batches = loader(Task(False), Numbers(), count, 2).next_epoch_itr(shuffle=False)
-    assert next(batches) == [0]
-    workers = [w for w in multiprocessing.active_children() if w not in before]
-    assert len(workers) == count
-    assert len(list(batches)) == 7
-    deadline = time.monotonic() + 30
-    while None in [worker.exitcode for worker in workers] and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert [worker.exitcode for worker in workers] == [0] * count
