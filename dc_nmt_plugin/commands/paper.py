@@ -153,12 +153,11 @@ def _parameters(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--vocabulary", type=number(1), default=32_000, help="number of types in the dictionary"
     )
-    parser.add_argument("--by-part", action="store_true", help="count each part of the model")
     parser.add_argument("--item", help="count one table alone, such as 'thesis, Table 3.2'")
     add_json(parser)
     args, words = parser.parse_with_flags(argv)
-    if args.item and (args.arch or args.by_part):
-        raise UsageError("--item: prints the counts of a table; leave out ARCH and --by-part")
+    if args.item and args.arch:
+        raise UsageError("--item: prints the counts of a table; leave out ARCH")
     if words and not args.arch:
         raise UsageError(f"{words[0]}: flags of a model need an ARCH before them")
 
@@ -173,10 +172,7 @@ def _parameters(argv: Sequence[str]) -> int:
         if name not in tables:
             raise UsageError(f"--item: {name} has no parameter counts; {', '.join(tables)} have")
         return paper_print.print_counts(published_rows(name, tables[name]), args.json)
-    names = args.arch or (["transformer_standard"] if args.by_part else architectures())
-    settings = {name: model_settings(name, words) for name in names}
-    if args.by_part:
-        return paper_print.print_parts(settings, args)
     rows = [row for name, entries in tables.items() for row in published_rows(name, entries)]
-    rows += [preset_row(name, own, args.vocabulary) for name, own in settings.items()]
+    for name in args.arch or architectures():
+        rows.append(preset_row(name, model_settings(name, words), args.vocabulary))
     return paper_print.print_counts(rows, args.json)

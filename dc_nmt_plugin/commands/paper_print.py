@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -250,19 +250,3 @@ def _count_cells(row: CountRow) -> list[str]:
     verdict = {None: "", True: "ok", False: "NOT MET"}[row.within]
     cells = [row.name, f"{row.vocabulary:,}", f"{row.built:.3f}", number_cell(row.published, "g")]
     return [*cells, number_cell(row.difference, "+.2%"), verdict, row.note]
-
-
-def print_parts(archs: Mapping[str, Mapping[str, Any]], args: argparse.Namespace) -> int:
-    """Prints the parameters of each part of architectures."""
-    from ..models.count import breakdown
-
-    parts = {}
-    for arch, settings in archs.items():
-        own = breakdown(arch, args.vocabulary, settings)
-        parts[arch] = [*own, ("total", sum(number for _, number in own))]
-        if not args.json:
-            rows = [[name, f"{number:,}"] for name, number in parts[arch]]
-            print(format_table([arch, "parameters"], rows))
-    if args.json:
-        print_json(parts)
-    return 0

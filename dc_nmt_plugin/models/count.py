@@ -47,16 +47,3 @@ def build(arch: str, settings: Mapping[str, Any], dictionary: Dictionary) -> nn.
 def count(model: nn.Module) -> int:
     """Returns the number of trained parameters; shared parameters count once."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
-
-
-def breakdown(
-    arch: str, vocabulary: int, settings: Mapping[str, Any] | None = None
-) -> list[tuple[str, int]]:
-    """Returns parameters by part of the model; a shared matrix counts in the first part."""
-    model = build(arch, settings or {}, dummy_dictionary(vocabulary))
-    parts: dict[str, int] = {}
-    for name, parameter in model.named_parameters():
-        pieces = [piece for piece in name.split(".")[:-1] if not piece.isdigit()]
-        part = ".".join(piece for piece in pieces[:4] if piece != "stack")
-        parts[part] = parts.get(part, 0) + parameter.numel()
-    return list(parts.items())

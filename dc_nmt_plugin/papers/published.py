@@ -181,13 +181,10 @@ def published_scores(task: str) -> list[Score]:
             is_part = entry.of or entry.decoding or entry.other
             if entry.task == task and entry.measure in SCORES and entry.value and not is_part:
                 model = " ".join([entry.arch, *as_flags(entry.flags)])
-                by = [
-                    entry.measure,
-                    entry.subset.removeprefix("test"),
-                    entry.part.replace("main", ""),
-                ]
-                key = (model, entry.training, ", ".join(filter(None, by)))
-                found.setdefault(key, []).append(entry)
+                by = [entry.measure]
+                by += [entry.subset] if entry.subset != "test" else []
+                by += [entry.part] if entry.part != "main" else []
+                found.setdefault((model, entry.training, ", ".join(by)), []).append(entry)
     rows = []
     for (model, settings, metric), entries in found.items():
         values = dict.fromkeys(str(entry.value) for entry in entries)

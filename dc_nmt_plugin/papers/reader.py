@@ -69,9 +69,10 @@ def read_file(path: Path) -> Document:
             for column, cell in _cells(item, row):
                 item.entries.append(_entry(document, item, row, column, cell))
     for each in document.derived:
-        name, column, *rows = each.cells.split(" | ")
-        for row in rows:
-            each.pair += [e for e in document.entries if (e.item, *e.cell) == (name, row, column)]
+        item_name, column, *labels = each.cells.split(" | ")
+        for label in labels:
+            place = (item_name, label, column)
+            each.pair += [e for e in document.entries if (e.item, *e.cell) == place]
     return document
 
 

@@ -54,9 +54,6 @@ def test_parameters_of_a_table_and_of_an_architecture(capsys):
     (row,) = json.loads(printed(capsys, "parameters", "transformer_mlmha", "--source-layers", "3",
                                 "--vocabulary", "33300", "--json"))  # fmt: skip
     assert row["built"] == pytest.approx(73.8, abs=0.05)
-    parts = json.loads(printed(capsys, "parameters", "transformer_dc", "--by-part", "--json"))
-    *own, (total, number) = parts["transformer_dc"]
-    assert total == "total" and number == sum(size for _, size in own)
 
 
 def test_json_is_alone_on_standard_output(tmp_path, monkeypatch, capsys):
