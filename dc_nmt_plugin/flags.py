@@ -47,14 +47,8 @@ def given_flags(command: Sequence[str]) -> dict[str, str]:
 
 
 def flag_value(command: Sequence[str], flag: str) -> str | None:
-    """Returns the last value of a flag, given as ``--flag value`` or ``--flag=value``."""
-    value = None
-    for number, word in enumerate(command):
-        if word == flag and number + 1 < len(command):
-            value = command[number + 1]
-        elif word.startswith(f"{flag}="):
-            value = word.removeprefix(f"{flag}=")
-    return value
+    """Returns the last value of a flag; None without it."""
+    return given_flags(command).get(flag)
 
 
 def whole_number(command: Sequence[str], flag: str) -> int | None:
@@ -90,19 +84,16 @@ def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
 
 
 def typed_flags(words: Sequence[str]) -> dict[str, bool | int | float | str]:
-    """Returns :func:`given_flags` without their dashes, with numbers as numbers.
-
-    A switch is True.
-    """
+    """Returns :func:`given_flags` without dashes, with numbers as numbers; a switch is True."""
     return {name.removeprefix("--"): _typed(text) for name, text in given_flags(words).items()}
 
 
 def _typed(text: str) -> bool | int | float | str:
-    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
-        return text or True
     if re.fullmatch(r"-?(0|[1-9]\d*)", text):
         return int(text)
-    return float(text) if math.isfinite(float(text)) else text
+    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) and math.isfinite(float(text)):
+        return float(text)
+    return text or True
 
 
 def listed(text: str) -> list[str]:
@@ -110,23 +101,8 @@ def listed(text: str) -> list[str]:
     return list(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
 
 
-class _Joined(argparse.Action):
-    def __call__(self, _: Any, args: argparse.Namespace, values: Any, flag: Any = None) -> None:
-        setattr(args, self.dest, [item for part in values for item in part])
-
-
-def add_list(
-    parser: argparse.ArgumentParser, flag: str, item: Callable[[str], Any], name: str, about: str
-) -> argparse.Action:
-    """Adds a flag whose value is a list with commas; several words are taken too.
-
-    Args:
-        parser: of the flag
-        flag: such as ``--values``
-        item: parses an item
-        name: of an item in the help
-        about: for the help
-    """
+def list_of(item: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """Returns a parser of a list with commas, whose items are parsed by ``item``."""
 
     def read(text: str) -> list[Any]:
         try:
@@ -134,4 +110,4 @@ def add_list(
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers") from None
 
-    return parser.add_argument(flag, type=read, nargs="+", action=_Joined, metavar=name, help=about)
+    return read

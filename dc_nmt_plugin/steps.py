@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import Stopped, UserError
-from .files import FULL, MAKE_ROOM, no_space, read_small, sha256, take_lock, write_text
+from .files import FULL, MAKE_ROOM, no_space, sha256, take_lock, write_text
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
 
@@ -42,12 +42,8 @@ def file_digest(paths: Iterable[Path]) -> str:
 
 
 def read_stamp(path: Path) -> str | None:
-    """Returns the stamp in a file; None without a file.
-
-    Raises:
-        UserError: the file is damaged
-    """
-    return read_small(path).rstrip("\n") if path.is_file() else None
+    """Returns the stamp in a file; None without a file. A damaged stamp is another one."""
+    return path.read_text("utf-8", "replace").rstrip("\n") if path.is_file() else None
 
 
 def write_stamp(path: Path, stamp: str) -> None:

@@ -13,7 +13,7 @@ from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
 from ..evaluation.run_table import system_of
 from ..figure import Chart, Line, draw_charts
-from ..flags import add_list
+from ..flags import listed
 from ..runs.records import record_of
 from ..text.lines import read_log
 from .report import Results, Table
@@ -40,9 +40,9 @@ MOST = 12  # panels
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds --numbers and --over-seeds."""
-    add_list(
-        parser, "--numbers", str, "NAME",
-        "numbers to draw, such as valid:bleu or valid:dv_encoder; all: everything "
+    parser.add_argument(
+        "--numbers", type=listed, metavar="NAME,…",
+        help="numbers to draw, such as valid:bleu or valid:dv_encoder; all: everything "
         f"(default: those of {','.join(DEFAULT)} that were logged, and means of diagnostics)",
     )  # fmt: skip
     parser.add_argument(

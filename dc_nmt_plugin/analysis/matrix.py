@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import UsageError, UserError
 from ..figure import HEAT
-from ..flags import add_list
+from ..flags import listed
 from .forced import described, recorded_batch, with_target
 from .report import Results, Table
 from .sentence import segment
@@ -36,9 +36,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--index", type=int, metavar="N",
         help="number of the sentence in the text, from 1 (default: 1)",
     )  # fmt: skip
-    add_list(
-        parser, "--of", str, "NAME",
-        "attentions, such as encoder.3.self or 'decoder.*.source' (default: the last "
+    parser.add_argument(
+        "--of", type=listed, metavar="NAME,…",
+        help="attentions, such as encoder.3.self or 'decoder.*.source' (default: the last "
         "layer of every kind; the table lists all names)",
     )  # fmt: skip
     parser.add_argument(

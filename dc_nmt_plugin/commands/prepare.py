@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..flags import add_list
+from ..flags import listed
 from ..steps import Pipeline, stoppable
 from .parser import Parser
 from .recipe_options import add_common, add_text, values_of
@@ -36,7 +36,7 @@ def parser() -> Parser:
         help="prepare the text for these architectures; default: for all papers of the task",
     )  # fmt: skip
     about = "further segmentations to prepare, by their names in the recipe"
-    add_list(parser, "--bpe", str, "NAME", about).default = ()
+    parser.add_argument("--bpe", type=listed, default=(), metavar="NAME,…", help=about)
     add_common(parser)
     add_text(parser)
     return parser

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..analysis.probing.tasks import TASKS, read_tasks, tasks_from_text
 from ..errors import UsageError, check_choices
 from ..figure import new_figure
-from ..flags import add_list, listed
+from ..flags import list_of, listed
 from ..table import format_table
 from .analyze import add_runs
 from .parser import Parser, add_json, add_plot, number, print_json, write_plot
@@ -101,8 +101,10 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         )  # fmt: skip
     add("--epochs", type=number(1), help="maximum number of epochs (default: 100)")
     add("--patience", type=number(1), help="epochs without a gain (default: 5)")
-    add_list(parser, "--hidden", number(1), "N", "hidden sizes to try (default: 50,100,200)")
-    add_list(parser, "--dropout", float, "P", "dropout probabilities to try (default: 0,0.1,0.2)")
+    add("--hidden", type=list_of(number(1)), metavar="N,…",
+        help="hidden sizes to try (default: 50,100,200)")  # fmt: skip
+    add("--dropout", type=list_of(float), metavar="P,…",
+        help="dropout probabilities to try (default: 0,0.1,0.2)")  # fmt: skip
     add("--limit", type=number(1), metavar="N",
         help="at most N training sentences for each task")  # fmt: skip
     add("--lowercase", action="store_true", help="lower-case the sentences first")

@@ -90,5 +90,5 @@ def test_json_has_types_of_its_own(tmp_path):
     with pytest.raises(UserError, match=r"sizes.base.layers: '6': Expected `int`, got `str`"):
         read_json(path, File)
     path.write_text('{"title": "x", "pair": [NaN, "a"]}')
-    with pytest.raises(UserError, match="not JSON: NaN"):
+    with pytest.raises(UserError, match="not JSON"):
         read_json(path, File)
