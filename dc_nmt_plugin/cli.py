@@ -58,12 +58,9 @@ DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."""
 
 # module that a command imports late → what pip calls it
 PACKAGES = {
-    "MeCab": "'sacrebleu[ja]'",
     "comet": "'dc_nmt_plugin[comet]'",
-    "compare_mt": "compare-mt six",
     "ctranslate2": "'dc_nmt_plugin[ctranslate2]'",
     "submitit": "'dc_nmt_plugin[slurm]'",
-    "subword_nmt": "subword-nmt",
 }
 
 
@@ -137,18 +134,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _sentence(error: Exception) -> str | None:
     """Returns what to print for a failure that the user can correct; None for a traceback."""
-    if refusal(error) is not None:
-        return refusal(error)
     if no_space(error):
-        return f"{getattr(error, 'filename', None) or 'the disk'}: {no_space(error)}: {MAKE_ROOM}"
+        return f"{no_space(error)}: {MAKE_ROOM}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         module = error.name.partition(".")[0]
         return f"{module} is not installed: pip install {PACKAGES.get(module, module)}"
-    # as sacreBLEU says that MeCab is missing
-    lines = [line.strip() for line in str(error).splitlines() if "pip install " in line]
-    return lines[0] if lines else None
+    return refusal(error)
 
 
 def _reader_has_gone() -> bool:

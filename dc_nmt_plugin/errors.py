@@ -27,11 +27,7 @@ class Stopped(UserError):
 
 
 class ConfigError(UserError):
-    """Raised for settings that contradict each other or the model; holds every problem.
-
-    Args:
-        problems: one sentence or several, each naming the flag, the bad value and the valid choices
-    """
+    """Raised for settings that contradict each other or the model; holds every problem."""
 
     def __init__(self, problems: str | Iterable[str]) -> None:
         self.problems = [problems] if isinstance(problems, str) else list(problems)
@@ -43,13 +39,7 @@ class ConfigError(UserError):
 
 
 def did_you_mean(word: object, known: Iterable[str], most: int = 1) -> str:
-    """Returns a question with the nearest known names, with a space before it; "" without one.
-
-    Args:
-        word: the unknown name
-        known: valid names
-        most: number of names
-    """
+    """Returns a question with the nearest known names, with a space before it; "" without one."""
     near = difflib.get_close_matches(str(word), list(known), n=most)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
@@ -59,11 +49,7 @@ def choice_problem(
 ) -> str | None:
     """Returns a sentence with the nearest choice if `value` is not among `choices`, else None.
 
-    Args:
-        flag: of the value
-        value: from the user
-        choices: valid values
-        listing: command that prints all choices, if they are too many for a sentence
+    `listing` is the command that prints all choices, if they are too many for a sentence.
     """
     valid = list(choices)
     if value in valid:
@@ -97,14 +83,11 @@ def debugging() -> bool:
 
 
 def refusal(error: BaseException) -> str | None:
-    """Returns the message of a :class:`UserError`; None for any other failure.
-
-    Args:
-        error: the exception; of a process that torch spawned, only the traceback's text is there
-    """
+    """Returns the message of a :class:`UserError`; None for any other failure."""
     if isinstance(error, UserError):
         return str(error)
-    if type(error).__name__ != "ProcessRaisedException":  # by name, so that no torch is imported
+    # torch hands over only the traceback's text of a process that it spawned
+    if type(error).__name__ != "ProcessRaisedException":
         return None
     found = re.search(rf"^{__package__}\.[\w.]+: (.*)", str(error), re.M | re.S)
     return found[1].rstrip() if found else None

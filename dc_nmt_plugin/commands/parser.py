@@ -32,11 +32,9 @@ class WithDefaults(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's parser for the commands.
+    """argparse's parser, with options and arguments in any order, and no abbreviations.
 
-    Options and arguments may come in any order. Unknown options are answered with the nearest
-    known one. Options are never abbreviated, because fairseq's flags may follow. An option that
-    takes one value may be given once: argparse would silently take the last one.
+    An option that takes one value may be given once: argparse would silently take the last one.
     """
 
     def __init__(self, *, description: str | None = None, **options: Any) -> None:
@@ -94,11 +92,9 @@ class Parser(argparse.ArgumentParser):
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         if action.option_strings and action.nargs != 0:
             if action in self._given and not isinstance(action, argparse._AppendAction):
-                first, second = (" ".join(w) for w in (self._given[action], arg_strings))
-                self.error(
-                    f"{action.option_strings[-1]}: is given twice, with {first!r} and with "
-                    f"{second!r}; give it once"
-                )
+                both = f"{' '.join(self._given[action])!r} and with {' '.join(arg_strings)!r}"
+                name = action.option_strings[-1]
+                self.error(f"{name}: is given twice, with {both}; give it once")
             self._given[action] = arg_strings
         return super()._get_values(action, arg_strings)
 

@@ -154,7 +154,6 @@ def test_options_and_arguments_come_in_any_order():
         (FileNotFoundError(2, "No such file", "text"), 1, "error: text: No such file\n"),
         (OSError(28, "No space left on device"), 1, "No space left on device: make room"),
         (ModuleNotFoundError(name="comet.models"), 1, "comet is not installed: pip install 'dc"),
-        (RuntimeError("x\npip install sacrebleu[ja]"), 1, "pip install sacrebleu[ja]"),
     ],
 )
 def test_a_known_failure_has_one_sentence(error, status, printed, capsys, monkeypatch):
