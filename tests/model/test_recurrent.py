@@ -5,7 +5,6 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from helpers import dictionary, pad, sample, sentences, shifted
 from recurrent import MODELS, SOURCE, TARGET, build, prefixes, run
-from torch import nn
 
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.recurrent.config import READOUTS
@@ -115,17 +114,6 @@ def test_dropout_outside_training_is_refused(kind):
         build(kind, "content").make_generation_fast_(
             need_attn=False, retain_dropout=True, retain_dropout_modules=None
         )
-
-
-@pytest.mark.parametrize(("kind", "readout"), MODELS)
-def test_features_and_output_layer_make_the_logits(kind, readout):
-    net = build(kind, readout)
-    source, prefix = pad(sentences(SOURCE), left=True), prefixes()
-    features, _ = run(net, source, prefix, features_only=True)
-    logits, _ = run(net, source, prefix)
-    assert isinstance(net.decoder.output_projection, nn.Linear)
-    assert features.shape[2] == net.decoder.output_projection.in_features
-    torch.testing.assert_close(net.decoder.output_layer(features), logits)
 
 
 @pytest.mark.parametrize(("kind", "readout"), MODELS)

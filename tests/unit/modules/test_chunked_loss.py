@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from dc_nmt_plugin.modules.fast.chunked_loss import label_smoothed_loss, rows_of_chunk
+from dc_nmt_plugin.modules.fast.chunked_loss import label_smoothed_loss
 
 
 def written_out(features, weight, bias, target, epsilon):
@@ -120,18 +120,3 @@ def test_autocast_projects_in_its_precision(inputs):
         loss = label_smoothed_loss(features, weight, target, epsilon=0.1).loss
     loss.backward()
     assert features.grad.dtype == weight.grad.dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("device", "vocabulary", "rows"),
-    [
-        ("cpu", 1_000, 2_097),
-        ("cpu", 8_000, 262),
-        ("cpu", 32_000, 256),  # the weights are read once for each chunk
-        ("cpu", 250_000, 33),
-        ("cpu", 10_000_000, 1),
-        ("cuda", 32_000, 1_048),
-    ],
-)
-def test_rows_of_a_chunk(device, vocabulary, rows):
-    assert rows_of_chunk(device, vocabulary) == rows

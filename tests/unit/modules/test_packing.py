@@ -9,7 +9,6 @@ from dc_nmt_plugin.modules.fast.packing import (
     real_rows,
     real_rows_and_side,
     unpack,
-    worth_packing,
 )
 
 PADDING = torch.tensor([[0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 1, 1]], dtype=torch.bool)
@@ -36,13 +35,6 @@ def test_a_function_of_real_positions():
         results.append([y, *torch.autograd.grad(y.square().sum(), (x, *linear.parameters()))])
     for packed, plain in zip(*results, strict=True):
         torch.testing.assert_close(packed, plain, rtol=1e-12, atol=1e-12)
-
-
-def test_little_padding_is_not_worth_it():
-    padding = torch.zeros(5, 10, dtype=torch.bool)
-    padding[0, 9] = True
-    assert worth_packing(real_rows(padding), padding) is None
-    assert worth_packing(real_rows(PADDING), PADDING) is not None
 
 
 @pytest.mark.parametrize("side", ["left", "right", "neither", "all"])

@@ -5,8 +5,6 @@ import itertools
 import pytest
 import torch
 from reference.parameters import randomise
-from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from dc_nmt_plugin.modules.core.attention import SourceAttention
 from dc_nmt_plugin.modules.core.flow import Flow
@@ -72,58 +70,3 @@ def test_kinds_may_differ_between_layers():
     together = source(1)
     project_all(attentions, together)
     assert_same_cache(attentions, together)
-
-
-def test_one_product_a_source_layer():
-    together = source(LAYERS)
-    attentions = decoder(False, False, True)
-    with torch.no_grad(), torch.profiler.profile() as profile:
-        project_all(attentions, together)
-    counts = {event.key: event.count for event in profile.key_averages()}
-    assert counts["aten::linear"] == LAYERS
-
-
-def test_modules_already_in_the_cache_are_left_alone():
-    together, attentions = source(LAYERS), decoder(True, False, True)
-    project_all(attentions[:1], together)
-    before = together.cache[id(attentions[0])]
-    project_all(attentions, together)
-    assert together.cache[id(attentions[0])] is before
-    with FlopCounterMode(display=False) as counter:
-        project_all(attentions, together)
-    assert counter.get_total_flops() == 0
-    assert_same_cache(attentions, together)
-
-
-class Mean(nn.Module):
-    """A new kind of attention to the source, which knows nothing of the others."""
-
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(SOURCE_WIDTH, WIDTH, dtype=torch.float64)
-
-    def forward(self, x, flow):
-        (mean,) = flow.source.cached(
-            self, lambda s: (self.linear(s.features[0]).mean(dim=1),), keep=flow.state is not None
-        )
-        return x + mean.repeat_interleave(flow.source.beam, dim=0)[:, None]
-
-
-def test_a_new_kind_projects_for_itself():
-    """Beside the known ones, and alone."""
-    for attentions in ([Mean(), *plain_decoder(True)[:2], Mean()], [Mean()]):
-        together = source(1)
-        project_all(attentions, together)
-        assert_each_keeps_its_own(attentions, together)
-
-
-def assert_each_keeps_its_own(attentions, together):
-    """A module that projects for itself has its entry from its first step."""
-    x = torch.randn(4, 1, WIDTH, dtype=torch.float64)
-    apart = Source(together.features, together.padding, beam=together.beam)
-    for module in attentions:
-        output = module(x, Flow(source=together, state={}))
-        torch.testing.assert_close(
-            output, module(x, Flow(source=apart, state={})), rtol=0, atol=1e-12
-        )
-    assert set(together.cache) == set(apart.cache) == {id(module) for module in attentions}
