@@ -15,7 +15,6 @@ from .plain_text import add_plain_text, plain_text_of
 
 if TYPE_CHECKING:
     from ..evaluation.buckets import Bucket
-    from ..evaluation.comparemt import HalfSizeTest
     from ..evaluation.metrics import Metric
     from ..evaluation.significance import Comparison
     from ..evaluation.systems import System
@@ -34,7 +33,6 @@ class ComparisonReport:
     comparisons: list[Comparison]
     length_unit: str | None = None
     buckets: list[Bucket] = field(default_factory=list)
-    half_size_tests: list[HalfSizeTest] = field(default_factory=list)
     t_tests: list[TTest] = field(default_factory=list)
 
 
@@ -129,9 +127,8 @@ def compare(
         }
         reference = [tokenize(line) for line in metric.prepared(references)]
         source = next((system.source for system in systems if system.source), None)
-        report.half_size_tests = comparemt.write_report(
-            args.html, words, reference, source, metric.lowercase, progress=_progress
-        )
+        _progress("compare-mt's report")
+        comparemt.write_report(args.html, words, reference, source, metric.lowercase)
     if args.t_test:
         report.t_tests = t_test.t_tests(texts, references, language, metric)
     if args.plot:
@@ -176,7 +173,6 @@ def _progress(step: str) -> None:
 
 def format_report(report: ComparisonReport, form: Form) -> str:
     """Returns the tables of scores, lengths and the papers' tests, each with its note."""
-    from ..evaluation import comparemt
     from ..evaluation.buckets import NO_GROUP_SCORE, bucket_table
     from ..evaluation.difference_text import comparison_table
 
@@ -188,20 +184,8 @@ def format_report(report: ComparisonReport, form: Form) -> str:
         parts.append(form.write(*bucket_table(report.buckets, report.length_unit or "")))
         if any(None in bucket.scores.values() for bucket in report.buckets):
             parts.append(form.lines([NO_GROUP_SCORE]))
-    if report.half_size_tests:
-        rows = [
-            (f"{t.left} / {t.right}", _share(t.left_wins), _share(t.right_wins), _share(t.p_value))
-            for t in report.half_size_tests
-        ]
-        parts.append(form.write(("systems", "first wins", "second wins", "p"), rows))
-        samples = f"{comparemt.RESAMPLES:,} samples, seed {comparemt.SEED}"
-        parts.append(form.lines([f"{comparemt.TITLE}, {samples}"]))
     if report.t_tests:
         tests = [(t.name, f"{t.t:.2f}", f"{t.p_value:.4f}") for t in report.t_tests]
         parts.append(form.write(("one-tailed paired t-test", "t", "p"), tests))
         parts.append(form.lines(["over sentence BLEU, add-one smoothed from bigrams on"]))
     return "\n\n".join(parts)
-
-
-def _share(value: float) -> str:
-    return f"{value:.3f}"

@@ -59,9 +59,6 @@ def parser() -> Parser:
         help="with --keep: copy the model too, in half precision, with dictionaries and "
         "segmentation. dc-nmt translate works with the copy",
     )  # fmt: skip
-    parser.add_argument(
-        "--examples", type=int, metavar="N", help="print also N sentences with each translation"
-    )
     add_forms(parser, "markdown", "latex")
     return parser
 
@@ -73,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.with_model and not args.keep:
         options.error("--with-model: goes with --keep")
     from ..evaluation.run_table import RunTable
-    from ..evaluation.run_table_text import format_examples, format_run_table
+    from ..evaluation.run_table_text import format_run_table
 
     runs: list[Run] = []
     stored = args.folders[0] / STORED if len(args.folders) == 1 else None
@@ -94,8 +91,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_json(table.facts())
         return 0
     print(format_run_table(table, form_of(args)))
-    if args.examples:
-        print(f"\n{format_examples(runs, args.examples)}")
     return 0
 
 
@@ -110,7 +105,7 @@ def _has_all_runs(table: RunTable, folder: Path) -> bool:
 
 
 def _refuse_flags_of_runs(options: Parser, args: argparse.Namespace, stored: Path) -> None:
-    for name in ("baseline", "subset", "metric", "name", "over_seeds", "out", "keep", "examples"):
+    for name in ("baseline", "subset", "metric", "name", "over_seeds", "out", "keep"):
         if getattr(args, name) != options.get_default(name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{stored}: is a stored table; for {flag} name the folders of the runs")

@@ -72,8 +72,8 @@ def main(argv: Sequence[str]) -> int:
             elif code:
                 return code
     if evaluates and not args.dry_run:
-        from ..evaluation.run_table_text import EXAMPLES, format_side_by_side
+        from ..evaluation.run_table_text import format_runs
 
         print()
-        print(format_side_by_side(list(planned), EXAMPLES))
+        print(format_runs(planned))
     return 0

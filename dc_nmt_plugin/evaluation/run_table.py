@@ -12,7 +12,6 @@ from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
 from ..files import read_json
-from ..machine import is_gpu
 from ..runs.finding import Run
 from .chance import Difference
 from .metrics import Metric
@@ -22,7 +21,6 @@ from .systems import PlainTextOptions, System, default_metric, labels, load_syst
 BASELINE_ARCH = "transformer_standard"
 # further columns of scores; each shows the first of its metrics that the baseline has
 FURTHER_METRICS = (("mteval-v13a-lc", "zh-lc"), ("chrf",))
-_SOME_CPU = "a CPU"
 # flags of fairseq-train that do not change the settings of a run: seed, folders, and settings of
 # the machine; the tokens of an update are compared as a product
 _NOT_SETTINGS = {
@@ -31,6 +29,7 @@ _NOT_SETTINGS = {
     *("distributed-world-size", "fp16", "bf16", "amp", "memory-efficient-fp16"),
     *("log-format", "log-interval", "log-file", "no-progress-bar"),
 }
+_TOKENS = "tokens an update"
 _OPEN_END = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
 
 
@@ -137,7 +136,7 @@ def collect(
     first = _baseline(rows, baseline)
     rows = {first: rows[first], **rows}
     for label, own in rows.items():
-        check_one_system(label, own)
+        _check_one_system(label, own)
     systems = load_systems([run for own in rows.values() for run in own], PlainTextOptions())
     metric = metric or default_metric(systems[0])
     signature, comparisons = _compare(rows, systems, metric, over_seeds)
@@ -286,18 +285,16 @@ def _row(
 
 def _on_one_device(run: Run, baseline: Run, decoding: bool) -> bool:
     """Returns whether the speeds of two runs can be compared, as far as their records say."""
-    one, other = _device(run, decoding), _device(baseline, decoding)
-    if one is None or other is None or one == other:
-        return True
-    return _SOME_CPU in (one, other) and not is_gpu(one) and not is_gpu(other)
+    devices = {_device(run, decoding), _device(baseline, decoding)} - {None}
+    return len(devices) < 2
 
 
 def _device(run: Run, decoding: bool) -> str | None:
     device = run.record.training.device
     if decoding and run.decoding.device:
         device = run.decoding.device
-    # older records have no device
-    return device or (_SOME_CPU if run.record.settings.get("cpu") else None)
+    # older records have no device, and say --cpu alone
+    return device or ("CPU" if run.record.settings.get("cpu") else None)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -316,25 +313,23 @@ def _relative(folder: Path) -> str:
     return folder.name if ".." in path.parts else path.as_posix()
 
 
-def check_one_system(row: str, runs: Sequence[Run]) -> None:
+def _check_one_system(row: str, runs: Sequence[Run]) -> None:
     """Checks that runs of one system differ in the seed alone.
 
     Raises:
         UserError: they were trained with other settings, updates, tokens or text
     """
-    first, *others = runs
-    known = _settings(first)
-    for run in others:
+    first = _settings(runs[0])
+    for run in runs[1:]:
         settings = _settings(run)
-        for name in sorted({*known, *settings}):
-            one, other = known.get(name, "not given"), settings.get(name, "not given")
+        for name in sorted({*first, *settings}):
+            one, other = first.get(name, "not given"), settings.get(name, "not given")
             # tokens are rounded over other numbers of GPUs
-            near = isinstance(one, int) and isinstance(other, int) and name == "tokens an update"
-            same = math.isclose(one, other, rel_tol=0.02) if near else one == other
-            if not same and None not in (one, other):
+            near = name == _TOKENS and one and other and math.isclose(one, other, rel_tol=0.02)
+            if None not in (one, other) and one != other and not near:
                 raise UsageError(
                     f"--over-seeds: {row} would be a mean of different settings: {name} is {one} "
-                    f"in {first.record.name} and {other} in {run.record.name}; leave one out, or "
+                    f"in {runs[0].record.name} and {other} in {run.record.name}; leave one out, or "
                     "--name RUN=LABEL"
                 )
 
@@ -342,12 +337,11 @@ def check_one_system(row: str, runs: Sequence[Run]) -> None:
 def _settings(run: Run) -> dict[str, Any]:
     """Returns the settings that are the same for every seed: name → value, None if unknown."""
     record = run.record
-    settings: dict[str, Any] = {}
-    for flag, value in record.settings.items():
-        if flag not in _NOT_SETTINGS:
-            settings[f"--{flag}"] = value
-    if not record.settings.keys() & _OPEN_END:  # else a run stops where it learns no more
-        settings["updates"] = run.updates
-    settings["tokens an update"] = record.training.tokens
-    settings["digest of the training text"] = record.data.text
-    return settings
+    flags = {f"--{flag}": v for flag, v in record.settings.items() if flag not in _NOT_SETTINGS}
+    return {
+        **flags,
+        # open ends: such a run stops where it learns no more
+        "updates": None if record.settings.keys() & _OPEN_END else run.updates,
+        _TOKENS: record.training.tokens,
+        "digest of the training text": record.data.text,
+    }

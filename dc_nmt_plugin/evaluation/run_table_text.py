@@ -1,23 +1,26 @@
-"""A table of runs as text, for a terminal, a README or LaTeX, and example translations."""
+"""A table of runs as text, for a terminal, a README or LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..runs.finding import Run
 from ..table import LATEX, TEXT, Form, number_cell
 from .difference_text import TEST_COLUMNS, difference_notes, score_name, test_cells
 from .run_table import RunRow, RunTable, collect
-from .systems import PlainTextOptions, load_systems
 
-EXAMPLES = 3  # sentences shown after a training run
 # metric → its column's heading, and its name below the table
 HEADINGS = {
     "mteval-v13a-lc": ("lower-cased", "BLEU lc"),
     "zh-lc": ("lower-cased", "BLEU lc"),
     "chrf": ("chrF", "chrF"),
 }
+
+
+def format_runs(folders: Iterable[Path]) -> str:
+    """Returns the table of finished runs for a terminal."""
+    return format_run_table(collect([Run.read(folder) for folder in folders]), TEXT)
 
 
 def format_run_table(table: RunTable, form: Form) -> str:
@@ -133,33 +136,3 @@ def _notes_on_published(table: RunTable) -> list[str]:
         if row.published_differs:
             notes.append(f"{row.label} differs from the published run: {row.published_differs}")
     return notes
-
-
-def format_side_by_side(folders: Sequence[Path], examples: int) -> str:
-    """Returns the table of finished runs, and test sentences with each run's translation.
-
-    Raises:
-        UserError: a record is unusable, or the runs are of different tests
-    """
-    runs = [Run.read(folder) for folder in folders]
-    return f"{format_run_table(collect(runs), TEXT)}\n\n{format_examples(runs, examples)}"
-
-
-def format_examples(runs: Sequence[Run], count: int) -> str:
-    """Returns ``count`` evenly spread test sentences with each run's translation."""
-    systems = load_systems(runs, PlainTextOptions())
-    texts: dict[str, Sequence[str]] = {"source": systems[0].source or []}
-    texts["reference"] = systems[0].texts.raw.references
-    texts |= {system.label: system.texts.raw.hypotheses for system in systems}
-    return "\n\n".join(_blocks(texts, count))
-
-
-def _blocks(texts: Mapping[str, Sequence[str]], count: int) -> list[str]:
-    sentences = len(texts["reference"])
-    step = max(1, sentences // max(1, count))
-    width = max(map(len, texts))
-    blocks = []
-    for number in range(step // 2, sentences, step)[:count]:
-        lines = [f"{name:<{width}}  {text[number]}" for name, text in texts.items() if text]
-        blocks.append("\n".join(lines))
-    return blocks

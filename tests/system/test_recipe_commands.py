@@ -209,8 +209,8 @@ def test_the_first_of_several_machines_keeps_the_books(recipes):
 def test_a_task_in_one_call(recipes, monkeypatch):
     monkeypatch.setattr(
         run_table_text,
-        "format_side_by_side",
-        lambda files, examples: " ".join(map(str, ["TABLE", *files])),
+        "format_runs",
+        lambda files: " ".join(map(str, ["TABLE", *files])),
     )  # fmt: skip
     flags = ["transformer_dc", "--warmup-updates", 300, "--lr", "1e-3", "--size", "iwslt"]
     done = recipes.run("run", "multi30k_en_de", *flags, "--dropout", "0.2", "--fp16").good()

@@ -118,7 +118,7 @@ CASES = {
     "compare no-json.json good": ["no-json.json", "not JSON"],
     "compare wrong-types.json good": ["wrong-types.json", "seed: ", "high"],
     "compare newer.json good": ["newer.json", "schema 99", "update dc_nmt_plugin"],
-    "results wrong-types.json --examples 1": ["wrong-types.json", "seed: "],
+    "results wrong-types.json": ["wrong-types.json", "seed: "],
     "results nowhere": ["nowhere"],
     # checkpoints: nothing is run, nothing is written
     **{

@@ -43,7 +43,6 @@ def said(capfdbinary):
         for name, words in {
             "results": ["results", folder, "--json"],
             "compare": ["compare", folder, f"{folder}:beam1"],
-            "examples": ["results", folder, "--examples", 1],
             "curves": ["analyze", "curves", folder],
             "translate": ["translate", folder, ROOT / "README.md", "--json"],
         }.items():

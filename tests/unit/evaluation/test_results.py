@@ -342,9 +342,6 @@ def test_one_run_decoded_in_two_ways(task, capsys):
     assert (main["label"], auxiliary["label"]) == ("d-aux", "d-aux, aux2")
     (alone,) = rows(capsys, f"{run}:aux2")
     assert alone["label"] == "d-aux, aux2"
-    results(run, "--examples", 1)
-    printed = capsys.readouterr().out
-    assert "\nd-aux, aux2  " in printed and "\nreference    " in printed
 
 
 # -- stored numbers and READMEs ----------------------------------------------------------------

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import sys
 import types
-from collections import Counter
 
-import numpy as np
 import pytest
 import sacrebleu
-from reference.multi_bleu import multi_bleu, ngrams, split_compounds
+from reference.multi_bleu import multi_bleu, split_compounds
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesTokenizer
 
 from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation import comparemt
 
 # newstest-like German: hyphens that -a splits, quotes that are escaped, sentences in lower case
 REFERENCE = [
@@ -100,54 +96,6 @@ def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
     assert how["mteval-v13a"] == f"hypotheses {undone}; reference {undone}"
     # the tokenised lines stay as they are
     assert found["multi-bleu"] == pytest.approx(multi_bleu(tokens["hyp"], tokens["ref"]))
-
-
-# -- compare-mt ------------------------------------------------------------------------------
-
-WEAK = ["das haus und der hund", "eine katze sitzt hier", "wir gehen nach hause"]
-NEVER = ["der hund und das x haus", "hier sitzt eine katze", "nach hause gehen wir jetzt"]
-
-
-def test_compare_mt_takes_no_match_for_no_match(tmp_path, monkeypatch):
-    """NEVER has every word and no 4-gram: multi-bleu.perl says 0, compare-mt said 35."""
-    monkeypatch.setattr(comparemt, "_analyses", lambda *_: [])
-    monkeypatch.setattr("compare_mt.reporters.ScoreReport.plot", lambda *_, **__: None)
-    partly = ["das haus und der x", "eine y sitzt hier", "z gehen nach hause"]
-    assert multi_bleu(NEVER, WEAK) == 0 and multi_bleu(partly, WEAK) > 0
-    systems = {"never": NEVER, "partly": partly}
-    steps = []
-    (test,) = comparemt.write_report(
-        tmp_path / "report", systems, WEAK, resamples=50, seed=3, progress=steps.append
-    )
-    assert len(steps) == 3 and "1 pairs" in steps[0]
-    np.random.seed(3)
-    wins = [0, 0]
-    for _ in range(50):
-        sample = np.random.choice(range(3), size=1, replace=True)
-        never, better = (
-            multi_bleu([lines[i] for i in sample], [WEAK[i] for i in sample])
-            for lines in systems.values()
-        )
-        wins[0] += never > better
-        wins[1] += better > never
-    assert [test.left_wins, test.right_wins] == [win / 50 for win in wins]
-    page = (tmp_path / "report" / "index.html").read_text()
-    assert "0.0000" in page and _compare_mts_own(NEVER, WEAK) > 30
-    assert f"{_compare_mts_own(NEVER, WEAK):.4f}" not in page
-
-
-def _compare_mts_own(hypotheses, references):
-    """BLEU as compare-mt has it: the logarithm of a precision of 0 taken for 0."""
-    total, words = 0.0, [0, 0]
-    for n in range(1, 5):
-        counts = [0, 0]
-        for hypothesis, reference in zip(hypotheses, references, strict=True):
-            ours, theirs = (Counter(ngrams(x.split(), n)) for x in (hypothesis, reference))
-            counts[0] += sum((ours & theirs).values())
-            counts[1] += ours.total()
-            words = [words[0] + ours.total(), words[1] + theirs.total()] if n == 1 else words
-        total += math.log(counts[0] / counts[1]) / 4 if counts[0] else 0
-    return 100 * min(1, math.exp(1 - words[1] / words[0])) * math.exp(total)
 
 
 # -- where text comes from, and what is scored -----------------------------------------------
