@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..table import format_table
-from ..text.checks import NOTHING, UNUSABLE, Scan, as_table, check_lines, refuse, scan_groups
+from ..text.checks import NOTHING, UNUSABLE, Scan, as_table, refuse, scan_groups
 from ..text.lines import check_same_count, read_lines
 from .parser import Parser
 
@@ -56,8 +56,6 @@ def main(argv: Sequence[str]) -> int:
     scans, findings = scan_groups(groups)
     if findings:
         print(as_table(findings), end="\n\n")
-    for pair in scans:
-        check_lines(pair)
     refuse(findings, UNUSABLE)
     for pair in scans:
         names = " and ".join(side.name for side in pair)

@@ -19,7 +19,7 @@ from ..errors import UsageError, UserError
 from ..evaluation.metrics import default_bleu
 from ..files import sha256, write_text
 from ..machine import usable_cpus
-from ..text.checks import Scan, as_table, check_lines, refuse, refused, scan_groups
+from ..text.checks import Scan, as_table, refuse, scan_groups
 from ..text.tokenizers import detokenize, tokenize
 from .launch import visible_gpus
 from .own_text import Corpus, Files, languages_of
@@ -174,15 +174,12 @@ def _scan(files: dict[str, Files], tokenized: bool) -> tuple[dict[str, list[list
     every = [finding for _, findings in scanned.values() for finding in findings]
     table = as_table(every) if every else ""
     allowed = ("tokenized",) if tokenized else ()
-    for split, (scans, findings) in scanned.items():
+    for split, (_, findings) in scanned.items():
         kinds = ("tokenized", *(TRAIN if split == "train" else REFERENCE))
-        if refused(findings, kinds, allowed):
-            print(table)
         try:
-            for group in scans:
-                check_lines(group)
             refuse(findings, kinds, allowed)
         except UserError as error:
+            print(table)
             raise UserError(f"--{split}: {error}") from None
     return {split: scans for split, (scans, _) in scanned.items()}, table
 

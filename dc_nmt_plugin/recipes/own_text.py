@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import UsageError, UserError
 from ..files import write_parallel
-from ..text.checks import NOTHING, Scan, check_lines, scan_groups
+from ..text.checks import NOTHING, Scan, scan_groups
 from ..text.languages import is_spaceless, language
 from .formats import Pair, read_pairs
 
@@ -57,8 +57,6 @@ class Corpus:
     ) -> None:
         self.flag, self.files, self.languages = flag, files, languages
         scans = scan_groups(files)[0] if scans is None else scans
-        for pair in scans:
-            check_lines(pair)
         self.sources: Any = np.concatenate([pair[0].texts for pair in scans])
         self.targets: Any = np.concatenate([pair[1].texts for pair in scans])
         self.pairs = len(self.sources)

@@ -213,23 +213,17 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
         the scans of each group's files, and all findings
 
     Raises:
-        UserError: see :func:`scan`
+        UserError: see :func:`scan`; or the files of a pair have different numbers of lines
     """
     scans = [[scan(path) for path in group] for group in groups]
+    for first, *others in scans:
+        for other in others:
+            if first.lines != other.lines:
+                raise UserError(
+                    f"{first.name} has {first.lines} lines but {other.name} has {other.lines}: "
+                    "line n of one must translate line n of the other"
+                )
     return scans, [finding for group in scans for side in group for finding in side.findings]
-
-
-def check_lines(group: Sequence[Scan]) -> None:
-    """
-    Raises:
-        UserError: the files have different numbers of lines
-    """
-    for other in group[1:]:
-        if group[0].lines != other.lines:
-            raise UserError(
-                f"{group[0].name} has {group[0].lines} lines but {other.name} has {other.lines}: "
-                "line n of one must translate line n of the other"
-            )
 
 
 def as_table(findings: Sequence[Finding]) -> str:
@@ -241,31 +235,24 @@ def as_table(findings: Sequence[Finding]) -> str:
     return format_table(("file", "problem", "lines", "first", "example"), rows)
 
 
-def refused(
+def refuse(
     findings: Sequence[Finding], kinds: Collection[str] = (), allowed: Collection[str] = ()
-) -> list[Finding]:
-    """Returns the findings for which a text is refused.
+) -> None:
+    """Refuses a text with problems.
 
     Args:
         findings: of all files
         kinds: refused in addition to SPOILT
         allowed: not refused
-    """
-    wrong = {*SPOILT, *kinds} - set(allowed)
-    return [f for f in dict.fromkeys(findings) if f.kind in wrong and f.counts]
 
-
-def refuse(
-    findings: Sequence[Finding], kinds: Collection[str] = (), allowed: Collection[str] = ()
-) -> None:
-    """
     Raises:
         UserError: the message has the first refused finding, and the number of others
     """
-    wrong = refused(findings, kinds, allowed)
-    if wrong:
-        others = f" ({len(wrong) - 1} more problems like this)" if len(wrong) > 1 else ""
-        raise UserError(f"{wrong[0]}{others}")
+    wrong = {*SPOILT, *kinds} - set(allowed)
+    refused = [f for f in dict.fromkeys(findings) if f.kind in wrong and f.counts]
+    if refused:
+        others = f" ({len(refused) - 1} more problems like this)" if len(refused) > 1 else ""
+        raise UserError(f"{refused[0]}{others}")
 
 
 # -- tokenised text --------------------------------------------------------------------------
