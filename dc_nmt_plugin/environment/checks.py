@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -83,20 +82,13 @@ def pip(arguments: str) -> str:
     return f"{shlex.quote(sys.executable)} -m pip {arguments}"
 
 
-def check_python() -> Check:
-    value = f"{sys.version.split()[0]} ({sys.executable})"
-    if sys.version_info[:2] in install_fairseq.PYTHONS:
-        return Check("Python", value)
-    value += f" is not one of {install_fairseq.supported()}"
-    return Check("Python", value, False, "scripts/setup.sh")
-
-
 def check_torch(probe: dict[str, Any]) -> Check:
     if "error" in probe:
         install = pip("install --force-reinstall torch==2.13.0")
         return Check("torch", probe["error"], False, install)
     build = f"CUDA {probe['cuda']}" if probe["cuda"] else "CPU build"
-    return Check("torch", f"{probe['version']}, {build}")
+    gpus = ", ".join(probe["gpus"]) or "no GPU: training runs on the CPU"
+    return Check("torch", f"{probe['version']}, {build}, {gpus}")
 
 
 def check_fairseq(probe: dict[str, Any]) -> Check:
@@ -144,10 +136,6 @@ def check_plugin(probe: dict[str, Any]) -> Check:
     if "error" in probe:
         value = f"{PACKAGE} does not load: {probe['error']}"
         return Check("plugin", value, False, f"git -C {shlex.quote(str(PACKAGE.parent))} status")
-    beside = Path.cwd() / "dc_nmt_plugin"
-    if (beside / "__init__.py").exists() and beside.resolve() != PACKAGE:
-        value = f"found twice: {PACKAGE} and {beside}; work in another folder"
-        return Check("plugin", value, False, "cd ..", required=False)
     return Check("plugin", f"{version_of('dc_nmt_plugin') or 'not installed'}, {PACKAGE}")
 
 
@@ -158,18 +146,6 @@ def check_changes(changes: list[dict[str, Any]]) -> Check:
         remedy = pip("uninstall -y " + " ".join(NAMES)) + "   # and run scripts/setup.sh"
         return Check("changes", f"left out: {'; '.join(left_out)}", False, remedy, required=False)
     return Check("changes", f"{len(changes)}, none left out" if changes else "unknown")
-
-
-def check_gpu(torch_probe: dict[str, Any]) -> Check:
-    gpus = torch_probe.get("gpus") or []
-    if gpus or shutil.which("nvidia-smi") is None or "error" in torch_probe:
-        return Check("GPU", "; ".join(gpus) or "none: training runs on the CPU", required=False)
-    version = torch_probe["version"]
-    value = f"torch {version} sees none, yet a driver is installed"
-    # the same build again would see none either
-    remedy = pip(f"install --force-reinstall torch=={version.split('+')[0]} --index-url ")
-    remedy += "https://download.pytorch.org/whl/cuXXX   # the CUDA of nvidia-smi, such as cu126"
-    return Check("GPU", value, False, remedy, required=False)
 
 
 def report() -> tuple[list[Check], list[dict[str, Any]]]:
@@ -183,12 +159,10 @@ def report() -> tuple[list[Check], list[dict[str, Any]]]:
     torch_probe, fairseq_probe, plugin_probe = (finish(probe) for probe in probes)
     changes = plugin_probe.get("changes", [])
     checks = [
-        check_python(),
         check_torch(torch_probe),
         check_fairseq(fairseq_probe),
         check_packages(),
         check_plugin(plugin_probe),
         check_changes(changes),
-        check_gpu(torch_probe),
     ]
     return checks, changes

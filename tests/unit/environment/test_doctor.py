@@ -11,7 +11,6 @@ import pytest
 from dc_nmt_plugin.environment import checks, install_fairseq
 
 ROOT = Path(__file__).resolve().parents[3]
-CPU_TORCH = {"version": "2.13.0+cpu", "cuda": None, "gpus": []}
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def assert_mended_by(check, *parts):
 def test_this_environment_is_sound():
     rows, changes = checks.report()
     found = {check.name: check for check in rows}
-    for name in ("Python", "torch", "fairseq", "packages", "plugin", "changes"):
+    for name in ("torch", "fairseq", "packages", "plugin", "changes"):
         assert found[name].ok, found[name]
     assert metadata.version("torch") in found["torch"].value
     assert found["plugin"].value.endswith(str(ROOT / "dc_nmt_plugin"))
@@ -84,11 +83,6 @@ def test_import_needs_the_standard_library_only():
 def test_a_crash_is_a_result():
     probe = checks.finish(checks.start("import os; os.abort()"))
     assert probe["error"].startswith("ended with status -")
-
-
-def test_python_out_of_range(monkeypatch):
-    monkeypatch.setattr(sys, "version_info", (3, 9, 1))
-    assert_mended_by(checks.check_python(), "scripts/setup.sh")
 
 
 @pytest.mark.parametrize(
@@ -135,22 +129,7 @@ def test_versions_that_the_package_does_not_allow(monkeypatch):
     assert_mended_by(check, "pip install 'omegaconf<2.4,>=2.3' six")
 
 
-def test_gpu_that_torch_does_not_see(monkeypatch):
-    monkeypatch.setattr(checks.shutil, "which", lambda name: None)
-    assert checks.check_gpu(CPU_TORCH).ok
-    monkeypatch.setattr(checks.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
-    check = checks.check_gpu(CPU_TORCH)
-    assert not check.required
-    assert_mended_by(check, "torch==2.13.0 --index-url")
-    assert checks.check_gpu({**CPU_TORCH, "gpus": ["H200"]}).value == "H200"
-
-
-def test_plugin_found_twice_or_not_loading(monkeypatch, tmp_path):
-    (tmp_path / "dc_nmt_plugin").mkdir()
-    (tmp_path / "dc_nmt_plugin" / "__init__.py").touch()
-    monkeypatch.chdir(tmp_path)
-    check = checks.check_plugin({})
-    assert not check.required and "found twice" in check.value and str(tmp_path) in check.value
+def test_a_plugin_that_does_not_load():
     check = checks.check_plugin({"error": "SyntaxError: invalid syntax"})
     assert check.required and "SyntaxError" in check.value and check.remedy
 
