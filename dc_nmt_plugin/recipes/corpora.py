@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tqdm import tqdm
 
 from ..errors import UserError
-from ..files import load_json, write_json, write_parallel, writing
+from ..files import write_parallel, writing
+from ..steps import Command, Step, digest
 from ..text.checks import as_table, refuse, scan_groups
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
 from .archives import extract
 from .formats import Pair, read_pairs
-from .recipe import Recipe, written
+from .recipe import Recipe
 from .schema import Part
 from .sources import Say, Sources
 
@@ -28,7 +28,7 @@ NAMED = ("mojibake", "tab")  # a published corpus is used with all its faults
 
 
 class Corpora:
-    """Manages the corpora of a recipe in ``folder``: ``PART.LANG`` and ``PART.tok.LANG``.
+    """Manages the corpora of a recipe: ``folder/PART`` has ``raw.LANG`` and ``tok.LANG``.
 
     Args:
         recipe: whose corpora
@@ -64,12 +64,16 @@ class Corpora:
             names = {name for name, _ in self._members(part)}
             self.say(f"{part.name}: left out, {', '.join(sorted(names))} is not here")
             return False
-        stamp = self._read_stamp(part)
-        if not self._is_done(part, "read", stamp):
-            self._finish(part, "read", stamp, self._read(part))
-        stamp = {**stamp, "text": written(self.settings)}
-        if not self._is_done(part, "tokenise", stamp):
-            self._finish(part, "tokenise", stamp, self._tokenise(part))
+        step = Step(
+            part.name,
+            self.folder / part.name,
+            lambda: digest([self.limit, *self.recipe.text_words()]),
+            lambda to: [Command([], call=lambda _: self._make(part, to))],
+        )
+        if step.is_done():
+            self.say(f"{part.name}: done before")
+        else:
+            step.make()
         return True
 
     def here(self, part: Part) -> bool:
@@ -77,18 +81,16 @@ class Corpora:
 
         A corpus that was read before counts as present, even if its files are gone.
         """
-        if not part.optional:
-            return True
-        members = self._members(part)
+        files = [name for name, _ in self._members(part)]
         return (
-            all(member and self.sources.plain(member) for _, member in members)
-            or all(self.sources.available(name) for name, _ in members)
-            or self._record(part, "read").get("stamp") == self._read_stamp(part)
+            not part.optional
+            or all(self.sources.available(name) for name in files)
+            or (self.folder / part.name).is_dir()
         )
 
     def raw(self, part: Part) -> Iterator[Pair]:
         """Yields the pairs of a corpus untokenised: as published, or detokenised."""
-        pairs = self._pairs(part, "")
+        pairs = self._pairs(part, "raw")
         if not part.tokenised or self.settings.undone == "none":
             yield from pairs
             return
@@ -101,138 +103,68 @@ class Corpora:
 
     def tokens(self, part: Part) -> Iterator[Pair]:
         """Yields the pairs of a corpus tokenised."""
-        return self._pairs(part, ".tok")
+        return self._pairs(part, "tok")
 
     def _pairs(self, part: Part, kind: str) -> Iterator[Pair]:
-        paths = [self._path(part, kind, language) for language in self.recipe.pair]
+        paths = [self.folder / part.name / f"{kind}.{language}" for language in self.recipe.pair]
         with ExitStack() as stack:
             sides = [stack.enter_context(open(p, encoding="utf-8", newline="\n")) for p in paths]
             for one, other in zip(*sides, strict=True):
                 yield one.removesuffix("\n"), other.removesuffix("\n")
 
-    def _path(self, part: Part, kind: str, language: str) -> Path:
-        return self.folder / f"{part.name}{kind}.{language}"
-
     def _members(self, part: Part) -> list[tuple[str, str | None]]:
         """Returns (file, member of that archive or None) for both languages."""
         return [part.member(language) for language in self.recipe.pair]
 
-    # -- what was done before: PART.read.json, PART.tokenise.json ------------------------------
-
-    def _read_stamp(self, part: Part) -> dict[str, Any]:
-        return {"part": written(part), "limit": self.limit}
-
-    def _record(self, part: Part, what: str) -> dict[str, Any]:
-        """Returns the record of a finished step; empty if it is not finished."""
-        try:
-            return dict(load_json(self.folder / f"{part.name}.{what}.json"))
-        except UserError:
-            return {}
-
-    def _is_done(self, part: Part, what: str, stamp: dict[str, Any]) -> bool:
-        before, files = self._record(part, what), self._identities(part)
-        # the text stays valid when its source files are gone
-        same = not any(files) or before.get("files") == files
-        if before.get("stamp") != stamp or not same:
-            return False
-        self.say(f"{part.name}: {what}: done before, {before['pairs']:,} pairs")
-        return True
-
-    def _finish(self, part: Part, what: str, stamp: dict[str, Any], pairs: int) -> None:
-        self.say(f"{part.name}: {what}: {pairs:,} pairs")
-        # the files are known only after the work, which may have fetched them
-        record = {"stamp": stamp, "files": self._identities(part), "pairs": pairs}
-        write_json(self.folder / f"{part.name}.{what}.json", record)
-
-    def _identities(self, part: Part) -> list[list[Any]]:
-        return [self._identity(name, member) for name, member in self._members(part)]
-
-    def _identity(self, name: str, member: str | None) -> list[Any]:
-        """Returns values that show a changed file; empty if the file is missing."""
-        local = self.recipe.local(self.recipe.task.files[name])
-        places = [folder / name for folder in self.sources.folders]
-        if local is not None:
-            places.insert(0, local)
-        for path in places:
-            if path.is_file():
-                return [name, path.stat().st_size, int(path.stat().st_mtime)]
-        plain = self.sources.plain(member) if member else None
-        return [str(plain), plain.stat().st_size, int(plain.stat().st_mtime)] if plain else []
-
-    # -- the work ------------------------------------------------------------------------------
-
-    def _read(self, part: Part) -> int:
-        """Writes the corpus as plain text; returns the number of pairs."""
-        unpacked = self.folder / f".{part.name}"
-        try:
-            paths = self._plain_files(part, unpacked)
-            pairs = read_pairs(part.format, paths, self.recipe.pair, part.titles)
-            if part.apostrophe:
-                pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
-            if self.limit is not None:
-                pairs = islice(pairs, self.limit)
-            targets = [self._path(part, "", language) for language in self.recipe.pair]
-            count = write_parallel(targets, self._progress(part, pairs, "read"))
-        finally:
-            shutil.rmtree(unpacked, ignore_errors=True)
-        if not count:
-            raise UserError(f"{paths[0]}: has no text")
-        _, findings = scan_groups([targets])
-        if findings:
-            self.say(as_table(findings))
-        refuse(findings, allowed=NAMED)
-        if part.lines is not None and count != part.lines and self.limit is None:
-            problem = (
-                f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in "
-                f"{' and '.join(sorted({name for name, _ in self._members(part)}))}"
-            )
-            if not self.any_counts:
-                raise UserError(
-                    f"{problem}: the files differ from the paper's; --any-counts continues anyway"
-                )
-            self.say(f"warning: {problem}")
-        return count
-
-    def _plain_files(self, part: Part, unpacked: Path) -> tuple[Path, Path]:
-        """Returns the files of both languages, unpacked."""
-        paths: dict[tuple[str, str | None], Path] = {}
-        for name, member in self._members(part):
-            if (name, member) in paths:
-                continue
-            plain = self.sources.plain(member) if member else None
-            # the archive, which can be verified, takes precedence over unpacked files
-            if plain is not None and not self._identity(name, None):
-                paths[name, member] = plain
-                continue
+    def _make(self, part: Part, to: Path) -> None:
+        """Writes a corpus, raw and tokenised."""
+        paths = []
+        for language, (name, member) in zip(self.recipe.pair, self._members(part), strict=True):
             path = self.sources.path(name)
             if member is not None:
                 self.say(f"{part.name}: unpacking {member}")
-                target = unpacked / str(len(paths)) / Path(member).name
-                extract(path, member, target)
-                path = target
-            paths[name, member] = path
-        first, second = (paths[member] for member in self._members(part))
-        return first, second
-
-    def _tokenise(self, part: Part) -> int:
-        """Tokenises both sides; returns the number of lines."""
-        settings = self.settings
-        if part.tokenised:
-            settings = replace(settings, tokenizer="none")
-        count = 0
+                path = to / f"unpacked.{language}"
+                extract(self.sources.path(name), member, path)
+            paths.append(path)
+        pairs = read_pairs(part.format, (paths[0], paths[1]), self.recipe.pair, part.titles)
+        if part.apostrophe:
+            pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
+        if self.limit is not None:
+            pairs = islice(pairs, self.limit)
+        raw = [to / f"raw.{language}" for language in self.recipe.pair]
+        count = write_parallel(raw, self._progress(part, pairs, "read"))
+        for path in to.glob("unpacked.*"):
+            path.unlink()
+        if not count:
+            raise UserError(f"{paths[0]}: has no text")
+        self.say(f"{part.name}: {count:,} pairs")
+        _, findings = scan_groups([raw])
+        if findings:
+            self.say(as_table(findings))
+        refuse(findings, allowed=NAMED)
+        self._check_count(part, count)
+        settings = replace(self.settings, tokenizer="none") if part.tokenised else self.settings
         for language in self.recipe.pair:
-            source = self._path(part, "", language)
             with (
-                open(source, encoding="utf-8", newline="\n") as lines,
-                writing(self._path(part, ".tok", language)) as out,
+                open(to / f"raw.{language}", encoding="utf-8", newline="\n") as lines,
+                writing(to / f"tok.{language}") as out,
             ):
                 texts = (line.removesuffix("\n") for line in lines)
                 shown = self._progress(part, texts, f"tokenise {language}")
-                count = 0
-                for line in tokenise(shown, language, settings):
-                    out.write(line + "\n")
-                    count += 1
-        return count
+                out.writelines(line + "\n" for line in tokenise(shown, language, settings))
+
+    def _check_count(self, part: Part, count: int) -> None:
+        if part.lines is None or count == part.lines or self.limit is not None:
+            return
+        problem = (
+            f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in "
+            f"{' and '.join(sorted({name for name, _ in self._members(part)}))}"
+        )
+        if not self.any_counts:
+            raise UserError(
+                f"{problem}: the files differ from the paper's; --any-counts continues anyway"
+            )
+        self.say(f"warning: {problem}")
 
     def _progress(self, part: Part, items: Iterable[T], what: str) -> Iterator[T]:
         """Yields the items, with a progress bar."""

@@ -63,25 +63,6 @@ class Sources:
             self._verified[name] = self._get(file)
         return self._verified[name]
 
-    def plain(self, member: str) -> Path | None:
-        """Returns an unpacked member of an archive in ``--raw``, with or without its folders.
-
-        Raises:
-            UserError: the member is a pattern, and several corpora fit it
-        """
-        if self.raw is None:
-            return None
-        parts = Path(member).parts  # --raw may be any of the member's folders
-        patterns = [str(Path(*parts[first:])) for first in range(len(parts))]
-        files = [p for pattern in patterns for p in self.raw.glob(pattern) if p.is_file()]
-        names = sorted({path.name for path in files})
-        if len(names) > 1:
-            raise UsageError(
-                f"--raw: {' and '.join(names)} in {self.raw} are of several corpora, and each fits "
-                f"{member!r}: give their archives as they are, or unpack one and give the others"
-            )
-        return files[0] if files else None
-
     def available(self, name: str) -> bool:
         """Returns True when the file is here or has a URL."""
         file = self.recipe.task.files[name]

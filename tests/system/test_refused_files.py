@@ -10,7 +10,6 @@ import json
 import pickle
 import shlex
 import tarfile
-import zipfile
 
 import pytest
 import torch
@@ -18,7 +17,6 @@ import torch
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.archives import extract
-from dc_nmt_plugin.recipes.formats import read_pairs
 
 RECORD = {"schema": 1, "name": "x", "system": "x", "data": {"source": "en", "target": "de"}}
 TEXT = ["Der Hund läuft.", "Die Katze schläft heute.", "Ein Mann liest."]
@@ -201,11 +199,11 @@ def tar_with(path, kind, **fields):
 
 
 KINDS = {
-    "a link": (tarfile.SYMTYPE, {"linkname": "/etc/passwd"}, "link"),
-    "a hard link": (tarfile.LNKTYPE, {"linkname": "../x"}, "link"),
-    "a folder": (tarfile.DIRTYPE, {}, "folder"),
-    "a pipe": (tarfile.FIFOTYPE, {}, "device or pipe"),
-    "a device": (tarfile.CHRTYPE, {}, "device or pipe"),
+    "a link": (tarfile.SYMTYPE, {"linkname": "/etc/passwd"}, "no file"),
+    "a hard link": (tarfile.LNKTYPE, {"linkname": "../x"}, "no file"),
+    "a folder": (tarfile.DIRTYPE, {}, "no file"),
+    "a pipe": (tarfile.FIFOTYPE, {}, "no file"),
+    "a device": (tarfile.CHRTYPE, {}, "no file"),
 }
 
 
@@ -216,19 +214,3 @@ def test_members_that_are_no_files(case, tmp_path):
     with pytest.raises(UserError, match=word):
         extract(tmp_path / "a.tgz", "train.en", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_bomb(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("train.en", b"a" * (1 << 26))
-    with pytest.raises(UserError, match="200 times"):
-        extract(tmp_path / "a.zip", "train.en", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_line_without_end(tmp_path):
-    paths = tmp_path / "a", tmp_path / "b"
-    for path in paths:
-        path.write_bytes(b"a" * (1 << 25))
-    with pytest.raises(UserError, match="line 1: is longer"):
-        list(read_pairs("plain", paths, ("en", "de")))

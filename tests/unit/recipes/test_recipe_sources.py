@@ -192,27 +192,6 @@ def test_files_of_the_user_come_first_and_are_verified_too(sources, server, tmp_
         sources("good", raw=raw, checksum=f"sha256: {SHA256}").path("x.tgz")
 
 
-@pytest.mark.parametrize("place", ["set/news/a.txt", "news/a.txt", "a.txt"])
-def test_unpacked_files_are_found_from_any_of_their_folders(sources, tmp_path, place):
-    raw = tmp_path / "raw"
-    path = raw / place
-    path.parent.mkdir(parents=True)
-    path.touch()
-    assert sources("good", raw=raw).plain("set/news/a.txt") == path
-    assert sources("good", raw=raw).plain("set/news/b.txt") is None
-
-
-def test_unpacked_files_of_several_corpora_are_not_mixed(sources, tmp_path):
-    """OPUS's are told apart by their beginnings, which a recipe's pattern leaves open."""
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    (raw / "UN.en-zh.en").touch()
-    assert sources("good", raw=raw).plain("*.en-zh.en") == raw / "UN.en-zh.en"
-    (raw / "UNPC.en-zh.en").touch()
-    with pytest.raises(UserError, match=r"--raw: UN.en-zh.en and UNPC.en-zh.en in .* of several"):
-        sources("good", raw=raw).plain("*.en-zh.en")
-
-
 def test_a_file_inside_another(sources, tmp_path):
     others = "".join(f"  {name}: {{inside: [x.tgz, {name}]}}\n" for name in ("a.en", "b.en"))
     assert sources("good", others=others).path("a.en").read_bytes().startswith(b"one\ntwo\n")
