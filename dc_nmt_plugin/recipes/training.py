@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from subprocess import PIPE, STDOUT
 
-from ..environment.install_fairseq import NAMES, version_of
 from ..errors import UserError
 from ..flags import tokens_of, typed_flags
 from ..machine import used_device
@@ -147,6 +146,8 @@ def begin_record(run: Experiment, command: Sequence[str], continued: bool) -> No
     Raises:
         UserError: the folder is of an earlier version
     """
+    from ..environment.install_fairseq import NAMES, version_of
+
     words = command[list(command).index("--user-dir") :]
     settings = {k: value for k, value in typed_flags(words).items() if k not in _PLACES}
     seed = settings.get("seed")

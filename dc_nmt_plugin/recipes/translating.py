@@ -20,7 +20,8 @@ from ..runs.records import record_of
 from ..text.checks import escape_symbols, is_visible
 from ..text.lines import with_plain_ends
 from ..text.pieces import remove_bpe
-from ..text.preparation import TextSettings, load_truecaser, tokenise
+from ..text.preparation import load_truecaser, tokenise
+from ..text.settings import TextSettings
 from ..text.tokenizers import tokenize, untokenize
 from .recipe import OWN, Recipe, load
 from .settings import settings_of

@@ -16,7 +16,7 @@ from dc_nmt_plugin.recipes.recipe import SPLITS
 from dc_nmt_plugin.recipes.schema import Segmentation
 from dc_nmt_plugin.recipes.training import training_step
 from dc_nmt_plugin.steps import digest, file_digest
-from dc_nmt_plugin.text.preparation import TextSettings
+from dc_nmt_plugin.text.settings import TextSettings
 
 TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
 
