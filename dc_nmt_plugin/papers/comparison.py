@@ -79,7 +79,7 @@ def cells(
     """Returns every number of an item that runs can give, in its order; none for analyses alone.
 
     Args:
-        rows: names of rows or parts; none for all
+        rows: as of :func:`entries_of`
         test: whether differences are tested
 
     Raises:
@@ -96,7 +96,6 @@ def _cell(entry: Entry, seeds: Sequence[int], sample: int | None, test: bool) ->
     both = [seed for seed in runs if seed in base_runs]
     ours = _numbers([runs[seed] for seed in both], entry.measure)
     theirs = _numbers([base_runs[seed] for seed in both], entry.measure)
-    small = sample is not None  # it differs in all settings, and the table says so
     return Cell(
         row=entry.row,
         column=entry.column,
@@ -108,28 +107,25 @@ def _cell(entry: Entry, seeds: Sequence[int], sample: int | None, test: bool) ->
         difference=statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
         tested=_tested(base_runs, runs, both, entry.measure) if test else None,
         against=entry.row if is_masked(entry) else entry.against,
-        other_settings=() if small else _other_settings(entry, runs.values()),
-        other_settings_against=()
-        if small or not base
-        else _other_settings(base, base_runs.values()),
+        # a sample differs in all settings, and the table says so
+        other_settings=() if sample else _other_settings(entry, runs.values()),
+        other_settings_against=() if sample else _other_settings(base, base_runs.values()),
     )
 
 
 def _corrected(found: Sequence[Cell]) -> list[Cell]:
     """Returns the cells with p corrected over the cells of one column, measure and baseline."""
-    families: dict[tuple[str, str, str], list[float]] = {}
-    for cell in found:
+    families: dict[tuple[str, str, str], list[int]] = {}
+    for place, cell in enumerate(found):
         if cell.tested:
-            families.setdefault(_family(cell), []).append(cell.tested.p_value)
-    values = {family: iter(holm(p_values)) for family, p_values in families.items()}
-    return [
-        replace(cell, corrected_p=next(values[_family(cell)])) if cell.tested else cell
-        for cell in found
-    ]
-
-
-def _family(cell: Cell) -> tuple[str, str, str]:
-    return cell.column, cell.measure, cell.against
+            families.setdefault((cell.column, cell.measure, cell.against), []).append(place)
+    cells = list(found)
+    for places in families.values():
+        tests = [found[place].tested for place in places]
+        p_values = holm([test.p_value for test in tests if test])
+        for place, p_value in zip(places, p_values, strict=True):
+            cells[place] = replace(found[place], corrected_p=p_value)
+    return cells
 
 
 def _runs(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, Run]:
@@ -150,15 +146,13 @@ def _runs(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, R
     return found
 
 
-def _other_settings(entry: Entry, runs: Iterable[Run]) -> tuple[str, ...]:
+def _other_settings(entry: Entry | None, runs: Iterable[Run]) -> tuple[str, ...]:
     """Returns the settings in which runs differ from a published entry, each once."""
     found: dict[str, None] = {}
     for run in runs:
-        if not run.record.settings:
-            found[f"{run.record.name}: its settings are unknown"] = None
-        else:
-            differing = differing_settings(entry, run.record.settings, run.decoding.search)
-            found.update(dict.fromkeys(differing))
+        assert entry is not None  # only an entry has runs
+        differing = differing_settings(entry, run.record.settings, run.decoding.search)
+        found.update(dict.fromkeys(differing))
     return tuple(found)
 
 

@@ -71,7 +71,7 @@ def table(capsys, *words):
     [
         ({"updates": 5000}, UPDATES),
         ({"beam": 1}, "--beam 1, in the recipe 6"),
-        ({"settings": False}, "transformer_ms_aux_iwslt-s1: its settings are unknown"),
+        ({"settings": False}, "the settings of the run are unknown"),
     ],
 )
 def test_a_run_of_other_settings_is_shown_without_a_gap(other, note, capsys, monkeypatch):
