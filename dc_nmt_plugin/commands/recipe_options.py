@@ -116,8 +116,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--launcher",
-        help="fairseq (one machine, the default), torchrun, or srun (the default in a Slurm job "
-        "with several nodes; see scripts/train.slurm)",
+        help="fairseq (one machine, the default) or torchrun; for Slurm see scripts/train.slurm",
     )
     machines = parser.add_argument_group("several machines, with torchrun; call it on each")
     machines.add_argument("--nodes", type=number(1), metavar="N", help="number of machines")

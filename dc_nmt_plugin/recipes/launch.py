@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from ..errors import UsageError, check_choices
 
-LAUNCHERS = ("fairseq", "torchrun", "srun")
+LAUNCHERS = ("fairseq", "torchrun")
 DEFAULT_PORT = 29500
 
 
@@ -27,12 +26,12 @@ class Machines:
     """GPUs and machines of a training run."""
 
     # fairseq starts a process for each GPU of this machine; torchrun does so on each machine where
-    # the script is called; srun calls torchrun on each node of a Slurm job
+    # the command is called
     launcher: str
     gpus: int  # of each machine; 0 for the CPU
     nodes: int  # machines
-    rank: int  # number of this machine (torchrun)
-    rendezvous: str  # host:port of the first machine (torchrun)
+    rank: int  # number of this machine
+    rendezvous: str  # host:port of the first machine
 
     @property
     def workers(self) -> int:
@@ -46,19 +45,12 @@ class Machines:
         words = ["torchrun", f"--nnodes={self.nodes}", f"--nproc-per-node={self.gpus}"]
         if self.nodes == 1:
             words += ["--standalone"]
-        elif self.launcher == "torchrun":
+        else:
             host, _, port = self.rendezvous.partition(":")
             words += [f"--node-rank={self.rank}", f"--master-addr={host}"]
             words += [f"--master-port={port or DEFAULT_PORT}"]
-        else:
-            words += ["--rdzv-backend=c10d", f"--rdzv-endpoint={self.rendezvous}"]
-            words += [f"--rdzv-id={os.environ.get('SLURM_JOB_ID', '0')}"]
         # torchrun starts Python files; fairseq_cli.train is what fairseq-train calls
-        words += ["-m", "fairseq_cli.train"]
-        if self.launcher == "srun":
-            srun = ["srun", f"--nodes={self.nodes}", "--ntasks-per-node=1", "--kill-on-bad-exit=1"]
-            words = [*srun, *words]
-        return words
+        return [*words, "-m", "fairseq_cli.train"]
 
     def flags(self) -> list[str]:
         """Returns fairseq-train's flags for it."""
@@ -97,49 +89,42 @@ class Batch:
 def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> Batch:
     """Distributes an update's ``tokens`` over ``workers``, each ``max_tokens`` at most at a time.
 
-    Args:
-        tokens, workers, max_tokens: as above
-        longest: tokens of the longest sentence, which must fit into a batch
-
     Raises:
         UserError: a process would get fewer tokens than the longest sentence has
     """
     update_freq = -(-tokens // (workers * max_tokens))
     batch = Batch(workers, round(tokens / (workers * update_freq)), update_freq)
-    if batch.max_tokens < max(1, longest):
-        if max_tokens < longest:
-            raise UsageError(
-                f"--max-tokens {max_tokens}: the longest sentence has {longest} tokens and has to "
-                "fit into a batch"
-            )
+    if batch.max_tokens >= max(1, longest):
+        return batch
+    if max_tokens < longest:
         raise UsageError(
-            f"--gpus: {workers} processes would each get {batch.max_tokens} of an update's "
-            f"{tokens:,} tokens, and the longest sentence has {longest}: use fewer"
+            f"--max-tokens {max_tokens}: the longest sentence has {longest} tokens and has to "
+            "fit into a batch"
         )
-    return batch
+    raise UsageError(
+        f"--gpus: {workers} processes would each get {batch.max_tokens} of an update's "
+        f"{tokens:,} tokens, and the longest sentence has {longest}: use fewer"
+    )
 
 
 def find_machines(options: MachineOptions) -> Machines:
-    """Returns machines and GPUs from the options, Slurm's variables and this machine.
+    """Returns machines and GPUs from the options and this machine.
 
     Raises:
         UserError: options that contradict each other
     """
-    slurm = os.environ.get("SLURM_JOB_NUM_NODES")
-    launcher = options.launcher or ("srun" if int(slurm or 1) > 1 else "fairseq")
+    launcher, nodes = options.launcher or "fairseq", options.nodes or 1
     check_choices("--launcher", [launcher], LAUNCHERS)
-    nodes = options.nodes or (int(slurm) if slurm and launcher == "srun" else 1)
     gpus = visible_gpus() if options.gpus is None else options.gpus
     if launcher == "fairseq" and nodes > 1:
-        raise UsageError(f"--nodes {nodes}: needs --launcher torchrun or srun")
-    if launcher != "fairseq" and gpus == 0:
-        raise UsageError(f"--launcher {launcher}: needs GPUs; on a CPU leave it out")
-    if launcher == "srun" and not slurm:
-        raise UsageError("--launcher srun: this is no Slurm job; use sbatch scripts/train.slurm")
-    if nodes > 1 and not options.rendezvous:
-        raise UsageError(f"--nodes {nodes}: needs --rendezvous HOST:PORT, of the first machine")
-    if launcher == "torchrun" and nodes > 1 and options.node_rank is None:
-        raise UsageError(f"--nodes {nodes}: needs --node-rank, 0 on the first machine")
+        raise UsageError(f"--nodes {nodes}: needs --launcher torchrun")
+    if launcher == "torchrun" and gpus == 0:
+        raise UsageError("--launcher torchrun: needs GPUs; on a CPU leave it out")
+    if nodes > 1 and (not options.rendezvous or options.node_rank is None):
+        raise UsageError(
+            f"--nodes {nodes}: needs --rendezvous HOST:PORT, of the first machine, and "
+            "--node-rank, 0 on the first machine"
+        )
     rank = options.node_rank or 0
     if not 0 <= rank < nodes:
         raise UsageError(f"--node-rank {rank}: is not from 0 to {nodes - 1} (--nodes {nodes})")

@@ -58,7 +58,6 @@ PROGRAMS = {
           learn-bpe) while [ "$1" != -o ]; do shift; done; echo codes >"$2" ;;
           apply-bpe) while [ "$1" != -i ]; do shift; done; cp "$2" "$4" ;;
         esac""",
-    "srun": r"""while [ "$1" != torchrun ]; do shift; done; exec "$@" """,
     "torchrun": r"""while [ "$1" != -m ]; do shift; done; shift 2; exec fairseq-train "$@" """,
 }
 

@@ -38,7 +38,6 @@ def recipes(stand_ins, monkeypatch):  # noqa: F811
     monkeypatch.setattr(launch, "visible_gpus", lambda: 0)
     monkeypatch.setattr(preparation, "make_text", made_up)
     monkeypatch.setattr(preparation, "usable_cpus", lambda: 3)
-    monkeypatch.delenv("SLURM_JOB_NUM_NODES", raising=False)
     return stand_ins
 
 

@@ -19,7 +19,7 @@ from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value
 from dc_nmt_plugin.papers.published import published_tables
 from dc_nmt_plugin.recipes import launch, plan, preparation
-from dc_nmt_plugin.recipes.launch import MachineOptions, Machines, find_machines, share_out
+from dc_nmt_plugin.recipes.launch import Machines, share_out
 from dc_nmt_plugin.recipes.plan import LENGTHS, RunOptions, TrainOptions, plan_run, plan_training
 from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
@@ -36,7 +36,6 @@ cached_load = cache(load)
 @pytest.fixture(autouse=True)
 def on_a_cpu(monkeypatch):
     monkeypatch.setattr(launch, "visible_gpus", lambda: 0)
-    monkeypatch.delenv("SLURM_JOB_NUM_NODES", raising=False)
     monkeypatch.setattr(preparation, "load", cached_load)
     monkeypatch.setattr(plan, "load", cached_load)  # the packaged recipes, read once
 
@@ -264,7 +263,7 @@ def launcher(plan):
     return " ".join(plan.training.command).split(" runs/")[0]
 
 
-def test_torchrun_and_slurm(monkeypatch):
+def test_torchrun():
     task = ["wmt14_en_de", "transformer_dc"]
     several = ["--gpus", 4, "--nodes", 2, "--rendezvous", "node1:2345"]
     first = training(*task, "--launcher", "torchrun", *several, "--node-rank", 1)
@@ -276,18 +275,6 @@ def test_torchrun_and_slurm(monkeypatch):
     assert flags_of(first)[-2:] == ["--distributed-world-size", "8"]
     alone = Machines("torchrun", 2, 1, 0, "")
     assert alone.command()[:4] == ["torchrun", "--nnodes=1", "--nproc-per-node=2", "--standalone"]
-    with pytest.raises(UserError, match=r"--launcher srun: .*sbatch"):
-        find_machines(MachineOptions("srun", 4, 2, None, "x:1"))
-    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
-    assert launcher(training(*task, "--gpus", 4)) == "fairseq-train"
-    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "2")
-    monkeypatch.setenv("SLURM_JOB_ID", "77")
-    slurm = training(*task, "--gpus", 4, "--rendezvous", "node1:2345")
-    assert launcher(slurm) == (
-        "srun --nodes=2 --ntasks-per-node=1 --kill-on-bad-exit=1 torchrun --nnodes=2 "
-        "--nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=node1:2345 --rdzv-id=77 "
-        "-m fairseq_cli.train"
-    )
 
 
 TORCHRUN = ["--launcher", "torchrun", "--gpus", "2"]
@@ -296,11 +283,10 @@ TORCHRUN = ["--launcher", "torchrun", "--gpus", "2"]
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--launcher", "mpi"], "--launcher: 'mpi' is not one of fairseq, torchrun, srun"),
+        (["--launcher", "mpi"], "--launcher: 'mpi' is not one of fairseq, torchrun"),
         (["--nodes", "2"], "--nodes 2: needs --launcher"),
         (["--launcher", "torchrun"], "--launcher torchrun: needs GPUs"),
         ([*TORCHRUN, "--nodes", "2"], "--nodes 2: needs --rendezvous"),
-        ([*TORCHRUN, "--nodes", "2", "--rendezvous", "x:1"], "--nodes 2: needs --node-rank"),
         ([*TORCHRUN, "--node-rank", "1"], "--node-rank 1"),
         (["--gpus", "many"], "--gpus: 'many' is not a whole number from 0 on"),
         (["--seed"], "--seed"),
