@@ -40,9 +40,6 @@ def parser() -> Parser:
     )  # fmt: skip
     parser.add_argument("--metric", help="default: the paper's, or 13a (zh: zh)")
     parser.add_argument(
-        "--name", action="append", default=[], metavar="RUN=LABEL", help="call a run otherwise"
-    )
-    parser.add_argument(
         "--over-seeds", action="store_true",
         help="one row for runs that differ in the seed alone: mean and standard deviation. "
         "The difference is over the seeds that the baseline also has, with interval and p over "
@@ -105,7 +102,7 @@ def _has_all_runs(table: RunTable, folder: Path) -> bool:
 
 
 def _refuse_flags_of_runs(options: Parser, args: argparse.Namespace, stored: Path) -> None:
-    for name in ("baseline", "subset", "metric", "name", "over_seeds", "out", "keep"):
+    for name in ("baseline", "subset", "metric", "over_seeds", "out", "keep"):
         if getattr(args, name) != options.get_default(name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{stored}: is a stored table; for {flag} name the folders of the runs")
@@ -127,14 +124,8 @@ def _collect(args: argparse.Namespace, runs: Sequence[Run]) -> RunTable:
     from ..evaluation.metrics import find_metrics
     from ..evaluation.run_table import collect
 
-    names = {}
-    for text in args.name:
-        run, equals, label = text.partition("=")
-        if not (equals and run and label):
-            raise UsageError(f"--name: '{text}' is not RUN=LABEL")
-        names[run] = label
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
-    return collect(runs, args.baseline, metric, names, args.over_seeds, _published)
+    return collect(runs, args.baseline, metric, args.over_seeds, _published)
 
 
 def _published(run: Run, metric: str) -> PublishedNumbers:

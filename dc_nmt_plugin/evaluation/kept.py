@@ -15,7 +15,7 @@ from ..errors import UsageError, UserError
 from ..files import replacing, write_lines
 from ..runs.finding import Run
 from ..runs.records import record_of, with_decoding, write_record
-from ..runs.schema import RECORD, Decoding, Record, TextFile
+from ..runs.schema import RECORD, TextFile
 from ..text.lines import read_log
 from .logs import parse_statistics
 from .systems import files_of
@@ -49,28 +49,22 @@ def keep_all(runs: Sequence[Run], to: Path, with_model: bool = False) -> list[Pa
     """
     places: dict[str, Path] = {}
     for run in runs:
-        name = run.record.name
-        other = places.setdefault(name, run.place)
-        if other != run.place:
-            raise UsageError(f"--keep {to}: {other} and {run.place} would get the same name")
-        _check_target(run, to / name, to)
+        name, folder = run.record.name, to / run.record.name
+        if places.setdefault(name, run.place) != run.place:
+            raise UsageError(f"--keep {to}: {places[name]} and {run.place} would get the same name")
+        if folder.resolve() == run.folder or (folder / "checkpoints").exists():
+            raise UsageError(f"--keep {to}: {folder} is a run itself; name another folder")
+        known = record_of(folder)
+        if known and known.settings != run.record.settings:
+            raise UsageError(
+                f"--keep {to}: {folder} is a training run with another command; name another "
+                "folder, or remove that one"
+            )
         if with_model:
             _model_of(run)
     for run in runs:
         _keep(run, to / run.record.name, with_model)
     return [to / name for name in places]
-
-
-def _check_target(run: Run, folder: Path, to: Path) -> None:
-    """Checks that nothing but an earlier copy of the run is overwritten."""
-    if folder.resolve() == run.folder or (folder / "checkpoints").exists():
-        raise UsageError(f"--keep {to}: {folder} is a run itself; name another folder")
-    known = record_of(folder)
-    if known and known.settings != run.record.settings:
-        raise UsageError(
-            f"--keep {to}: {folder} is a training run with another command; name another folder, "
-            "or remove that one"
-        )
 
 
 def _keep(run: Run, folder: Path, with_model: bool) -> None:
@@ -84,61 +78,47 @@ def _keep(run: Run, folder: Path, with_model: bool) -> None:
     log = run.located(run.record.training.log)
     if log and Path(log).is_file():
         write_lines(folder / LOG, list(_learning_curve(Path(log))))
+    data = run.record.data.folder and _portable(run, run.record.data.folder, folder)
     if with_model:
         _keep_model(run, folder)
-    known = record_of(folder)
-    record = _portable_record(run, folder, with_model)
-    record = replace(record, decodings=known.decodings if known else ())
-    decoding = replace(
-        _portable_decoding(run, folder),
-        hypotheses=translation.name,
-        kind="raw" if files.kind == "raw" else "tokenized",
-    )
-    write_record(folder / RECORD, with_decoding(record, decoding))
+        data = DATA
+    _write_record(run, folder, translation.name, data)
 
 
-def _portable_record(run: Run, folder: Path, with_model: bool) -> Record:
-    """Returns a record without decodings and places of this machine."""
-    record = run.record
-    data = DATA if with_model else record.data.folder
-    if data and not with_model:
-        data = _portable(run, data, folder)
-    return replace(
-        record,
-        data=replace(record.data, folder=data),
-        training=replace(record.training, log=record.training.log and LOG),
-        checkpoints=(),
-        decodings=(),
-        written_in=None,
-    )
+def _write_record(run: Run, folder: Path, hypotheses: str, data: str | None) -> None:
+    """Writes the record without places of this machine."""
+    known, record = record_of(folder), run.record
 
-
-def _portable_decoding(run: Run, folder: Path) -> Decoding:
     def portable(file: TextFile | None) -> TextFile | None:
         return file and replace(file, path=_portable(run, file.path, folder))
 
-    decoding = run.decoding
-    return replace(
-        decoding,
-        references=tuple(filter(None, map(portable, decoding.references))),
-        tokenized_reference=portable(decoding.tokenized_reference),
-        source=portable(decoding.source),
+    decoding = replace(
+        run.decoding,
+        hypotheses=hypotheses,
+        kind="raw" if run.decoding.kind == "raw" else "tokenized",
+        references=tuple(filter(None, map(portable, run.decoding.references))),
+        tokenized_reference=portable(run.decoding.tokenized_reference),
+        source=portable(run.decoding.source),
         plain=None,
         checkpoint=None,
         stamp=None,
     )
+    kept = replace(
+        record,
+        data=replace(record.data, folder=data),
+        training=replace(record.training, log=record.training.log and LOG),
+        checkpoints=(),
+        decodings=known.decodings if known else (),
+        written_in=None,
+    )
+    write_record(folder / RECORD, with_decoding(kept, decoding))
 
 
 def _portable(run: Run, path: str, folder: Path) -> str:
-    """Returns a path without places of this machine.
-
-    A task's text is named from the root of the checkout, other text from the kept folder.
-    """
+    """Returns a task's text from the root of the checkout, other text from the kept folder."""
     full = Path(run.located(path) or path).resolve()
     of_task = _TEXT.fullmatch(full.as_posix())
-    if of_task:
-        return of_task[1]
-    return Path(os.path.relpath(full, folder.resolve())).as_posix()
+    return of_task[1] if of_task else Path(os.path.relpath(full, folder.resolve())).as_posix()
 
 
 def _learning_curve(log: Path) -> Iterator[str]:
@@ -185,13 +165,11 @@ def _keep_model(run: Run, folder: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     with replacing(place) as temporary:
         torch.save(state, temporary)
-    segmentation = data.parent / data.name.replace("bin", "bpe", 1)
     for origin, to, names in (
         (data, "bin", ["dict.*.txt"]),
-        (segmentation, "bpe", ["codes*", f"*{MODEL}"]),
+        (data.parent / data.name.replace("bin", "bpe", 1), "bpe", ["codes*", f"*{MODEL}"]),
         (data.parent / "raw", "raw", ["manifest.json", "truecase.*"]),
     ):
-        for name in names:
-            for file in origin.glob(name):
-                (folder / "data" / to).mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, folder / "data" / to / file.name)
+        (folder / "data" / to).mkdir(parents=True, exist_ok=True)
+        for file in (file for name in names for file in origin.glob(name)):
+            shutil.copyfile(file, folder / "data" / to / file.name)

@@ -113,7 +113,6 @@ def collect(
     runs: Sequence[Run],
     baseline: str | None = None,
     metric: Metric | None = None,
-    names: Mapping[str, str] | None = None,
     over_seeds: bool = False,
     published: PublishedOf = lambda run, metric: PublishedNumbers(),
 ) -> RunTable:
@@ -124,15 +123,14 @@ def collect(
         baseline: label of the baseline; default the first run of transformer_standard, else the
             first run
         metric: default the paper's where the baseline's record marks it, else 13a (Chinese: zh)
-        names: a run's name → label
         over_seeds: one row for all runs of one system
         published: finds the published numbers of a run
 
     Raises:
         UserError: the runs are of different test sets, a row would be of runs with different
-            settings, or a name is unknown
+            settings, or no row has the label
     """
-    rows = _rows(_renamed(runs, names or {}), over_seeds)
+    rows = _rows(runs, over_seeds)
     first = _baseline(rows, baseline)
     rows = {first: rows[first], **rows}
     for label, own in rows.items():
@@ -152,12 +150,6 @@ def collect(
         numbers = published(own[0], metric.name)
         table.append(_row(comparison, own, others, compared_to, numbers, metric.name))
     return RunTable(metric.name, signatures, len(systems[0].texts.raw.hypotheses), table)
-
-
-def _renamed(runs: Sequence[Run], names: Mapping[str, str]) -> list[Run]:
-    check_choices("--name", names, list(dict.fromkeys(run.record.name for run in runs)))
-    records = [replace(r.record, name=names.get(r.record.name, r.record.name)) for r in runs]
-    return [replace(run, record=record) for run, record in zip(runs, records, strict=True)]
 
 
 def _rows(runs: Sequence[Run], over_seeds: bool) -> dict[str, list[Run]]:
@@ -329,8 +321,7 @@ def _check_one_system(row: str, runs: Sequence[Run]) -> None:
             if None not in (one, other) and one != other and not near:
                 raise UsageError(
                     f"--over-seeds: {row} would be a mean of different settings: {name} is {one} "
-                    f"in {runs[0].record.name} and {other} in {run.record.name}; leave one out, or "
-                    "--name RUN=LABEL"
+                    f"in {runs[0].record.name} and {other} in {run.record.name}; leave one out"
                 )
 
 

@@ -10,8 +10,6 @@ from ..text.checks import refuse, scan_lines, tokenized_sign
 from ..text.languages import spaceless_codes
 
 UNSPACED = spaceless_codes()  # of these, lengths are numbers of characters
-# mark of a tokeniser → the same character in raw text
-MARKS = {"@-@": r"\w-\w", "&apos;": "'", "&quot;": '"'}
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 
 
@@ -87,20 +85,12 @@ def hypothesis_warnings(path: str, lines: Sequence[str]) -> list[str]:
     return warnings
 
 
-def unlike_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
-    """Returns warnings about marks of only one side: different tokenisation or casing."""
-    warnings = []
-    sides = {"hypotheses": "\n".join(hypotheses), "references": "\n".join(references)}
-    for mark, plain in MARKS.items():
-        for having, other in (("hypotheses", "references"), ("references", "hypotheses")):
-            count = sides[having].count(mark)
-            often = count * 100 > len(references)
-            if often and mark not in sides[other] and re.search(plain, sides[other]):
-                warnings.append(
-                    f"{path}: the {having} have {mark!r} {count:,} times, the {other} "
-                    "never: they are tokenised differently, see --tokenizer"
-                )
-    lower = [side for side, text in sides.items() if text == text.lower()]
-    if len(lower) == 1:
-        warnings.append(f"{path}: only the {lower[0]} are lower-cased: see the metrics with -lc")
-    return warnings
+def case_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
+    """Returns a warning if only one side is lower-cased."""
+    lower = []
+    for side, lines in (("hypotheses", hypotheses), ("references", references)):
+        if all(line == line.lower() for line in lines):
+            lower.append(side)
+    if len(lower) != 1:
+        return []
+    return [f"{path}: only the {lower[0]} are lower-cased: see the metrics with -lc"]

@@ -14,11 +14,11 @@ from ..text.tokenizers import MOSES, TOKENIZERS, tokenize, untokenize
 from .generated import check_targets, read_generated
 from .metrics import Metric
 from .text_checks import (
+    case_warnings,
     check_raw,
     check_reference,
     check_text,
     hypothesis_warnings,
-    unlike_warnings,
 )
 
 
@@ -157,7 +157,7 @@ def load_texts(files: TextFiles) -> Texts:
     if tokenized_reference and not as_it_is and (text := untokenized_sign(tokenized_reference)):
         warnings.append(f"{files.tokenized_reference}: does not look tokenised ({text})")
     either = tokenized or raw
-    warnings += unlike_warnings(files.hypotheses, either.hypotheses, either.references)
+    warnings += case_warnings(files.hypotheses, either.hypotheses, either.references)
     return Texts(raw, tokenized, warnings)
 
 
