@@ -371,7 +371,7 @@ def idle_settings(cfg: TransformerConfig) -> dict[str, str]:
                     f"is for {kind} self-attention, and this model has none; leave it out, or give "
                     f"--encoder-self-attention {kind}."
                 )
-            elif all(option in layer.given for layer in of_kind):
+            elif all(option in layer.explicit for layer in of_kind):
                 idle[setting] = (
                     f"every layer of {kind} self-attention has its own {option}, by "
                     "--encoder-layers-of or --decoder-layers-of; leave it out."

@@ -39,12 +39,12 @@ class LayerKind:
     Attributes:
         kind: a key of :data:`~.axes.SELF_ATTENTION_KINDS`
         options: its options and their values
-        given: names of the options that the specification gives
+        explicit: names of the options that the specification gives
     """
 
     kind: str
     options: dict[str, Any]
-    given: Collection[str] = ()
+    explicit: Collection[str] = ()
 
 
 def layer_kind(kind: str, cfg: CheckedConfig) -> LayerKind:
@@ -108,15 +108,15 @@ def _layers_of_item(
     unknown = choice_problem(place, kind, kinds)
     if unknown:
         raise ConfigError(unknown)
-    given = _given_options(item["options"] or "", place, kind, cfg)
-    options = {**layer_kind(kind, cfg).options, **given}
+    explicit = _given_options(item["options"] or "", place, kind, cfg)
+    options = {**layer_kind(kind, cfg).options, **explicit}
     names = option_flags(kind)
-    names.update((name, f"{place}: {name}") for name in given)
+    names.update((name, f"{place}: {name}") for name in explicit)
     number = int(times or 1)
     problems = contradictory_options(kind, options, names, below + number)
     if problems:
         raise ConfigError(problems)
-    return [LayerKind(kind, options, frozenset(given))] * number
+    return [LayerKind(kind, options, frozenset(explicit))] * number
 
 
 def option_flags(kind: str) -> dict[str, str]:
@@ -153,9 +153,9 @@ def contradictory_options(
 def _given_options(text: str, place: str, kind: str, cfg: CheckedConfig) -> dict[str, Value]:
     """Returns option → value of ``kernel=3, …``."""
     settings = SELF_ATTENTION_KINDS[kind]
-    given: dict[str, Value] = {}
+    explicit: dict[str, Value] = {}
     if not text.strip():
-        return given
+        return explicit
     if not settings:
         raise ConfigError(f"{place}: {kind} has no options, and {text.strip()!r} is given.")
     for part in text.split(","):
@@ -165,11 +165,11 @@ def _given_options(text: str, place: str, kind: str, cfg: CheckedConfig) -> dict
             raise ConfigError(problem)
         if not equals or not value:
             raise ConfigError(f"{place}: option {name!r} has no value; give {name}=VALUE.")
-        if name in given:
+        if name in explicit:
             raise ConfigError(f"{place}: option {name!r} is given twice.")
         (field,) = (each for each in fields(cfg) if each.name == settings[name])
-        given[name] = _option_value(value, field, f"{place}: {name}")
-    return given
+        explicit[name] = _option_value(value, field, f"{place}: {name}")
+    return explicit
 
 
 def _option_value(text: str, field: Field[Any], name: str) -> Value:

@@ -55,7 +55,7 @@ def stock_to_plugin(state: StateDict) -> None:
 
 def plugin_to_stock(state: StateDict) -> StateDict:
     """Returns the parameters of a standard Transformer of this plugin under fairseq's names."""
-    back = {ours: theirs for theirs, ours in _RENAMED.items()}
+    back = {plugin: stock for stock, plugin in _RENAMED.items()}
     result: StateDict = {}
     for name, value in state.items():
         new_name = _renamed(name, back)

@@ -26,8 +26,10 @@ def real_rows_and_side(padding: Tensor) -> tuple[Tensor, bool]:
     """
     marks = padding.numel() + 1
     on_left = padding[:, 0].any().expand(marks)
-    found = torch.cat([(~padding).flatten(), on_left]).nonzero().squeeze(1)
-    return (found[:-marks], True) if len(found) >= marks else (found, False)
+    entries = torch.cat([(~padding).flatten(), on_left]).nonzero().squeeze(1)
+    if len(entries) >= marks:  # more than there are positions
+        return entries[:-marks], True
+    return entries, False
 
 
 def worth_packing(rows: Tensor, padding: Tensor) -> Tensor | None:

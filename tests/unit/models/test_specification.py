@@ -26,7 +26,7 @@ def test_kinds_options_and_numbers():
     ]
     assert [found[0].options["kernel"], found[2].options["context"]] == [3, "deep"]
     assert [found[2].options["on"], found[2].options["gate"]] == ["both", "none"]
-    assert found[2].given == {"context", "gate"}
+    assert found[2].explicit == {"context", "gate"}
 
 
 def test_an_option_that_is_not_given_has_the_value_of_its_flag():
