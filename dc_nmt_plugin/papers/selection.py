@@ -109,11 +109,12 @@ def _shown(item: Item) -> list[Entry]:
 
 def _chosen(item: Item, rows: Sequence[str]) -> list[Entry]:
     """Returns the entries of rows that are measurements of this package's systems."""
-    names = {entry.cell: (*entry.cell, ", ".join(entry.cell)) for entry in _shown(item)}
-    labels = [row.label for row in item.rows]
-    check_choices("--rows", rows, dict.fromkeys([*labels, *sum(names.values(), ())]))
-    return [
-        entry
-        for entry in _shown(item)
-        if entry.is_of_a_run and (not rows or not set(rows).isdisjoint(names[entry.cell]))
-    ]
+    valid = dict.fromkeys(row.label for row in item.rows)
+    chosen = []
+    for entry in _shown(item):
+        names = (entry.row, entry.column, f"{entry.row}, {entry.column}")
+        valid.update(dict.fromkeys(names))
+        if entry.is_of_a_run and (not rows or any(name in rows for name in names)):
+            chosen.append(entry)
+    check_choices("--rows", rows, valid)
+    return chosen
