@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import Stopped, UserError
-from .files import FULL, MAKE_ROOM, no_space, sha256, take_lock, write_text
+from .files import FULL, MAKE_ROOM, sha256, take_lock, write_text
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
 
@@ -176,13 +176,7 @@ class Pipeline:
                 continue
             self.say(step.announcement())
             made = True
-            try:
-                step.make()
-            except OSError as error:
-                reason = no_space(error)
-                if reason:
-                    raise UserError(f"{step.folder}: {reason}: {MAKE_ROOM}") from error
-                raise
+            step.make()
         return made
 
     @contextmanager
@@ -234,9 +228,6 @@ def check_space(folder: Path, output: str, code: int) -> None:
 
 # -- programs and signals ----------------------------------------------------------------------
 
-_starting = False  # a program is being started: a signal now would leave it running
-_delayed = False  # a signal came meanwhile
-
 
 @contextmanager
 def stoppable() -> Iterator[None]:
@@ -247,10 +238,7 @@ def stoppable() -> Iterator[None]:
     """
 
     def interrupt(_: int, __: object) -> None:
-        global _delayed
-        _delayed = _starting
-        if not _starting:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
 
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     for each, handler in before.items():
@@ -295,15 +283,8 @@ def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[
     Raises:
         UserError: there is no such program
     """
-    global _starting, _delayed
-    _starting, _delayed = True, False
+    process = start(words, **pipes)
     try:
-        process = start(words, **pipes)
-    finally:
-        _starting = False
-    try:
-        if _delayed:
-            raise KeyboardInterrupt
         yield process
     except BaseException:
         process.terminate()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 from pathlib import Path
 
@@ -11,17 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dc_nmt_plugin import steps as module
-from dc_nmt_plugin.errors import Stopped, UserError
+from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.steps import (
     Command,
     Pipeline,
     Step,
     digest,
     file_digest,
-    running,
-    start,
-    stoppable,
 )
 
 
@@ -91,27 +85,3 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path):
     nowhere = Pipeline().alone(tmp_path / "file/x", wait=True)
     with pytest.raises(UserError, match=r"--out: .*file/x"), nowhere:
         pass
-
-
-@pytest.fixture(params=[signal.SIGTERM, signal.SIGINT])
-def heard(request):
-    """A signal that is not ignored, as a shell has it for its jobs in the background."""
-    before = signal.signal(request.param, signal.default_int_handler)
-    yield request.param
-    signal.signal(request.param, before)
-
-
-def test_a_program_that_was_about_to_start_is_ended_too(heard, monkeypatch):
-    processes = []
-
-    def interrupted(words, **pipes):
-        processes.append(start(words, **pipes))
-        os.kill(os.getpid(), heard)
-        return processes[0]
-
-    monkeypatch.setattr(module, "start", interrupted)
-    with pytest.raises(Stopped), stoppable(), running(["sleep", "60"]):
-        pytest.fail("the interrupt is lost")
-    assert processes[0].poll() == -signal.SIGTERM
-    with stoppable(), pytest.raises(KeyboardInterrupt):  # later ones come at once
-        os.kill(os.getpid(), heard)
