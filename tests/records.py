@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dc_nmt_plugin.flags import tokens_of, typed_flags
-from dc_nmt_plugin.runs.records import read_record, with_decoding, write_record
-from dc_nmt_plugin.runs.schema import (
+from dc_nmt_plugin.runs.record import (
     RECORD,
     SCHEMA,
     Data,
@@ -21,6 +20,9 @@ from dc_nmt_plugin.runs.schema import (
     Score,
     TextFile,
     Training,
+    read_record,
+    with_decoding,
+    write_record,
 )
 
 REFERENCE = ["Ein Haus steht am Fluss.", "Die Katze schläft.", "Wir gehen heute nach Hause."]

@@ -14,7 +14,7 @@ from ..evaluation.logs import parse_statistics
 from ..evaluation.run_table import system_of
 from ..figure import Chart, Line, draw_charts
 from ..flags import listed
-from ..runs.records import record_of
+from ..runs.record import record_of
 from ..text.lines import read_log
 from .report import Results, Table
 

@@ -11,10 +11,8 @@ from typing import Any
 from ..checkpoints.loading import task_settings
 from ..checkpoints.names import CHECKPOINTS, of_run
 from ..errors import UsageError, UserError
-from ..runs.finding import chosen_names, distinguished
-from ..runs.places import is_its_text, located
-from ..runs.records import record_of
-from ..runs.schema import RECORD
+from ..runs.finding import chosen_names, distinguished, is_its_text, located
+from ..runs.record import RECORD, record_of
 
 
 @dataclass(frozen=True)

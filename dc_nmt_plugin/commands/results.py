@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError, UserError
 from ..files import write_json
 from ..runs.finding import Run, find_runs
-from ..runs.schema import RECORD
+from ..runs.record import RECORD
 from .parser import Parser, add_forms, form_of, print_json
 
 if TYPE_CHECKING:

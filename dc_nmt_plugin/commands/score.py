@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..evaluation.metrics import METRICS, default_metrics, find_metrics
 from ..flags import flag_name
 from ..runs.finding import is_run
-from ..runs.schema import Decoding, Kind, Record
+from ..runs.record import Decoding, Kind, Record
 from .parser import Parser, add_forms, form_of, print_json
 from .plain_text import add_plain_text, plain_text_of
 
@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _score_file(options: Parser, args: argparse.Namespace) -> int:
     from ..evaluation.generated import is_generated
-    from ..runs.records import write_record
+    from ..runs.record import write_record
     from .score_record import score_file
 
     file = args.systems[0]

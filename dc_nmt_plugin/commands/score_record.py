@@ -12,9 +12,18 @@ from ..evaluation.logs import measured, read_training_log
 from ..evaluation.metrics import METRICS, default_metrics, find_metrics
 from ..evaluation.texts import TextFiles, Texts, load_texts, score_metrics
 from ..files import write_lines
-from ..runs.places import path_from, text_file
-from ..runs.records import read_record, with_decoding
-from ..runs.schema import RECORD, SCHEMA, Data, Decoding, Kind, Record, Score
+from ..runs.finding import path_from, text_file
+from ..runs.record import (
+    RECORD,
+    SCHEMA,
+    Data,
+    Decoding,
+    Kind,
+    Record,
+    Score,
+    read_record,
+    with_decoding,
+)
 from ..text.lines import read_lines
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError
-from ..runs.schema import Score
+from ..runs.record import Score
 
 INSTALL = (
     "pip install 'dc_nmt_plugin[comet]', in an environment of Python 3.11 or 3.12 whose numpy may "

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..flags import flag_name, given_flags, setting_name
-from ..runs.schema import Flags
+from ..runs.record import Flags
 from ..text.lines import read_lines, read_log
 from ..text.pieces import remove_bpe
 

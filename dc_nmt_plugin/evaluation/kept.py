@@ -14,8 +14,7 @@ from ..checkpoints.names import CHECKPOINTS
 from ..errors import UsageError, UserError
 from ..files import replacing, write_lines
 from ..runs.finding import Run
-from ..runs.records import record_of, with_decoding, write_record
-from ..runs.schema import RECORD, TextFile
+from ..runs.record import RECORD, TextFile, record_of, with_decoding, write_record
 from ..text.lines import read_log
 from .logs import parse_statistics
 from .systems import files_of

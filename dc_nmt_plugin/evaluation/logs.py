@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..runs.schema import Training
+from ..runs.record import Training
 from ..text.lines import read_log
 
 ARCHITECTURE = re.compile(r"\barch='(\w+)'|'arch': '(\w+)'")

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..flags import setting_name
 from ..runs.finding import Run, chosen_names, distinguished, is_run
-from ..runs.schema import Kind
+from ..runs.record import Kind
 from ..text.lines import read_lines
 from .generated import check_free, is_generated
 from .metrics import METRICS, Metric, default_bleu

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import UserError, check_choices
-from ..runs.schema import Kind, Score
+from ..runs.record import Kind, Score
 from ..text.checks import tokenized_sign, untokenized_sign
 from ..text.languages import is_spaceless
 from ..text.lines import read_lines

@@ -11,7 +11,7 @@ from ..evaluation.metrics import METRICS
 from ..evaluation.significance import compare_systems
 from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
 from ..runs.finding import Run
-from ..runs.records import read_record
+from ..runs.record import read_record
 from .document import SCORES, Entry, Item
 from .published import differing_settings
 from .selection import NEEDED, baseline, entries_of, is_masked, of_runs

@@ -11,9 +11,8 @@ from ..checkpoints.names import UPDATE, numbered
 from ..errors import UserError
 from ..flags import typed_flags
 from ..machine import used_device
-from ..runs.places import is_its_text, path_from
-from ..runs.records import read_record, update_record, with_decoding, write_record
-from ..runs.schema import RECORD, Decoding
+from ..runs.finding import is_its_text, path_from
+from ..runs.record import RECORD, Decoding, read_record, update_record, with_decoding, write_record
 from ..steps import Command, Step, digest, read_stamp
 
 PLUGIN = Path(__file__).parents[1]

@@ -12,9 +12,17 @@ from subprocess import PIPE, STDOUT
 from ..errors import UserError
 from ..flags import tokens_of, typed_flags
 from ..machine import used_device
-from ..runs.places import described
-from ..runs.records import read_record, record_of, update_record, write_record
-from ..runs.schema import RECORD, SCHEMA, Record, Training
+from ..runs.finding import described
+from ..runs.record import (
+    RECORD,
+    SCHEMA,
+    Record,
+    Training,
+    read_record,
+    record_of,
+    update_record,
+    write_record,
+)
 from ..steps import Command, Step, check_space, digest, read_stamp, running, write_stamp
 from .experiment import PLUGIN, Experiment
 

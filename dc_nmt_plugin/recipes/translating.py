@@ -16,7 +16,7 @@ from ..analysis.translator import Translator, refuse_unused
 from ..errors import UsageError, UserError
 from ..files import load_json
 from ..flags import as_flags, flag_value
-from ..runs.records import record_of
+from ..runs.record import record_of
 from ..text.checks import escape_symbols, is_visible
 from ..text.lines import with_plain_ends
 from ..text.pieces import remove_bpe

@@ -18,7 +18,7 @@ from source_code import ROOT
 
 from dc_nmt_plugin.evaluation.run_table import RunRow, RunTable
 from dc_nmt_plugin.figure import COLOURS, as_svg, new_figure
-from dc_nmt_plugin.runs.records import read_record
+from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.table import markdown_table
 
 HERE = ROOT / "examples" / "multi30k_en_de"

@@ -17,7 +17,7 @@ from dc_nmt_plugin.analysis.dependency import without_fusion
 from dc_nmt_plugin.analysis.forced import described, recorded_batch, samples
 from dc_nmt_plugin.analysis.subject import Subject
 from dc_nmt_plugin.analysis.trained_run import find_runs
-from dc_nmt_plugin.runs.schema import Data
+from dc_nmt_plugin.runs.record import Data
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
 OPTIONS = ["--cpu", "--num-workers", "0", "--max-len-b", "12", "--beam", "2"]

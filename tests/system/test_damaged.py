@@ -13,7 +13,7 @@ from systems import generation, train
 
 from dc_nmt_plugin.commands import average, export
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.runs.records import read_record
+from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.steps import read_stamp
 
 ARCH = "transformer_standard"

@@ -15,7 +15,7 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.generated import check_free_flags
 from dc_nmt_plugin.flags import typed_flags
-from dc_nmt_plugin.runs.records import read_record
+from dc_nmt_plugin.runs.record import read_record
 
 ARCH = "transformer_standard"
 FORCED = {

@@ -13,7 +13,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation import run_table_text
 from dc_nmt_plugin.recipes import launch, preparation
 from dc_nmt_plugin.recipes.recipe import load
-from dc_nmt_plugin.runs.records import read_record
+from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.steps import Pipeline
 
 TASK = ("iwslt15_en_vi", "transformer_dc")

@@ -15,8 +15,8 @@ from test_translate import ARCH, RUN, home  # noqa: F401
 
 from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.files import sha256
-from dc_nmt_plugin.runs.places import dictionaries_of
-from dc_nmt_plugin.runs.records import read_record, write_record
+from dc_nmt_plugin.runs.finding import dictionaries_of
+from dc_nmt_plugin.runs.record import read_record, write_record
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
 

@@ -13,7 +13,7 @@ from stand_ins import executable
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.flags import typed_flags
-from dc_nmt_plugin.runs.records import read_record
+from dc_nmt_plugin.runs.record import read_record
 from scripts.toy_text import toy_pairs
 
 ROOT = Path(__file__).resolve().parents[2]

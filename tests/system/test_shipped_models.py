@@ -38,7 +38,7 @@ def test_an_analysis_of_our_own_sentences(capfd):
 
 
 def test_the_card_has_the_scores_of_the_records(capfd):
-    from dc_nmt_plugin.runs.records import read_record
+    from dc_nmt_plugin.runs.record import read_record
 
     rows = (ROOT / "examples/multi30k_en_de/models/README.md").read_text("utf-8").splitlines()
     (trained,) = (row for row in rows if row.startswith("| BLEU as trained"))

@@ -10,7 +10,7 @@ from records import REFERENCE, write_run, write_scored
 
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.evaluation.generated import read_generated
-from dc_nmt_plugin.runs.schema import Score
+from dc_nmt_plugin.runs.record import Score
 
 ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"
 WMT = f"{ADAM} --lr-scheduler cosine --max-tokens 4960 --max-update 160000"

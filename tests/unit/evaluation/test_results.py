@@ -23,8 +23,7 @@ from dc_nmt_plugin.evaluation.run_table_text import format_run_table
 from dc_nmt_plugin.evaluation.systems import System, sides_of
 from dc_nmt_plugin.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.runs.finding import Run
-from dc_nmt_plugin.runs.records import read_record
-from dc_nmt_plugin.runs.schema import Data, Score, TextFile
+from dc_nmt_plugin.runs.record import Data, Score, TextFile, read_record
 from dc_nmt_plugin.table import MARKDOWN
 from dc_nmt_plugin.text.lines import read_lines
 

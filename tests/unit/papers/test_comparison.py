@@ -15,8 +15,7 @@ from dc_nmt_plugin.papers.selection import baseline
 from dc_nmt_plugin.papers.systems import decoding_of
 from dc_nmt_plugin.recipes.launch import MachineOptions
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
-from dc_nmt_plugin.runs.records import write_record
-from dc_nmt_plugin.runs.schema import SCHEMA, Data, Decoding, Record, Score, TextFile
+from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, TextFile, write_record
 
 TABLE = "thesis, Table 4.6b"
 OTHER = "to published: nothing for runs of other settings: "

@@ -14,10 +14,9 @@ from records import REFERENCE, change, values_of, write_run, write_scored
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
-from dc_nmt_plugin.runs import schema
-from dc_nmt_plugin.runs.finding import Run
-from dc_nmt_plugin.runs.places import text_file
-from dc_nmt_plugin.runs.records import read_record, record_path, write_record
+from dc_nmt_plugin.runs import record as schema
+from dc_nmt_plugin.runs.finding import Run, text_file
+from dc_nmt_plugin.runs.record import read_record, record_path, write_record
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "runs.md"

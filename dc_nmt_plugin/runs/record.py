@@ -1,4 +1,4 @@
-"""Schema of ``run.json``: everything that is known about a run, its translations and their scores.
+"""The record of a run, ``run.json``: its training, its translations and their scores.
 
 ``docs/runs.md`` describes every field. Paths are relative to the folder of the record where they
 are in it or beside it. None means unknown.
@@ -6,8 +6,13 @@ are in it or beside it. None means unknown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Literal
+
+from ..errors import UserError
+from ..files import load_json, read_json, write_json
 
 SCHEMA = 1
 RECORD = "run.json"
@@ -139,3 +144,66 @@ class Record:
     def decoding(self, way: str = "") -> Decoding | None:
         """Returns the decoding of that subset and name; "" for the recipe's of the test set."""
         return next((each for each in self.decodings if each.way == way), None)
+
+
+def read_record(path: Path) -> Record:
+    """Reads a record, or the record in the folder of a run.
+
+    Raises:
+        UserError: it is missing, damaged, or of another version
+    """
+    path = record_path(path)
+    values = load_json(path)
+    if not isinstance(values, dict) or "schema" not in values:
+        raise UserError(f"{path}: is no record of a run; dc-nmt train and dc-nmt score write them")
+    # before the fields are read, because another version has others
+    if values["schema"] != SCHEMA:
+        raise UserError(
+            f"{path}: has schema {values['schema']!r:.40}, and this version reads {SCHEMA}: update "
+            "dc_nmt_plugin"
+        )
+    return read_json(path, Record)
+
+
+def record_path(path: Path) -> Path:
+    """Returns the path of the record of a run's folder; other paths as they are.
+
+    Raises:
+        UserError: the folder has no record
+    """
+    if not path.is_dir():
+        return path
+    if not (path / RECORD).is_file():
+        raise UserError(f"{path}: no {RECORD} in it: the run has not begun, or no run")
+    return path / RECORD
+
+
+def record_of(folder: Path) -> Record | None:
+    """Returns the record in a folder; None where ``fairseq-train`` left a model alone.
+
+    Raises:
+        UserError: the record is damaged, or of another version
+    """
+    return read_record(folder) if (folder / RECORD).is_file() else None
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Writes a record; a reader sees the old one or the new one."""
+    write_json(path, asdict(record))
+
+
+def update_record(path: Path, change: Callable[[Record], Record]) -> None:
+    """Replaces a record by a changed one."""
+    write_record(path, change(read_record(path)))
+
+
+def with_decoding(record: Record, decoding: Decoding) -> Record:
+    """Returns a record with a new decoding in place of the one of the same subset and name."""
+    decodings = list(record.decodings)
+    for place, known in enumerate(decodings):
+        if known.way == decoding.way:
+            decodings[place] = decoding
+            break
+    else:
+        decodings.append(decoding)
+    return replace(record, decodings=tuple(decodings))
