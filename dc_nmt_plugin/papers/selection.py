@@ -109,12 +109,15 @@ def _shown(item: Item) -> list[Entry]:
 
 def _chosen(item: Item, rows: Sequence[str]) -> list[Entry]:
     """Returns the entries of rows that are measurements of this package's systems."""
-    valid = dict.fromkeys(row.label for row in item.rows)
+    cells = set()
     chosen = []
     for entry in _shown(item):
         names = (entry.row, entry.column, f"{entry.row}, {entry.column}")
-        valid.update(dict.fromkeys(names))
+        cells.add(names[-1])
         if entry.is_of_a_run and (not rows or any(name in rows for name in names)):
             chosen.append(entry)
-    check_choices("--rows", rows, valid)
+    # an error lists rows and columns, and not their hundreds of pairs
+    labels = [row.label for row in item.rows] + [entry.row for entry in _shown(item)]
+    known = dict.fromkeys([*labels, *item.columns])
+    check_choices("--rows", [name for name in rows if name not in cells], known)
     return chosen
