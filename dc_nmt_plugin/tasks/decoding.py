@@ -1,6 +1,6 @@
 """Applies decoding flags to a loaded model; each change can be reverted.
 
-If the model lacks the part that a flag names, the error message has the flag.
+Each function raises ConfigError, with the flag, if the model lacks the part that the flag names.
 """
 
 from __future__ import annotations
@@ -21,11 +21,7 @@ def decoders(model: Any) -> dict[str, int | None]:
 
 
 def choose_decoder(model: Any, name: str) -> None:
-    """Applies ``--decode-with``.
-
-    Raises:
-        ConfigError: the model has no such decoder
-    """
+    """Applies ``--decode-with``."""
     choices = decoders(model)
     if name not in choices:
         raise ConfigError([f"--decode-with: {_not_a_decoder(name, choices)}"])
@@ -34,11 +30,7 @@ def choose_decoder(model: Any, name: str) -> None:
 
 
 def choose_fusion(model: Any, *, without: bool) -> None:
-    """Applies ``--no-aux-fusion``.
-
-    Raises:
-        ConfigError: there is no fusion to switch off
-    """
+    """Applies ``--no-aux-fusion``, or restores the fusion."""
     can_fuse = getattr(model.decoder, "can_fuse", False)
     if without and not can_fuse:
         raise ConfigError(["--no-aux-fusion: this model was trained without --aux-fusion."])
@@ -47,11 +39,7 @@ def choose_fusion(model: Any, *, without: bool) -> None:
 
 
 def mask_source_layers(model: Any, text: str | None) -> None:
-    """Applies ``--mask-source-layers``, or removes the mask.
-
-    Raises:
-        ConfigError: not a list of numbers, or a layer that the model's decoder does not read
-    """
+    """Applies ``--mask-source-layers``, or removes the mask."""
     parts = [part.strip() for part in text.split(",")] if text else []
     if not all(part.isdecimal() for part in parts):
         raise ConfigError(
