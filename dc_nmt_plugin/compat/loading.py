@@ -11,9 +11,13 @@ from typing import Any
 
 import torch
 
-from ..checkpoints.allowed import DEAD_PARAMETERS, allow_fairseq_checkpoints
 from ..checkpoints.literals import check_configuration, plain_value
-from ..checkpoints.loading import check_checkpoint_file, unreadable
+from ..checkpoints.loading import (
+    DEAD_PARAMETERS,
+    allow_fairseq_checkpoints,
+    check_checkpoint_file,
+    unreadable,
+)
 from ..errors import UserError
 from .change import change, replace
 

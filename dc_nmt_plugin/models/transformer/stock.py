@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ...checkpoints.allowed import DEAD_PARAMETERS, POSITION_MARKER
+from ...checkpoints.loading import DEAD_PARAMETERS, POSITION_MARKER
 
 StateDict = dict[str, Any]
 

@@ -14,7 +14,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from fairseq.models.transformer import DEFAULT_MIN_PARAMS_TO_WRAP, base_architecture
 from fairseq.tasks.translation import TranslationConfig as StockTranslationConfig
 
-from ...checkpoints.allowed import POSITION_MARKER
+from ...checkpoints.loading import POSITION_MARKER
 from ...checkpoints.plain import plain
 from ...errors import UserError
 from ...modules.feed_forward import GATED
