@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import sys
 
@@ -34,6 +35,8 @@ def execute(
         files: for standard output and standard error
     """
     assert "dc_nmt_plugin" not in sys.modules
+    # the program's own workers start as a user's do, not by a fork server that imports torch anew
+    multiprocessing.set_start_method(None, force=True)  # type: ignore[arg-type]
     for descriptor, name in zip((1, 2), files, strict=True):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), descriptor)
     os.chdir(folder)
