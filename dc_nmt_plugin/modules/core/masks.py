@@ -45,9 +45,8 @@ class SequenceMask:
             causal: whether positions see only earlier ones and themselves
             rows: see :class:`SequenceMask`
 
-        In a causal mask, every position may see itself. So every row has a key, even with padding
-        on the left (a softmax over no keys is NaN). Padding on the right needs no mask, because no
-        real position looks to the right.
+        In a causal mask, every position may see itself: a softmax over no keys is NaN. Padding on
+        the right needs no mask, because no real position looks to the right.
         """
         if padding is None:
             return SequenceMask(causal=causal, rows=rows)

@@ -16,8 +16,8 @@ class SlowLinear(nn.Linear):
     the sentence or the states of adjacent layers, a step of n blocks moves the output n times as
     far as a step of one block. The division prevents this.
 
-    The factor is stored in the checkpoint (`scale`, a buffer). Older checkpoints have no `scale`;
-    their W is `weight` itself. To set initial weights, set W, then call :meth:`rescale`.
+    Older checkpoints have no `scale`; their W is `weight` itself. To set initial weights, set W,
+    then call :meth:`rescale`.
 
     Args:
         block: width of a block

@@ -17,10 +17,9 @@ Cache = dict[int, tuple[Tensor, ...]]
 class Source:
     """Holds the source representations of a batch, shared by all hypotheses of a sentence.
 
-    fairseq's beam search repeats the encoder output for each hypothesis and reorders it at every
-    step. Nothing here depends on the hypothesis, so tensors keep one row per sentence. `beam` is
-    the number of hypotheses of each sentence, which are adjacent rows in the decoder. A reorder
-    inside the sentences copies nothing.
+    Nothing here depends on the hypothesis, so tensors keep one row per sentence, where fairseq's
+    beam search repeats and reorders them. The `beam` hypotheses of a sentence are adjacent rows in
+    the decoder. A reorder inside the sentences copies nothing.
 
     Attributes:
         features: inputs of the main decoder's source attention, each (sentences, M, C); one tensor,
@@ -49,8 +48,7 @@ class Source:
 
     @cached_property
     def mask(self) -> Tensor | None:
-        """Returns (sentences, 1, 1, M), 0 where attention is allowed, else -inf; None without
-        padding."""
+        """Returns (sentences, 1, 1, M), 0 where `allowed`, else -inf; None without padding."""
         if self.padding is None:
             return None
         zeros = torch.zeros(self.padding.shape, device=self.padding.device)
@@ -72,8 +70,7 @@ class Source:
         return self.cache[id(module)]
 
     def of_auxiliary(self, layer: int) -> Source:
-        """Returns the source of the auxiliary decoder on encoder layer `layer`; shares the
-        cache."""
+        """Returns the source of the auxiliary decoder on a layer, with the same cache."""
         return replace(self, features=[self.auxiliary[layer]], auxiliary={})
 
     def rows_of(self, weights: Tensor, length: int) -> Tensor:

@@ -1,10 +1,10 @@
 """Past keys and values of beam search, which the hypotheses of a sentence share.
 
-Beam search reorders hypotheses at every step. Copies of their keys and values would cost as much as
-the past is long. Here a sentence keeps the keys of all its hypotheses in columns, in the order in
-which they were made, and only the mask of what a hypothesis may see is reordered. When the space is
-full, or when sentences end, the columns that no hypothesis sees any more are left out. Hypotheses
-soon have most of their past in common, so that not many more columns than positions remain.
+Beam search reorders hypotheses at every step, and copies of their keys and values would cost as
+much as the past is long. Here a sentence keeps the keys of all its hypotheses in columns, and only
+the mask of what a hypothesis may see is reordered. When the space is full, or when sentences end,
+the columns that no hypothesis sees any more are left out. Hypotheses soon have most of their past
+in common, so that not many more columns than positions remain.
 
 Shapes: S sentences, R = S × b hypotheses, those of a sentence adjacent; N columns; H heads, K width
 of a head. The first step has one row a sentence (b = 1).

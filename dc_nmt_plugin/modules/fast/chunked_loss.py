@@ -1,8 +1,7 @@
 """Output projection and label-smoothed cross-entropy in one operation.
 
 The logits of a batch are the largest activation of a translation model. Here they exist only for
-one chunk of rows at a time. Each chunk is projected and reduced to its loss and, in training, to
-its gradients. So neither all logits nor all their gradients are ever stored.
+one chunk of rows at a time, which is reduced to its loss and, in training, to its gradients.
 """
 
 from __future__ import annotations
