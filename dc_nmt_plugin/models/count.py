@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 from fairseq.data import Dictionary
+from fairseq.models import MODEL_REGISTRY
 from torch import nn
 
 from ..errors import UserError
+from . import registry as registry
 from .presets import architectures
-from .registry import MODELS
 
 
 def dummy_dictionary(size: int) -> Dictionary:
@@ -41,7 +42,7 @@ def build(arch: str, settings: Mapping[str, Any], dictionary: Dictionary) -> nn.
     args = argparse.Namespace(**{**architecture.all_settings(), **settings})
     task = argparse.Namespace(source_dictionary=dictionary, target_dictionary=dictionary)
     with torch.device("meta"):
-        return MODELS[architecture.model].build_model(args, task)
+        return MODEL_REGISTRY[architecture.model].build_model(args, task)
 
 
 def count(model: nn.Module) -> int:

@@ -1,4 +1,4 @@
-"""The class of every model; importing this file registers every architecture with fairseq."""
+"""Importing this file registers every model and architecture with fairseq."""
 
 from __future__ import annotations
 
@@ -10,17 +10,10 @@ from hydra.core.config_store import ConfigStore
 from .. import tasks as tasks
 from .options import value_of
 from .presets import Architecture, architectures
-from .recurrent.config import GRU, LANGUAGE_MODEL
-from .recurrent.model import GRUModel, LSTMLanguageModel
-from .transformer.config import MODEL_NAME as TRANSFORMER
-from .transformer.model import TransformerModel
+from .recurrent import model as recurrent
+from .transformer import model as transformer
 
-# registered model name → its class
-MODELS: dict[str, Any] = {
-    TRANSFORMER: TransformerModel,
-    GRU: GRUModel,
-    LANGUAGE_MODEL: LSTMLanguageModel,
-}
+MODELS = (transformer, recurrent)  # importing them registers the models
 
 
 def _register(architecture: Architecture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..transformer.config import MODEL_NAME
@@ -46,18 +47,18 @@ CTX_DECODER = {"decoder_self_attention": "context_aware"}
 BOTH = {"ctx_context": "deep-global+deep"}
 
 
+_family = partial(Family, sizes=SIZES, model=MODEL_NAME)
+
 FAMILIES = (
-    Family(
+    _family(
         name="transformer_standard",
         about="the Transformer of Vaswani et al. 2017, equal to fairseq's transformer",
         cites="vaswani2017attention",
         variants={"": {}},
-        sizes=SIZES,
-        model=MODEL_NAME,
         criterion="joint_label_smoothed_cross_entropy",
         task="translation_dc_nmt",
     ),
-    Family(
+    _family(
         name="transformer_dc",
         about="self-attention with a convolution's local context beside the global one",
         cites="ampomah2021dual, section 4; ampomah2021thesis, chapter 5",
@@ -66,10 +67,8 @@ FAMILIES = (
             "dec": DC_DECODER,
             "full": {**DC, **DC_DECODER},
         },
-        sizes=SIZES,
-        model=MODEL_NAME,
     ),
-    Family(
+    _family(
         name="transformer_ctxaware",
         about="queries and keys mixed with global and lower layers' contexts",
         cites="yang2019context, Tables 1 and 3",
@@ -84,10 +83,8 @@ FAMILIES = (
             "queries": {**CTX, **BOTH, "ctx_on": "queries"},
             "keys": {**CTX, **BOTH, "ctx_on": "keys"},
         },
-        sizes=SIZES,
-        model=MODEL_NAME,
     ),
-    Family(
+    _family(
         name="transformer_cross_agg",
         about="encoder attention logits, routed over heads and positions",
         cites="cao2019cross",
@@ -101,10 +98,8 @@ FAMILIES = (
             "horizontal_self": {**XAGG, "xagg_routing": "horizontal", "xagg_init": "self"},
             "vertical": {**XAGG, "xagg_routing": "vertical"},
         },
-        sizes=SIZES,
-        model=MODEL_NAME,
     ),
-    Family(
+    _family(
         name="transformer_mlmha",
         about="the decoder attends to several encoder layers, aggregated or each by itself",
         cites="ampomah2021thesis, chapter 3",
@@ -118,10 +113,8 @@ FAMILIES = (
             "m_01": {"source_features": "m-01"},
             "m_11": {"source_features": "m-11"},
         },
-        sizes=SIZES,
-        model=MODEL_NAME,
     ),
-    Family(
+    _family(
         name="transformer_ms_aux",
         about="auxiliary decoders on lower encoder layers, a joint loss, optional fusion",
         cites="ampomah2021thesis, chapter 4",
@@ -135,7 +128,5 @@ FAMILIES = (
             "3": {"aux_layers": "3"},
             "3_aif": {"aux_layers": "3", "aux_fusion": True},
         },
-        sizes=SIZES,
-        model=MODEL_NAME,
     ),
 )
