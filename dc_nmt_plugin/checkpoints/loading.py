@@ -27,10 +27,6 @@ DEAD_PARAMETERS = (
 )
 
 
-class UnreadableCheckpoint(UserError):
-    """Raised for an existing file that is not a complete checkpoint of fairseq."""
-
-
 def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
     """Loads a fairseq checkpoint to the CPU through torch's safe loader.
 
@@ -52,7 +48,7 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         raise unreadable(path, error) from error
     problem = _problem(state)
     if problem:
-        raise UnreadableCheckpoint(f"{path}: is not a fairseq checkpoint ({problem}).")
+        raise UserError(f"{path}: is not a fairseq checkpoint ({problem}).")
     check_configuration(path, state)
     return dict(state)
 
@@ -99,15 +95,15 @@ def check_checkpoint_file(path: str) -> None:
     if not os.path.isfile(path):
         raise UserError(f"{path}: no such checkpoint.")
     if os.path.getsize(path) == 0:
-        raise UnreadableCheckpoint(f"{path}: is empty, not a checkpoint.")
+        raise UserError(f"{path}: is empty, not a checkpoint.")
 
 
-def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
+def unreadable(path: str, error: Exception) -> UserError:
     """Returns the message for a file that torch could not read."""
     text = str(error).strip()
     refused = re.search(r"GLOBAL ([\w.]+)", text)
     if refused and "weights_only" in text:  # torch's own message explains unsafe loading
-        return UnreadableCheckpoint(
+        return UserError(
             f"{path}: was refused and nothing of it was run: it holds {refused[1]}, which is no "
             "plain data and may run a program of the file's author. Take another checkpoint, "
             "from somebody whom you trust."
@@ -115,7 +111,7 @@ def unreadable(path: str, error: Exception) -> UnreadableCheckpoint:
     reason = text.splitlines()[0][:200] if text else repr(error)
     if "weights_only" in text:
         reason = "torch's safe loader refuses it"
-    return UnreadableCheckpoint(
+    return UserError(
         f"{path}: cannot be read as a checkpoint; it is truncated or was not written by fairseq "
         f"({reason})."
     )

@@ -194,14 +194,9 @@ def change_record(run, **values):
 
 # what is done to a copy of the run → what the sentence has
 BROKEN = {
-    "no run": (lambda run: shutil.rmtree(run), ["transformer_ms_aux_unshared-s1: no such run"]),
     "no checkpoint": (
         lambda run: [shutil.rmtree(run / name) for name in ("average", "checkpoints")],
         ["has no checkpoint (average/checkpoint.pt"],
-    ),
-    "no text prepared": (
-        lambda run: [shutil.rmtree(run.parent / "data/bin"), change_record(run, written_in=None)],
-        ["where is its data?", "--data"],
     ),
     "no BPE codes": (
         lambda run: shutil.rmtree(run.parent / "data/bpe"),
@@ -221,7 +216,6 @@ BROKEN = {
     "too long": (lambda run: [RUN, "long.en"], ["line 2: has 3,301 pieces", "1,024 positions"]),
     "a flag of its own": (lambda run: [RUN, "-", "--path", "x"], ["--path: this command sets it"]),
     "a flag that would do nothing": (lambda run: [RUN, "--nbest", "3"], ["--nbest: ", "has not"]),
-    "no flag": (lambda run: [RUN, "--bem", "3"], ["--bem: ", "Did you mean '--beam'?"]),
 }
 
 
