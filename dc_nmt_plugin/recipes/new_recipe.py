@@ -18,7 +18,6 @@ import yaml
 from ..errors import UsageError, UserError
 from ..evaluation.metrics import default_bleu
 from ..files import sha256, write_text
-from ..machine import usable_cpus
 from ..text.checks import Scan, as_table, refuse, scan_groups
 from ..text.tokenizers import detokenize, tokenize
 from .launch import visible_gpus
@@ -41,7 +40,6 @@ OPERATIONS = (
 )
 TOKENS_PER_WORD = 1.5  # pieces, the end of the sentence and padding: measured on Multi30k
 SHARED_LETTERS = 0.5  # of the target's text: from there on one dictionary serves both languages
-TOKENS_PER_SECOND = 2400  # of a CPU core and the small size: Multi30k on a 2.5 GHz Xeon
 LONGEST = 250  # pieces of a training sentence
 LOST = 0.05  # of the words: more of them Moses' tokeniser must not lose for good
 
@@ -208,13 +206,7 @@ def _write(
         why.append(f"{sizes} held out at random, among those that occur once")
     if train.blank:
         why.append(f"{train.blank:,} training pairs with a blank side are left out")
-    for split, what in (("valid", "validation"), ("test", "test")):
-        repeated = train.shared(corpora[split]) if split in corpora else 0
-        if repeated:
-            why.append(
-                f"{repeated:,} training pairs whose source is in the {what} set are left out"
-            )
-    chosen = choose(train, pairs["train"], visible_gpus(), usable_cpus(), options)
+    chosen = choose(train, pairs["train"], visible_gpus(), options)
     why += chosen.why
     content = _content(folder, options.archs, files, pairs, chosen, train)
     wrap = textwrap.TextWrapper(96, subsequent_indent="  ", break_on_hyphens=False).wrap
@@ -243,13 +235,13 @@ class Choices:
     why: list[str]  # a sentence for each choice
 
 
-def choose(corpus: Corpus, pairs: int, gpus: int, cpus: int, options: NewOptions) -> Choices:
+def choose(corpus: Corpus, pairs: int, gpus: int, options: NewOptions) -> Choices:
     """Chooses the settings for a corpus.
 
     Args:
         corpus: the training text
         pairs: number of training pairs
-        gpus, cpus: of this machine
+        gpus: of this machine
         options: decisions of the user
 
     Raises:
@@ -292,8 +284,10 @@ def choose(corpus: Corpus, pairs: int, gpus: int, cpus: int, options: NewOptions
         f"{size.layers}+{size.layers} layers of width {size.width} and {size.inner}, "
         f"{size.tokens:,} tokens an update: {size.about}; {reason}"
     )
-    updates, reason = _updates(corpus, pairs, size, options.max_update)
-    why.append(reason)
+    updates, reason = options.max_update, "--max-update"
+    if updates is None:
+        updates, reason = _updates(corpus, pairs, size), "--max-update N trains longer or shorter"
+    why.append(f"{updates:,} updates: {reason}")
 
     tokenizer = "none" if separated else "moses"
     if options.sentencepiece:
@@ -306,14 +300,6 @@ def choose(corpus: Corpus, pairs: int, gpus: int, cpus: int, options: NewOptions
             f"tokenizer split, at punctuation and digits: Moses' tokeniser and detokeniser do not "
             f"give {lost:.0%} of the words in {target} back"
         )
-    if not gpus:
-        rate = TOKENS_PER_SECOND * _cost(SMALL) / _cost(size)
-        minutes = max(1, round(updates * size.tokens / rate / min(cpus, 8) / 60))
-        why.append(
-            f"about {minutes:,} minute{'s' * (minutes > 1)} a model on {cpus} CPU "
-            f"core{'s' * (cpus > 1)}, estimated from {rate:,.0f} tokens a second and core; "
-            "--max-update N trains less"
-        )
     metric = default_bleu(target, corpus.first_targets())
     if options.tokenized and not options.sentencepiece:
         metric = "multi-bleu"
@@ -321,8 +307,8 @@ def choose(corpus: Corpus, pairs: int, gpus: int, cpus: int, options: NewOptions
     return Choices(size, operations, kind, joint, tokenizer, updates, metric, why)
 
 
-def _updates(corpus: Corpus, pairs: int, size: Size, wished: int | None) -> tuple[int, str]:
-    """Returns the number of updates, in hundreds unless it is the user's, and the reason."""
+def _updates(corpus: Corpus, pairs: int, size: Size) -> int:
+    """Returns the number of updates for the size's epochs, in hundreds and within its limits."""
     # the longer side; without spaces, two letters count as one word
     words = [
         letters.total() / 2 if spaceless else words
@@ -330,20 +316,9 @@ def _updates(corpus: Corpus, pairs: int, size: Size, wished: int | None) -> tupl
             corpus.letters, corpus.spaceless, corpus.words, strict=True
         )
     ]
-    tokens = max(1.0, TOKENS_PER_WORD * max(words) * pairs / corpus.pairs)
-    if wished is not None:
-        epochs = wished * size.tokens / tokens
-        return wished, f"{wished:,} updates: --max-update; about {epochs:.1f} times the text"
-    wanted = max(100, round(size.epochs * tokens / size.tokens / 100) * 100)
-    updates = min(max(wanted, size.least), size.most)
-    epochs = updates * size.tokens / tokens
-    passes = f"{epochs:.0f}" if epochs >= 3 else f"{epochs:.1f}"
-    text = f"{updates:,} updates: about {passes} times the text"
-    if updates < wanted:
-        text += f", reduced from {wanted:,}, {size.epochs} times, to save time on this machine"
-    elif updates > wanted:
-        text += f", raised from {wanted:,}, because fewer are not enough for a model of this size"
-    return updates, text
+    tokens = TOKENS_PER_WORD * max(words) * pairs / corpus.pairs
+    updates = round(size.epochs * tokens / size.tokens / 100) * 100
+    return min(max(updates, size.least), size.most)
 
 
 def _lost_by_moses(corpus: Corpus) -> float:
@@ -356,15 +331,6 @@ def _lost_by_moses(corpus: Corpus) -> float:
     words = [Counter(line.split()) for line in lines]
     lost = sum((one - Counter(two.split())).total() for one, two in zip(words, again, strict=True))
     return lost / max(1, sum(one.total() for one in words))
-
-
-def _cost(size: Size) -> float:
-    """Returns the multiplications of a Transformer for one token, without the output layer.
-
-    A layer of the encoder has four projections of attention, one of the decoder eight, and both
-    have a feed-forward network.
-    """
-    return size.layers * (12 * size.width**2 + 4 * size.width * size.inner)
 
 
 # -- recipe.yaml -------------------------------------------------------------------------------

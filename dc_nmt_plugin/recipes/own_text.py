@@ -88,10 +88,6 @@ class Corpus:
         """Returns target lines from the beginning, for checks that take time."""
         return [target for _, target in islice(self.read(), SAMPLED)]
 
-    def shared(self, other: Corpus) -> int:
-        """Returns the number of pairs whose source is among those of the other corpus."""
-        return int(np.isin(self.sources, other.sources).sum())
-
     def unique(self, others: Any = ()) -> Any:
         """Returns places of pairs that occur once on both sides, with no source in `others`."""
         good = ~np.isin(self.sources, np.array(others, dtype=np.int64))

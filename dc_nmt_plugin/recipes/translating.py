@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -23,8 +23,6 @@ from ..text.pieces import remove_bpe
 from ..text.preparation import load_truecaser, tokenise
 from ..text.settings import TextSettings
 from ..text.tokenizers import tokenize, untokenize
-from .recipe import OWN, Recipe, load
-from .settings import settings_of
 
 _REFUSED = (
     *("--path", "--task", "--user-dir", "--source-lang", "--target-lang", "--gen-subset"),
@@ -175,7 +173,7 @@ def text_of(place: TrainedRun, source: str, target: str, tokenizer: str | None =
     Args:
         place: of the run
         source, target: languages
-        tokenizer: one of TOKENIZERS, to tokenise lines in another way
+        tokenizer: one of TOKENIZERS, for lines that already have the case of the training text
 
     Raises:
         UserError: the preparation is unknown, or its files are gone
@@ -186,32 +184,25 @@ def text_of(place: TrainedRun, source: str, target: str, tokenizer: str | None =
             f"{place.data}: its text is segmented by BPE, and the codes (bpe/codes, written by "
             "dc-nmt prepare) are missing"
         )
-    raw = place.data.resolve().parent / "raw"
-    manifest = raw / "manifest.json"
-    if not manifest.is_file():
+    manifest = place.data.resolve().parent / "raw/manifest.json"
+    if tokenizer is not None or not manifest.is_file():
         name = tokenizer or _scored_as(place)
         return RunText(lambda lines: tokenize(lines, name, source), codes, name, False, target)
     prepared = load_json(manifest)
     settings = TextSettings(**prepared["text"])
-    truecased = settings.casing == "truecase"
-    truecaser = raw / f"truecase.{source}"
-    if truecased and not truecaser.is_file():
-        raise UserError(
-            f"{truecaser}: is missing; dc-nmt prepare {prepared['task']} leaves it there"
-        )
-    truecase = load_truecaser(truecaser) if truecased else str
+    truecase: Callable[[str], str] = str
+    if settings.casing == "truecase":
+        truecaser = manifest.with_name(f"truecase.{source}")
+        if not truecaser.is_file():
+            raise UserError(
+                f"{truecaser}: is missing; dc-nmt prepare {prepared['task']} leaves it there"
+            )
+        truecase = load_truecaser(truecaser)
 
     def tokens(lines: Sequence[str]) -> list[str]:
-        if tokenizer is None:
-            return list(map(truecase, tokenise(lines, source, settings)))
-        # normalised, tokenised with the given tokenizer, then cased as in training; text that the
-        # user tokenised is already normalised
-        plain = replace(settings, tokenizer="none", hyphens=False, casing="keep")
-        normal = lines if tokenizer == "none" else list(tokenise(lines, source, plain))
-        words = tokenize(normal, tokenizer, source)
-        return [truecase(line.lower() if settings.casing == "lower" else line) for line in words]
+        return [truecase(line) for line in tokenise(lines, source, settings)]
 
-    return RunText(tokens, codes, tokenizer or settings.scored_as, truecased, target)
+    return RunText(tokens, codes, settings.scored_as, settings.casing == "truecase", target)
 
 
 def _scored_as(place: TrainedRun) -> str:
@@ -228,35 +219,7 @@ def _scored_as(place: TrainedRun) -> str:
 
 
 def decoding_of(place: TrainedRun) -> list[str]:
-    """Returns the flags that translated a run's test set; before that, its recipe's.
-
-    Raises:
-        UserError: the recipe is not found from here
-    """
+    """Returns the flags that translated a run's test set; none before its evaluation."""
     record = record_of(place.folder)
-    if record is None:
-        return []
-    decoding = record.decoding()
-    if decoding is not None:
-        return as_flags(decoding.search)
-    recipe = _recipe_of(place.data)
-    if recipe is None or record.architecture is None:
-        return []
-    return list(settings_of(recipe, record.architecture).decode)
-
-
-def _recipe_of(data: Path) -> Recipe | None:
-    """Returns the recipe that prepared the data; None for other data."""
-    work = data.resolve().parent
-    manifest = work / "raw/manifest.json"
-    if not manifest.is_file():
-        return None
-    for folder in list(work.parents)[:2]:  # a sample is one folder deeper
-        if (folder / OWN).is_file():
-            return load(str(folder))
-    try:
-        return load(load_json(manifest)["task"])
-    except (ValueError, KeyError) as error:
-        raise UserError(
-            f"{manifest}: names a recipe that is not found from here: {error}"
-        ) from None
+    decoding = record.decoding() if record else None
+    return as_flags(decoding.search) if decoding else []

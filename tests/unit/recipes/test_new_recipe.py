@@ -28,7 +28,6 @@ def here(tmp_path, monkeypatch):
     """A folder with 400 pairs, of which ten are there twice."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(new_recipe, "visible_gpus", lambda: 0)
-    monkeypatch.setattr(new_recipe, "usable_cpus", lambda: 2)
     every = toy_text("de", "en", PAIRS + 30, seed=3)
     train = every[: PAIRS - 10]
     for name, pairs in (("a", train + train[:10]), ("v", every[-40:-20]), ("t", every[-20:])):
@@ -38,8 +37,8 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def fit(corpus, pairs, gpus, cpus, **wishes):
-    return choose(corpus, pairs, gpus, cpus, NewOptions(Path("mine"), [], **wishes))
+def fit(corpus, pairs, gpus, **wishes):
+    return choose(corpus, pairs, gpus, NewOptions(Path("mine"), [], **wishes))
 
 
 def lines(path):
@@ -96,8 +95,6 @@ def test_given_and_held_out_sets_have_nothing_in_common(here, capsys):
     words = ["--train", "a.de", "a.en", "--valid", "t.de", "t.en", "--test", "v.de", "v.en"]
     capsys.readouterr()
     assert cli.main(["new", "other", *words]) == 0
-    said = capsys.readouterr().out
-    assert "40 training pairs whose source is in the validation set are left out" in said
     recipe = load("other")
     assert recipe.task.splits.exclude_valid and recipe.task.splits.exclude_test
 
@@ -203,7 +200,7 @@ def test_fitted_to_the_corpus_and_the_machine(tmp_path):
     text = corpus_of(tmp_path, "ein Haus am See", "a house by the lake", ("de", "en"))
 
     def fitted(pairs, gpus, tokenized=False):
-        return fit(text, pairs, gpus, 4, tokenized=tokenized)
+        return fit(text, pairs, gpus, tokenized=tokenized)
 
     assert fitted(30_000, 0).size == SMALL and fitted(5_000_000, 0).size == SMALL
     assert fitted(30_000, 1).size == MEDIUM and fitted(1_000_000, 1).size == BASE
@@ -212,10 +209,7 @@ def test_fitted_to_the_corpus_and_the_machine(tmp_path):
     # 5 words and a number a pair, 1.5 pieces a word: nine pieces
     assert fitted(200_000, 0).updates == round(10 * 200_000 * 9 / 2048 / 100) * 100
     capped = fitted(5_000_000, 0)
-    assert capped.updates == SMALL.most and any("reduced from 219,700" in why for why in capped.why)
-    assert any("raised from" in why for why in fitted(300, 0).why)
-    assert any("4 CPU cores" in why for why in capped.why)
-    assert not any("CPU core" in why for why in fitted(30_000, 1).why)
+    assert capped.updates == SMALL.most and fitted(300, 0).updates == SMALL.least
     assert fitted(300, 0, tokenized=True).tokenizer == "none"
 
 
@@ -235,7 +229,7 @@ def test_the_users_wishes_are_kept_and_said(here, capsys):
 
 def test_sentencepiece_reads_raw_text_of_languages_without_spaces(tmp_path):
     japanese = corpus_of(tmp_path, "a house by the lake", "これは長い文です" * 4, ("en", "ja"))
-    chosen = fit(japanese, 300, 0, 2, sentencepiece=True)
+    chosen = fit(japanese, 300, 0, sentencepiece=True)
     assert (chosen.kind, chosen.tokenizer) == ("sentencepiece", "none")
     assert chosen.why[0].startswith("4,000 pieces of sentencepiece")
     assert chosen.metric != "multi-bleu"
@@ -243,7 +237,7 @@ def test_sentencepiece_reads_raw_text_of_languages_without_spaces(tmp_path):
 
 def test_two_alphabets_have_two_dictionaries(tmp_path):
     russian = corpus_of(tmp_path, "дом у озера, окна", "a house by the lake", ("ru", "en"))
-    fitted = fit(russian, 300, 0, 2)
+    fitted = fit(russian, 300, 0)
     assert not fitted.joint and any("two dictionaries: 0% of the letters" in w for w in fitted.why)
     paths = [tmp_path / "text.ru", tmp_path / "text.en"]
     recipe = make_recipe(NewOptions(tmp_path / "mine", [paths])).recipe
@@ -255,7 +249,7 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
     chinese = corpus_of(
         tmp_path, "a house by the lake", "湖边的房子有很多窗户和门吗真的", ("en", "zh")
     )
-    assert fit(chinese, 300, 0, 2).metric == "zh"
+    assert fit(chinese, 300, 0).metric == "zh"
 
 
 @pytest.mark.parametrize(
@@ -265,7 +259,7 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
 def test_text_that_moses_cannot_give_back(tmp_path, code, sentence):
     """Its detokeniser leaves signs apart: a perfect translation would have a BLEU of 8 to 65."""
     corpus = corpus_of(tmp_path, "a house by the lake", sentence, ("en", code))
-    chosen = fit(corpus, 300, 0, 2)
+    chosen = fit(corpus, 300, 0)
     assert chosen.tokenizer == "split" and any("Moses" in why for why in chosen.why)
     paths = [tmp_path / "text.en", tmp_path / f"text.{code}"]
     text = make_recipe(NewOptions(tmp_path / "mine", [paths])).recipe.task.text
@@ -281,7 +275,7 @@ def test_short_lines_without_spaces(tmp_path, sentence):
         (tmp_path / f"s.{code}").write_text(f"{line}\n" * 300, "utf-8")
     corpus = Corpus("--train", [[tmp_path / "s.en", tmp_path / "s.ja"]], ("en", "ja"))
     with pytest.raises(UserError, match="no spaces between its words"):
-        fit(corpus, 300, 0, 2)
+        fit(corpus, 300, 0)
 
 
 @pytest.mark.parametrize(
