@@ -71,12 +71,7 @@ class Parser(argparse.ArgumentParser):
         for name in names:
             if names.count(name) > 1:
                 self.error(f"{name}: is given twice; give it once")
-        try:
-            return self.parse_args(own), flags
-        except UsageError as error:
-            if flags and "required" in str(error):
-                raise UsageError(f"{error}; put them before {flags[0]}") from None
-            raise
+        return self.parse_args(own), flags
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = sys.argv[1:] if args is None else list(args)
@@ -107,10 +102,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError, instead of printing and ending the process."""
-        message = message.removeprefix("argument ")
-        if message.startswith("the following arguments are required"):
-            message += f"; {self.prog} --help explains them"
-        raise UsageError(message)
+        raise UsageError(message.removeprefix("argument "))
 
 
 def _option(word: str) -> str | None:

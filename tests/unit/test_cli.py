@@ -107,7 +107,7 @@ def test_a_listing_or_a_plan_imports_little(line, tmp_path):
         ("score", 2, "required"),
         ("translate /nowhere", 1, "/nowhere: no such run folder"),
         ("train multi30k_en_de", 2, "required: ARCH"),
-        ("train multi30k_en_de --fp16 transformer_dc", 2, "put them before --fp16"),
+        ("train multi30k_en_de --fp16 transformer_dc", 2, "required: ARCH"),
         ("train multi30k_en_de transformer_dc transformer_dc", 2, "one argument too many"),
         ("train multi30k_en_de transformer_dcc", 2, "Did you mean 'transformer_dc'?"),
         ("evaluate multi30k_en_de transformer_dc --seed x", 2, "--seed: 'x' is not"),
