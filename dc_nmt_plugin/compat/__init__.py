@@ -28,13 +28,10 @@ __all__ = ["apply", "batches", "continuing", "decoding", "dictionaries", "in_a_p
 
 
 def apply(*, all_of_them: bool | None = None) -> list[tuple[Change, str]]:
-    """Applies the changes that this process needs; a second call adds missing ones.
+    """Applies the changes that this process needs, and returns the outcome of each.
 
     Args:
         all_of_them: apply all, as in fairseq's programs; default: True only in such a program
-
-    Returns:
-        each change and its outcome; see :func:`.change.apply_change`
     """
     everything = in_a_program() if all_of_them is None else all_of_them
     wanted = [entry for entry in CHANGES if everything or entry.loading]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import pytest
@@ -13,8 +12,6 @@ from systems import generation, train
 
 from dc_nmt_plugin.commands import average, export
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.runs.record import read_record
-from dc_nmt_plugin.steps import read_stamp
 
 ARCH = "transformer_standard"
 DAMAGED = {
@@ -74,20 +71,6 @@ def test_parameters_that_are_no_numbers(last, tmp_path):
         with pytest.raises(UserError, match=r"nan\.pt: its parameter .* not numbers"):
             command.main(list(map(str, words)))
         assert not out.exists()
-
-
-def test_a_score_that_is_no_number(tmp_path):
-    (tmp_path / "run.json").write_text(json.dumps({"bleu": float("nan")}))
-    with pytest.raises(UserError, match=r"run\.json: not JSON"):
-        read_record(tmp_path)
-
-
-def test_files_of_a_run_that_are_no_text(tmp_path):
-    for name in ("training.stamp", "run.json"):
-        (tmp_path / name).write_bytes(b"\xff\xfe")
-    assert read_stamp(tmp_path / "training.stamp") == "\ufffd\ufffd"  # no stamp of anything
-    with pytest.raises(UserError, match=r"run\.json: not JSON"):
-        read_record(tmp_path)
 
 
 def test_languages_that_only_the_data_tells(corpus, bare, tmp_path):

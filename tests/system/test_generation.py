@@ -137,14 +137,6 @@ def test_an_ensemble_of_two_architectures_averages_their_probabilities(systems):
         assert torch.allclose(row["positional_scores"], mean, atol=1e-5)
 
 
-@pytest.mark.thorough
-def test_an_ensemble_on_the_command_line(corpus, lively, tmp_path):
-    names = ("transformer_standard", "transformer_cross_agg")
-    paths = ":".join(str(lively(name)) for name in names)
-    flags = generation(corpus, paths, "transformer_standard", "--prefix-size", 1)
-    assert len(run(tmp_path, "generate", *flags).good().hypotheses()) == SPLITS["test"]
-
-
 @pytest.mark.parametrize("beam", few([1, 5], 5))
 def test_the_stock_transformer_finds_the_same_hypotheses(beam, corpus, systems):
     made, ours, batch = systems("transformer_standard")

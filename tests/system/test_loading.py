@@ -49,13 +49,6 @@ def test_the_installed_copy_alone_has_the_recipes(installed, bare, tmp_path):
     assert "wmt14_en_de" in result.output and "multi30k_en_de" in result.output
 
 
-def test_the_installed_command_tells_its_own_folder(installed, tmp_path):
-    command = installed / "bin" / "dc-nmt"
-    words = ("arch-flags", "transformer_dc")
-    result = real(command, *words, folder=tmp_path, environment={"PYTHONPATH": installed})
-    assert f"--user-dir {installed / PACKAGE}" in result.good().output
-
-
 # without --user-dir
 TRANSLATE = """
 import sys

@@ -68,41 +68,9 @@ def test_wheel_holds_every_module_all_data_and_nothing_else(wheel):
     assert built == expected
 
 
-def test_the_source_distribution_holds_every_tracked_file(tmp_path):
-    listed_files = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout.split()  # fmt: skip
-    sources = tmp_path / "sources"
-    for name in (name for name in listed_files if (ROOT / name).is_file()):
-        (sources / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, sources / name)
-    command = [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path)]
-    subprocess.run(command, cwd=sources, check=True, capture_output=True, text=True)
-    (path,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(path) as archive:
-        held = {name.partition("/")[2] for name in archive.getnames()}
-    there = {name for name in listed_files if (ROOT / name).is_file()}
-    assert there - held == set()
-
-
 def test_pip_finds_nothing_wrong_with_this_environment():
     done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-
-
-def test_every_extra_is_declared(wheel):
-    declared = Parser().parsestr(wheel_metadata(wheel, "METADATA"))
-    extras = declared.get_all("Provides-Extra")
-    optional = {"analysis", "ctranslate2", "sentencepiece", "tensorboard", "transformers",
-                "wandb"}  # fmt: skip
-    assert set(extras) == {"all", "comet", "dev", *optional}
-    required = [Requirement(line) for line in declared.get_all("Requires-Dist")]
-    in_all = {r.name for r in required if r.marker and r.marker.evaluate({"extra": "all"})
-              and not r.marker.evaluate({"extra": ""})}  # fmt: skip
-    analysis = {"HanTa", "jieba", "nltk"}
-    named = {"ctranslate2", "sentencepiece", "tensorboard", "transformers", "wandb"}
-    assert in_all == analysis | named
 
 
 def test_wheel_declares_the_command_and_the_version(wheel):
