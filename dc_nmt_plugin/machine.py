@@ -1,10 +1,9 @@
-"""CPUs, disk and GPUs that a process may use, without loading torch."""
+"""CPUs and GPUs that a process may use, without loading torch."""
 
 from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 from collections import Counter
@@ -12,7 +11,6 @@ from collections.abc import Mapping
 from itertools import cycle, islice
 from pathlib import Path, PurePosixPath
 
-GIB = 1024**3
 _ROOT = Path("/")
 
 
@@ -25,11 +23,6 @@ def usable_cpus() -> int:
         if len(words) == 2 and words[0] != "max":
             count = min(count, max(1, int(words[0]) // int(words[1])))
     return count
-
-
-def free_disk_gib(folder: Path) -> float:
-    """Returns the free space on the disk of ``folder`` in GiB."""
-    return shutil.disk_usage(folder).free / GIB
 
 
 def processor() -> str:
@@ -55,11 +48,6 @@ def used_device(flags: Mapping[str, bool | int | float | str]) -> str | None:
     processes = flags.get("distributed-world-size", len(names))
     used = Counter(islice(cycle(names), int(processes)))  # other machines have the same GPUs
     return ", ".join(f"{count} x {name}" for name, count in used.items())
-
-
-def is_gpu(device: str) -> bool:
-    """Returns whether a name from :func:`used_device` is that of GPUs."""
-    return re.match(r"\d+ x ", device) is not None
 
 
 def _visible_gpus() -> list[str] | None:
