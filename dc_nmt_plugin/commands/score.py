@@ -46,13 +46,9 @@ def parser() -> Parser:
         help="metrics, separated by commas; default: all that papers use for the language",
     )  # fmt: skip
     parser.add_argument(
-        "--comet-model", metavar="MODEL",
-        help="adds COMET, which needs --source: a checkpoint, its folder, or a name on Hugging "
-        "Face's hub; nothing is downloaded",
+        "--comet-model", type=Path, metavar="MODEL",
+        help="adds COMET, which needs --source: a checkpoint, or the folder of a model",
     )  # fmt: skip
-    parser.add_argument(
-        "--comet-download", action="store_true", help="download the model if it is not here"
-    )
     marked = parser.add_mutually_exclusive_group()
     marked.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
     marked.add_argument(
@@ -94,8 +90,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.metrics = find_metrics("--metrics", args.metrics)
     if args.comet_model and not args.source:
         options.error("--comet-model needs --source")
-    if args.comet_download and not args.comet_model:
-        options.error("--comet-download goes with --comet-model")
     if len(args.reference) > 1 and (args.tokenized_reference or args.comet_model):
         other = "--tokenized-reference" if args.tokenized_reference else "--comet-model"
         options.error(f"--reference: {other} goes with one reference alone")

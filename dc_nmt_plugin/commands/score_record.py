@@ -78,8 +78,7 @@ def _scores(args: argparse.Namespace, texts: Texts, source: list[str]) -> list[S
         from ..evaluation.comet import score_comet
 
         raw = texts.raw
-        model, download = args.comet_model, args.comet_download
-        scores.append(score_comet(raw.hypotheses, raw.references, source, model, download))
+        scores.append(score_comet(raw.hypotheses, raw.references, source, args.comet_model))
     return scores
 
 

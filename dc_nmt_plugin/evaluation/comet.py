@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError, UserError
+from ..errors import UserError
 from ..runs.record import Score
 
 INSTALL = (
@@ -19,22 +19,16 @@ BATCH = 16  # sentences
 
 
 def score_comet(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    source: Sequence[str],
-    model: str,
-    download: bool = False,
+    hypotheses: Sequence[str], references: Sequence[str], source: Sequence[str], model: Path
 ) -> Score:
     """Returns COMET of the whole test set, times 100.
 
     Args:
         hypotheses, references, source: detokenised lines
-        model: a checkpoint, its folder, or a name on Hugging Face's hub such as
-            ``Unbabel/wmt22-comet-da``
-        download: fetch a model that is not here; otherwise no network is used
+        model: a checkpoint, or the folder of a model
 
     Raises:
-        UserError: COMET is not installed, or there is no such model here
+        UserError: COMET is not installed, or there is no such model
     """
     try:
         import comet
@@ -42,9 +36,11 @@ def score_comet(
         raise UserError(f"COMET cannot be imported ({error}): {INSTALL}") from error
     import torch
 
-    path = _find_model(model, download)
+    path = model / CHECKPOINT if model.is_dir() else model
+    if not path.is_file():
+        raise UserError(f"--comet-model {model}: {path} is not there")
     try:
-        scorer = comet.load_from_checkpoint(str(path), local_files_only=not download)
+        scorer = comet.load_from_checkpoint(str(path), local_files_only=True)
     except Exception as error:  # Lightning, transformers and COMET each raise their own
         raise UserError(f"--comet-model {model}: cannot be loaded: {error}") from error
     data = [
@@ -56,19 +52,3 @@ def score_comet(
     signature = f"model:{model}|version:{version('unbabel-comet')}"
     text = "hypotheses, references and source detokenised, cased"
     return Score("comet", 100 * float(result.system_score), signature, text)
-
-
-def _find_model(model: str, download: bool) -> Path:
-    """Returns the checkpoint file of a model."""
-    for path in (Path(model), Path(model) / CHECKPOINT):
-        if path.is_file():
-            return path
-    if Path(model).exists():
-        raise UsageError(f"--comet-model {model}: has no {CHECKPOINT} in it")
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(repo_id=model, local_files_only=not download)) / CHECKPOINT
-    except Exception as error:  # its own, and those of the network
-        how = "could not be downloaded" if download else "give a path, or --comet-download"
-        raise UserError(f"--comet-model {model}: is not here: {how} ({error})") from error

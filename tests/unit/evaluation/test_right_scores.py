@@ -154,26 +154,6 @@ def test_comet_of_a_model_given_by_path(tmp_path, capsys, comet):
         score(tmp_path, flags, capsys)
 
 
-def test_comet_downloads_only_when_asked(tmp_path, capsys, comet, monkeypatch):
-    asked = []
-
-    def snapshot_download(repo_id, local_files_only):
-        asked.append(local_files_only)
-        if local_files_only:
-            raise FileNotFoundError("not in the cache")
-        return tmp_path
-
-    hub = types.ModuleType("huggingface_hub")
-    hub.snapshot_download = snapshot_download
-    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 6)
-    flags = "hyp --reference ref --source src --comet-model Unbabel/wmt22-comet-da"
-    with pytest.raises(UserError, match=r"wmt22-comet-da: is not here: .*--comet-download"):
-        score(tmp_path, flags, capsys)
-    score(tmp_path, f"{flags} --comet-download", capsys)
-    assert asked == [True, False] and comet["local"] is False
-
-
 def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):
     """As a recipe of ``dc-nmt new --tokenized`` has it: the references differ in spaces alone."""
     reference = moses(REFERENCE, True)
