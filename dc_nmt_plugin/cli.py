@@ -36,7 +36,7 @@ GROUPS = {
     },
     "compare, for example: dc-nmt compare RUN RUN other_toolkit.txt": {
         "score": "score translations with every metric that the papers use",
-        "compare": "compare systems with a baseline: significance, sentence length",
+        "compare": "compare systems with a baseline: intervals and significance",
         "results": "show finished runs in a table, beside published numbers",
     },
     "look inside, for example: dc-nmt analyze attention RUN --plot spans": {

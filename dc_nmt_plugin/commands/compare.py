@@ -1,20 +1,19 @@
-"""``dc-nmt compare``: tests differences between systems, and finds where they differ."""
+"""``dc-nmt compare``: tests differences between systems."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from .parser import Parser, add_forms, add_plot, form_of, print_json, write_plot
+from .parser import Parser, add_forms, form_of, print_json
 from .plain_text import add_plain_text, plain_text_of
 
 if TYPE_CHECKING:
-    from ..evaluation.buckets import Bucket
     from ..evaluation.metrics import Metric
     from ..evaluation.significance import Comparison
     from ..evaluation.systems import System
@@ -31,8 +30,6 @@ class ComparisonReport:
     text: str
     notes: list[str]
     comparisons: list[Comparison]
-    length_unit: str | None = None
-    buckets: list[Bucket] = field(default_factory=list)
     t_tests: list[TTest] = field(default_factory=list)
 
 
@@ -41,7 +38,7 @@ def parser() -> Parser:
     parser = Parser(
         prog="dc-nmt compare",
         description="Compare systems with a baseline: scores, differences with 95% interval and "
-        "two-sided p (paired bootstrap), scores by source length.",
+        "two-sided p (paired bootstrap).",
     )
     parser.add_argument(
         "systems", nargs="+", type=Path, metavar="BASELINE SYSTEM",
@@ -55,8 +52,6 @@ def parser() -> Parser:
     parser.add_argument("--metric", help="default: the paper's of the first run, or 13a (zh: zh)")
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
     add_plain_text(parser)
-    parser.add_argument("--buckets", metavar="LIST", help="lengths at which a new bucket begins")
-    add_plot(parser, "draw the scores by length")
     parser.add_argument("--html", type=Path, metavar="FOLDER", help="compare-mt's report and test")
     parser.add_argument(
         "--t-test", action="store_true",
@@ -74,16 +69,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.error("--truecased goes with --tokenized")
     if len(args.systems) < 2:
         raise UsageError(f"{args.systems[0]}: one system alone; give a baseline and another")
-    from ..evaluation.buckets import EDGES, parse_edges
     from ..evaluation.metrics import find_metrics
     from ..evaluation.systems import default_metric, load_systems
 
-    edges = parse_edges("--buckets", args.buckets) if args.buckets else EDGES
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
     systems = load_systems(args.systems, plain_text_of(args, args.reference), args.names)
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
         print(f"warning: {warning}", file=sys.stderr)
-    report = compare(systems, metric or default_metric(systems[0]), edges, args)
+    report = compare(systems, metric or default_metric(systems[0]), args)
     if args.json:
         print_json(asdict(report))
     else:
@@ -94,9 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def compare(
-    systems: Sequence[System], metric: Metric, edges: Sequence[int], args: argparse.Namespace
+    systems: Sequence[System], metric: Metric, args: argparse.Namespace
 ) -> ComparisonReport:
-    """Tests, scores by length, and writes the requested files."""
+    """Tests the systems, and writes the requested report."""
     from ..evaluation import comparemt, t_test
     from ..evaluation.difference_text import comparison_notes
     from ..evaluation.significance import paired_bootstrap
@@ -112,13 +105,10 @@ def compare(
     if args.t_test:
         t_test.check_t_test(metric, len(references))
     _, signature = metric.score(first.hypotheses, references, language)
-    unit, buckets = _buckets(systems, texts, metric, edges, args)
     _progress(f"paired bootstrap of {len(texts)} systems, {len(references):,} sentences")
     comparisons = paired_bootstrap(texts, references, language, metric)
     notes = comparison_notes(comparisons, metric.name)
     report = ComparisonReport(metric.name, signature, first.origin, notes, comparisons)
-    if buckets:
-        report.length_unit, report.buckets = unit, buckets
     if args.html:
         tokenize = metric.make(language).tokenizer
         words = {
@@ -126,45 +116,11 @@ def compare(
             for name, lines in texts.items()
         }
         reference = [tokenize(line) for line in metric.prepared(references)]
-        source = next((system.source for system in systems if system.source), None)
         _progress("compare-mt's report")
-        comparemt.write_report(args.html, words, reference, source, metric.lowercase)
+        comparemt.write_report(args.html, words, reference, metric.lowercase)
     if args.t_test:
         report.t_tests = t_test.t_tests(texts, references, language, metric)
-    if args.plot:
-        from ..evaluation.buckets import draw_buckets
-        from ..figure import new_figure
-
-        figure = new_figure()
-        draw_buckets(figure, buckets, metric.name, unit)
-        write_plot(figure, args.plot)
     return report
-
-
-def _buckets(
-    systems: Sequence[System],
-    texts: Mapping[str, Sequence[str]],
-    metric: Metric,
-    edges: Sequence[int],
-    args: argparse.Namespace,
-) -> tuple[str, list[Bucket]]:
-    """Returns the unit of lengths, and the scores by length; none without a source."""
-    from ..evaluation.buckets import score_buckets, source_lengths
-    from ..evaluation.text_checks import UNSPACED
-
-    source = next((system.source for system in systems if system.source), None)
-    if source is None:
-        if args.plot or args.buckets:
-            raise UsageError("--source: is missing; scores by source length need it")
-        return "", []
-    source_lang = args.source_lang
-    for system in systems:
-        if source_lang is None and system.run:
-            source_lang = system.run.record.data.source
-    unit = "characters" if source_lang in UNSPACED else "words"
-    lengths = source_lengths(source, source_lang)
-    references, language = systems[0].texts.sides(metric).references, systems[0].target_lang
-    return unit, score_buckets(texts, references, lengths, edges, metric, language)
 
 
 def _progress(step: str) -> None:
@@ -172,18 +128,13 @@ def _progress(step: str) -> None:
 
 
 def format_report(report: ComparisonReport, form: Form) -> str:
-    """Returns the tables of scores, lengths and the papers' tests, each with its note."""
-    from ..evaluation.buckets import NO_GROUP_SCORE, bucket_table
+    """Returns the tables of scores and tests, each with its notes."""
     from ..evaluation.difference_text import comparison_table
 
     parts = [
         form.write(*comparison_table(report.comparisons, report.metric)),
         form.lines((report.signature, report.text, *report.notes)),
     ]
-    if report.buckets:
-        parts.append(form.write(*bucket_table(report.buckets, report.length_unit or "")))
-        if any(None in bucket.scores.values() for bucket in report.buckets):
-            parts.append(form.lines([NO_GROUP_SCORE]))
     if report.t_tests:
         tests = [(t.name, f"{t.t:.2f}", f"{t.p_value:.4f}") for t in report.t_tests]
         parts.append(form.write(("one-tailed paired t-test", "t", "p"), tests))

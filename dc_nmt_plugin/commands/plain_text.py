@@ -15,13 +15,6 @@ def add_plain_text(parser: argparse.ArgumentParser) -> None:
         "--tokenized-reference", metavar="FILE",
         help="tokenised like the training text, without BPE; default: --reference by --tokenizer",
     )  # fmt: skip
-    parser.add_argument(
-        "--source", metavar="FILE", help="raw text, for scores by length; a run knows its own"
-    )
-    parser.add_argument(
-        "--source-lang", type=language, metavar="LANG",
-        help="lengths count words; in zh and ja, characters",
-    )  # fmt: skip
     parser.add_argument("--target-lang", type=language, metavar="LANG", help="a run knows its own")
     parser.add_argument(
         "--tokenizer", choices=TOKENIZERS,
@@ -42,7 +35,6 @@ def plain_text_of(args: argparse.Namespace, reference: str | None) -> PlainTextO
     return PlainTextOptions(
         reference,
         args.tokenized_reference,
-        args.source,
         args.target_lang,
         args.tokenizer,
         args.tokenized,

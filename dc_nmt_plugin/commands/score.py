@@ -13,6 +13,7 @@ from ..evaluation.metrics import METRICS, default_metrics, find_metrics
 from ..flags import flag_name
 from ..runs.finding import is_run
 from ..runs.record import Decoding, Kind, Record
+from ..text.languages import language
 from .parser import Parser, add_forms, form_of, print_json
 from .plain_text import add_plain_text, plain_text_of
 
@@ -41,6 +42,8 @@ def parser() -> Parser:
         help="raw text, one a line; give it again for each further reference",
     )  # fmt: skip
     add_plain_text(parser)
+    parser.add_argument("--source", metavar="FILE", help="raw text, for COMET and the record")
+    parser.add_argument("--source-lang", type=language, metavar="LANG", help="for the record")
     parser.add_argument(
         "--metrics", metavar="LIST",
         help="metrics, separated by commas; default: all that papers use for the language",

@@ -11,9 +11,7 @@ from ..errors import UsageError
 from ..figure import Chart, Line, draw_charts
 from .metrics import Metric
 from .significance import LEAST_SENTENCES
-from .text_checks import UNSPACED
 
-EDGES = (10, 20, 30, 40, 50, 60)  # compare-mt's own
 NO_GROUP_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or no 4-gram"
 PANEL = (8.0, 2.8)  # inches
 
@@ -67,13 +65,6 @@ def quantile_edges(lengths: Sequence[int], groups: int) -> tuple[int, ...]:
     ordered = sorted(lengths)
     starts = {ordered[len(ordered) * group // groups] for group in range(1, groups)}
     return tuple(sorted(starts - {ordered[0]}))
-
-
-def source_lengths(lines: Sequence[str], lang: str | None) -> list[int]:
-    """Counts the words of each line, or the characters in languages without spaces (zh, ja)."""
-    if lang in UNSPACED:
-        return [len("".join(line.split())) for line in lines]
-    return [len(line.split()) for line in lines]
 
 
 def group_by_length(

@@ -51,7 +51,6 @@ def write_report(
     folder: Path,
     systems: Mapping[str, Sequence[str]],
     references: Sequence[str],
-    source: Sequence[str] | None,
     lowercase: bool,
 ) -> None:
     """Writes ``folder/index.html``: scores, the test, lengths, n-grams, sentences.
@@ -60,7 +59,6 @@ def write_report(
         folder: created; an earlier report in it is replaced (:func:`check_report`)
         systems: name → lines, with spaces between words; the first is the baseline
         references: lines
-        source: lines, shown beside the sentences
         lowercase: ignore case
 
     Raises:
@@ -72,14 +70,12 @@ def write_report(
             raise UserError(f"--html: {name} has no matching 4-gram; compare-mt's BLEU is wrong")
     with tempfile.TemporaryDirectory() as temporary:
         texts = {f"system{n}": lines for n, lines in enumerate(systems.values())}
-        files = {"reference": references, **texts, **({"source": source} if source else {})}
-        for name, lines in files.items():
+        for name, lines in {"reference": references, **texts}.items():
             # compare-mt writes words into the page as they are
             write_lines(Path(temporary, name), [html.escape(line, quote=False) for line in lines])
         case = f"case_insensitive={lowercase}"
         command = [sys.executable, "-m", "compare_mt.compare_mt_main", "reference", *texts]
         command += ["--sys_names", *map(html.escape, systems), "--seed", str(SEED)]
-        command += ["--src_file", "source"] if source else []
         command += ["--compare_scores", f"score_type=bleu,bootstrap={RESAMPLES},{case}"]
         command += ["--output_directory", "report"]
         done = subprocess.run(command, cwd=temporary, capture_output=True, text=True, check=False)

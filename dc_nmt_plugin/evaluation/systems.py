@@ -11,7 +11,6 @@ from ..errors import UserError
 from ..flags import setting_name
 from ..runs.finding import Run, chosen_names, distinguished, is_run
 from ..runs.record import Kind
-from ..text.lines import read_lines
 from .generated import check_free, is_generated
 from .metrics import METRICS, Metric, default_bleu
 from .texts import Sides, TextFiles, Texts, load_texts
@@ -21,14 +20,10 @@ _PREPARED = re.compile(r"\bruns/([^/]+)/data/raw/")  # where recipes put a task'
 
 @dataclass(frozen=True)
 class PlainTextOptions:
-    """Options for plain text files; None or the default means as in the runs.
-
-    ``source`` counts for runs too: its lengths may be asked for in pieces.
-    """
+    """Options for plain text files; None or the default means as in the runs."""
 
     reference: str | None = None
     tokenized_reference: str | None = None
-    source: str | None = None
     target_lang: str | None = None
     tokenizer: str | None = None
     tokenized: bool = False
@@ -43,14 +38,12 @@ class System:
         label: unique among the systems compared
         texts: both sides, checked
         target_lang: two letters
-        source: raw source lines, where known
         run: None for plain text
     """
 
     label: str
     texts: Texts
     target_lang: str
-    source: list[str] | None
     run: Run | None
 
 
@@ -91,31 +84,20 @@ def load_systems(
     of_run = files_of(first_run) if first_run else None
     loaded = []
     for label, item in zip(chosen_names(names, labels(items)), items, strict=True):
-        of_source = first_run
         if isinstance(item, Run):
             files = files_of(item)
             check_free(item.path, {setting_name(k): v for k, v in item.decoding.search.items()})
             _check_prepared(files.reference, files.tokenized_reference)
-            of_source = item if item.decoding.source else first_run
         else:
             files = _files_of_text(item, given, of_run)
-        source = given.source
-        if source is None and of_source:
-            source = of_source.text(of_source.decoding.source)
         texts = load_texts(files)
         if texts.raw.more:
             raise UserError(
                 f"{label}: was scored against {1 + len(texts.raw.more)} references, and "
                 "systems are compared on one; score it again with one --reference"
             )
-        lines = read_lines(source) if source else None
-        count = len(texts.raw.hypotheses)
-        if lines is not None and len(lines) != count:
-            raise UserError(
-                f"{source}: {len(lines)} source lines for {count} hypotheses of {label}"
-            )
         run = item if isinstance(item, Run) else None
-        loaded.append(System(label, texts, files.target_lang, lines, run))
+        loaded.append(System(label, texts, files.target_lang, run))
     _check_same_test(loaded)
     return loaded
 

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ..errors import UserError
 from ..text.checks import refuse, scan_lines, tokenized_sign
-from ..text.languages import spaceless_codes
 
-UNSPACED = spaceless_codes()  # of these, lengths are numbers of characters
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 
 

@@ -196,7 +196,7 @@ def test_tokenised_text_is_compared_with_one_reference():
     raw = Sides(OTHER, REFERENCE, "raw")
     lower = Sides(OTHER, [line.lower() for line in REFERENCE], "tokenised")
     systems = [
-        System(label, Texts(raw, tokenized, []), "de", None, None)
+        System(label, Texts(raw, tokenized, []), "de", None)
         for label, tokenized in (("one", raw), ("other", lower))
     ]
     assert set(sides_of(systems, METRICS["mteval-v13a"])) == {"one", "other"}
