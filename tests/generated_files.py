@@ -83,10 +83,6 @@ def in_format(
     part: Part, languages: tuple[str, str], pairs: Pairs
 ) -> Iterator[tuple[str, str | None, bytes]]:
     """Yields (file, member, bytes) of a corpus."""
-    if part.format == "tmx":
-        name, member = part.member(languages[0])
-        yield name, member, tmx(languages, pairs).encode()
-        return
     for side, language in enumerate(languages):
         lines = [pair[side] for pair in pairs]
         name, member = part.member(language)
@@ -132,19 +128,6 @@ def sgm(lines: Sequence[str], language: str) -> str:
         f'<srcset setid="made-up" srclang="any">\n<doc docid="1" origlang="{language}">\n<p>\n'
         f"{segments}</p>\n</doc>\n</srcset>\n"
     )
-
-
-def tmx(languages: tuple[str, str], pairs: Pairs) -> str:
-    """Returns units with a third language, and one unit without the second."""
-    units = ""
-    for one, other in pairs:
-        units += (
-            f'<tu><tuv xml:lang="{languages[0].upper()}"><seg>{escape(one)}</seg></tuv>'
-            f'<tuv xml:lang="XX"><seg>nothing</seg></tuv>'
-            f'<tuv xml:lang="{languages[1].upper()}-CN"><seg>{escape(other)}</seg></tuv></tu>\n'
-        )
-    units += f'<tu><tuv xml:lang="{languages[0]}"><seg>alone</seg></tuv></tu>\n'
-    return f'<?xml version="1.0"?>\n<tmx version="1.4"><body>\n{units}</body></tmx>\n'
 
 
 def pack(name: str, members: dict[str | None, bytes]) -> bytes:

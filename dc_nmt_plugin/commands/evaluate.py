@@ -82,11 +82,6 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
                 f"{run.checkpoints} has no checkpoints: train first, with dc-nmt train "
                 f"{named} and the same --name, --seed, --out and --sample"
             )
-        if no_checkpoints and not next(run.evaluation()).is_done():
-            raise UserError(
-                f"{run.checkpoints} has no checkpoints any more, and their mean was not made "
-                f"before: remove {run.folder}/training.stamp, and train again"
-            )
         if not (run.binarised / ".stamp").is_file():
             raise UserError(
                 f"{run.binarised} is not there: prepare the text again, with dc-nmt prepare {named}"

@@ -126,7 +126,7 @@ class Corpora:
                 path = to / f"unpacked.{language}"
                 extract(self.sources.path(name), member, path)
             paths.append(path)
-        pairs = read_pairs(part.format, (paths[0], paths[1]), self.recipe.pair, part.titles)
+        pairs = read_pairs(part.format, (paths[0], paths[1]), part.titles)
         if part.apostrophe:
             pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
         if self.limit is not None:

@@ -2,40 +2,33 @@
 
 ``plain``: a sentence a line (Moses style). ``iwslt-tags``: the same with lines of metadata between
 talks. ``iwslt-xml`` and ``sgm``: a ``<seg>`` a sentence; neither is well-formed XML, so both are
-read by pattern, as sacreBLEU does. ``tmx``: translation memories, parsed as XML in a stream.
+read by pattern, as sacreBLEU does.
 """
 
 from __future__ import annotations
 
-import functools
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from xml.etree import ElementTree
 
 from ..errors import UserError
-from ..text.languages import known_as
-from ..text.lines import opened, stream_lines
+from ..text.lines import stream_lines
 
 Pair = tuple[str, str]
 
 _SEGMENT = re.compile(r"<(/?)seg\b([^<>]*)>", re.I)
 _ID = re.compile(r'\bid\s*=\s*"?([^">\s]*)', re.I)
 _KEPT_TAG = re.compile(r"</?(?:title|description)>", re.I)
-_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
-def read_pairs(
-    kind: str, paths: tuple[Path, Path], languages: tuple[str, str], titles: bool = True
-) -> Iterator[Pair]:
+def read_pairs(kind: str, paths: tuple[Path, Path], titles: bool = True) -> Iterator[Pair]:
     """Yields the pairs of a corpus, including blank ones.
 
     Args:
         kind: one of the module's formats
-        paths: of both languages; for ``tmx`` the same file twice
-        languages: their codes
+        paths: of both languages
         titles: of ``iwslt-tags``, keep titles and descriptions
 
     Raises:
@@ -47,8 +40,6 @@ def read_pairs(
         return _tagged(paths, titles)
     if kind in ("iwslt-xml", "sgm"):
         return _segments(paths)
-    if kind == "tmx":
-        return _translation_units(paths[0], languages)
     raise UserError(f"{kind!r} is not a format of parallel text")
 
 
@@ -127,56 +118,3 @@ def _read_segments(path: Path) -> list[Pair]:
     if opening is not None:
         raise UserError(f"{path}: its last <seg> is not closed: the file is truncated")
     return segments
-
-
-def _translation_units(path: Path, languages: tuple[str, str]) -> Iterator[Pair]:
-    """Yields units that have both languages; ``EN-GB`` and ``eng`` count as ``en``."""
-    units = pairs = 0
-    codes: set[str] = set()
-    with opened(path) as stream:
-        try:
-            for _, element in ElementTree.iterparse(stream):
-                if element.tag.rpartition("}")[2].lower() != "tu":
-                    continue
-                units += 1
-                texts = _unit_texts(element)
-                element.clear()
-                codes |= texts.keys()
-                first, second = (_code_of(language, texts) for language in languages)
-                if first is not None and second is not None and first != second:
-                    pairs += 1
-                    yield texts[first], texts[second]
-        except ElementTree.ParseError as error:
-            raise UserError(f"{path}: not well-formed XML after {units} units: {error}") from error
-    if not pairs:
-        raise UserError(
-            f"{path}: none of its {units} units has both {' and '.join(languages)}; "
-            f"its languages are {', '.join(sorted(codes)) or 'not named'}"
-        )
-
-
-def _unit_texts(unit: ElementTree.Element) -> dict[str, str]:
-    """Returns language code (lower case, with hyphens) → text."""
-    texts = {}
-    for variant in unit:
-        if variant.tag.rpartition("}")[2].lower() != "tuv":
-            continue
-        code = _normalised(variant.get(_XML_LANG) or variant.get("lang") or "")
-        for child in variant:
-            if child.tag.rpartition("}")[2].lower() == "seg":
-                texts[code] = " ".join("".join(child.itertext()).split())
-    return texts
-
-
-def _code_of(language: str, codes: Iterable[str]) -> str | None:
-    """Returns the code if present (zh-TW beside zh-CN), else one of the same language."""
-    wanted, known = _normalised(language), _known_as(language)
-    same = [code for code in codes if code == wanted or _known_as(code) == known]
-    return wanted if wanted in same else next(iter(same), None)
-
-
-def _normalised(code: str) -> str:
-    return code.strip().lower().replace("_", "-")
-
-
-_known_as = functools.cache(known_as)  # called for every line

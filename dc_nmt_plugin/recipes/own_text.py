@@ -82,7 +82,7 @@ class Corpus:
     def read(self) -> Iterator[Pair]:
         """Yields the pairs of all files, in order."""
         for source, target in self.files:
-            yield from read_pairs("plain", (source, target), self.languages)
+            yield from read_pairs("plain", (source, target))
 
     def first_targets(self) -> list[str]:
         """Returns target lines from the beginning, for checks that take time."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..errors import UsageError, UserError
+from ..errors import UsageError
 from ..files import load_json
-from ..flags import flag_value, replaced, whole_number
+from ..flags import flag_value, replaced
 from ..steps import digest
 from .experiment import Experiment
 from .launch import Batch, MachineOptions, find_machines, share_out
@@ -19,7 +18,6 @@ from .settings import RunSettings, for_sample, settings_of, with_updates
 from .training import TrainingStep, training_step
 
 LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
-POSITIONS = 1024  # default of --max-source-positions and --max-target-positions
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,7 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     """Plans ``dc-nmt train``.
 
     Raises:
-        UserError: an unknown task or architecture, options that contradict each other, sentences
-            longer than the model's positions
+        UserError: an unknown task or architecture, options that contradict each other
     """
     recipe = load(options.task)
     settings = _settings(recipe, options)
@@ -89,7 +86,6 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     segmentation = recipe.task.bpe[settings.bpe]
     pieces = _data(recipe, options) / f"bpe{segmentation.suffix}"
     lengths = longest_pieces(pieces)
-    check_positions(lengths, (*settings.flags, *own), recipe, pieces)
     machines = find_machines(train.machines)
     fits = train.max_tokens or settings.max_tokens
     batch = Batch(machines.workers, fits, train.update_freq or 1)
@@ -212,29 +208,3 @@ def longest_pieces(folder: Path) -> dict[str, int]:
 def _longest(lengths: dict[str, int], split: str) -> int:
     """Returns the tokens of a split's longest sentence, with the end token; 0 if unknown."""
     return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
-
-
-def check_positions(
-    lengths: dict[str, int], flags: Sequence[str], recipe: Recipe, folder: Path
-) -> None:
-    """
-    Args:
-        lengths: of :func:`longest_pieces`
-        flags: of fairseq-train
-        recipe: with the languages of both sides
-        folder: named in the message
-
-    Raises:
-        UserError: a sentence, its end token counted, is longer than the model's positions
-    """
-    limits = {
-        recipe.source: whole_number(flags, "--max-source-positions") or POSITIONS,
-        recipe.target: whole_number(flags, "--max-target-positions") or POSITIONS,
-    }
-    for name, length in lengths.items():
-        limit = limits.get(name.rpartition(".")[2])
-        if limit is not None and length + 1 > limit:
-            raise UserError(
-                f"{folder / name}: its longest sentence has {length + 1} tokens and the model "
-                f"{limit} positions: raise --max-source-positions and --max-target-positions"
-            )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError, check_choices, choice_problem
-from ..files import read_yaml, sha256
+from ..files import read_yaml
 from ..text.languages import known_as
 from .schema import Part, SourceFile, Task
 
@@ -65,10 +65,9 @@ class Recipe:
         for name, part in self.task.parts.items():
             for language in self.pair:
                 if part.member(language)[0] not in self.task.files:
-                    key = "both" if part.format == "tmx" else language
-                    value = part.files.get(key, "")
+                    value = part.files.get(language, "")
                     raise self.problem(
-                        f"parts.{name}.files.{key}", f"{value!r} is not FILE or FILE MEMBER"
+                        f"parts.{name}.files.{language}", f"{value!r} is not FILE or FILE MEMBER"
                     )
 
     def name_in(self, direction: str) -> str:
@@ -143,18 +142,12 @@ class Recipe:
         return words
 
     def _identity(self, file: SourceFile) -> dict[str, str]:
-        """Returns the checksum of a local file, and a new one if the file changed."""
+        """Returns the checksum of a local file, and its size and time if they changed."""
         path, identity = self.local(file), {"sha256": file.sha256 or ""}
-        if path is None or not path.is_file():
-            return identity
-        state = path.stat()
-        if state.st_size != file.bytes:
-            identity["bytes"] = str(state.st_size)
-        # an unchanged time and size: no need to read the file
-        elif file.sha256 and int(state.st_mtime) != file.modified:
-            checksum = _checksum(path, state.st_mtime_ns)
-            if checksum != file.sha256.lower():
-                identity["now"] = checksum
+        if path is not None and path.is_file():
+            state = path.stat()
+            if (state.st_size, int(state.st_mtime)) != (file.bytes, file.modified):
+                identity["now"] = f"{state.st_size} {state.st_mtime}"
         return identity
 
 
@@ -234,11 +227,6 @@ def load(name: str, folder: Path | None = None) -> Recipe:
             raise UsageError(f"{problem} Nor is it a folder with a {OWN}, as dc-nmt new makes it.")
         path, direction = known[task]
     return _load(path, direction, path.stat().st_mtime_ns)
-
-
-@cache
-def _checksum(path: Path, _changed: int) -> str:
-    return sha256(path)
 
 
 @cache

@@ -40,8 +40,8 @@ class Part:
     """A parallel corpus within the files."""
 
     name: str = ""
-    format: Literal["plain", "iwslt-tags", "iwslt-xml", "sgm", "tmx"]
-    # language → file, or file and member of that archive; of a TMX file ``both``
+    format: Literal["plain", "iwslt-tags", "iwslt-xml", "sgm"]
+    # language → file, or file and member of that archive
     files: dict[str, str] = field(default_factory=dict)
     lines: int | None = None  # exact number of pairs, if known
     optional: bool = False  # left out with a notice if its file is missing
@@ -51,7 +51,7 @@ class Part:
 
     def member(self, language: str) -> tuple[str, str | None]:
         """Returns the file, and the member of that archive or None, for a language."""
-        name, _, member = self.files.get("both", self.files.get(language, "")).partition(" ")
+        name, _, member = self.files.get(language, "").partition(" ")
         return name, member or None
 
 

@@ -128,9 +128,6 @@ def test_checkpoints_may_go_once_their_mean_is_made(recipes):
     recipes.run("evaluate", *TASK).good()
     shutil.rmtree(recipes.folder / RUN / "checkpoints")
     assert recipes.run("evaluate", *TASK).good().output.count("done before") == 3
-    shutil.rmtree(recipes.folder / RUN / "average")
-    gone = recipes.run("evaluate", *TASK).refused()
-    assert "any more" in gone and f"remove {RUN}/training.stamp" in gone
 
 
 def test_a_training_that_has_not_finished_is_evaluated_anew_later(recipes):

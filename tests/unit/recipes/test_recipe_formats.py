@@ -24,7 +24,7 @@ def files(folder: Path, first: str | bytes, second: str | bytes) -> tuple[Path, 
 
 
 def read(kind: str, paths: tuple[Path, Path], **options: bool) -> list[tuple[str, str]]:
-    return list(read_pairs(kind, paths, LANGUAGES, **options))
+    return list(read_pairs(kind, paths, **options))
 
 
 @pytest.mark.parametrize("kind", ["iwslt-xml", "sgm"])
@@ -46,47 +46,6 @@ def test_tag_files(tmp_path):
     assert read("iwslt-tags", paths) == [(line, line) for line in lines]
     kept = [line for n, line in enumerate(lines) if n % 10 > 1]
     assert read("iwslt-tags", paths, titles=False) == [(line, line) for line in kept]
-
-
-def test_translation_memories(tmp_path):
-    path = tmp_path / "x.tmx"
-    path.write_text(made.tmx(LANGUAGES, PAIRS), encoding="utf-8")
-    assert read("tmx", (path, path)) == PAIRS
-    path.write_text(made.tmx(LANGUAGES, PAIRS)[:-40], encoding="utf-8")
-    with pytest.raises(UserError, match=r"x.tmx: not well-formed XML after \d units"):
-        read("tmx", (path, path))
-    with pytest.raises(UserError, match="none of its 4 units has both fr and de"):
-        path.write_text(made.tmx(LANGUAGES, PAIRS), encoding="utf-8")
-        list(read_pairs("tmx", (path, path), ("fr", "de")))
-
-
-@pytest.mark.parametrize(
-    ("wanted", "written"),
-    [
-        (("eng", "deu"), ("en", "de")),
-        (("en", "de"), ("ENG", "ger")),
-        (("eng_Latn", "deu_Latn"), ("en-GB", "DE_at")),
-        (("zh-CN", "zh_TW"), ("ZH-cn", "zh-tw")),
-        (("ceb", "fil"), ("ceb", "fil")),
-    ],
-)
-def test_codes_of_translation_memories(tmp_path, wanted, written):
-    path = tmp_path / "x.tmx"
-    units = "".join(
-        f'<tu><tuv xml:lang="{code}"><seg>{code}</seg></tuv>'
-        f'<tuv lang="{other}"><seg>b</seg></tuv></tu>'
-        for code, other in (written, written[::-1])
-    )
-    path.write_text(f"<tmx><body>{units}</body></tmx>", encoding="utf-8")
-    pairs = [(written[0], "b"), ("b", written[1])]
-    assert list(read_pairs("tmx", (path, path), wanted)) == pairs
-
-
-def test_variants_of_one_language_are_no_pair(tmp_path):
-    path = tmp_path / "x.tmx"
-    path.write_text(made.tmx(("zh", "de"), PAIRS), encoding="utf-8")
-    with pytest.raises(UserError, match=r"has both zh-CN and zh-TW; its languages are .*zh"):
-        list(read_pairs("tmx", (path, path), ("zh-CN", "zh-TW")))
 
 
 def test_only_a_line_feed_ends_a_line(tmp_path):

@@ -17,7 +17,7 @@ from helpers import few
 from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes.plan import check_positions, longest_pieces
+from dc_nmt_plugin.recipes.plan import longest_pieces
 from dc_nmt_plugin.recipes.preparation import TextOptions, clean_pieces, plan_text
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
@@ -261,13 +261,6 @@ def test_training_text_is_cleaned_after_bpe_and_long_sentences_are_found(tmp_pat
     assert clean_pieces(tmp_path, ("en", "de"), 3, 9) == (3, 2)
     lengths = longest_pieces(tmp_path)
     assert lengths["train.en"] == 2 and lengths["valid.de"] == 3
-    recipe = SimpleNamespace(source="en", target="de")
-    flags = ["--max-source-positions", "4", "--max-target-positions", "4"]
-    check_positions(lengths, flags, recipe, tmp_path)
-    with pytest.raises(
-        UserError, match=r"valid.de: its longest sentence has 4 tokens and the mode"
-    ):
-        check_positions(lengths, [*flags[:3], "3"], recipe, tmp_path)
     with pytest.raises(UserError, match="no training pair has at most 0"):
         (tmp_path / "train.en").write_text("\n\n")
         clean_pieces(tmp_path, ("en", "de"), 0, 0)
