@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UsageError, check_architectures
-from ..figure import FORMATS
 from . import paper_print
-from .parser import Parser, add_forms, add_json, figure, number
+from .parser import Parser, add_forms, add_json, add_plot, number
 from .recipe_options import add_text
 
 
@@ -27,7 +25,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         "show": paper_print.show_item,
         "run": _run,
         "table": paper_print.show_table,
-        "plot": paper_print.draw_plot,
     }
     return commands[args.command](args)
 
@@ -37,40 +34,26 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listed = commands.add_parser("list", help="list tables and figures, and which are reproducible")
     listed.add_argument("document", nargs="?", help="one of the five documents; default: all")
-    listed.add_argument("--json", action="store_true", help="print every cell as JSON")
     show = commands.add_parser("show", help="print an item as published")
     run = commands.add_parser("run", help="run the missing steps of an item, then print its table")
     table = commands.add_parser("table", help="print measured beside published numbers")
-    plot = commands.add_parser("plot", help="draw the curves of an item from finished runs")
     commands.add_parser("parameters", help="print parameter counts beside the published ones")
-    for command in (show, run, table, plot):
+    for command in (show, run, table):
         command.add_argument("item", metavar="ITEM", help="such as 'thesis, Table 3.4'")
-    for command in (run, table, plot):
+    for command in (run, table):
         command.add_argument(
             "--rows", type=_names, default=(), metavar="NAMES",
-            help="only these rows or columns, separated by semicolons; 'ROW, COLUMN' is a cell",
+            help="only these rows or columns, separated by semicolons",
         )  # fmt: skip
         command.add_argument(
-            "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seed; default: 1"
+            "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seeds; default: 1"
         )
-        command.add_argument(
-            "--sample", type=number(20), metavar="N", help="trial run with about N training pairs"
-        )
-    for command in (show, run, table):
+    for command in (show, table):
         add_forms(command, "markdown", "latex")
-    plot.add_argument(
-        "--out", type=figure, metavar="FILE",
-        help=f"{', '.join(FORMATS)}; a name without ending becomes .png and .svg",
-    )  # fmt: skip
+    add_plot(table, "draw the curves of an item whose rows are values of a setting")
+    run.set_defaults(json=False, markdown=False, latex=False)
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
     run.add_argument("--dry-run", action="store_true", help="print the commands alone")
-    run.add_argument(
-        "--on", choices=("local", "slurm"), default="local", help="run here, or as jobs of Slurm"
-    )
-    run.add_argument(
-        "--sbatch", action="append", default=[], metavar="NAME=VALUE",
-        help="option of sbatch, such as partition=gpu or time=600 (minutes); may be repeated",
-    )  # fmt: skip
     run.add_argument(
         "--probing", type=_existing, metavar="DIR",
         help="folder data/probing of SentEval, for the probing tasks",
@@ -101,16 +84,13 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from ..papers import execute
-    from ..papers.jobs import Options
+    from ..papers.jobs import Options, run_jobs
     from ..papers.plan import plan
     from ..papers.reader import find_item
     from ..papers.selection import left_out
+    from ..papers.systems import size_of
     from ..steps import stoppable
 
-    if args.sbatch and args.on != "slurm":
-        raise UsageError("--sbatch: has an effect with --on slurm only; add that flag")
-    sbatch = execute.sbatch_options(args.sbatch)
     item = find_item(args.item)
     folder = paper_print.folder_of(item)
     text = ["--downloads", str(args.downloads)]
@@ -118,7 +98,6 @@ def _run(args: argparse.Namespace) -> int:
     text += ["--any-counts"] if args.any_counts else []
     options = Options(
         seeds=args.seeds,
-        sample=args.sample,
         max_update=args.max_update,
         text=tuple(text),
         any_counts=args.any_counts,
@@ -129,15 +108,19 @@ def _run(args: argparse.Namespace) -> int:
     for name, reason in left_out(item, args.rows, options.given).items():
         print(f"left out: {name}: {reason}", file=sys.stderr)
     if args.dry_run:
-        return paper_print.print_jobs(jobs, args)
-    if args.on == "slurm":
-        return paper_print.print_jobs(jobs, args, execute.submit(jobs, folder / "jobs", sbatch))
-    # JSON is alone on standard output
-    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
-        with stoppable():
-            execute.run_here(jobs)
-        if any(job.output for job in jobs):
-            print(f"\nanalyses and figures: {folder}\n")
+        print(*jobs, sep="\n")
+        trainings = [job.training for job in jobs if job.training]
+        if trainings:
+            print(f"# {size_of(trainings, args.max_update)}")
+        return 0
+    with stoppable():
+        run_jobs(jobs)
+    if any(job.output for job in jobs):
+        print(f"\nanalyses and figures: {folder}\n")
+    args.plot = None
+    if item.name.startswith("Figure"):
+        folder.mkdir(parents=True, exist_ok=True)
+        args.plot = folder / "figure"
     return paper_print.show_table(args)
 
 

@@ -1,10 +1,9 @@
-"""What ``dc-nmt paper`` prints and draws."""
+"""What ``dc-nmt paper`` prints."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..table import format_table, number_cell
-from .parser import form_of, print_json
+from .parser import form_of, print_json, write_plot
 
 if TYPE_CHECKING:
     from ..papers.comparison import Cell
-    from ..papers.document import Derived, Entry, Item
-    from ..papers.jobs import Job
+    from ..papers.document import Entry, Item
     from ..papers.parameters import CountRow
 
 
@@ -32,11 +30,6 @@ def list_items(args: argparse.Namespace) -> int:
     from ..papers.reader import DOCUMENTS, read_document
 
     documents = [read_document(name) for name in ([args.document] if args.document else DOCUMENTS)]
-    if args.json:
-        names = ("document", "item", "row", "column", "reproducible", "by")
-        entries = [entry for document in documents for entry in document.entries]
-        print_json([{name: getattr(entry, name) for name in names} for entry in entries])
-        return 0
     for document in documents:
         lines = []
         for item in document.items:
@@ -54,13 +47,13 @@ def list_items(args: argparse.Namespace) -> int:
 
 def show_item(args: argparse.Namespace) -> int:
     """``dc-nmt paper show``."""
-    from ..papers.reader import derived_of, find_item
+    from ..papers.reader import find_item
     from ..papers.selection import trainings_of
     from ..papers.systems import size_of
 
     item = find_item(args.item)
     if args.json:
-        print_json(_facts(item, derived_of(item)))
+        print_json(_facts(item))
         return 0
     by_cell = {entry.cell: entry for entry in item.entries}
     columns = list(item.columns) or [""]
@@ -76,7 +69,7 @@ def show_item(args: argparse.Namespace) -> int:
     notes = [item.note, *(f"{name}: {text}" for name, text in item.shows.items())]
     notes += [f"{each.row}: {each.note}" for each in item.entries if each.note]
     notes += [f"no number where {reason}" for reason in sorted(absent)]
-    notes += map(_derived, derived_of(item))
+    notes += item.prose
     trainings = trainings_of(item)
     if trainings:
         notes.append(f"to train all rows with one seed: {size_of(trainings)}")
@@ -94,66 +87,35 @@ def _printed(entry: Entry | None) -> str:
     return f"{text}, p < {entry.p}" if entry.p is not None else text
 
 
-def _derived(each: Derived) -> str:
-    one, other = each.pair
-    slower = " slower" if each.rule == "slower" else ""
-    text = f"{each.place} prints {each.value}{each.unit}{slower}"
-    text += f" from {one.value} ({one.row}) and {other.value} ({other.row})"
-    if not each.agrees:
-        text += f", which give {each.computed:.2f}"
-    return f"{text}: {each.note}" if each.note else text
-
-
-def _facts(item: Item, derived: Sequence[Derived]) -> dict[str, Any]:
+def _facts(item: Item) -> dict[str, Any]:
     import msgspec
 
-    numbers = []
-    for each in derived:
-        facts = {**msgspec.to_builtins(each), "agrees": each.agrees}
-        numbers.append({**facts, "computed": round(each.computed, 4)})
-    about = {name: getattr(item, name) for name in ("document", "title", "place", "note")}
-    cells = msgspec.to_builtins(item.entries)
-    return {**about, "item": item.name, "cells": cells, "derived": numbers}
-
-
-def print_jobs(jobs: Sequence[Job], args: argparse.Namespace, numbers: Sequence[str] = ()) -> int:
-    """Prints the commands of a plan, with their numbers in the queue of Slurm."""
-    from ..papers.systems import size_of
-
-    places: Sequence[str | None] = numbers or [None] * len(jobs)
-    if args.json:
-        pairs = zip(jobs, places, strict=True)
-        print_json([{"job": place, "command": str(job)} for job, place in pairs])
-        return 0
-    for job, place in zip(jobs, places, strict=True):
-        print(f"{place}: {job}" if place else job)
-    trainings = [job.training for job in jobs if job.training]
-    if args.dry_run and trainings:
-        print(f"# {size_of(trainings, args.max_update)}")
-    return 0
+    names = ("document", "title", "place", "note", "prose")
+    about = {name: getattr(item, name) for name in names}
+    return {**about, "item": item.name, "cells": msgspec.to_builtins(item.entries)}
 
 
 def show_table(args: argparse.Namespace) -> int:
     """``dc-nmt paper table``, and the end of ``dc-nmt paper run``."""
     from ..papers.comparison import cells
+    from ..papers.curve import draw
     from ..papers.reader import find_item
 
     item = find_item(args.item)
-    found = cells(item, args.rows, args.seeds, args.sample)
+    compared = cells(item, args.rows, args.seeds)
     if args.json:
-        own = [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in found]
-        print_json(own)
-    elif found:
+        print_json(
+            [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in compared]
+        )
+    elif compared:
         form = form_of(args)
         print(f"{form.comment}{item.full_name}: {item.title}\n")
-        print(f"{form.write(*_compared(found, args.sample is None))}\n")
-        print(form.lines(_notes(found, args)))
+        print(f"{form.write(*_compared(compared))}\n")
+        print(form.lines(_notes(compared)))
     elif args.command == "table":
         _print_analyses(item)
-    if found and args.command == "run" and item.name.startswith("Figure"):
-        out = sys.stderr if args.json else sys.stdout
-        for path in _draw(item, found, args, folder_of(item) / "figure"):
-            print(f"written: {path}", file=out)
+    if args.plot and (compared or args.command == "table"):
+        write_plot(draw(compared, item.full_name, item.origin), args.plot)
     return 0
 
 
@@ -168,7 +130,7 @@ def _print_analyses(item: Item) -> None:
     print("\n\n".join(f"{path}\n\n{path.read_text('utf-8').strip()}" for path in paths))
 
 
-def _compared(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[str]]]:
+def _compared(found: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     from ..evaluation.difference_text import TEST_COLUMNS, test_cells
 
     header = ["", "", "by", "published", "measured", "± sd", "seeds", "to published"]
@@ -177,14 +139,14 @@ def _compared(found: Sequence[Cell], whole: bool) -> tuple[list[str], list[list[
     for cell in found:
         row = [cell.row, cell.column, cell.measure, cell.published or ""]
         row += [number_cell(cell.mean, ".2f"), number_cell(cell.deviation, ".2f")]
-        row += [str(len(cell.ours)), number_cell(cell.gap if whole else None, "+.2f")]
+        row += [str(len(cell.ours)), number_cell(cell.gap, "+.2f")]
         row += [cell.published_difference or "", f"< {cell.published_p}" * bool(cell.published_p)]
         row += test_cells(cell.difference, cell.tested, cell.corrected_p, several=True)
         rows.append(row)
     return header, rows
 
 
-def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
+def _notes(found: Sequence[Cell]) -> list[str]:
     from ..evaluation.difference_text import difference_notes
 
     notes = ["measured: mean over the seeds that are trained to their end and scored"]
@@ -197,39 +159,13 @@ def _notes(found: Sequence[Cell], args: argparse.Namespace) -> list[str]:
         notes.append("differences are over the seeds that both have")
     for (against, measure), tests in families.items():
         notes += difference_notes(tests, against, measure)
-    if args.sample is not None:
-        notes.append("a sample: small text, narrow models; not comparable with published numbers")
-    return list(dict.fromkeys([*notes, *_setting_notes(found)]))
-
-
-def _setting_notes(found: Sequence[Cell]) -> list[str]:
-    """Returns a note for each setting in which runs differ from the published ones."""
+    # each setting in which runs differ from the published ones, once
     differing = dict.fromkeys(text for cell in found for text in cell.other_settings)
     against = dict.fromkeys(text for cell in found for text in cell.other_settings_against)
-    notes = [f"to published: nothing for runs of other settings: {text}" for text in differing]
+    notes += [f"to published: nothing for runs of other settings: {text}" for text in differing]
     alone = [text for text in against if text not in differing]
-    return notes + [f"difference: to a run of other settings: {text}" for text in alone]
-
-
-def draw_plot(args: argparse.Namespace) -> int:
-    """``dc-nmt paper plot``."""
-    from ..papers.comparison import cells
-    from ..papers.reader import find_item
-
-    item = find_item(args.item)
-    found = cells(item, args.rows, args.seeds, args.sample, test=False)
-    for path in _draw(item, found, args, args.out or folder_of(item) / "figure"):
-        print(f"written: {path}")
-    print("".join(f"{note}\n" for note in _setting_notes(found)), end="")
-    return 0
-
-
-def _draw(item: Item, found: Sequence[Cell], args: argparse.Namespace, path: Path) -> list[Path]:
-    from ..papers.curve import draw
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sample = "" if args.sample is None else f" (a sample of {args.sample} pairs)"
-    return draw(found, f"{item.full_name}{sample}", path, item.origin)
+    notes += [f"difference: to a run of other settings: {text}" for text in alone]
+    return list(dict.fromkeys(notes))
 
 
 def print_counts(rows: Sequence[CountRow], as_json: bool) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +12,6 @@ from .document import SCORES, Entry, Item
 from .jobs import Job, Options
 from .systems import Decoding, decoding_of
 
-_LARGE = ("sentences", "index")  # options that a sample's small text may not have
-
 
 @dataclass(frozen=True)
 class Analyses:
@@ -21,14 +19,12 @@ class Analyses:
 
     Attributes:
         item, options, seed: of the runs
-        evaluations: translation → place of its evaluation in the plan
         to: folder for the output
     """
 
     item: Item
     options: Options
     seed: int
-    evaluations: Mapping[Decoding, int]
     to: Path
 
     def jobs(self, by: str, entries: Sequence[Entry]) -> Iterator[Job]:
@@ -39,14 +35,14 @@ class Analyses:
             yield self._analysis(words, decodings, entries[0].measure)
         elif command == "probe":
             words = ["probe", *self._folders(decodings), "--tasks", str(self.options.probing)]
-            yield self._job("probing", [*words, *self._published()], decodings, plot=True)
+            yield self._job("probing", [*words, *self._published()], plot=True)
         elif command == "translate":
             sentences = [word for text in self.item.sources for word in ("--sentence", text)]
             for each in decodings:
-                folder = each.run(self.seed, self.options.sample).folder
+                folder = each.run(self.seed).folder
                 name = f"examples-{folder.name}-{each.name}".removesuffix("-")
                 words = ["translate", str(folder), *sentences, *each.flags]
-                yield self._job(name, words, [each], of_seed=False)
+                yield Job(tuple(words), output=self.to / f"{name}.txt")
         elif words == ["--t-test"]:
             yield from self._t_tests(entries)
 
@@ -58,44 +54,37 @@ class Analyses:
             name = "parseval"
             words += ["--trees", str(self.options.trees)]
         if name == "lengths":
-            run = decodings[0].run(self.seed, self.options.sample)
+            run = decodings[0].run(self.seed)
             if measure in SCORES and not METRICS[measure].tokenized:
                 words += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
                 words += ["--tokenizer", flag_value(run.score, "--tokenizer") or "none"]
             words += run.decode
-        return self._job(name, words, decodings, plot=True)
+        return self._job(name, words, plot=True)
 
     def _t_tests(self, entries: Sequence[Entry]) -> Iterator[Job]:
         """Yields a test of each set and metric: the baseline, then the systems with a printed p."""
         for column, measure in dict.fromkeys((entry.column, entry.measure) for entry in entries):
             own = [entry for entry in entries if entry.column == column]
-            decodings = list(dict.fromkeys(decoding_of(entry) for entry in own))
             systems = []
-            for each in decodings:
-                run = each.run(self.seed, self.options.sample)
+            for each in dict.fromkeys(decoding_of(entry) for entry in own):
+                run = each.run(self.seed)
                 systems.append(f"{run.folder}:{run.way}" if run.way else str(run.folder))
             words = ["compare", *systems, "--metric", measure, "--t-test"]
-            yield self._job(f"t-test-{column}", words, decodings)
+            yield self._job(f"t-test-{column}", words)
 
     def _folders(self, decodings: Sequence[Decoding]) -> list[str]:
-        runs = [each.run(self.seed, self.options.sample) for each in decodings]
-        return list(dict.fromkeys(str(run.folder) for run in runs))
+        return list(dict.fromkeys(str(each.run(self.seed).folder) for each in decodings))
 
     def _published(self) -> list[str]:
         """Returns the published options of the analysis."""
         words = []
         for name, value in self.item.analysis.items():
-            if not (self.options.sample and name in _LARGE):
-                words += [f"--{name}", value]
+            words += [f"--{name}", value]
         return words
 
-    def _job(
-        self, name: str, words: Sequence[str], decodings: Sequence[Decoding], plot: bool = False,
-        of_seed: bool = True,
-    ) -> Job:  # fmt: skip
-        """Returns a job after the evaluations of its runs, with its output in a file."""
-        if of_seed and len(self.options.seeds) > 1:
+    def _job(self, name: str, words: Sequence[str], plot: bool = False) -> Job:
+        """Returns a job with its output in a file, and its figure beside this file."""
+        if len(self.options.seeds) > 1:
             name = f"{name}-s{self.seed}"
         words = [*words, "--plot", str(self.to / name)] if plot else words
-        after = tuple(dict.fromkeys(self.evaluations[each] for each in decodings))
-        return Job("analysis", tuple(words), after, gpus=1, output=self.to / f"{name}.txt")
+        return Job(tuple(words), output=self.to / f"{name}.txt")

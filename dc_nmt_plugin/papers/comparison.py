@@ -73,26 +73,23 @@ class Cell:
         return statistics.stdev(self.ours) if len(self.ours) > 1 else None
 
 
-def cells(
-    item: Item, rows: Sequence[str], seeds: Sequence[int], sample: int | None, test: bool = True
-) -> list[Cell]:
+def cells(item: Item, rows: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
     """Returns every number of an item that runs can give, in its order; none for analyses alone.
 
     Args:
         rows: as of :func:`entries_of`
-        test: whether differences are tested
 
     Raises:
         UserError: no such row, or nothing of the item can be run
     """
     # a finished run counts, whatever its text was
     entries = [entry for entry in entries_of(item, rows, NEEDED) if of_runs(entry)]
-    return _corrected([_cell(entry, seeds, sample, test) for entry in entries])
+    return _corrected([_cell(entry, seeds) for entry in entries])
 
 
-def _cell(entry: Entry, seeds: Sequence[int], sample: int | None, test: bool) -> Cell:
-    runs, base = _runs(entry, seeds, sample), baseline(entry)
-    base_runs = _runs(base, seeds, sample) if base else {}
+def _cell(entry: Entry, seeds: Sequence[int]) -> Cell:
+    runs, base = _runs(entry, seeds), baseline(entry)
+    base_runs = _runs(base, seeds) if base else {}
     both = [seed for seed in runs if seed in base_runs]
     ours = _numbers([runs[seed] for seed in both], entry.measure)
     theirs = _numbers([base_runs[seed] for seed in both], entry.measure)
@@ -105,11 +102,10 @@ def _cell(entry: Entry, seeds: Sequence[int], sample: int | None, test: bool) ->
         published_p=None if entry.p is None else str(entry.p),
         ours=tuple(_numbers(list(runs.values()), entry.measure)),
         difference=statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
-        tested=_tested(base_runs, runs, both, entry.measure) if test else None,
+        tested=_tested(base_runs, runs, both, entry.measure),
         against=entry.row if is_masked(entry) else entry.against,
-        # a sample differs in all settings, and the table says so
-        other_settings=() if sample else _other_settings(entry, runs.values()),
-        other_settings_against=() if sample else _other_settings(base, base_runs.values()),
+        other_settings=_other_settings(entry, runs.values()),
+        other_settings_against=_other_settings(base, base_runs.values()),
     )
 
 
@@ -128,12 +124,12 @@ def _corrected(found: Sequence[Cell]) -> list[Cell]:
     return cells
 
 
-def _runs(entry: Entry, seeds: Sequence[int], sample: int | None) -> dict[int, Run]:
+def _runs(entry: Entry, seeds: Sequence[int]) -> dict[int, Run]:
     """Returns the run of each seed that was trained to its end and then scored."""
     decoding = decoding_of(entry)
     found = {}
     for seed in seeds:
-        planned = decoding.run(seed, sample)
+        planned = decoding.run(seed)
         if not (planned.record.is_file() and planned.is_trained()):
             continue
         record = read_record(planned.folder)

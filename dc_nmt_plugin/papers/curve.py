@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isnan, nan
-from pathlib import Path
+from typing import Any
 
 from ..errors import UserError
-from ..figure import Chart, Line, draw_charts, new_figure, save
+from ..figure import Chart, Line, draw_charts, new_figure
 from .comparison import Cell
 from .selection import POINT
 
@@ -41,14 +41,14 @@ def series(
     return setting, curves
 
 
-def draw(cells: Sequence[Cell], title: str, path: Path, origin: Mapping[str, str]) -> list[Path]:
+def draw(cells: Sequence[Cell], title: str, origin: Mapping[str, str]) -> Any:
     """Draws measured (with deviation over seeds) and published points; missing points are gaps.
 
     Args:
         origin: as for :func:`series`
 
     Returns:
-        the files written
+        Matplotlib's figure
     """
     setting, curves = series(cells, origin)
     lines = {}
@@ -70,4 +70,4 @@ def draw(cells: Sequence[Cell], title: str, path: Path, origin: Mapping[str, str
     measure = next(iter(curves.values()))[0][1].measure
     figure = new_figure()
     draw_charts(figure, [Chart(setting, measure, lines, title=title, integers=True)])
-    return save(figure, path)
+    return figure

@@ -6,7 +6,6 @@ stand once for a task, item, column or row into the :class:`Entry` of each cell.
 
 from __future__ import annotations
 
-import itertools
 from decimal import Decimal
 from typing import Literal
 
@@ -132,6 +131,7 @@ class Item(Settings, kw_only=True):
         sources: printed source sentences whose translations it shows
         drawn_from: item of the same document that has its numbers; "" for itself
         origin: rows that are the first point of every curve → the point, such as ``n = 1``
+        prose: numbers of the text that follow from its cells
         shows: column, mark or part of a figure → what it shows
         document, entries: set by the reader
     """
@@ -147,6 +147,7 @@ class Item(Settings, kw_only=True):
     sources: list[str] = []
     drawn_from: str = ""
     origin: dict[str, str] = {}
+    prose: list[str] = []
     shows: dict[str, str] = {}
     absent: str = ""
     note: str = ""
@@ -157,51 +158,6 @@ class Item(Settings, kw_only=True):
     def full_name(self) -> str:
         """Returns a name such as ``thesis, Table 3.4``."""
         return f"{self.document}, {self.name}"
-
-
-class Derived(msgspec.Struct, kw_only=True):
-    """A number in the text that follows from two cells.
-
-    Attributes:
-        place: where it is printed
-        value: as printed, with its decimals
-        unit: of the value, such as ``%``
-        rule: ``difference`` of the cells; ``slower``: by how many per cent the first is less
-        cells: ``ITEM | COLUMN | ROW | ROW``
-        note: what differs
-        pair: the two cells; set by the reader
-    """
-
-    value: Decimal
-    cells: str
-    place: str
-    unit: str = ""
-    rule: Literal["difference", "slower"] = "difference"
-    note: str = ""
-    pair: list[Entry] = []
-
-    @property
-    def computed(self) -> float:
-        """Returns the number that the rule makes of the cells."""
-        one, other = (float(cell.value or 0) for cell in self.pair)
-        return self._apply(one, other)
-
-    @property
-    def agrees(self) -> bool:
-        """Returns True if the unrounded cells can give the printed value."""
-        ends = [_rounded_from(cell.value or Decimal(0)) for cell in self.pair]
-        possible = [self._apply(one, other) for one, other in itertools.product(*ends)]
-        low, high = _rounded_from(self.value)
-        return min(possible) <= high and low <= max(possible)
-
-    def _apply(self, one: float, other: float) -> float:
-        return 100 * (1 - one / other) if self.rule == "slower" else one - other
-
-
-def _rounded_from(value: Decimal) -> tuple[float, float]:
-    """Returns the least and the greatest number that is printed as a value."""
-    half = 0.5 * 10.0 ** int(value.as_tuple().exponent)
-    return float(value) - half, float(value) + half
 
 
 class System(msgspec.Struct, kw_only=True):
@@ -216,7 +172,6 @@ class Document(msgspec.Struct, kw_only=True):
 
     Attributes:
         cites: its key in REFERENCES.bib
-        derived: numbers of its text that follow from cells
         name: such as ``thesis``; set by the reader
     """
 
@@ -225,7 +180,6 @@ class Document(msgspec.Struct, kw_only=True):
     tasks: dict[str, Settings]
     systems: dict[str, System]
     items: list[Item]
-    derived: list[Derived] = []
     name: str = ""
 
     @property

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import UserError
+from ..files import writing
 from .selection import NEEDED
 from .systems import Training
 
@@ -16,7 +21,6 @@ class Options:
 
     Attributes:
         seeds: a training run for each
-        sample: small, with about so many training pairs
         max_update: another number of updates
         text: further words for ``dc-nmt prepare``
         any_counts: train on the pairs that are there
@@ -24,7 +28,6 @@ class Options:
     """
 
     seeds: tuple[int, ...] = (1,)
-    sample: int | None = None
     max_update: int | None = None
     text: tuple[str, ...] = ()
     any_counts: bool = False
@@ -33,8 +36,8 @@ class Options:
 
     @property
     def given(self) -> list[str]:
-        """Returns the flags of :data:`NEEDED` that are given; a sample takes any pairs."""
-        values = (self.any_counts or self.sample, self.probing, self.trees)
+        """Returns the flags of :data:`NEEDED` that are given."""
+        values = (self.any_counts, self.probing, self.trees)
         return [flag for flag, value in zip(NEEDED, values, strict=True) if value]
 
 
@@ -43,19 +46,12 @@ class Job:
     """One command of dc-nmt.
 
     Attributes:
-        kind: ``text``, ``training``, ``evaluation`` or ``analysis``
         words: of the command, without ``dc-nmt``
-        after: places in the plan of the jobs that have to be done before
-        gpus, hours: of a job on a cluster; None: one GPU, one day
         output: file of standard output
-        training: the run; None for other commands, and for a sample
+        training: the run; None for other commands
     """
 
-    kind: str
     words: tuple[str, ...]
-    after: tuple[int, ...] = ()
-    gpus: int | None = None
-    hours: int | None = None
     output: Path | None = None
     training: Training | None = None
 
@@ -63,8 +59,23 @@ class Job:
         return f"dc-nmt {shlex.join(self.words)}" + (f" > {self.output}" if self.output else "")
 
 
-def add(jobs: list[Job], job: Job) -> int:
-    """Adds a job to a plan unless it is there, and returns its place."""
-    if job not in jobs:
-        jobs.append(job)
-    return jobs.index(job)
+def run_jobs(jobs: Sequence[Job]) -> None:
+    """Runs the jobs of a plan, one after the other.
+
+    Skips finished texts, training runs and evaluations; always repeats analyses.
+
+    Raises:
+        UserError: a job failed
+    """
+    for number, job in enumerate(jobs, 1):
+        print(f"[{number}/{len(jobs)}] {job}", flush=True)
+        name = job.words[0].replace("-", "_")
+        main = importlib.import_module(f"dc_nmt_plugin.commands.{name}").main
+        if job.output is None:
+            code = main(list(job.words[1:]))
+        else:
+            job.output.parent.mkdir(parents=True, exist_ok=True)
+            with writing(job.output) as out, contextlib.redirect_stdout(out):
+                code = main(list(job.words[1:]))
+        if code:
+            raise UserError(f"failed: {job}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import UsageError, check_choices, did_you_mean
 from ..files import read_yaml
-from .document import SCORES, Cell, Derived, Document, Entry, Item, Row, Settings
+from .document import SCORES, Cell, Document, Entry, Item, Row, Settings
 
 DATA = Path(__file__).parent / "data"
 DOCUMENTS = ("dual-context", "context-aware", "cross-aggregation", "thesis", "residual-decoder")
@@ -49,12 +49,6 @@ def find_item(name: str) -> Item:
     return items[item]
 
 
-def derived_of(item: Item) -> list[Derived]:
-    """Returns the numbers of the text that follow from cells of an item."""
-    derived = read_document(item.document).derived
-    return [each for each in derived if each.pair[0].item == item.name]
-
-
 def read_file(path: Path) -> Document:
     """Returns a document from its file.
 
@@ -68,11 +62,6 @@ def read_file(path: Path) -> Document:
         for row in item.rows:
             for column, cell in _cells(item, row):
                 item.entries.append(_entry(document, item, row, column, cell))
-    for each in document.derived:
-        item_name, column, *labels = each.cells.split(" | ")
-        for label in labels:
-            place = (item_name, label, column)
-            each.pair += [e for e in document.entries if (e.item, *e.cell) == place]
     return document
 
 

@@ -23,7 +23,7 @@ def entries_of(item: Item, rows: Sequence[str], given: Collection[str]) -> list[
     """Returns the entries of an item that runs can give.
 
     Args:
-        rows: names of rows, of columns, or ``ROW, COLUMN``; none for all
+        rows: names of rows or columns; none for all
         given: flags of :data:`NEEDED` that the user gives
 
     Raises:
@@ -43,7 +43,7 @@ def entries_of(item: Item, rows: Sequence[str], given: Collection[str]) -> list[
 
 
 def left_out(item: Item, rows: Sequence[str], given: Collection[str]) -> dict[str, str]:
-    """Returns the chosen rows or cells that a plan leaves out, with the reason."""
+    """Returns the rows, or cells of a row, that a plan leaves out, with the reason."""
     chosen = _chosen(item, rows)
     open_rows = {e.row for e in chosen if is_open(e, given) and e.measure != "params"}
     reasons = {}
@@ -108,16 +108,13 @@ def _shown(item: Item) -> list[Entry]:
 
 
 def _chosen(item: Item, rows: Sequence[str]) -> list[Entry]:
-    """Returns the entries of rows that are measurements of this package's systems."""
-    cells = set()
-    chosen = []
-    for entry in _shown(item):
-        names = (entry.row, entry.column, f"{entry.row}, {entry.column}")
-        cells.add(names[-1])
-        if entry.is_of_a_run and (not rows or any(name in rows for name in names)):
-            chosen.append(entry)
-    # an error lists rows and columns, and not their hundreds of pairs
-    labels = [row.label for row in item.rows] + [entry.row for entry in _shown(item)]
-    known = dict.fromkeys([*labels, *item.columns])
-    check_choices("--rows", [name for name in rows if name not in cells], known)
-    return chosen
+    """Returns the entries of rows or columns that are measurements of this package's systems."""
+    shown = _shown(item)
+    # a figure's own rows are named beside those of the table that it draws
+    labels = [row.label for row in item.rows] + [entry.row for entry in shown]
+    check_choices("--rows", rows, list(dict.fromkeys([*labels, *item.columns])))
+    return [
+        entry
+        for entry in shown
+        if entry.is_of_a_run and (not rows or entry.row in rows or entry.column in rows)
+    ]

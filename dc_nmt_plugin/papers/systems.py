@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..files import read_yaml
-from ..flags import as_flags, flag_value
+from ..flags import as_flags
 from ..recipes.experiment import Experiment
 from ..recipes.plan import RunOptions, plan_run
 from ..recipes.recipe import load
@@ -55,17 +55,6 @@ class Training:
         like = [self.like] if self.like else []
         return "-".join([self.arch, *like, *words, f"s{seed}"]).replace(" ", "_")
 
-    def layers(self) -> dict[str, str]:
-        """Returns flag → number of layers, for each side of a Transformer."""
-        from ..models.presets import architectures
-
-        words, preset = [*self.settings.flags, *self.flags], architectures()[self.arch].settings
-        return {
-            f"--{side}-layers": flag_value(words, f"--{side}-layers")
-            or str(preset.get(f"{side}_layers", 6))
-            for side in ("encoder", "decoder")
-        }
-
 
 @dataclass(frozen=True)
 class Decoding:
@@ -88,7 +77,7 @@ class Decoding:
         text = "".join(short.get(word, word) for word in self.flags)
         return "".join(character for character in text if character.isalnum())
 
-    def run(self, seed: int, sample: int | None) -> Experiment:
+    def run(self, seed: int) -> Experiment:
         """Returns the run's folders."""
         training = self.training
         return plan_run(
@@ -97,7 +86,6 @@ class Decoding:
                 training.arch,
                 seed=seed,
                 name=training.name(seed),
-                sample=sample,
                 like=training.like,
                 subset=self.subset,
                 decoding=self.name,

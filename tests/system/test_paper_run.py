@@ -16,8 +16,8 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.recipes import launch, preparation
 
 ROWS = ["thesis, Table 4.6b", "--rows", "Baseline; MS-1"]
-ITEM = [*ROWS, "--sample", "240"]
-RUNS = "runs/iwslt15_en_vi-sample240"
+RUN = [*ROWS, "--max-update", "40"]
+RUNS = "runs/iwslt15_en_vi"
 KILLED = f"{RUNS}/transformer_ms_aux_iwslt-s1"
 REFERENCE = "tiny words of sentence {} are one two three four"
 PROGRAMS = {
@@ -79,7 +79,7 @@ def run_and_kill(small):
 
     def child():
         os.setsid()
-        cli.main(["paper", "run", *ITEM])
+        cli.main(["paper", "run", *RUN])
 
     small.make("hang")
     process = multiprocessing.get_context("fork").Process(target=child)
@@ -97,8 +97,8 @@ def finish(small, folder, monkeypatch):
     """What the whole run prints, and its table's numbers."""
     (small.folder / folder).mkdir(exist_ok=True)
     monkeypatch.chdir(small.folder / folder)
-    printed = small.run("paper", "run", *ITEM).good().output
-    return printed, json.loads(small.run("paper", "table", *ITEM, "--json").good().output)
+    printed = small.run("paper", "run", *RUN).good().output
+    return printed, json.loads(small.run("paper", "table", *ROWS, "--json").good().output)
 
 
 def test_killed_in_the_middle_the_same_table_comes_out(small, monkeypatch):
@@ -128,6 +128,6 @@ def test_killed_in_the_middle_the_same_table_comes_out(small, monkeypatch):
     # seeds that only one of them has are not compared
     monkeypatch.chdir(small.folder / "whole")
     (small.folder / "whole" / KILLED).rename(KILLED.replace("-s1", "-s2"))
-    two = small.run("paper", "table", *ITEM, "--seeds", "1,2", "--json").good().output
+    two = small.run("paper", "table", *ROWS, "--seeds", "1,2", "--json").good().output
     alone = json.loads(two)[1]
     assert alone["mean"] == ours["mean"] and alone["difference"] is alone["tested"] is None

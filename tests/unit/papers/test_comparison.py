@@ -34,7 +34,7 @@ def finished(
 ):
     """What recipes leave of the run of a row; `files` has other contents, None for none."""
     entry = next(entry for entry in find_item(name).entries if entry.row == row)
-    run, training = decoding_of(entry).run(seed, None), decoding_of(entry).training
+    run, training = decoding_of(entry).run(seed), decoding_of(entry).training
     options = RunOptions(training.task, training.arch, seed=seed, name=training.name(seed))
     train = TrainOptions(flags=training.flags, machines=ON_CPU)
     words = plan_training(options, train).training.command
@@ -99,13 +99,13 @@ def test_what_several_runs_differ_in_is_said_once(capsys, monkeypatch):
 )
 def test_a_training_that_goes_on_is_not_done(state):
     finished("MS-1", 31.00, **state)
-    (cell,) = cells(find_item(TABLE), ["MS-1"], [1], None)
+    (cell,) = cells(find_item(TABLE), ["MS-1"], [1])
     assert cell.ours == () and cell.gap is None
 
 
 def test_a_curve_says_that_it_is_of_other_settings(capsys):
     finished("f = 3", 25.00, name="dual-context, Figure 3", beam=4, updates=5000)
-    assert paper.main(["plot", "dual-context, Figure 3", "--out", "f.svg"]) == 0
+    assert paper.main(["table", "dual-context, Figure 3", "--plot", "f.svg"]) == 0
     text = capsys.readouterr().out
     assert f"{OTHER}--max-update 5000, in the recipe 160000\n" in text
 
@@ -119,7 +119,7 @@ def test_p_is_of_all_seeds_that_both_have(capsys):
         finished("Baseline", 80.0, seed=seed, test_vi=bad)
         finished("MS-1", 80.0 if ours == bad else 100.0, seed=seed, test_vi=ours)
     item = find_item(TABLE)
-    of = {seeds: cells(item, ["MS-1"], seeds, None)[0].tested for seeds in ((1,), (2,), (1, 2))}
+    of = {seeds: cells(item, ["MS-1"], seeds)[0].tested for seeds in ((1,), (2,), (1, 2))}
     assert of[1,].p_value == 1 and of[2,].p_value < 0.05
     # another choice of sentences would give it again, other seeds would not
     assert of[1, 2].sentences_p_value < 0.05 < of[1, 2].p_value
@@ -135,11 +135,11 @@ def test_speeds_of_two_machines_have_no_gap():
 
 
 def test_a_difference_is_to_the_row_it_is_printed_for():
-    found = cells(find_item("context-aware, Footnote 1"), (), [1], None)
+    found = cells(find_item("context-aware, Footnote 1"), (), [1])
     assert found[-1].against == "encoder, deep-global + deep"
-    masked = cells(find_item("thesis, Table 3.5"), ["M-10"], [1], None)
+    masked = cells(find_item("thesis, Table 3.5"), ["M-10"], [1])
     assert {cell.against for cell in masked} == {"M-10"}
-    figure = cells(find_item("thesis, Figure 3.7"), ["M-10, n = 5"], [1], None)
+    figure = cells(find_item("thesis, Figure 3.7"), ["M-10, n = 5"], [1])
     assert {cell.against for cell in figure} == {"B0"}
     # a system of another table
     base = baseline(find_item("thesis, Table 5.4b").entries[-1])

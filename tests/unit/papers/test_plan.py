@@ -42,7 +42,7 @@ def last(name, *rows, **more):
 def command_of(entry):
     """What the words of a job that shows an entry begin with, and a word that they have."""
     decoding = decoding_of(entry)
-    folder = str(decoding.run(1, None).folder)
+    folder = str(decoding.run(1).folder)
     command, *rest = entry.by.split()
     if command == "analyze":
         return ("analyze", rest[0]), folder
@@ -78,10 +78,9 @@ def test_every_other_number_is_left_out_with_its_reason():
                 assert reason == f"needs {lacks}."  # text that `dc-nmt prepare` refuses
             if reason == "yes" or not entry.is_of_a_run:
                 continue
-            name = ", ".join(entry.cell) if entry.column else entry.row
-            assert reason in left_out(item, [name], ()).values()
+            assert reason in left_out(item, [entry.row], ()).values()
             for flag in (flag for flag in NEEDED if flag in reason):
-                assert left_out(item, [name], [flag]) == {}
+                assert reason not in left_out(item, [entry.row], [flag]).values()
 
 
 def test_every_training_run_has_a_counted_model():
@@ -125,12 +124,11 @@ def test_the_last_command_is_as_published(name):
 def test_each_command_is_there_once_and_after_what_it_needs():
     found = jobs("dual-context, Figure 4", "f = 2", "f = 3", seeds=(1, 2))
     assert len(set(map(str, found))) == len(found)
-    kinds = [job.kind for job in found]
-    assert kinds.count("text") == 1 and kinds.count("training") == 4
-    for place, job in enumerate(found):
-        assert all(before < place for before in job.after)
+    commands = [job.words[0] for job in found]
+    assert commands == ["prepare", *["train", "evaluate"] * 4, "analyze", "analyze"]
+    for train, evaluate in zip(found[1:9:2], found[2:9:2], strict=True):
+        assert train.words[1:5] == evaluate.words[1:5]
     assert [str(job.output) for job in found[-2:]] == [f"out/divergence-s{n}.txt" for n in (1, 2)]
-    assert [kinds[place] for place in found[-1].after] == ["evaluation", "evaluation"]
 
 
 def test_settings_of_another_paper_and_further_sets_are_asked_for():
@@ -145,18 +143,9 @@ def test_settings_of_another_paper_and_further_sets_are_asked_for():
 
 def test_counting_source_sentences_trains_nothing():
     for name in ("thesis, Figure 3.5", "thesis, Figure 4.5"):
-        assert {job.kind for job in jobs(name)} == {"text", "analysis"}
+        assert {job.words[0] for job in jobs(name)} == {"prepare", "check-text"}
     counts = [str(job) for job in jobs("thesis, Figure 3.5")[1:]]
     assert [text.split()[3] for text in counts] == ["10,20,30,40,50", "31"]
-
-
-def test_a_sample_keeps_the_layers_that_rows_name():
-    found = [str(job) for job in jobs("dual-context, Table 5", "[5-6]", sample=600)]
-    trained = [text for text in found if " train " in text]
-    assert trained and all("--encoder-layers 6" in text for text in trained)
-    small = [str(job) for job in jobs("thesis, Table 4.1", "MS-1", sample=600)]
-    assert not any("--encoder-layers" in text for text in small)  # 4 as it is
-    assert "--index" not in last("thesis, Figure 4.8", sample=200)
 
 
 def test_figure_3_7_begins_at_the_transformer_and_has_eight_curves():
