@@ -8,20 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ..errors import UserError
-from ..evaluation.metrics import METRICS, default_metrics, find_metrics
-from ..flags import flag_name
+from ..evaluation.metrics import METRICS, find_metrics
 from ..runs.finding import is_run
 from ..runs.record import Decoding, Kind, Record
 from ..text.languages import language
 from .parser import Parser, add_forms, form_of, print_json
-from .plain_text import add_plain_text, plain_text_of
-
-# options of a single file
-OF_ONE = (
-    *("out", "detokenized", "generate_log", "train_log", "comet_model", "paper", "name"),
-    *("decoding", "subset"),
-)
+from .plain_text import add_plain_text
 
 
 def parser() -> Parser:
@@ -30,9 +22,9 @@ def parser() -> Parser:
         prog="dc-nmt score", description="Scores a translation with sacreBLEU.", epilog=_epilog()
     )
     parser.add_argument(
-        "systems", nargs="+", type=Path, metavar="SYSTEM",
-        help="output of fairseq-generate, plain text of any toolkit (one sentence a line), or the "
-        "folder of a run. Every file may be gzipped. Several systems get a row each",
+        "file", type=Path, metavar="FILE",
+        help="output of fairseq-generate, or plain text of any toolkit, one sentence a line; "
+        "every file may be gzipped",
     )  # fmt: skip
     parser.add_argument(
         "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
@@ -96,23 +88,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if len(args.reference) > 1 and (args.tokenized_reference or args.comet_model):
         other = "--tokenized-reference" if args.tokenized_reference else "--comet-model"
         options.error(f"--reference: {other} goes with one reference alone")
-    if len(args.systems) > 1 or is_run(args.systems[0]):
-        return _score_systems(options, args)
-    return _score_file(options, args)
-
-
-def _score_file(options: Parser, args: argparse.Namespace) -> int:
+    if is_run(args.file):
+        options.error(f"{args.file}: is a run or a record; dc-nmt results shows its scores")
+    if args.target_lang is None:
+        options.error("--target-lang: is missing; name the language of the hypotheses")
     from ..evaluation.generated import is_generated
     from ..runs.record import write_record
     from .score_record import score_file
 
-    file = args.systems[0]
-    if not file.exists():
-        raise UserError(f"{file}: no such run or file")
-    if args.target_lang is None:
-        options.error("--target-lang: is missing; name the language of the hypotheses")
     kind: Kind = "tokenized" if args.tokenized else "raw"
-    if is_generated(file):
+    if is_generated(args.file):
         kind = "generated"
         if args.tokenized:
             options.error("--tokenized: goes with plain text, not with output of fairseq-generate")
@@ -120,7 +105,7 @@ def _score_file(options: Parser, args: argparse.Namespace) -> int:
         options.error("--generate-log: goes with output of fairseq-generate, not with plain text")
     if args.truecased and kind == "raw":
         options.error("--truecased: goes with output of fairseq-generate, or with --tokenized")
-    record, decoding, warnings = score_file(args, file, kind)
+    record, decoding, warnings = score_file(args, kind)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if args.out:
@@ -143,38 +128,3 @@ def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding)
         return form_of(args).write(("metric", "score", "", "signature", "text"), rows)
     title = f"{record.name}: {decoding.sentences:,} sentences, target language {record.data.target}"
     return f"{title}\n\n{form_of(args).write(('metric', 'score', '', '', ''), rows)}"
-
-
-def _score_systems(options: Parser, args: argparse.Namespace) -> int:
-    """Prints a row for each of several systems, or for a run."""
-    given = [name for name in OF_ONE if getattr(args, name)]
-    given += ["reference"] if len(args.reference) > 1 else []
-    if given:
-        flag = "--as" if given[0] == "decoding" else flag_name(given[0])
-        options.error(f"{flag}: goes with one file, not with runs or several systems")
-    from ..evaluation.systems import load_systems, sides_of
-
-    reference = str(args.reference[0]) if args.reference else None
-    systems = load_systems(args.systems, plain_text_of(args, reference))
-    language, references = systems[0].target_lang, systems[0].texts.raw.references
-    names = default_metrics(language, tokenized=False, references=references)
-    metrics = args.metrics or [METRICS[name] for name in names]
-    scores = {}
-    for metric in metrics:
-        for label, side in sides_of(systems, metric).items():
-            scores[label, metric.name] = metric.score(side.hypotheses, side.references, language)
-    for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
-        print(f"warning: {warning}", file=sys.stderr)
-    if args.json:
-        print_json([
-            {"system": label, "metric": metric, "score": score, "signature": signature}
-            for (label, metric), (score, signature) in scores.items()
-        ])  # fmt: skip
-        return 0
-    rows = []
-    for label in (system.label for system in systems):
-        rows.append((label, *(f"{scores[label, metric.name][0]:.2f}" for metric in metrics)))
-    form = form_of(args)
-    print(form.write(("system", *(metric.name for metric in metrics)), rows))
-    print(form.lines(f"{m.name}: {scores[systems[0].label, m.name][1]}" for m in metrics))
-    return 0

@@ -27,18 +27,15 @@ from ..runs.record import (
 from ..text.lines import read_lines
 
 
-def score_file(
-    args: argparse.Namespace, file: Path, kind: Kind
-) -> tuple[Record, Decoding, list[str]]:
+def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, list[str]]:
     """Returns the record with the scored translation, the translation, and warnings.
 
     Args:
         args: of ``dc-nmt score``
-        file: hypotheses
-        kind: of them, as in :class:`~.schema.Decoding`
+        kind: of the hypotheses, as in :class:`~.record.Decoding`
     """
     files = TextFiles(
-        hypotheses=str(file),
+        hypotheses=str(args.file),
         kind=kind,
         target_lang=args.target_lang,
         tokenizer=args.tokenizer or "none",
@@ -47,7 +44,7 @@ def score_file(
         tokenized_reference=args.tokenized_reference,
         truecased=args.truecased,
     )
-    generated = read_generated(file, args.generate_log) if kind == "generated" else None
+    generated = read_generated(args.file, args.generate_log) if kind == "generated" else None
     texts = load_texts(files)
     sentences = len(texts.raw.hypotheses)
     source = read_lines(args.source) if args.source else []

@@ -23,7 +23,7 @@ from dc_nmt_plugin.evaluation.run_table_text import format_run_table
 from dc_nmt_plugin.evaluation.systems import System, sides_of
 from dc_nmt_plugin.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.runs.finding import Run
-from dc_nmt_plugin.runs.record import Data, Score, TextFile, read_record
+from dc_nmt_plugin.runs.record import Data, Score, read_record
 from dc_nmt_plugin.table import MARKDOWN
 from dc_nmt_plugin.text.lines import read_lines
 
@@ -252,18 +252,6 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     assert "/home" not in written and str(task) not in written and "_last.pt" not in written
 
 
-def test_kept_runs_say_where_the_references_come_from(task):
-    raw = Path("runs/multi30k_en_de/data/raw/test.de")
-    raw.parent.mkdir(parents=True)
-    (task / "ref.de").rename(raw)
-    for run in ("a-dc", "b-plain"):
-        decoded(task / run, references=(TextFile("../data/raw/test.de"),))
-    results(task, "--keep", "examples/multi30k_en_de/runs")
-    raw.unlink()
-    with pytest.raises(UserError, match=r"test.de: is not here; 'dc-nmt prepare multi30k_en_de'"):
-        results("examples/multi30k_en_de/runs")
-
-
 def test_a_kept_model_has_the_segmentation_of_either_library(task, tmp_path):
     run = finished(task, "c", data=Data("en", "de", "../data/bin"))
     files = ("bin/dict.en.txt", "bin/dict.de.txt", "bpe/en.sentencepiece.model", "bpe/codes.de")
@@ -411,15 +399,3 @@ def test_bad_input(task, flags, message):
     (task.parent / "other" / "ref.de").write_text(4 * "Ganz anders.\nJa.\nNein.\n")
     with pytest.raises(UserError, match=message):
         results(*flags.split())
-
-
-def test_tables_stored_with_a_one_sided_p_are_refused(task, tmp_path):
-    stored = tmp_path / "stored" / "results.json"
-    results(task, "--out", stored)
-    values = json.loads(stored.read_text())
-    assert RunTable.read(stored).rows[1].against.p_value
-    for row in values["rows"]:
-        row["p_value"] = (row.pop("against") or {}).get("sacrebleu_p_value")
-    stored.write_text(json.dumps(values))
-    with pytest.raises(UserError, match=r"results.json: rows.0..p_value"):
-        RunTable.read(stored)

@@ -247,22 +247,3 @@ def test_chinese_may_come_in_words(folder):
     rows, err, _ = folder.score(flags, lang="zh")
     assert err == "" and list(rows)[-4:] == ["zh", "zh-words", "chrf", "ter-char"]
     assert " 100.00 " in rows["zh-words"] and "tok:zh" in rows["zh"]
-
-
-def test_systems_of_any_toolkit_get_a_row_each(folder, capsys):
-    """A run, output of fairseq-generate and plain text, with the run's own reference."""
-    folder.score("raw --reference ref --tokenizer moses --name mine")
-    capsys.readouterr()
-    here = folder.path
-    words = [str(here / name) for name in ("out.json", "generated", "raw")]
-    assert score_command.main([*words, "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert {fact["system"] for fact in facts} == {"mine", "generated", "raw"}
-    for metric in {fact["metric"] for fact in facts}:
-        assert len({fact["score"] for fact in facts if fact["metric"] == metric}) == 1, metric
-    assert score_command.main([*words[1:], "--reference", str(here / "ref"), "--target-lang", "de",
-                               "--tokenizer", "moses", "--metrics", "chrf"]) == 0  # fmt: skip
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0].split() == ["system", "chrf"] and printed[-1].startswith("chrf: nrefs:1")
-    with pytest.raises(UsageError, match="--out: goes with one file"):
-        score_command.main([*words, "--out", "x.json"])
