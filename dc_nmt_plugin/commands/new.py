@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("", *(f"- {sentence}" for sentence in made.why), sep="\n")
     print(f"\n{made.recipe.path} is yours to change. What comes next:\n")
     folder = shlex.quote(str(args.folder))
-    print(f"  dc-nmt prepare {folder}    # text alone: learns to segment, shows ten sentences")
+    print(f"  dc-nmt prepare {folder}    # the text alone")
     print(f"  dc-nmt run {folder}        # prepare, train, evaluate: {', '.join(archs)}")
     print(f"  dc-nmt results {folder}    # the scores in a table")
     return 0

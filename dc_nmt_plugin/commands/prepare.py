@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..flags import listed
@@ -13,9 +11,7 @@ from .parser import Parser
 from .recipe_options import add_common, add_text, values_of
 
 if TYPE_CHECKING:
-    from ..recipes.preparation import Preparation, TextOptions
-
-SHOWN = 5  # pairs of one's own text
+    from ..recipes.preparation import TextOptions
 
 
 def parser() -> Parser:
@@ -53,45 +49,19 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def prepare(pipeline: Pipeline, options: TextOptions, *, show: bool = True) -> None:
-    """Prepares the text of a task and prints the result.
-
-    Args:
-        pipeline: runs the steps
-        options: those of the text
-        show: show segmented sentences of one's own text, even if the text was prepared before
-    """
-    from ..recipes.preparation import pairs_kept, plan_text
+def prepare(pipeline: Pipeline, options: TextOptions) -> None:
+    """Prepares the text of a task and prints the sizes of its dictionaries."""
+    from ..recipes.preparation import plan_text
 
     preparation = plan_text(options)
     with pipeline.alone(preparation.work, wait=True):
-        made = pipeline.run(*preparation.steps())
+        pipeline.run(*preparation.steps())
     if pipeline.dry_run:
         return
     for segmentation in preparation.segmentations:
-        suffix = segmentation.suffix
-        kept = pairs_kept(preparation.work / f"bpe{suffix}")
-        if kept:
-            pipeline.say(
-                f"training pairs{suffix}: {kept[0]:,}, after the filter of pairs {kept[1]:,}"
-            )
         published = ""
         if segmentation.vocabulary:
             published = f", published: about {segmentation.vocabulary}"
         for language, size in preparation.dictionary_sizes(segmentation).items():
-            pipeline.say(f"dictionary of {language}{suffix}: {size} types{published}")
-    if preparation.recipe.own and (show or made):
-        _show_pieces(preparation)
+            pipeline.say(f"dictionary of {language}{segmentation.suffix}: {size} types{published}")
     pipeline.say(f"done; everything is in {preparation.work}")
-
-
-def _show_pieces(preparation: Preparation) -> None:
-    """Prints training sentences as the model reads them."""
-    print("the first five training pairs as the model reads them (@@: the word goes on):")
-    folder = preparation.work / f"bpe{preparation.segmentations[0].suffix}"
-    with ExitStack() as stack:
-        names = [folder / f"train.{language}" for language in preparation.recipe.pair]
-        sides = [stack.enter_context(open(name, encoding="utf-8")) for name in names]
-        for pair in islice(zip(*sides, strict=True), SHOWN):
-            for language, line in zip(preparation.recipe.pair, pair, strict=True):
-                print(f"  {language}  {line.rstrip()}")

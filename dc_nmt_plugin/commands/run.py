@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
         runs = [run for run, _ in planned.values()]
         needed = [settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs]
         text = values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(needed)))
-        prepare(pipeline, text, show=False)
+        prepare(pipeline, text)
         for run in runs:
             code = train(pipeline, run, training)
             if evaluates:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import UserError, check_choices
-from ..files import load_json, write_json, write_parallel
+from ..files import write_json, write_parallel
 from ..machine import usable_cpus
 from ..steps import Command, Step, digest, file_digest
 from ..text.lines import check_same_count
@@ -23,7 +23,6 @@ from .sources import DOWNLOADS, Sources
 from .text import make_text, optional_parts
 
 SAMPLE_OPERATIONS = 2000  # of BPE at most
-PAIRS = "pairs.json"  # beside the text after BPE: training pairs before and after cleaning
 
 
 @dataclass(frozen=True)
@@ -287,13 +286,4 @@ def clean_pieces(
         with open(path, encoding="utf-8", newline="\n") as lines:
             longest[path.name] = max((len(line.split()) for line in lines), default=0)
     write_json(folder / LENGTHS, longest)
-    write_json(folder / PAIRS, {"before": before, "after": after})
     return before, after
-
-
-def pairs_kept(folder: Path) -> tuple[int, int] | None:
-    """Returns the stored training pairs before and after; None before the first cleaning."""
-    if not (folder / PAIRS).is_file():
-        return None
-    stored = load_json(folder / PAIRS)
-    return stored["before"], stored["after"]
