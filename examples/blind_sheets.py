@@ -2,8 +2,7 @@
 
 python examples/blind_sheets.py sheets FOLDER RUN RUN [RUN …]   writes FOLDER/sheet-N.csv
 python examples/blind_sheets.py tally FOLDER                    prints per cent better, equal, worse
-FOLDER/key.json says which system is A in each row; the rankers must not see it.
-"""
+FOLDER/key.json says which system is A in each row; the rankers must not see it."""
 
 import csv
 import json
