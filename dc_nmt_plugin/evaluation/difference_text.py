@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..table import format_table, number_cell
+from ..table import number_cell
 from .chance import LEVEL, RESAMPLES, Difference
 from .significance import LEAST_SENTENCES, Comparison
 
@@ -63,12 +63,6 @@ def comparison_notes(comparisons: Sequence[Comparison], metric: str) -> list[str
     """Returns the lines under the table of :func:`comparison_table`."""
     baseline, *others = comparisons
     return difference_notes({c.name: c.against for c in others}, baseline.name, metric)
-
-
-def format_comparisons(comparisons: Sequence[Comparison], metric: str = "BLEU") -> str:
-    """Returns the table of all systems, with the lines that explain its columns."""
-    table = format_table(*comparison_table(comparisons, metric))
-    return "\n".join([table, "", *comparison_notes(comparisons, metric)])
 
 
 def difference_notes(

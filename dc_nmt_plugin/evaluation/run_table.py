@@ -101,11 +101,12 @@ class RunTable:
         return table
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: Any, digits: int = 4) -> Any:
     if isinstance(value, float):
-        return round(value, 6)
+        return round(value, digits)
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
+        small = ("p", "p_value", "error")  # these have more digits than scores
+        return {n: _rounded(each, 6 if n.endswith(small) else 4) for n, each in value.items()}
     return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 

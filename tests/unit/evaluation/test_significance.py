@@ -9,9 +9,10 @@ from sacrebleu.significance import PairedTest
 
 from dc_nmt_plugin.evaluation import significance
 from dc_nmt_plugin.evaluation.chance import draws, holm
-from dc_nmt_plugin.evaluation.difference_text import format_comparisons
+from dc_nmt_plugin.evaluation.difference_text import comparison_notes, comparison_table
 from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.evaluation.significance import compare_systems, paired_bootstrap
+from dc_nmt_plugin.table import format_table
 
 WORDS = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
 
@@ -19,6 +20,11 @@ WORDS = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", 
 def text(seed, lines):
     chooser = random.Random(seed)
     return [" ".join(chooser.choices(WORDS, k=12)) for _ in range(lines)]
+
+
+def format_comparisons(comparisons, metric="BLEU"):
+    table = format_table(*comparison_table(comparisons, metric))
+    return "\n".join([table, "", *comparison_notes(comparisons, metric)])
 
 
 @pytest.fixture(scope="module")
