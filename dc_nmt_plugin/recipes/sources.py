@@ -68,7 +68,7 @@ class Sources:
         file = self.recipe.task.files[name]
         if self._here(file) is not None or file.urls:
             return True
-        return bool(file.inside) and self.available(file.inside[0])
+        return file.inside is not None and self.available(file.inside[0])
 
     def checksums(self) -> dict[str, str]:
         """Returns the checksum of every file used in this run, by name."""
