@@ -85,7 +85,7 @@ def _own_flags(family: Family) -> set[str]:
     """Returns the flags that variants of a family set, and the options of their self-attention."""
     from ..models.transformer.axes import SELF_ATTENTION_KINDS
 
-    own = set()
+    own: set[str] = set()
     for settings in family.variants.values():
         own.update(settings)
         for value in settings.values():

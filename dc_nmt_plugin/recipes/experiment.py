@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..checkpoints.names import UPDATE, numbered
 from ..errors import UserError
 from ..flags import typed_flags
 from ..machine import used_device
@@ -117,6 +116,8 @@ class Experiment:
         if self.average == 0:
             which = [str(self.checkpoints / "checkpoint_best.pt")]
         elif self.is_trained():
+            from ..checkpoints.names import UPDATE, numbered
+
             kept = numbered(self.checkpoints, UPDATE)
             if len(kept) < self.average:  # the training kept no more: its own --average was smaller
                 paths = [path for _, path in kept]

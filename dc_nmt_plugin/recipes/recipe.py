@@ -11,7 +11,6 @@ from typing import Any
 
 from ..errors import UsageError, UserError, check_choices, choice_problem
 from ..files import read_yaml
-from ..text.languages import known_as
 from .schema import Part, SourceFile, Task
 
 SPLITS = ("train", "valid", "test")
@@ -136,6 +135,8 @@ class Recipe:
         for name, file in self.task.files.items():
             if file.path:
                 sections[f"file:{name}"] = self._identity(file)
+        from ..text.languages import known_as
+
         words = [known_as(language) for language in self.pair]
         for name, values in sections.items():
             words += [name, *(f"{key}={value}" for key, value in values.items())]
