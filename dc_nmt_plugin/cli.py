@@ -60,7 +60,6 @@ DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."""
 PACKAGES = {
     "comet": "'dc_nmt_plugin[comet]'",
     "ctranslate2": "'dc_nmt_plugin[ctranslate2]'",
-    "submitit": "'dc_nmt_plugin[slurm]'",
 }
 
 
