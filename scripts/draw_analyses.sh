@@ -36,21 +36,18 @@ search=(--beam 5 --max-len-a 2 --max-len-b 20)
 every="$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif"
 [ "$suffix" = -tiny-s1 ] || draw learning "analyze curves" "$every" --numbers valid:ppl # whole training runs
 draw divergence "analyze divergence" "transformer_dc transformer_dc-dc-kernel-size-5 transformer_dc-dc-kernel-size-8"
-draw lengths "analyze lengths" "$both" --groups 5 "${search[@]}"
-draw lengths-context "analyze lengths" "transformer_standard transformer_ctxaware" --groups 5 "${search[@]}"
-draw lengths-layers "analyze lengths" "transformer_standard transformer_mlmha" --groups 5 --unit pieces "${search[@]}"
 draw spans "analyze attention" "transformer_standard transformer_mlmha"
 draw gates "analyze gates" transformer_ctxaware
 draw parts-of-speech "analyze parts-of-speech" transformer_ctxaware
 draw routing "analyze routing" transformer_cross_agg
 draw source-layers "analyze source-layers" transformer_mlmha "${search[@]}"
+draw dependency "analyze dependency" transformer_ms_aux_aif
 draw previous-words "analyze previous-words" \
   "gru_selfattn_residual gru_selfattn_residual_memory gru_selfattn_residual_selfattn" --longest 10
 # figures that show sentences: of this project's own text
 own=(--source "$ROOT/examples/multi30k_en_de/sentences.en" --reference "$ROOT/examples/multi30k_en_de/sentences.de")
 draw words-matrix "analyze matrix" gru_selfattn_residual --of decoder.words "${own[@]}"
 draw trees "analyze trees" gru_selfattn_residual --index 3 "${own[@]}"
-draw dependency "analyze dependency" transformer_ms_aux_aif "${own[@]}"
 
 # what the encoders know: tasks made of the training text, 4,000 training sentences each
 draw probing probe "$every" \
