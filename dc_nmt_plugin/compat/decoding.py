@@ -40,7 +40,7 @@ def places_in_the_batch(stock: Callable[..., Any]) -> Callable[..., Any]:
     {"fairseq_cli.generate:main": "ddff57f29d4f"},
     reason="without room for all of it, a file of --results-path is left that looks whole",
     since="fairseq 0.12.2",
-    test="tests/system/test_decoding.py",
+    test="tests/system/test_chaos.py",
 )
 def leave_no_half_translation(stock: Callable[..., Any]) -> Callable[..., Any]:
     def main(args: Any) -> Any:

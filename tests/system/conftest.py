@@ -44,6 +44,23 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
     return of
 
 
+@pytest.fixture(scope="session")
+def lively(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Architecture → a checkpoint whose hypotheses differ in words and length."""
+    folder = tmp_path_factory.mktemp("lively")
+    flags = ["--max-epoch", 12, "--dropout", 0, "--no-epoch-checkpoints", "--disable-validation"]
+    for side in ("encoder", "decoder"):
+        flags += [f"--{side}-embed-dim", 16, f"--{side}-ffn-embed-dim", 32]
+
+    def of(arch: str) -> Path:
+        path = folder / arch / "checkpoint_last.pt"
+        if not path.exists():
+            train(corpus, path.parent, arch, *flags).good()
+        return path
+
+    return of
+
+
 @pytest.fixture(scope="module")
 def known_command_lines() -> Iterator[None]:
     """In a file that uses it, analyses convert no command line twice.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import torch
 from commands import ROOT, assert_explained, run
@@ -17,9 +15,7 @@ ARCH = "transformer_standard"
 DAMAGED = {
     "no parameters": (lambda state: state.pop("model"), "has no 'model'"),
     "a list": (lambda state: state.update(model=[1]), "'model' is a list"),
-    "no tensors": (lambda state: state.update(model={"a": "b"}), "not tensors"),
     "settings of no kind": (lambda state: state.update(cfg="text"), "'cfg' is a str"),
-    "extra state of no kind": (lambda state: state.update(extra_state=[1]), "'extra_state' is a"),
 }
 
 
@@ -39,24 +35,12 @@ def generate(folder, data, checkpoint, *flags):
     return run(folder, "generate", *generation(data, checkpoint, ARCH, *flags))
 
 
-@pytest.mark.parametrize("case", few(DAMAGED, *list(DAMAGED)[::2]))
+@pytest.mark.parametrize("case", few(DAMAGED, "a list"))
 def test_a_damaged_checkpoint(case, corpus, last, tmp_path):
     change, told = DAMAGED[case]
     path = changed(last, tmp_path / "damaged.pt", change)
     assert_explained(generate(tmp_path, corpus, path), path, told)
     assert_explained(train(corpus, tmp_path, ARCH, "--restore-file", path), path, told)
-
-
-class Stranger:
-    def __reduce__(self):
-        return (os.system, ("true",))
-
-
-def test_what_the_safe_loader_refuses(corpus, last, tmp_path):
-    torch.save({"model": Stranger()}, tmp_path / "stranger.pt")
-    done = generate(tmp_path, corpus, tmp_path / "stranger.pt")
-    assert_explained(done, "stranger.pt", "posix.system", "nothing of it was run")
-    assert "weights_only" not in done.output + done.errors
 
 
 def test_parameters_that_are_no_numbers(last, tmp_path):

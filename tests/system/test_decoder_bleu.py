@@ -39,20 +39,3 @@ def test_bleu_of_each_decoder_also_after_a_resumption(corpus, tmp_path):
     resumed = train(corpus, parts, ARCH, *FLAGS, "--max-epoch", 6).good()
     assert resumed.logged("test_bleu") == main[1:]
     assert resumed.logged("test_bleu_aux2") == aux[1:]
-
-
-def test_bad_values_are_named(corpus, tmp_path):
-    for number, (flags, words) in enumerate(
-        (
-            (["--eval-bleu-decoders", "main,aux:3"], "'aux:3' is not one of main, aux:1, aux:2"),
-            (["--eval-bleu-decoders", "aux:1"], "'aux:1' leaves out main"),
-            (["--decode-with", "aux:1"], "--decode-with: is for decoding a trained model"),
-        )
-    ):
-        result = train(corpus, tmp_path / str(number), ARCH, *FLAGS, *flags)
-        assert result.code == 1 and words in result.errors
-        assert not list((tmp_path / str(number)).glob("*.pt"))
-    without = [flag for flag in FLAGS[:-2] if flag not in ("--eval-bleu", *BEST)]
-    without += ["--eval-bleu-decoders", "main,aux:1"]
-    result = train(corpus, tmp_path / "without", ARCH, *without)
-    assert result.code == 1 and "'main,aux:1' needs --eval-bleu" in result.errors

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-import resource
-
 import pytest
-from commands import assert_explained, run
+from commands import run
 from systems import SPLITS, generation
 
 ARCH = "transformer_standard"
@@ -40,22 +37,6 @@ def test_no_score_of_a_part(corpus, last, tmp_path):
     assert "NOT translated" in done.errors
     whole = generate(tmp_path, corpus, last).good()
     assert "no score" not in whole.output and "BLEU" in whole.output
-
-
-def test_a_full_disk_leaves_no_half_translation(corpus, last, tmp_path):
-    def full_disk():
-        logging.disable()  # the log is a file too
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
-
-    out = tmp_path / "out"
-    out.mkdir()
-    flags = ["--results-path", out, "--log-format", "none"]
-    generate(tmp_path, corpus, last, *flags).good()
-    (path,) = out.iterdir()
-    assert path.stat().st_size > 300
-    failed = generate(tmp_path, corpus, last, *flags, before=full_disk)
-    assert failed.code and not list(out.iterdir())
-    assert_explained(failed, out, "make room")
 
 
 def test_a_full_line_is_one_answer(corpus, last, tmp_path):

@@ -8,7 +8,6 @@ import shutil
 import pytest
 import torch
 from commands import ROOT, assert_explained, run
-from helpers import few
 from systems import SOURCE, TARGET, generation, training
 
 from dc_nmt_plugin.commands import average
@@ -139,21 +138,16 @@ def test_plain_fairseq_reads_the_checkpoint(corpus, save, bare, tmp_path):
     assert "Loaded checkpoint" in done.good().errors
 
 
-def smaller(data, folder):
-    """A copy of data whose target dictionary lacks the last words."""
-    shutil.copytree(data, folder)
-    path = folder / f"dict.{TARGET}.txt"
-    path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-2]), "utf-8")
-    return folder
-
-
 def test_shards_of_another_dictionary(corpus, other, save, tmp_path):
     def train(*folders):
         data = os.pathsep.join(map(str, folders))
         return run(tmp_path, "train", *training(data, tmp_path, *STOCK, "--max-epoch", 2))
 
     assert_explained(train(corpus, other), other / f"dict.{TARGET}.txt", "another order", corpus)
-    small = smaller(corpus, tmp_path / "small")
+    small = tmp_path / "small"
+    shutil.copytree(corpus, small)
+    words = (small / f"dict.{TARGET}.txt").read_text("utf-8").splitlines(keepends=True)
+    (small / f"dict.{TARGET}.txt").write_text("".join(words[:-2]), "utf-8")
     for folders in ((corpus, small), (small, corpus)):
         assert_explained(train(*folders), folders[1] / f"dict.{TARGET}.txt", folders[0])
     assert not list(tmp_path.glob("*.pt"))
@@ -161,20 +155,15 @@ def test_shards_of_another_dictionary(corpus, other, save, tmp_path):
 
 
 DC_NMT = "import sys; from dc_nmt_plugin.cli import main; sys.exit(main())"
-WITH_DATA = {
-    "translate": ["text", "--tokenizer", "none", "--cpu"],
-    "analyze lengths": ["--cpu"],
-}
 
 
-@pytest.mark.parametrize("command", few(WITH_DATA, "translate"))
-def test_the_data_of_dc_nmt(command, corpus, other, save, bare, tmp_path):
+def test_the_data_of_dc_nmt(corpus, other, save, bare, tmp_path):
     (tmp_path / "text").write_text("badun kefar\n")
-    words = [*command.split(), save / "checkpoint_last.pt", *WITH_DATA[command], "--data"]
+    words = ["translate", save / "checkpoint_last.pt", "text", "--tokenizer", "none", "--cpu"]
+    words += ["--data"]
     done = bare.run(DC_NMT, *words, other, folder=tmp_path, path=[ROOT])
     assert done.code == 1 and "Traceback" not in done.errors
     assert f"error: {other}: its target dictionary has other words" in done.errors
     assert not done.output
-    if command == "translate":
-        done = bare.run(DC_NMT, *words, corpus, folder=tmp_path, path=[ROOT])
-        assert len(done.good().output.splitlines()) == 1
+    done = bare.run(DC_NMT, *words, corpus, folder=tmp_path, path=[ROOT])
+    assert len(done.good().output.splitlines()) == 1

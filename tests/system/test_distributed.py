@@ -77,48 +77,16 @@ def test_two_processes_resume_exactly(arch, corpus, tmp_path):
     assert all(torch.equal(left[name], right[name]) for name in left)
 
 
-# each value of the two self-attention axes and of the auxiliary one, and every way in which source
-# features are computed; tests/model/test_product.py sees that every parameter gets a gradient
-COMBINED = [
-    ["cross_aggregation", "context_aware", "m-10", "auxiliary+AIF", "modern"],
-    ["dual_context", "dual_context", "iter-c-agg", "auxiliary", "relative"],
-    ["context_aware", "standard", "m-01", "none", "modern"],
-    ["standard", "dual_context", "s-agg", "auxiliary+AIF", "original"],
-]
-
-
-def combined(data, save, combination, *more):
-    """The command line of a combination's training."""
-    names = ["--arch", "transformer_standard", *family("transformer_ms_aux_aif")[2:]]
-    flags = []
-    for name, value in settings(combination).items():
-        flags += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
-    return training(data, save, *names, *flags, *more)
-
-
-# the first one trains in half precision below, with the same flags
-@pytest.mark.parametrize("combination", few(COMBINED[1:], COMBINED[1]), ids=" ".join)
-def test_combined_axes_train_on_two_processes(combination, corpus, tmp_path):
-    """With fairseq's defaults: a parameter without a gradient would end the second update."""
-    command = combined(corpus, tmp_path, combination, "--max-update", 3, "--disable-validation")
-    first, _ = train_on_two(tmp_path, "pytorch_ddp", *command)
-    assert "training on 2 devices" in first.output
-    assert load(tmp_path)["optimizer_history"][-1]["num_updates"] == 3
-
-
-def test_the_search_for_unused_parameters_changes_nothing(corpus, tmp_path):
-    models = []
-    for flags in ([], ["--find-unused-parameters"]):
-        save = tmp_path / f"{len(flags)}"
-        words = gru(corpus, save, "--max-update", 4, "--disable-validation", "--update-freq", 2)
-        train_on_two(save, "pytorch_ddp", *words, *flags)
-        models.append(load(save)["model"])
-    assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])
+# a kind of every axis; tests/model/test_product.py sees that every parameter gets a gradient
+COMBINED = ["cross_aggregation", "context_aware", "m-10", "auxiliary+AIF", "modern"]
 
 
 def every_mechanism(data, save, *more):
-    """A kind of every axis."""
-    return combined(data, save, COMBINED[0], *more)
+    names = ["--arch", "transformer_standard", *family("transformer_ms_aux_aif")[2:]]
+    flags = []
+    for name, value in settings(COMBINED).items():
+        flags += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
+    return training(data, save, *names, *flags, *more)
 
 
 def gru(data, save, *more):

@@ -7,17 +7,9 @@ import signal
 import pytest
 import torch
 from commands import run
-from helpers import build, few, sample, sentences
-from helpers import task as small_task
+from helpers import few
 from interruption import assert_same_training, kill_before_update
-from systems import FAMILIES, binarise, family, generation, load, train, training
-
-from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.models.transformer.axes import (
-    DECODER_KINDS,
-    SELF_ATTENTION_KINDS,
-    SOURCE_FEATURES,
-)
+from systems import FAMILIES, binarise, family, generation, load, training
 
 SEVERAL = [name for name in FAMILIES if name != "transformer_standard"]
 RECURRENT = ["--arch", "gru_selfattn_residual", "--task", "translation_dc_nmt"]
@@ -76,23 +68,6 @@ def test_two_half_batches_are_one(arch, tmp_path):
         assert torch.allclose(parameter, states[1]["model"][name], atol=1e-5), name
 
 
-@pytest.fixture(scope="module")
-def lively(corpus, tmp_path_factory):
-    """Architecture → a checkpoint whose hypotheses differ in words and length."""
-    folder = tmp_path_factory.mktemp("lively")
-
-    def of(arch):
-        if not (folder / arch / "checkpoint_last.pt").exists():
-            flags = ["--max-epoch", 12, "--no-epoch-checkpoints", "--disable-validation"]
-            flags += ["--dropout", 0]
-            for side in ("encoder", "decoder"):
-                flags += [f"--{side}-embed-dim", 16, f"--{side}-ffn-embed-dim", 32]
-            train(corpus, folder / arch, arch, *flags).good()
-        return folder / arch / "checkpoint_last.pt"
-
-    return of
-
-
 @pytest.mark.parametrize("arch", few(SEVERAL, "transformer_ctxaware"))
 def test_hypotheses_do_not_depend_on_the_batch(arch, corpus, lively, tmp_path):
     """Neither on its size, nor on its order, its padding's side, or the other sentences in it."""
@@ -114,25 +89,3 @@ def test_hypotheses_do_not_depend_on_the_batch(arch, corpus, lively, tmp_path):
     ]
     assert sum(map(len, parts)) == len(alone) and min(map(len, parts)) > 5
     assert {number: text for part in parts for number, text in part.items()} == alone
-
-
-KINDS = [
-    *({"encoder_self_attention": kind} for kind in SELF_ATTENTION_KINDS),
-    *({"decoder_self_attention": kind} for kind in DECODER_KINDS if kind != "standard"),
-    *({"source_features": name} for name in SOURCE_FEATURES if name != "top"),
-]
-
-
-LONG = few(KINDS, KINDS[2])
-
-
-@pytest.mark.parametrize("settings", LONG, ids=lambda each: " ".join(map("=".join, each.items())))
-def test_bfloat16_is_finite_on_long_sentences(settings):
-    """1,024 tokens, with masks at both ends."""
-    model = build("transformer_standard", **settings).train()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        batch = sample(sentences([1024, 1]), sentences([1024, 2], seed=5))
-        loss, _, _ = JointLossCriterion(small_task(), False, 0.1)(model, batch)
-    loss.backward()
-    assert torch.isfinite(loss)
-    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())

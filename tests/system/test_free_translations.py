@@ -59,7 +59,7 @@ def score(*words):
     return cli.main(["score", "--target-lang", "en", *words])
 
 
-@pytest.mark.parametrize("flag", few(FORCED, *list(FORCED)[1:4]))
+@pytest.mark.parametrize("flag", few(FORCED, *list(FORCED)[1:3]))
 def test_it_has_no_score(flag, generated, here, capsys):
     out, log = generated(*FORCED[flag])
     (here / "out").write_text(out)
@@ -68,7 +68,7 @@ def test_it_has_no_score(flag, generated, here, capsys):
     for words in (["out", "--generate-log", "log"], ["both"]):
         assert score(*words, "--reference", "test") == 1
         assert f"fairseq-generate with {flag} gives no free translation" in capsys.readouterr().err
-    # as an evaluation of before checked nothing
+    # an earlier evaluation checked nothing
     folder = here / "run-s1"
     folder.mkdir()
     plain = [line.split("\t")[2] for line in out.splitlines() if line.startswith("H-")]
@@ -80,18 +80,14 @@ def test_it_has_no_score(flag, generated, here, capsys):
     forced = typed_flags(map(str, FORCED[flag]))
     (scored,) = read_record(folder).decodings
     change(folder, decodings=(replace(scored, search=forced),))
-    for command in (
-        f"compare {result} hyp",
-        f"results {folder}",
-    ):
+    for command in (f"compare {result} hyp", f"results {folder}"):
         assert cli.main(command.split()) == 1
         assert "no free translation" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("flag", ["--prefix-size 400", "--score-reference"])
-def test_it_is_seen_without_a_log(flag, generated, here, capsys):
+def test_it_is_seen_without_a_log(generated, here, capsys):
     """All sentences begin as the reference does, and the model finds them improbable."""
-    (here / "out").write_text(generated(*FORCED[flag])[0])
+    (here / "out").write_text(generated(*FORCED["--prefix-size 400"])[0])
     assert score("out", "--reference", "test") == 1
     assert "every hypothesis begins as its T- line" in capsys.readouterr().err
 
@@ -105,7 +101,7 @@ def test_a_free_translation_has_a_score(generated, here, capsys):
     lines = (here / "test").read_text().split("\n")
     (here / "test").write_text("\n".join(["xyz", *lines[1:]]))
     assert score(*words, "test") == 0
-    assert "1 of 50 T- lines are not lines of test, the first is T-0" in capsys.readouterr().err
+    assert "1 of 50 T- lines are not lines of test" in capsys.readouterr().err
     (here / "test").write_text("\n".join(lines[1:50] + lines[:1]) + "\n")
     assert score(*words, "test") == 1, "the same lines in another order"
 

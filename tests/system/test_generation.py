@@ -1,4 +1,4 @@
-"""Beam search under fairseq's generator: scores, length penalty, prefixes, ensembles."""
+"""Beam search under fairseq's generator: scores, length penalty, ensembles."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from commands import run
 from fairseq import checkpoint_utils
 from fairseq.models.transformer import TransformerModel as StockTransformer
 from fairseq.models.transformer import base_architecture
-from fairseq.sequence_generator import SequenceGenerator
 from helpers import few
-from systems import FAMILIES, SOURCE, SPLITS, family, generation, task, train, training
+from systems import FAMILIES, SOURCE, SPLITS, generation, task
 
 from dc_nmt_plugin.models.transformer.stock import plugin_to_stock
 
@@ -21,24 +20,7 @@ SEVERAL = few(
     *("transformer_dc", "transformer_ms_aux_aif"),
 )
 ALPHA = 0.6
-WIDTH = 16
-
-
-@pytest.fixture(scope="module")
-def lively(corpus, tmp_path_factory):
-    """Architecture → checkpoint trained long enough that hypotheses differ in words and length."""
-    folder = tmp_path_factory.mktemp("lively")
-    flags = ["--max-epoch", 12, "--dropout", 0, "--no-epoch-checkpoints", "--disable-validation"]
-    for side in ("encoder", "decoder"):
-        flags += [f"--{side}-embed-dim", WIDTH, f"--{side}-ffn-embed-dim", 2 * WIDTH]
-
-    def of(arch):
-        path = folder / arch / "checkpoint_last.pt"
-        if not path.exists():
-            train(corpus, path.parent, arch, *flags).good()
-        return path
-
-    return of
+WIDTH = 16  # of the fixture `lively`
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +41,12 @@ def systems(corpus, lively):
     return of
 
 
-def generator(made, models, **settings):
-    flags = {"beam": 4, "max_len_a": 1, "max_len_b": 3, "lenpen": ALPHA, **settings}
-    return made.build_generator(models, argparse.Namespace(**flags))
-
-
 def search(made, models, batch, **settings):
     """Every sentence's hypotheses, best first."""
+    flags = {"beam": 4, "max_len_a": 1, "max_len_b": 3, "lenpen": ALPHA, **settings}
+    generator = made.build_generator(models, argparse.Namespace(**flags))
     with torch.no_grad():
-        return made.inference_step(generator(made, models, **settings), models, batch)
+        return made.inference_step(generator, models, batch)
 
 
 def teacher_forced(made, model, batch, hypotheses):
@@ -111,20 +90,6 @@ def test_a_beam_of_one_is_greedy_search(arch, systems):
             tokens.append(int(logits[0, -1].argmax()))
         tokens += [eos] if tokens[-1] != eos else []
         assert rows[0]["tokens"].tolist() == tokens[1:]
-
-
-@pytest.mark.parametrize("arch", SEVERAL)
-def test_prefixes_are_kept(arch, systems):
-    made, model, batch = systems(arch)
-    prefix = batch["target"][:, :2]
-    searching = generator(made, [model])
-    with torch.no_grad():
-        found = made.inference_step(searching, [model], batch, prefix_tokens=prefix)
-    best = [rows[0] for rows in found]
-    for row, first in zip(best, prefix, strict=True):
-        assert row["tokens"][:2].tolist() == first.tolist()
-    for row, scores in zip(best, teacher_forced(made, model, batch, best), strict=True):
-        assert torch.allclose(row["positional_scores"], scores, atol=1e-5)
 
 
 def test_an_ensemble_of_two_architectures_averages_their_probabilities(systems):
@@ -177,30 +142,3 @@ def test_length_penalty_of_generate_and_interactive(kind, penalty, corpus, livel
         for score, tokens in hypotheses:
             # |Y| counts the end token
             assert score == pytest.approx(sum(tokens) / penalty(len(tokens)), abs=2e-3)
-
-
-def test_eval_bleu_uses_the_length_penalty(corpus, tmp_path):
-    """In training, for --best-checkpoint-metric bleu."""
-    save = tmp_path / "save"
-    arguments = ["--eval-bleu", "--eval-bleu-args", '{"beam": 2, "lenpen": 0.7, "max_len_b": 9}']
-    flags = [*arguments, "--length-penalty", "wu", "--max-epoch", 1]
-    flags += ["--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
-    seen = tmp_path / "penalties"
-
-    def note_penalties():
-        finalize = SequenceGenerator.finalize_hypos
-
-        def noted(self, step, *args, **kwargs):
-            with open(seen, "a", encoding="utf-8") as file:
-                file.write(f"{step + 1} {(step + 1) ** self.len_penalty}\n")
-            return finalize(self, step, *args, **kwargs)
-
-        SequenceGenerator.finalize_hypos = noted
-
-    command = training(corpus, save, *family("transformer_dc"), *flags)
-    result = run(tmp_path, "train", *command, before=note_penalties).good()
-    assert result.logged("valid_bleu")
-    rows = [line.split() for line in seen.read_text().splitlines()]
-    assert rows
-    for length, penalty in rows:
-        assert float(penalty) == pytest.approx(((5 + int(length)) / 6) ** 0.7)

@@ -39,16 +39,8 @@ def data(tmp_path_factory):
         for split in ("train", "valid", "test")
         for piece in (f"--{split}pref", text / f"{split}.{SOURCE}")
     ]
-    run(
-        folder,
-        "preprocess",
-        "--only-source",
-        *prefixes,
-        "--destdir",
-        folder / "data",
-        "--workers",
-        1,
-    ).good()
+    words = ["--only-source", *prefixes, "--destdir", folder / "data", "--workers", 1]
+    run(folder, "preprocess", *words).good()
     return folder / "data"
 
 
@@ -139,24 +131,6 @@ def test_a_killed_training_resumed_is_the_unbroken_one(mode, data, tmp_path):
     resumed = run(tmp_path, "train", *command).good()
     assert re.search(r"Loaded checkpoint .*\(epoch 3 @ \d+ updates\)", resumed.output)
     assert_same_training(load(broken), load(unbroken))
-
-
-WRONG = {
-    "an unknown readout": (["--readout", "memory-rnn"], ["--readout", "'memory-rnn'", "content"]),
-    "shared embeddings of two sizes": (
-        ["--share-decoder-input-output-embed", "--output-dictionary-size", 7],
-        ["--share-decoder-input-output-embed", "--output-dictionary-size"],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_work_is_named(case, data, tmp_path):
-    flags, pieces = WRONG[case]
-    save = tmp_path / "save"
-    result = run(tmp_path, "train", *training(data, save, ARCH, "blocks", *flags))
-    assert_explained(result, *pieces)
-    assert not list(save.glob("*"))
 
 
 def test_another_readouts_checkpoints_are_refused(data, trained, tmp_path):

@@ -33,10 +33,11 @@ def bleu(result):
     return float(re.search(r"BLEU4? = ([\d.]+)", result.good().output)[1])
 
 
+# architecture, layers, decoders to translate with
 LEARNERS = [("transformer_dc", 1, [None]), ("transformer_ms_aux_aif", 2, ["main", "aux:1"])]
 
 
-@pytest.mark.parametrize("arch, layers, decoders", few(LEARNERS, LEARNERS[0]))
+@pytest.mark.parametrize(("arch", "layers", "decoders"), few(LEARNERS, LEARNERS[0]))
 def test_learns_to_translate(arch, layers, decoders, language, tmp_path):
     flags = [*size(layers), "--max-tokens", 400, "--max-update", UPDATES, "--lr", 0.006]
     flags += ["--lr-scheduler", "polynomial_decay", "--total-num-update", UPDATES]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
@@ -56,16 +55,6 @@ def test_train_resume_validate_generate_interactive_from_pretrained(arch, corpus
     assert loaded.translate(lines[:7], beam=5, max_len_b=12) == [hypotheses[i][1] for i in range(7)]
 
 
-OTHERS = [arch for arch in FAMILIES if arch not in WHOLE]
-
-
-@pytest.mark.parametrize("arch", few(OTHERS, "transformer_mlmha", "transformer_ms_aux_aif"))
-def test_other_architectures_train_and_generate(arch, corpus, trained, tmp_path):
-    checkpoint = trained(arch) / "checkpoint_best.pt"
-    generated = run(tmp_path, "generate", *generation(corpus, checkpoint, arch)).good()
-    assert sorted(generated.hypotheses()) == list(range(SPLITS["test"]))
-
-
 def test_starts_from_a_stock_checkpoint(corpus, tmp_path):
     """--finetune-from-model takes a checkpoint of fairseq's own transformer."""
     stock, ours = tmp_path / "stock", tmp_path / "ours"
@@ -92,23 +81,3 @@ def test_the_safe_loader_is_never_switched_off():
     found = [path for path in files if switched_off.search(path.read_text(encoding="utf-8"))]
     # which takes torch's switch away while it loads, and puts back what the user had
     assert found == [ROOT / "dc_nmt_plugin" / "compat" / "loading.py"]
-
-
-class Trap:
-    """Makes a folder when it is unpickled."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.folder),)
-
-
-def test_a_checkpoint_cannot_run_code(corpus, trained, tmp_path):
-    state = torch.load(trained("transformer_dc") / "checkpoint_last.pt", weights_only=True)
-    checkpoint, harm = tmp_path / "trap.pt", tmp_path / "harm"
-    torch.save({**state, "extra_state": Trap(harm)}, checkpoint)
-    result = run(tmp_path, "generate", *generation(corpus, checkpoint, "transformer_dc"))
-    assert result.code == 1
-    assert str(checkpoint) in result.errors
-    assert not harm.exists()

@@ -95,20 +95,3 @@ def test_a_table(run, tasks, probe, tmp_path):
     assert code == 0 and "#Avg" in output and "Surface" in output
     assert plot.with_suffix(".svg").is_file()
     assert f"{length['trained']['test']:.2f}" in output
-
-
-def test_the_other_paper_s_setting_and_small_letters(run, tasks, probe, tmp_path):
-    lines = [line.split("\t") for line in (tasks / FILES["SentLen"]).read_text().splitlines()]
-    shouted = "".join(f"{part}\t{label}\t{text.upper()}\n" for part, label, text in lines)
-    (tmp_path / FILES["SentLen"]).write_text(shouted)
-    words = ["--tasks", tmp_path, "--only", "SentLen", "--limit", 20, "--json"]
-    unknown = []
-    for more in ([], ["--lowercase", "--setting", "thesis"]):
-        code, output, errors = probe(run, *words, *more)
-        assert code == 0, errors
-        report = json.loads(output)
-        unknown.append(*(found["unknown"] for found in report["runs"].values()))
-    assert unknown[0] > 0.5 and unknown[1] == 0
-    assert (report["setting"]["name"], report["setting"]["lr"]) == ("thesis", 1e-3)
-    code, _, errors = probe(run, *words, "--layer", 3)
-    assert code == 2 and "--layer 3: is not from 1 to 2" in errors

@@ -12,7 +12,6 @@ from stand_ins import stand_ins  # noqa: F401
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation import run_table_text
 from dc_nmt_plugin.recipes import launch, preparation
-from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.steps import Pipeline
 
@@ -113,15 +112,6 @@ def test_a_dry_run_prints_the_commands_and_does_nothing(recipes):
     assert made == [recipes.state / "calls"]
 
 
-def test_a_step_out_of_order_says_which_comes_first(recipes):
-    early = recipes.run("train", *TASK).refused()
-    assert f"{DATA}/bin is not there" in early and "dc-nmt prepare" in early
-    recipes.run("prepare", TASK[0]).good()
-    none = recipes.run("evaluate", *TASK).refused()
-    assert f"{RUN}/checkpoints" in none and "dc-nmt train iwslt15_en_vi transformer_dc" in none
-    assert not (recipes.folder / RUN).exists()
-
-
 def test_checkpoints_may_go_once_their_mean_is_made(recipes):
     recipes.run("prepare", TASK[0]).good()
     recipes.run("train", *TASK).good()
@@ -140,14 +130,6 @@ def test_a_training_that_has_not_finished_is_evaluated_anew_later(recipes):
     assert "fairseq-generate" in recipes.run("evaluate", *TASK).good().started()
 
 
-def test_unusable_text_leaves_no_half_of_it(recipes):
-    (recipes.folder / DATA).mkdir(parents=True)
-    (recipes.folder / DATA / "bad-text").touch()
-    assert "x.en has 3 lines" in recipes.run("prepare", TASK[0]).refused()
-    assert not (recipes.folder / DATA / "raw").exists()
-    assert "'iwslt15_vi'" in recipes.run("prepare", "iwslt15_vi").refused(2)
-
-
 def test_the_best_checkpoint_alone_and_codes_apart(recipes):
     task = ("wmt14_en_de", "gru_selfattn_residual")
     prepared = recipes.run("prepare", task[0]).good()
@@ -163,15 +145,6 @@ def test_the_best_checkpoint_alone_and_codes_apart(recipes):
     assert "data/bin-gru " in train and "--keep-interval-updates 1 " in train
     average = recipes.run("evaluate", *task).good().call("dc-nmt average")
     assert "checkpoints/checkpoint_best.pt" in average
-
-
-def test_further_test_sets_are_prepared_and_counted(recipes):
-    prepared = recipes.run("prepare", "wmt16_en_de", "transformer_standard").good()
-    folder = "runs/wmt16_en_de/data/bpe"
-    tests = ",".join(f"{folder}/{name}" for name in load("wmt16_en_de").splits[2:])
-    assert f"--testpref {tests} " in prepared.call("fairseq-preprocess")
-    counted = recipes.run("prepare", "wmt16_en_de", "--dry-run").good().output
-    assert f"{folder}/newstest2016.de runs/wmt16_en_de/data/bin/test2.en-de.de.idx" in counted
 
 
 def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(recipes):
@@ -228,12 +201,6 @@ def test_a_task_in_one_call(recipes, monkeypatch):
     ):
         refused = recipes.run("run", "multi30k_en_de", *flags)
         assert named in refused.refused(2) and refused.calls == []
-
-
-def test_a_task_is_refused_before_its_text_is_made(recipes):
-    refused = recipes.run("run", TASK[0], "transformer_dc", "--max-update", 3)
-    assert "--max-update 3: too few for the mean" in refused.refused(2) and refused.calls == []
-    assert not (recipes.folder / DATA / "raw").exists()
 
 
 def test_two_recipes_do_not_work_in_one_run(recipes):

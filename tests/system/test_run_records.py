@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import forks
@@ -16,7 +15,7 @@ from test_translate import ARCH, RUN, home  # noqa: F401
 from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.runs.finding import dictionaries_of
-from dc_nmt_plugin.runs.record import read_record, write_record
+from dc_nmt_plugin.runs.record import read_record
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
 
@@ -104,18 +103,6 @@ def test_a_training_that_was_killed_before_its_stamp(run, tmp_path, monkeypatch)
     assert (folder / "training.stamp").is_file()
     assert updates(folder / "checkpoints") == 2
     assert read_record(folder).training.updates == 2
-
-
-def test_a_translation_without_its_entry_may_be_of_another_machine(run, tmp_path, monkeypatch):
-    copy = shutil.copytree(run.parents[1], tmp_path / "copy")
-    monkeypatch.chdir(copy)
-    monkeypatch.setattr(steps, "start", forks.start)
-    record = read_record(copy / RUN)
-    kept = tuple(each for each in record.decodings if each.way != "beam1")
-    write_record(copy / RUN / "run.json", replace(record, decodings=kept))
-    assert cli.main(["evaluate", "mine", ARCH, "--as", "beam1", "--", "--beam", "1"]) == 0
-    again = read_record(copy / RUN).decoding("beam1")
-    assert again.device is None and again.scores == record.decoding("beam1").scores
 
 
 def test_it_is_done_once(run, monkeypatch, capsys):

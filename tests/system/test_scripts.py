@@ -14,7 +14,6 @@ from stand_ins import executable
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.flags import typed_flags
 from dc_nmt_plugin.runs.record import read_record
-from scripts.toy_text import toy_pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "examples/multi30k_en_de/table.sh"
@@ -83,24 +82,11 @@ def test_a_script_becomes_its_command(checkout, script):
     assert os.access(ROOT / script, os.X_OK)
 
 
-def test_the_quickstart_makes_a_text_and_its_recipe_once(checkout):
+def test_the_quickstart_makes_a_text_and_its_recipe(checkout):
     done = checkout.run("scripts/quickstart.sh", "transformer_dc", "--seed", "2")
     assert done.returncode == 0, done.stderr
-    assert "python ROOT/scripts/toy_text.py quickstart_out/text" in done.stdout
     files = "<--train><quickstart_out/text/toy.en><quickstart_out/text/toy.de>"
     assert files in done.stdout and "<run><quickstart_out/en-de><transformer_dc>" in done.stdout
-    (checkout.folder / "quickstart_out/en-de").mkdir(parents=True)
-    (checkout.folder / "quickstart_out/en-de/recipe.yaml").touch()
-    again = checkout.run("scripts/quickstart.sh")
-    assert "toy_text" not in again.stdout and "<run><quickstart_out/en-de><--enc" in again.stdout
-
-
-def test_the_toy_text_has_no_pair_twice():
-    pairs = toy_pairs(3000)
-    assert pairs == toy_pairs(3000) and pairs != toy_pairs(3000, seed=2)
-    assert all(len(set(side)) == 3000 for side in zip(*pairs, strict=True))
-    numbers = [pair for pair in pairs if "forty-three" in pair[0]]
-    assert numbers and all("dreiundvierzig" in german for _, german in numbers)
 
 
 def without_places(settings):

@@ -9,7 +9,6 @@ import functools
 import importlib
 import io
 import os
-import pickle
 import sys
 import tarfile
 from pathlib import Path
@@ -63,18 +62,6 @@ def evaluated(arch, good, folder):
     return path
 
 
-def pickled(good, folder):
-    path = folder / "pickled.pt"
-    torch.save({**good, "extra_state": Malicious(folder)}, path)
-    return path
-
-
-def bare(good, folder):
-    path = folder / "bare.pt"
-    path.write_bytes(pickle.dumps(Malicious(folder)))
-    return path
-
-
 @pytest.fixture
 def good(trained):
     return torch.load(trained("transformer_dc") / "checkpoint_last.pt", weights_only=True)
@@ -93,7 +80,6 @@ PROGRAMS = {
     "generate": LANGUAGES,
     "interactive": LANGUAGES,
     "validate": (),
-    "eval_lm": (),
 }
 
 
@@ -101,13 +87,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("arch", few(["fconv", "lstm"], "lstm"))
 def test_strings_that_fairseq_evaluates(command, arch, corpus, good, tmp_path):
     path = evaluated(arch, good, tmp_path)
-    task = "language_modeling" if command == "eval_lm" else "translation"
-    flags = [corpus, "--path", path, "--task", task, "--cpu", "--max-tokens", 80]
-    if command == "eval_lm":
-        (corpus / "dict.txt").write_bytes((corpus / "dict.xx.txt").read_bytes())
-        for end in ("idx", "bin"):
-            content = (corpus / f"test.xx-yy.xx.{end}").read_bytes()
-            (corpus / f"test.{end}").write_bytes(content)
+    flags = [corpus, "--path", path, "--task", "translation", "--cpu", "--max-tokens", 80]
     result = run(tmp_path, command, *flags, *PROGRAMS[command])
     assert_harmless(result, path, tmp_path)
     assert EVALUATING[arch][0] in result.errors and "not a plain value" in result.errors
@@ -133,12 +113,11 @@ def test_every_kind_of_loading(arch, corpus, good, tmp_path, capsys):
     assert sorted(each.name for each in tmp_path.iterdir()) == [path.name]
 
 
-@pytest.mark.parametrize("write", few([pickled, bare], pickled))
-@pytest.mark.parametrize("unsafe", few(["0", "1"], "1"))
-def test_pickles(write, unsafe, corpus, good, tmp_path, monkeypatch, capsys):
+def test_pickles(corpus, good, tmp_path, monkeypatch):
     """Also where a variable that many set, against an older error, turns the safe loader off."""
-    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", unsafe)
-    path = write(good, tmp_path)
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    path = tmp_path / "pickled.pt"
+    torch.save({**good, "extra_state": Malicious(tmp_path)}, path)
     for command in ("generate", "interactive"):
         flags = (corpus, "--path", path, "--task", "transformer_dc", "--cpu", *LANGUAGES)
         assert_harmless(run(tmp_path / "run", command, *flags), path, tmp_path)
@@ -163,17 +142,6 @@ def test_an_archive_stays_in_its_folder(tmp_path):
     with pytest.raises(UserError, match="safely"):
         load_archive_file(str(archive))
     assert archive.exists()
-
-
-def test_a_python_that_cannot_unpack_safely_still_reads_folders(tmp_path, monkeypatch):
-    """Debian 12's 3.11.2, for one: its tarfile has no filter."""
-    from fairseq.file_utils import load_archive_file
-
-    monkeypatch.delattr(tarfile, "data_filter", raising=False)
-    assert load_archive_file(str(tmp_path)) == str(tmp_path)
-    (tmp_path / "model.tar").touch()
-    with pytest.raises(UserError, match="cannot unpack archives safely"):
-        load_archive_file(str(tmp_path / "model.tar"))
 
 
 # -- nothing of fairseq evaluates ------------------------------------------------------------
@@ -219,10 +187,8 @@ def test_every_setting_that_is_evaluated_is_known(function):
     assert settings - {"model_overrides"} <= EVALUATED
 
 
-GOOD = (
-    *("[(512, 3)] * 20 + [(1024, 1)]", "(0.9, 0.98)", "True", "None", "10000,20000", "-1e-3"),
-    *("{'name': 'x', 'p': [1, 2]}", "'text'", "1 / 3", "[]"),
-)
+GOOD = ("[(512, 3)] * 20 + [(1024, 1)]", "(0.9, 0.98)", "True", "None", "10000,20000", "-1e-3",
+        "{'name': 'x', 'p': [1, 2]}")  # fmt: skip
 BAD = (
     *("__import__('os')", "(lambda: 1)()", "[x for x in (1,)]", "open('/etc/passwd')", "x"),
     *("1 if 1 else 2", "().__class__", "f'{1}'", "1; 2", "a := 1", "{**{}}", "", "(((("),

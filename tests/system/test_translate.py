@@ -107,15 +107,6 @@ def test_a_kept_model_translates_elsewhere(here, translate, tmp_path, monkeypatc
     tensors = state["model"].values()
     assert {each.dtype for each in tensors if each.is_floating_point()} == {torch.float16}
     assert str(here).encode() not in (place / "average/checkpoint.pt").read_bytes()
-    assert cli.main(["results", str(here / RUN), "--with-model"]) == 2
-    assert b"--with-model: goes with --keep" in capfdbinary.readouterr().err
-    shutil.move(here / RUN / "average", here / "away")
-    assert cli.main(["results", str(here / RUN), "--keep", "new", "--with-model"]) == 1
-    shutil.move(here / "away", here / RUN / "average")
-    assert (
-        b"its model is not there" in capfdbinary.readouterr().err
-        and not (place.parent / "new").exists()
-    )
 
 
 def test_the_test_set_is_translated_as_its_evaluation_did(here, translate):
@@ -148,15 +139,6 @@ def test_other_flags_are_fairseqs_and_come_last(here, translate):
     """Each of these changes what is said, so that an ignored one is seen."""
     for flags in (["--beam", 1], ["--decode-with", "aux:1"]):
         assert translate(RUN, "test.en", *flags) != lines(here / RUN / "hypotheses.fr"), flags
-
-
-def test_before_its_evaluation_a_run_has_the_recipes_flags(here, translate, tmp_path, monkeypatch):
-    """And the best checkpoint, which updates so small leave as the mean is."""
-    copy = shutil.copytree(here / "mine", tmp_path / "mine") / RUN.split("/")[1]
-    monkeypatch.chdir(copy)
-    shutil.rmtree(copy / "average")
-    (copy / "generate.log").write_text("of somebody's own fairseq-generate\n")
-    assert translate(".", here / "test.en") == lines(here / RUN / "hypotheses.fr")
 
 
 def test_without_a_recipe_the_tokenizer_can_be_named(here, translate, tmp_path, monkeypatch):
@@ -214,7 +196,6 @@ BROKEN = {
         ["neither a recipe nor a score records how its text was tokenised", "--tokenizer"],
     ),
     "too long": (lambda run: [RUN, "long.en"], ["line 2: has 3,301 pieces", "1,024 positions"]),
-    "a flag of its own": (lambda run: [RUN, "-", "--path", "x"], ["--path: this command sets it"]),
     "a flag that would do nothing": (lambda run: [RUN, "--nbest", "3"], ["--nbest: ", "has not"]),
 }
 

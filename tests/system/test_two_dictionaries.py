@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from commands import ROOT, assert_explained, run
+from commands import assert_explained, run
 from systems import SOURCE, TARGET, family, generation, load, training, write_text
 
 ARCH = "transformer_dc_iwslt"
@@ -41,26 +41,3 @@ def test_fairseq_train_and_generate(apart, tmp_path):
     assert len(decoded.hypotheses()) == 4
     run(tmp_path, "train", *words, "--max-update", 3).good()
     assert names.keys() == load(tmp_path)["model"].keys()
-
-
-def test_the_last_of_both_flags_holds(apart, tmp_path):
-    words = training(apart, tmp_path, *NAMES, "--max-update", 1)
-    flags = ["--share-all-embeddings", "--no-share-all-embeddings"]
-    run(tmp_path, "train", *words, *flags).good()
-    assert_explained(run(tmp_path, "train", *words, *flags[::-1]), "dictionary differ")
-
-
-def test_hydra(apart, tmp_path):
-    sizes = {"encoder_layers": 2, "decoder_layers": 1}
-    for side in ("encoder", "decoder"):
-        sizes |= {f"{side}_embed_dim": 8, f"{side}_ffn_embed_dim": 12, f"{side}_attention_heads": 2}
-    words = [
-        *(f"common.user_dir={ROOT / 'dc_nmt_plugin'}", "common.cpu=true", f"task.data={apart}"),
-        *("task=transformer_dc", f"model={ARCH}", "criterion=transformer_dc", "optimizer=adam"),
-        *("lr_scheduler=fixed", "dataset.max_tokens=80", "dataset.num_workers=0"),
-        *(f"checkpoint.save_dir={tmp_path / 'save'}", "optimization.max_update=1"),
-        *(f"model.{name}={value}" for name, value in sizes.items()),
-        *("model.share_all_embeddings=false", f"hydra.run.dir={tmp_path}"),
-    ]
-    run(tmp_path, "hydra_train", *words).good()
-    assert_apart(tmp_path / "save")
