@@ -92,17 +92,35 @@ def test_a_run_says_the_same_wherever_it_is(run, said, tmp_path, monkeypatch):
         assert said(folder) == expected
 
 
-def test_a_training_that_was_killed_before_its_stamp(run, tmp_path, monkeypatch):
-    """Its last checkpoint has all updates: the same command makes no further one."""
-    copy = shutil.copytree(run.parents[1], tmp_path / "copy")
-    monkeypatch.chdir(copy)
+@pytest.fixture
+def copy(run, tmp_path, monkeypatch):
+    """A copy of the run, in a copy of its folders, which is the working directory."""
+    place = shutil.copytree(run.parents[1], tmp_path / "copy")
+    monkeypatch.chdir(place)
     monkeypatch.setattr(steps, "start", forks.start)
-    folder = copy / RUN
-    (folder / "training.stamp").unlink()
+    return place / RUN
+
+
+def test_a_training_that_was_killed_before_its_stamp(copy, capfd):
+    """Its last checkpoint has all updates: the same command makes no further one."""
+    (copy / "training.stamp").unlink()
+    assert cli.main(["evaluate", "mine", ARCH]) == 0
+    assert "has not finished" in capfd.readouterr().err
     assert cli.main(["train", "mine", ARCH, "--max-update", "2"]) == 0
-    assert (folder / "training.stamp").is_file()
-    assert updates(folder / "checkpoints") == 2
-    assert read_record(folder).training.updates == 2
+    assert (copy / "training.stamp").is_file()
+    assert updates(copy / "checkpoints") == 2
+    assert read_record(copy).training.updates == 2
+    # what was translated of an unfinished training is translated again
+    (copy / "hypotheses.fr").write_text("of before\n")
+    assert cli.main(["evaluate", "mine", ARCH]) == 0
+    assert len((copy / "hypotheses.fr").read_text("utf-8").splitlines()) > 1
+
+
+def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(copy, capfd):
+    with open(next(copy.parent.glob("data/bin/train.*.idx")), "ab") as index:
+        index.write(b"newer")
+    assert cli.main(["evaluate", "mine", ARCH]) == 1
+    assert "was trained when mine/data/bin had other text" in capfd.readouterr().err
 
 
 def test_it_is_done_once(run, monkeypatch, capsys):

@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from stand_ins import executable
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.flags import typed_flags
@@ -27,6 +26,12 @@ SHIMS = {
         for path in (ROOT / "dc_nmt_plugin/recipes/tasks").glob("*.yaml")
     },
 }
+
+
+def executable(path: Path, body: str) -> None:
+    """A bash script."""
+    path.write_text(f"#!/usr/bin/env bash\nset -eu\n{body}\n")
+    path.chmod(0o755)
 
 
 class Checkout:

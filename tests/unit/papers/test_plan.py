@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dc_nmt_plugin import cli
 from dc_nmt_plugin.papers.comparison import Cell
 from dc_nmt_plugin.papers.curve import series
 from dc_nmt_plugin.papers.document import SCORES
@@ -89,6 +90,15 @@ def test_every_training_run_has_a_counted_model():
     assert needed == set(counted_parameters()), MODELS
     trained = [e for item in ITEMS for e in item.entries if has_run(e)]
     assert {str(decoding_of(e).training) for e in trained if e.measure not in UNTRAINED} <= needed
+
+
+def test_the_commands_understand_their_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("thesis, Table 4.6b", "context-aware, Table 1", "residual-decoder, Table 3"):
+        for job in jobs(name, sample=600):
+            if job.words[0] in ("prepare", "train", "evaluate"):
+                assert cli.main([*job.words, "--dry-run"]) == 0, str(job)
+    assert not list(tmp_path.iterdir())
 
 
 def test_sizes_of_trainings_add_up():
