@@ -95,7 +95,7 @@ def test_every_training_run_has_a_counted_model():
 def test_the_commands_understand_their_words(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("thesis, Table 4.6b", "context-aware, Table 1", "residual-decoder, Table 3"):
-        for job in jobs(name, sample=600):
+        for job in jobs(name):
             if job.words[0] in ("prepare", "train", "evaluate"):
                 assert cli.main([*job.words, "--dry-run"]) == 0, str(job)
     assert not list(tmp_path.iterdir())
