@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -59,17 +57,6 @@ def test_the_output_of_this_process_is_written_to(tmp_path):
     with open(tmp_path / "out", "w") as out:  # where the shell redirects it to a file
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     assert (tmp_path / "out").read_text() == "first\nsaid"
-
-
-def test_files_below_dev_and_proc_are_files(tmp_path, monkeypatch):
-    """/dev/shm is an ordinary folder, in memory; not every system has it."""
-    monkeypatch.chdir(tmp_path)
-    for home in (path for path in ("/dev/shm", "/proc/self/cwd") if os.access(path, os.W_OK)):
-        with tempfile.TemporaryDirectory(dir=home) as folder:
-            for text in ("1-1", "2-2"):
-                with replacing(Path(folder, "new/stamp")) as temporary:
-                    temporary.write_text(text)
-            assert Path(folder, "new/stamp").read_text() == "2-2"
 
 
 def test_a_folder_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""What a container grants: files as the kernel writes them; GPUs."""
+"""The CPUs that a container grants: files as the kernel writes them."""
 
 import os
 
@@ -26,34 +26,3 @@ def test_cpus_of_containers(case, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "_ROOT", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     assert machine.usable_cpus() == cpus
-
-
-GPUS = """#!/bin/sh
-[ "$3" = --id ] && [ "$4" = 3 ] && exec echo 'NVIDIA A100'
-[ "$#" -eq 2 ] && printf 'NVIDIA H100\\nNVIDIA H100\\n' && exit
-exit 6
-"""
-
-
-@pytest.mark.parametrize(
-    ("flags", "visible", "used"),
-    [
-        ({}, None, "2 x NVIDIA H100"),
-        ({"distributed-world-size": 1}, None, "1 x NVIDIA H100"),
-        ({"distributed-world-size": 8}, None, "8 x NVIDIA H100"),
-        ({}, "3", "1 x NVIDIA A100"),
-        ({"cpu": True}, None, "a processor"),
-        ({}, "", "a processor"),
-        ({}, "MIG-of-a-GPU", None),
-    ],
-)
-def test_the_devices_that_a_program_uses(flags, visible, used, tmp_path, monkeypatch):
-    """nvidia-smi lists the GPUs of the machine, also those that a job does not see."""
-    (tmp_path / "nvidia-smi").write_text(GPUS)
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if visible is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    monkeypatch.setattr(machine, "processor", lambda: "a processor")
-    assert machine.used_device(flags) == used

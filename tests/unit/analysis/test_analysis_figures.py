@@ -12,7 +12,7 @@ from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
-from dc_nmt_plugin.figure import Chart, Line, bar_look, draw_charts, line_look, new_figure, save
+from dc_nmt_plugin.figure import new_figure, save
 
 
 def drawn(name, results, **options):
@@ -230,16 +230,3 @@ def test_files(tmp_path):
     assert [path.name for path in save(figure, tmp_path / "b.pdf")] == ["b.pdf"]
     with pytest.raises(ArgumentTypeError, match=r"'c.gif' ends in none of .png, .svg, .pdf"):
         figure_name("c.gif")
-
-
-def test_a_legend_lies_below_the_panels_and_names_each_series_once():
-    lines = {f"a long name of {label}": Line([1, 2], [1, 2]) for label in "abc"}
-    figure = new_figure((6, 3))
-    draw_charts(figure, [Chart("x", "y", lines) for _ in range(4)])
-    figure.canvas.draw()
-    (legend,) = figure.legends
-    assert [text.get_text()[-1] for text in legend.get_texts()] == ["a", "b", "c"]
-    top = legend.get_window_extent().y1
-    assert all(axes.get_window_extent().y0 > top for axes in figure.axes)
-    for look in (line_look, bar_look):
-        assert len({str(look(number)) for number in range(40)}) == 40

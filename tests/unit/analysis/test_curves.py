@@ -7,26 +7,6 @@ import json
 from dc_nmt_plugin import cli
 
 
-def test_the_diagnostics_of_layers_are_shown_and_what_decoders_score_is_not(tmp_path, capsys):
-    names = [
-        "loss",
-        "bleu_aux1",
-        "aux1_ppl",
-        "aux1_loss",
-        "accuracy",
-        "added_norm_1",
-        "dv_encoder",
-    ]
-    line = {"valid_num_updates": 5, **{f"valid_{name}": 1.0 for name in names}}
-    (tmp_path / "train.log").write_text(f"1 | INFO | valid | {json.dumps(line)}\n")
-    assert cli.main(["analyze", "curves", str(tmp_path), "--json"]) == 0
-    there = json.loads(capsys.readouterr().out)["runs"]
-    assert len(next(iter(there.values()))["curves"]) == len(names)
-    assert cli.main(["analyze", "curves", str(tmp_path)]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "valid:" in line]
-    assert [row[1] for row in rows] == ["valid:loss", "valid:added_norm_1", "valid:dv_encoder"]
-
-
 def test_a_joint_loss_is_not_drawn_beside_a_plain_one(tmp_path, capsys):
     """MS-1 stood at 16 to 22 bits, the plain model at 8 to 11."""
     logged = {

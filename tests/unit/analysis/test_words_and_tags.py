@@ -3,10 +3,8 @@
 import pytest
 from fairseq.data import Dictionary
 
-from dc_nmt_plugin.analysis import tagging
-from dc_nmt_plugin.analysis.tagging import TAGS, tagger, universal
+from dc_nmt_plugin.analysis.tagging import tagger
 from dc_nmt_plugin.analysis.words import piece_kind, word_spans, words_of
-from dc_nmt_plugin.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -48,19 +46,3 @@ def test_english_german_and_chinese():
         words = sentence.split()
         assert tagger(lang)(words) == tags.split(), lang
         assert tagger(lang)([]) == []
-
-
-def test_every_known_tag_is_universal():
-    for table in (tagging._C5, tagging._STTS, tagging._ICTCLAS):
-        assert set(table.values()) <= set(TAGS)
-    assert universal("VBZ", tagging._C5) == "VERB"
-    assert universal("AVP", tagging._C5) == "PRT"  # the longest prefix
-    assert universal("?", tagging._C5) == "X"
-
-
-def test_what_is_missing_is_named(monkeypatch):
-    with pytest.raises(UserError, match="no tagger for 'vi'"):
-        tagger("vi")
-    monkeypatch.setitem(__import__("sys").modules, "HanTa.HanoverTagger", None)
-    with pytest.raises(UserError, match="pip install HanTa"):
-        tagger("de")

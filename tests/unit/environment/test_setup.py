@@ -68,11 +68,6 @@ def test_wheel_holds_every_module_all_data_and_nothing_else(wheel):
     assert built == expected
 
 
-def test_pip_finds_nothing_wrong_with_this_environment():
-    done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-
-
 def test_wheel_declares_the_command_and_the_version(wheel):
     points = wheel_metadata(wheel, "entry_points.txt")
     assert "dc-nmt = dc_nmt_plugin.cli:main" in points
@@ -232,41 +227,6 @@ def test_a_fairseq_that_does_not_load_is_replaced_only_where_asked(monkeypatch):
     assert install_fairseq.main(["--replace"]) == 0
     wheel = ("install", "--no-deps", install_fairseq.WHEEL)
     assert calls == [("uninstall", "-y", "fairseq-fixed"), wheel]
-
-
-def test_a_compiler_is_asked_for_only_where_fairseq_is_compiled(monkeypatch):
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    monkeypatch.setattr(install_fairseq.util, "find_spec", lambda name: name != "fairseq")
-    monkeypatch.setattr(install_fairseq, "has_wheel", lambda: True)
-    assert install_fairseq.unusable() is None
-    monkeypatch.setattr(install_fairseq, "has_wheel", lambda: False)
-    assert "there is no C++ compiler" in install_fairseq.unusable()
-    monkeypatch.delenv("CXX")
-    monkeypatch.setattr(install_fairseq.sysconfig, "get_path", lambda name: "/nowhere")
-    assert "no C headers" in install_fairseq.unusable()
-
-
-@pytest.mark.parametrize(
-    ("script", "arguments", "existing", "sentence"),
-    [
-        ("setup.sh", ["--python", "2.7"], None, "'2.7' is not supported; choose among 3.14"),
-        ("setup.sh", ["--python", "/no/python"], None, "'/no/python' is not a program"),
-        ("setup.sh", ["--python"], None, "--python needs a value: one of 3.14"),
-        ("setup.sh", [], "/bin/false", "DC_NMT_PYTHON='/bin/false' cannot be used"),
-        ("setup.sh", ["--python", "3.11"], "/bin/false", "contradicts DC_NMT_PYTHON"),
-        ("test.sh", ["--python", "4"], None, "'4' is not supported"),
-    ],
-)
-def test_scripts_refuse_bad_input_in_one_sentence(script, arguments, existing, sentence):
-    before = sorted(ROOT.glob(".venv*")) + sorted(ROOT.glob(".setup/*"))
-    environment = {k: v for k, v in os.environ.items() if k != "DC_NMT_PYTHON"}
-    if existing is not None:
-        environment["DC_NMT_PYTHON"] = existing
-    command = [ROOT / "scripts" / script, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert sentence in done.stderr and len(done.stderr.splitlines()) == 1
-    assert sorted(ROOT.glob(".venv*")) + sorted(ROOT.glob(".setup/*")) == before
 
 
 def test_an_environment_of_the_users_own_is_not_cleared(tmp_path):

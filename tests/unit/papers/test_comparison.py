@@ -82,18 +82,6 @@ def test_a_run_of_other_settings_is_shown_without_a_gap(other, note, capsys, mon
     assert text.count(f"{OTHER}{note}\n") == 1
 
 
-def test_what_several_runs_differ_in_is_said_once(capsys, monkeypatch):
-    monkeypatch.setattr("dc_nmt_plugin.papers.comparison._tested", lambda *_: None)
-    finished("Baseline", 30.00, updates=5000)
-    finished("MS-1", 31.00, updates=5000)
-    assert table(capsys).count(UPDATES) == 1
-    # the baseline's own row is not in this one
-    finished("MS-2", 31.00)
-    assert paper.main(["table", TABLE, "--rows", "MS-2"]) == 0
-    text = capsys.readouterr().out
-    assert f"difference: to a run of other settings: {UPDATES}\n" in text and "-0.13" in text
-
-
 @pytest.mark.parametrize(
     "state", [{"training_stamp": None}, {"training_stamp": "1-1\n"}, {"logged": 20_000}]
 )

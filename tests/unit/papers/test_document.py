@@ -17,12 +17,10 @@ from dc_nmt_plugin.models.presets import architectures
 from dc_nmt_plugin.papers.document import SCORES
 from dc_nmt_plugin.papers.parameters import model_settings
 from dc_nmt_plugin.papers.reader import (
-    DATA,
     DOCUMENTS,
     find_item,
     read_document,
     read_documents,
-    read_file,
 )
 from dc_nmt_plugin.recipes.recipe import load, tasks
 from dc_nmt_plugin.recipes.settings import settings_of
@@ -137,13 +135,6 @@ def test_averages_of_probing_tasks_are_the_printed_ones():
                     assert abs(mean - entry.value) <= Decimal("0.011"), (name, entry.cell)
 
 
-def test_percentages_of_human_rankings_add_up():
-    for row in ("Self-attentive vs. Baseline", "Self-attentive vs. Mean"):
-        own = [e for e in find_item("residual-decoder, Table 5").entries if e.row == row]
-        for start in (0, 3, 6):
-            assert sum(entry.value for entry in own[start : start + 3]) == 100
-
-
 def test_tables_of_the_paper_and_of_the_thesis_agree():
     pairs = (("Table 2", "Table 5.3"), ("Table 4", "Table 5.5"), ("Table 5", "Table 5.6"))
     for paper, thesis in pairs:
@@ -158,22 +149,6 @@ def test_items_are_found_by_short_names_and_unknown_ones_get_the_nearest():
         find_item("thesis, Table 3.44")
     with pytest.raises(UserError, match="Did you mean 'thesis'"):
         find_item("theses, Table 3.4")
-
-
-BAD = {
-    "an unknown key": ("    place: section 1\n", "    plaice: section 1\n", "place"),
-    "no number": ("Train: 3.66", "Train: 3.6o", "3.6o"),
-    "no YAML": ("    rows:\n", "    rows: [\n", "x.yaml: "),
-}
-
-
-@pytest.mark.parametrize(("old", "new", "message"), BAD.values(), ids=BAD)
-def test_a_wrong_file_is_one_sentence(tmp_path, old, new, message):
-    text = (DATA / "dual-context.yaml").read_text("utf-8")
-    (tmp_path / "x.yaml").write_text(text.replace(old, new, 1), "utf-8")
-    with pytest.raises(UserError, match=message) as error:
-        read_file(tmp_path / "x.yaml")
-    assert "\n" not in str(error.value)
 
 
 def test_an_entry_has_the_settings_of_its_task_item_column_row_and_cell():
