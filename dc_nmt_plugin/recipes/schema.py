@@ -102,8 +102,6 @@ class SettingsEntry:
     like: str | None = None  # entry of papers.yaml that this one changes
     source: str | None = None  # place of the published settings, and the unpublished ones
     big: str | None = None  # entry of papers.yaml for sizes that begin with "big"
-    gpus: int | None = None  # of a training run on a cluster
-    hours: int | None = None
     size: str | None = None  # suffix of an architecture's name; "" for none
     bpe: str | None = None  # name of the segmentation
     # of this task only: value of --size → flags of fairseq-train; the first is the default

@@ -50,8 +50,6 @@ class RunSettings:
     decode: tuple[str, ...]  # of fairseq-generate
     paper: str  # metric of the paper, of dc-nmt score
     metrics: str  # all metrics
-    gpus: int | None = None  # of a training run on a cluster; None: one GPU, one day
-    hours: int | None = None
 
 
 @cache
@@ -102,8 +100,6 @@ def settings_of(
         decode=_flags(entry.decode or "", f"{place}.decode"),
         paper=entry.paper or "",
         metrics=entry.metrics or "",
-        gpus=entry.gpus,
-        hours=entry.hours,
     )
 
 
