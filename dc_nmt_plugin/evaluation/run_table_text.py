@@ -114,7 +114,7 @@ def _notes_on_speeds(table: RunTable) -> list[str]:
     speeds += [f"{decoding:,.0f} sentences/s in decoding"] if decoding else []
     if not speeds:
         return []
-    measured = f", by dc-nmt bench on {table.speeds}" if table.speeds else ""
+    measured = f", measured on {table.speeds}" if table.speeds else ""
     notes = [f"training and decoding speed: 1.00 is {' and '.join(speeds)}{measured}"]
     without = [
         row.label
