@@ -21,7 +21,6 @@ def here(tmp_path, monkeypatch):
     """A folder with 300 clean pairs, and 20 for validation and for test each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(new_recipe, "visible_gpus", lambda: 0)
-    monkeypatch.setattr(new_recipe, "usable_cpus", lambda: 2)
     for name, pairs in (("a", PAIRS), ("v", 20), ("t", 20)):
         write(
             tmp_path / f"{name}.de", [f"Das schöne Haus {name}{n}, am See." for n in range(pairs)]
