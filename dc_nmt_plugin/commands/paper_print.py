@@ -161,9 +161,9 @@ def _notes(found: Sequence[Cell]) -> list[str]:
         notes += difference_notes(tests, against, measure)
     # each setting in which runs differ from the published ones, once
     differing = dict.fromkeys(text for cell in found for text in cell.other_settings)
-    against = dict.fromkeys(text for cell in found for text in cell.other_settings_against)
+    of_baseline = dict.fromkeys(text for cell in found for text in cell.other_settings_against)
     notes += [f"to published: nothing for runs of other settings: {text}" for text in differing]
-    alone = [text for text in against if text not in differing]
+    alone = [text for text in of_baseline if text not in differing]
     notes += [f"difference: to a run of other settings: {text}" for text in alone]
     return list(dict.fromkeys(notes))
 
