@@ -6,8 +6,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..text.pieces import MODEL, segmenter
-
 
 def segment(line: str, data: Path, lang: str) -> str:
     """Returns the pieces of the line, by the codes beside the data; without codes, the line.
@@ -24,21 +22,18 @@ def segment(line: str, data: Path, lang: str) -> str:
 
 
 def codes_of(data: Path, lang: str) -> Path | None:
-    """Returns the file of a language's BPE codes or sentencepiece model beside the data, or None.
+    """Returns the file of a language's BPE codes beside the data, or None.
 
     A folder ``bin-NAME`` of data has its codes in ``bpe-NAME`` beside it.
     """
     folder = data.resolve().parent / data.resolve().name.replace("bin", "bpe", 1)
-    names = (f"codes.{lang}", "codes", f"{lang}.{MODEL}", MODEL)
+    names = (f"codes.{lang}", "codes")
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 @lru_cache(maxsize=4)
 def byte_pairs(codes: Path) -> Any:
-    """Returns an object whose ``process_line`` segments text: subword-nmt's ``BPE``, or
-    sentencepiece's model."""
-    if codes.name.endswith(MODEL):
-        return segmenter(codes)
+    """Returns subword-nmt's ``BPE``, whose ``process_line`` segments text."""
     from subword_nmt.apply_bpe import BPE
 
     with open(codes, encoding="utf-8") as stream:

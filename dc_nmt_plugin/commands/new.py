@@ -40,11 +40,6 @@ def parser() -> Parser:
         help="number of BPE operations; default: by the size of the text",
     )  # fmt: skip
     parser.add_argument(
-        "--sentencepiece", action="store_true",
-        help="segment raw text by sentencepiece instead of a tokeniser and BPE, into --bpe pieces; "
-        "also for languages without spaces",
-    )  # fmt: skip
-    parser.add_argument(
         "--size", choices=("small", "medium", "base"),
         help="4+4 layers of width 128, 4+4 of 256, or 6+6 of 512; default: by the text, and "
         "whether there is a GPU",
@@ -59,14 +54,7 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt new``."""
-    options = parser()
-    args = options.parse_args(argv)
-    if args.sentencepiece:
-        from ..text.pieces import check_installed
-
-        if args.tokenized:
-            options.error("--sentencepiece: reads raw text; leave --tokenized out")
-        check_installed("--sentencepiece")
+    args = parser().parse_args(argv)
     archs = args.archs or ["transformer_standard"]
     from ..recipes.new_recipe import NewOptions, make_recipe
     from ..table import format_table

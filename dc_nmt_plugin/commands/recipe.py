@@ -11,7 +11,7 @@ from .recipe_options import add_text
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one of the subcommands; the last four are steps of ``dc-nmt prepare``."""
+    """Runs one of the subcommands; the last two are steps of ``dc-nmt prepare``."""
     parser = Parser(prog="dc-nmt recipe", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="list every task, with its published numbers")
@@ -39,16 +39,6 @@ def main(argv: Sequence[str]) -> int:
     clean.add_argument("ratio", type=float)
     clean.add_argument("max_words", type=int, nargs="?", default=0)
     clean.set_defaults(run=_clean)
-    learn = commands.add_parser("learn-pieces", help="learn a model of sentencepiece")
-    learn.add_argument("size", type=number(1), metavar="N", help="number of pieces")
-    learn.add_argument("model", type=Path, metavar="MODEL", help="file to write")
-    learn.add_argument("texts", type=Path, nargs="+", metavar="FILE", help="training text")
-    learn.set_defaults(run=_learn_pieces)
-    apply = commands.add_parser("apply-pieces", help="segment a file by a model of sentencepiece")
-    apply.add_argument("model", type=Path, metavar="MODEL")
-    apply.add_argument("text", type=Path, metavar="FILE", help="raw text")
-    apply.add_argument("to", type=Path, metavar="OUT", help="file to write")
-    apply.set_defaults(run=_apply_pieces)
     args = parser.parse_args(argv)
     args.run(args)
     return 0
@@ -94,15 +84,3 @@ def _clean(args: argparse.Namespace) -> None:
     limits = args.max_tokens, args.ratio, args.max_words
     before, after = clean_pieces(args.folder, (first, second), *limits)
     print(f"{after:,} of {before:,} training pairs kept")
-
-
-def _learn_pieces(args: argparse.Namespace) -> None:
-    from ..text.pieces import learn
-
-    learn(args.texts, args.size, args.model)
-
-
-def _apply_pieces(args: argparse.Namespace) -> None:
-    from ..text.pieces import apply
-
-    apply(args.model, args.text, args.to)

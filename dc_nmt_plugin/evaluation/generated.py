@@ -15,8 +15,7 @@ from typing import Any
 from ..errors import UserError
 from ..flags import flag_name, given_flags, setting_name
 from ..runs.record import Flags
-from ..text.lines import read_lines, read_log
-from ..text.pieces import remove_bpe
+from ..text.lines import read_lines, read_log, remove_bpe
 
 # settings of fairseq-generate that force or randomise its output, and their defaults
 _FREE = {

@@ -156,7 +156,6 @@ def _keep_model(run: Run, folder: Path) -> None:
 
     from ..checkpoints.loading import load_checkpoint
     from ..checkpoints.plain import portable
-    from ..text.pieces import MODEL
 
     checkpoint, data = _model_of(run)
     state = portable(load_checkpoint(str(checkpoint)), str(checkpoint), DATA)
@@ -166,7 +165,7 @@ def _keep_model(run: Run, folder: Path) -> None:
         torch.save(state, temporary)
     for origin, to, names in (
         (data, "bin", ["dict.*.txt"]),
-        (data.parent / data.name.replace("bin", "bpe", 1), "bpe", ["codes*", f"*{MODEL}"]),
+        (data.parent / data.name.replace("bin", "bpe", 1), "bpe", ["codes*"]),
         (data.parent / "raw", "raw", ["manifest.json", "truecase.*"]),
     ):
         (folder / "data" / to).mkdir(parents=True, exist_ok=True)

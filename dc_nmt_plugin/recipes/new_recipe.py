@@ -87,9 +87,7 @@ class NewOptions:
     target_lang: str | None = None
     archs: Sequence[str] = ("transformer_standard",)  # architectures to train
     tokenized: bool = False  # the words of the text are already separated
-    # number of BPE operations, or of sentencepiece's pieces; None: by the size of the text
-    bpe: int | None = None
-    sentencepiece: bool = False  # segment raw text by sentencepiece
+    bpe: int | None = None  # number of BPE operations; None: by the size of the text
     size: str | None = None  # small, medium or base; None: by the text and the machine
     max_update: int | None = None  # number of training updates; None: by the text
     seed: int = 1  # of the choice of held-out text
@@ -226,8 +224,7 @@ class Choices:
     """Holds the choices for a corpus."""
 
     size: Size  # of models
-    operations: int  # of BPE, or pieces of sentencepiece
-    kind: str  # of segmentation, bpe or sentencepiece
+    operations: int  # of BPE
     joint: bool  # one code and one dictionary for both languages
     tokenizer: str  # moses, split or none
     updates: int  # of a training run
@@ -247,21 +244,18 @@ def choose(corpus: Corpus, pairs: int, gpus: int, options: NewOptions) -> Choice
     Raises:
         UserError: a language has no spaces between words, and no tokeniser here
     """
-    separated = options.tokenized or options.sentencepiece
     for code, spaceless in zip(corpus.languages, corpus.spaceless, strict=True):
-        if spaceless and code != "zh" and not separated:
+        if spaceless and code != "zh" and not options.tokenized:
             raise UserError(
                 f"{corpus.flag}: the text in {code} has no spaces between its words, and Moses' "
-                "tokeniser does not add them; give --sentencepiece, or segment it into words first "
-                "and give --tokenized"
+                "tokeniser does not add them; segment it into words first and give --tokenized"
             )
     source, target = corpus.languages
-    what = "pieces of sentencepiece" if options.sentencepiece else "BPE operations"
     operations, reason = next((n, about) for below, n, about in OPERATIONS if pairs < below)
     reason += "; --bpe N for another number"
     if options.bpe is not None:
         operations, reason = options.bpe, "--bpe"
-    why = [f"{operations:,} {what}: {reason}"]
+    why = [f"{operations:,} BPE operations: {reason}"]
 
     # letters of a few loan words do not count
     rare = corpus.letters[0].total() / 10_000
@@ -289,10 +283,8 @@ def choose(corpus: Corpus, pairs: int, gpus: int, options: NewOptions) -> Choice
         updates, reason = _updates(corpus, pairs, size), "--max-update N trains longer or shorter"
     why.append(f"{updates:,} updates: {reason}")
 
-    tokenizer = "none" if separated else "moses"
-    if options.sentencepiece:
-        why.append("no tokeniser: sentencepiece reads raw text, and its pieces join to raw text")
-    elif options.tokenized:
+    tokenizer = "none" if options.tokenized else "moses"
+    if options.tokenized:
         why.append("no tokeniser: --tokenized; the scores are of tokens too")
     elif (lost := _lost_by_moses(corpus)) > LOST:
         tokenizer = "split"
@@ -301,10 +293,9 @@ def choose(corpus: Corpus, pairs: int, gpus: int, options: NewOptions) -> Choice
             f"give {lost:.0%} of the words in {target} back"
         )
     metric = default_bleu(target, corpus.first_targets())
-    if options.tokenized and not options.sentencepiece:
+    if options.tokenized:
         metric = "multi-bleu"
-    kind = "sentencepiece" if options.sentencepiece else "bpe"
-    return Choices(size, operations, kind, joint, tokenizer, updates, metric, why)
+    return Choices(size, operations, joint, tokenizer, updates, metric, why)
 
 
 def _updates(corpus: Corpus, pairs: int, size: Size) -> int:
@@ -371,8 +362,6 @@ def _content(
         "max_tokens": LONGEST,
         "ratio": 9,
     }
-    if chosen.kind != "bpe":
-        segmentation = {"kind": chosen.kind, **segmentation}
     return {
         "title": f"{folder.resolve().name}, text of one's own",
         "pair": "-".join(train.languages),

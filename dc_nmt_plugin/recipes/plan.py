@@ -13,7 +13,6 @@ from ..steps import digest
 from .experiment import Experiment
 from .launch import Batch, MachineOptions, find_machines, share_out
 from .recipe import Recipe, load
-from .schema import Segmentation
 from .settings import RunSettings, for_sample, settings_of, with_updates
 from .training import TrainingStep, training_step
 
@@ -158,7 +157,7 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
         name = "-".join(part for part in parts if part)
     data = _data(recipe, options)
     segmentation = recipe.task.bpe[settings.bpe]
-    score = _score_flags(recipe, settings, segmentation, data, options.subset)
+    score = _score_flags(recipe, settings, data, options.subset)
     # the mean of the run's own decoding stays unchanged
     other = options.average is not None and (options.decoding or options.subset != "test")
     return Experiment(
@@ -182,14 +181,10 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
     )
 
 
-def _score_flags(
-    recipe: Recipe, settings: RunSettings, segmentation: Segmentation, data: Path, split: str
-) -> tuple[str, ...]:
+def _score_flags(recipe: Recipe, settings: RunSettings, data: Path, split: str) -> tuple[str, ...]:
     text = recipe.task.text
     flags = ["--tokenizer", text.scored_as]
-    # without a tokeniser, sentencepiece segments raw text, whose words multi-bleu cannot count
-    if segmentation.kind != "sentencepiece" or text.scored_as != "none":
-        flags += ["--tokenized-reference", str(data / f"raw/tokenised/{split}.{recipe.target}")]
+    flags += ["--tokenized-reference", str(data / f"raw/tokenised/{split}.{recipe.target}")]
     if text.casing == "truecase":
         flags += ["--truecased"]
     if settings.metrics:

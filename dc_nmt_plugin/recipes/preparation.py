@@ -12,8 +12,7 @@ from ..errors import UserError, check_choices
 from ..files import write_json, write_parallel
 from ..machine import usable_cpus
 from ..steps import Command, Step, digest, file_digest
-from ..text.lines import check_same_count
-from ..text.pieces import MODEL, remove_bpe
+from ..text.lines import check_same_count, remove_bpe
 from ..text.preparation import fits
 from .plan import LENGTHS
 from .recipe import SPLITS, Recipe, load
@@ -150,7 +149,6 @@ class Preparation:
     def _stamp(self, segmentation: Segmentation) -> str:
         """Returns the stamp of the text and its segmentation; its words must never change."""
         words = str(segmentation.operations)
-        words += "" if segmentation.kind == "bpe" else f" {segmentation.kind}"
         words += "" if segmentation.joint else " codes-apart"
         words += "" if segmentation.dictionary == "joint" else " dictionaries-apart"
         limit = f"{segmentation.max_tokens} {segmentation.ratio:g}"
@@ -160,34 +158,15 @@ class Preparation:
 
     def _segmenting(self, segmentation: Segmentation) -> Step:
         def commands(to: Path) -> Iterator[Command]:
-            if segmentation.kind == "sentencepiece":
-                yield from self._sentencepieces(segmentation, to)
-            else:
-                yield from self._byte_pairs(segmentation, to)
+            yield from self._byte_pairs(segmentation, to)
             yield _same_counts(self._texts(self._tokens), self._texts(to))
             limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
             limits += [str(segmentation.max_words)] if segmentation.max_words else []
             yield Command(["dc-nmt", "recipe", "clean", str(to), *self.recipe.pair, *limits])
 
         name = f"learn and apply BPE ({segmentation.operations} operations)"
-        if segmentation.kind == "sentencepiece":
-            name = f"learn and apply sentencepiece ({segmentation.operations} pieces)"
         folder = self.work / f"bpe{segmentation.suffix}"
         return Step(name, folder, lambda: self._stamp(segmentation), commands)
-
-    def _sentencepieces(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
-        """Learns a model of both languages, or one for each, and segments every set."""
-        groups = (
-            [self.recipe.pair] if segmentation.joint else [(lang,) for lang in self.recipe.pair]
-        )
-        for languages in groups:
-            model = str(to / (MODEL if segmentation.joint else f"{languages[0]}.{MODEL}"))
-            texts = [str(self._tokens / f"train.{language}") for language in languages]
-            learn = ["dc-nmt", "recipe", "learn-pieces", str(segmentation.operations), model]
-            yield Command([*learn, *texts])
-            for name in (f"{split}.{lang}" for lang in languages for split in self.recipe.splits):
-                files = [str(self._tokens / name), str(to / name)]
-                yield Command(["dc-nmt", "recipe", "apply-pieces", model, *files])
 
     def _byte_pairs(self, segmentation: Segmentation, to: Path) -> Iterator[Command]:
         learn = ["subword-nmt", "learn-bpe", "-s", str(segmentation.operations), "-i"]

@@ -77,11 +77,10 @@ class Splits:
 
 @dataclass(kw_only=True)
 class Segmentation:
-    """One segmentation into pieces of words."""
+    """One segmentation of tokenised text by BPE."""
 
     name: str = ""
-    kind: Literal["bpe", "sentencepiece"] = "bpe"  # of tokenised text, or of raw text
-    operations: int  # of BPE; of sentencepiece the number of pieces
+    operations: int  # of BPE
     joint: bool = True  # one code for both languages
     dictionary: Literal["joint", "separate"] = "joint"
     max_tokens: int = 0  # longer training pairs are dropped after BPE; 0 for no limit

@@ -18,8 +18,7 @@ from ..files import load_json
 from ..flags import as_flags, flag_value
 from ..runs.record import record_of
 from ..text.checks import escape_symbols, is_visible
-from ..text.lines import with_plain_ends
-from ..text.pieces import remove_bpe
+from ..text.lines import remove_bpe, with_plain_ends
 from ..text.preparation import load_truecaser, tokenise
 from ..text.settings import TextSettings
 from ..text.tokenizers import tokenize, untokenize

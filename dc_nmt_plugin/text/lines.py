@@ -124,6 +124,15 @@ def with_plain_ends(line: str) -> str:
     return line.translate(_SPACES)
 
 
+def remove_bpe(line: str) -> str:
+    """Joins the pieces of subword-nmt to words.
+
+    >>> remove_bpe("Wald@@ weg en@@")
+    'Waldweg en'
+    """
+    return re.sub(r"@@( |$)", "", line).strip()
+
+
 def character(text: str) -> str:
     """Returns the name of an invisible character: ``U+2028``."""
     return f"U+{ord(text):04X}"

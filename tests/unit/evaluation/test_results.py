@@ -252,9 +252,9 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     assert "/home" not in written and str(task) not in written and "_last.pt" not in written
 
 
-def test_a_kept_model_has_the_segmentation_of_either_library(task, tmp_path):
+def test_a_kept_model_has_its_segmentation(task, tmp_path):
     run = finished(task, "c", data=Data("en", "de", "../data/bin"))
-    files = ("bin/dict.en.txt", "bin/dict.de.txt", "bpe/en.sentencepiece.model", "bpe/codes.de")
+    files = ("bin/dict.en.txt", "bin/dict.de.txt", "bpe/codes.en", "bpe/codes.de")
     for name in (*files, "bpe/train.en"):
         (task / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (task / "data" / name).write_text("a 1\n")
@@ -266,7 +266,7 @@ def test_a_kept_model_has_the_segmentation_of_either_library(task, tmp_path):
     kept = tmp_path / "kept" / "c"
     there = {path.relative_to(kept / "data").as_posix() for path in kept.glob("data/*/*")}
     assert there == set(files)
-    assert codes_of(kept / "data/bin", "en") == kept / "data/bpe/en.sentencepiece.model"
+    assert codes_of(kept / "data/bin", "en") == kept / "data/bpe/codes.en"
     assert read_record(kept).data.folder == "data/bin"
 
 

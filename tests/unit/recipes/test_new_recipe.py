@@ -227,14 +227,6 @@ def test_the_users_wishes_are_kept_and_said(here, capsys):
     assert settings_of(recipe, "gru_selfattn_residual").updates == 38
 
 
-def test_sentencepiece_reads_raw_text_of_languages_without_spaces(tmp_path):
-    japanese = corpus_of(tmp_path, "a house by the lake", "これは長い文です" * 4, ("en", "ja"))
-    chosen = fit(japanese, 300, 0, sentencepiece=True)
-    assert (chosen.kind, chosen.tokenizer) == ("sentencepiece", "none")
-    assert chosen.why[0].startswith("4,000 pieces of sentencepiece")
-    assert chosen.metric != "multi-bleu"
-
-
 def test_two_alphabets_have_two_dictionaries(tmp_path):
     russian = corpus_of(tmp_path, "дом у озера, окна", "a house by the lake", ("ru", "en"))
     fitted = fit(russian, 300, 0)
