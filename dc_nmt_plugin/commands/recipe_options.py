@@ -96,7 +96,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of training and machines."""
+    """Adds the options of training."""
     parser.add_argument(
         "--max-update", type=number(1), metavar="N",
         help="number of updates; the number of checkpoints stays the same",
@@ -112,18 +112,5 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--gpus", type=number(0), metavar="N",
-        help="number of GPUs on each machine; default: all; 0: the CPU",
-    )  # fmt: skip
-    parser.add_argument(
-        "--launcher",
-        help="fairseq (one machine, the default) or torchrun; for Slurm see scripts/train.slurm",
-    )
-    machines = parser.add_argument_group("several machines, with torchrun; call it on each")
-    machines.add_argument("--nodes", type=number(1), metavar="N", help="number of machines")
-    machines.add_argument(
-        "--node-rank", type=number(0), metavar="N", help="number of this machine, from 0"
-    )
-    machines.add_argument(
-        "--rendezvous", metavar="HOST:PORT", default="",
-        help="address and port of the first machine",
+        help="number of GPUs; default: all; 0: the CPU",
     )  # fmt: skip

@@ -58,7 +58,6 @@ def main(argv: Sequence[str]) -> int:
             plan = plan_training(run, training)  # refuses invalid runs before all work
             if flags:
                 plan.training.check_flags()
-    evaluates = not training.machines.node_rank or args.dry_run  # only the first machine
     pipeline = Pipeline(args.dry_run)
     with stoppable():
         runs = [run for run, _ in planned.values()]
@@ -66,12 +65,9 @@ def main(argv: Sequence[str]) -> int:
         text = values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(needed)))
         prepare(pipeline, text)
         for run in runs:
-            code = train(pipeline, run, training)
-            if evaluates:
-                evaluate(pipeline, run)
-            elif code:
-                return code
-    if evaluates and not args.dry_run:
+            train(pipeline, run, training)
+            evaluate(pipeline, run)
+    if not args.dry_run:
         from ..evaluation.run_table_text import format_runs
 
         print()

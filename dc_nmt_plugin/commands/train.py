@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..steps import Pipeline, running, stoppable
+from ..steps import Pipeline, stoppable
 from .parser import Parser, use_threads
 from .recipe_options import add_common, add_run, add_training, values_of
 
@@ -40,21 +40,20 @@ def main(argv: Sequence[str]) -> int:
     args, flags = parser().parse_with_flags(argv)
     use_threads(args)
     with stoppable():
-        return train(Pipeline(args.dry_run), *options_of(args, flags))
+        train(Pipeline(args.dry_run), *options_of(args, flags))
+    return 0
 
 
 def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptions, TrainOptions]:
     """Returns the options of a run and its training from the command line."""
-    from ..recipes.launch import MachineOptions
     from ..recipes.plan import RunOptions, TrainOptions
 
-    machines = values_of(MachineOptions, args)
-    training = values_of(TrainOptions, args, flags=tuple(flags), machines=machines)
+    training = values_of(TrainOptions, args, flags=tuple(flags))
     return values_of(RunOptions, args), training
 
 
-def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
-    """Trains a run and prints its settings; returns the exit status."""
+def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> None:
+    """Trains a run and prints its settings."""
     from ..recipes.plan import plan_training
 
     plan = plan_training(run, options)
@@ -70,14 +69,7 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> int:
     print(f"{plan.recipe.name}: {plan.recipe.task.title}", plan.settings.source, sep="\n")
     for note in plan.notes:
         pipeline.say(note)
-    if plan.rank > 0 and not pipeline.dry_run:  # the first machine writes the records
-        if training.is_done():  # as the first machine also finds
-            pipeline.say(f"{training.name}: done before")
-            return 0
-        with running(training.command) as process:
-            return process.wait()
     with pipeline.alone(training.folder, wait=False):
         pipeline.run(training)
     if not pipeline.dry_run:
         pipeline.say(f"done; the checkpoints are in {training.run.checkpoints}")
-    return 0

@@ -20,7 +20,7 @@ from ..evaluation.metrics import default_bleu
 from ..files import sha256, write_text
 from ..text.checks import Scan, as_table, refuse, scan_groups
 from ..text.tokenizers import detokenize, tokenize
-from .launch import visible_gpus
+from .batch import visible_gpus
 from .own_text import Corpus, Files, languages_of
 from .recipe import OWN, SPLITS, Recipe, tasks
 from .settings import translation_family

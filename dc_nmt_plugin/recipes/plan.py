@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UsageError
 from ..files import load_json
 from ..flags import flag_value, replaced
 from ..steps import digest
+from .batch import Batch, share_out, visible_gpus
 from .experiment import Experiment
-from .launch import Batch, MachineOptions, find_machines, share_out
 from .recipe import Recipe, load
 from .settings import RunSettings, for_sample, settings_of, with_updates
 from .training import TrainingStep, training_step
@@ -46,7 +46,7 @@ class TrainOptions:
     max_tokens: int | None = None  # of one GPU at a time
     # batches whose gradients are summed; default: keeps the tokens per update
     update_freq: int | None = None
-    machines: MachineOptions = field(default_factory=MachineOptions)  # GPUs and machines
+    gpus: int | None = None  # of this machine; 0: the CPU; None: all
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,6 @@ class TrainPlan:
     training: TrainingStep  # the step
     # sentences about the distribution of an update's tokens, and a shorter warm-up
     notes: tuple[str, ...]
-    rank: int  # number of this machine; the first (0) writes the records
 
 
 def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
@@ -85,12 +84,13 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     segmentation = recipe.task.bpe[settings.bpe]
     pieces = _data(recipe, options) / f"bpe{segmentation.suffix}"
     lengths = longest_pieces(pieces)
-    machines = find_machines(train.machines)
+    gpus = visible_gpus() if train.gpus is None else train.gpus
+    workers = max(1, gpus)  # processes
     fits = train.max_tokens or settings.max_tokens
-    batch = Batch(machines.workers, fits, train.update_freq or 1)
+    batch = Batch(workers, fits, train.update_freq or 1)
     if not train.update_freq:
         longest = _longest(lengths, "train")
-        batch = share_out(settings.tokens, machines.workers, fits, longest)
+        batch = share_out(settings.tokens, workers, fits, longest)
     notes.insert(0, batch.describe(settings.tokens))
 
     recipe_flags = settings.flags
@@ -103,13 +103,13 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
         identity = (*identity, f"tokens={batch.tokens}")  # differs from the recipe's training
     if batch.update_freq > 1:
         flags += ["--update-freq", str(batch.update_freq)]
-    flags += machines.flags()
+    # fairseq uses all GPUs, and with --cpu starts a process for each
+    flags += [] if gpus else ["--cpu"]
+    flags += ["--distributed-world-size", str(workers)]
     if _longest(lengths, "valid") > batch.max_tokens:
         flags += ["--max-tokens-valid", str(_longest(lengths, "valid"))]
-    step = training_step(
-        run, settings.updates, settings.save_every, identity, flags, machines.command()
-    )
-    return TrainPlan(recipe, settings, step, tuple(notes), machines.rank)
+    step = training_step(run, settings.updates, settings.save_every, identity, flags)
+    return TrainPlan(recipe, settings, step, tuple(notes))
 
 
 def plan_run(options: RunOptions) -> Experiment:

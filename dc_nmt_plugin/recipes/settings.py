@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import UsageError, UserError, check_architectures, choice_problem
 from ..files import read_yaml
 from ..flags import replaced, whole_number
-from ..models.presets import FAMILIES, Architecture, architectures
+from ..models.presets import Architecture, architectures
 from ..models.presets.family import STOCK, Family
 from .recipe import Recipe
 from .schema import Papers, SettingsEntry
@@ -268,9 +268,3 @@ def translation_family(place: str, arch: str) -> Family:
 def variants_of(family: Family) -> list[str]:
     """Returns the names of a family's variants, without a size."""
     return [f"{family.name}_{variant}" if variant else family.name for variant in family.variants]
-
-
-def unsized_architectures() -> list[str]:
-    """Returns every translation architecture without its size, as commands take them."""
-    families = [family for family in FAMILIES if family.task != "language_modeling"]
-    return [name for family in families for name in variants_of(family)]

@@ -114,7 +114,6 @@ def training_step(
     save_every: int,
     identity: Sequence[str],
     flags: Sequence[str],
-    launcher: Sequence[str],
 ) -> TrainingStep:
     """Returns the training step of a run.
 
@@ -123,14 +122,13 @@ def training_step(
         updates, save_every: number of training updates, and between two checkpoints
         identity: flags that identify the run on any machine
         flags: of fairseq-train
-        launcher: words before the folder of data
     """
     fixed = ["--arch", run.arch, "--task", run.task, "--criterion", run.criterion]
     fixed += ["--source-lang", run.source, "--target-lang", run.target]
     fixed += ["--max-update", str(updates), "--save-interval-updates", str(save_every)]
     fixed += ["--keep-interval-updates", str(max(run.average, 1)), "--no-epoch-checkpoints"]
     fixed += ["--log-format", "json", "--log-interval", "1" if updates < 100 else "10"]
-    command = [*launcher, str(run.binarised), "--user-dir", str(PLUGIN), *fixed, *flags]
+    command = ["fairseq-train", str(run.binarised), "--user-dir", str(PLUGIN), *fixed, *flags]
     command += ["--save-dir", str(run.checkpoints)]
     return TrainingStep(
         f"{run.arch}: train {updates} updates",

@@ -42,15 +42,12 @@ class Checkout:
         programs = folder / "programs"
         programs.mkdir()
         (folder / "scripts").mkdir()
-        for name in ("lib.sh", "train.slurm"):
-            shutil.copy(ROOT / "scripts" / name, folder / "scripts")
+        shutil.copy(ROOT / "scripts/lib.sh", folder / "scripts")
         for name in (*SHIMS, TABLE, "scripts/quickstart.sh"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
         executable(folder / "scripts/setup.sh", 'printf "setup:%s\\n" "$*"')
         executable(programs / "dc-nmt", 'printf "<%s>" "$@"; [ "${FAILING:-no}" != "${5:-}" ]')
-        executable(programs / "srun", 'while [ "$1" != bash ]; do shift; done; exec "$@"')
-        executable(programs / "scontrol", "printf 'node7\\nnode8\\n'")
         told = f'echo "python $*, $PYTHONPATH" | sed "s#{folder}#ROOT#"'
         asked = f'case $1 in -c) exec echo "{programs}" ;; */cpus.py) exec echo 2 ;; esac'
         executable(programs / "python", f"{asked}; {told}")
@@ -111,20 +108,3 @@ def test_kept_runs_are_what_the_table_s_trainings_are_now(checkout, capsys, monk
         (now,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("fairseq-train")]
         kept = read_record(run).settings
         assert without_places(typed_flags(shlex.split(now))) == without_places(kept), run
-
-
-def test_the_slurm_file_calls_train_with_the_job_s_machines(checkout):
-    slurm = {
-        "SLURM_SUBMIT_DIR": str(checkout.folder),
-        "SLURM_JOB_ID": "4711",
-        "SLURM_JOB_NODELIST": "node[7-8]",
-        "SLURM_GPUS_PER_NODE": "h100:4",
-        "SLURM_JOB_NUM_NODES": "2",
-        "SLURM_NODEID": "1",
-    }
-    done = checkout.run("scripts/train.slurm", "wmt14_en_de", "transformer_dc", "--fp16", **slurm)
-    assert done.returncode == 0, done.stderr
-    machines = ["--launcher", "torchrun", "--nodes", "2", "--gpus", "4"]
-    added = ["--node-rank", "1", *machines, "--rendezvous", "node7:24711"]
-    words = ["train", *added, "wmt14_en_de", "transformer_dc", "--fp16"]
-    assert done.stdout.endswith("".join(f"<{word}>" for word in words))

@@ -13,7 +13,6 @@ from dc_nmt_plugin.papers.comparison import Cell, cells
 from dc_nmt_plugin.papers.reader import find_item
 from dc_nmt_plugin.papers.selection import baseline
 from dc_nmt_plugin.papers.systems import decoding_of
-from dc_nmt_plugin.recipes.launch import MachineOptions
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
 from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, TextFile, write_record
 
@@ -21,7 +20,6 @@ TABLE = "thesis, Table 4.6b"
 OTHER = "to published: nothing for runs of other settings: "
 REFERENCE = "reference.vi"
 UPDATES = "--max-update 5000, in the recipe 200000"
-ON_CPU = MachineOptions(launcher="fairseq", gpus=0)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +34,7 @@ def finished(
     entry = next(entry for entry in find_item(name).entries if entry.row == row)
     run, training = decoding_of(entry).run(seed), decoding_of(entry).training
     options = RunOptions(training.task, training.arch, seed=seed, name=training.name(seed))
-    train = TrainOptions(flags=training.flags, machines=ON_CPU)
+    train = TrainOptions(flags=training.flags, gpus=0)
     words = plan_training(options, train).training.command
     words = replaced(words, "--max-update", str(updates)) if updates else words
     scores = tuple(Score(name, score, "", "") for name in ("sacrebleu", "mteval-v13a"))

@@ -8,15 +8,12 @@ from dc_nmt_plugin.flags import tokens_of, typed_flags
 from dc_nmt_plugin.papers.published import differing_settings, published_number, published_scores
 from dc_nmt_plugin.papers.reader import read_documents
 from dc_nmt_plugin.papers.systems import decoding_of, has_run
-from dc_nmt_plugin.recipes.launch import MachineOptions
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
-
-ON_CPU = MachineOptions(launcher="fairseq", gpus=0)
 
 
 def recipe_s(task, arch, *flags, like=None):
     """The settings of training and of search that a recipe records."""
-    options = TrainOptions(flags=flags, machines=ON_CPU)
+    options = TrainOptions(flags=flags, gpus=0)
     run = plan_training(RunOptions(task, arch, like=like), options).training
     words = run.command[run.command.index("--user-dir") :]
     return typed_flags(words), typed_flags(run.run.decode)

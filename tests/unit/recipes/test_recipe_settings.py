@@ -16,16 +16,22 @@ from dc_nmt_plugin.commands.recipe_options import values_of
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value
+from dc_nmt_plugin.models.presets import FAMILIES
 from dc_nmt_plugin.papers.published import published_tables
-from dc_nmt_plugin.recipes import launch, plan, preparation
-from dc_nmt_plugin.recipes.launch import Machines, share_out
+from dc_nmt_plugin.recipes import plan, preparation
+from dc_nmt_plugin.recipes.batch import share_out
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_run, plan_training
 from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
-from dc_nmt_plugin.recipes.settings import settings_of, unsized_architectures
-from dc_nmt_plugin.steps import Pipeline
+from dc_nmt_plugin.recipes.settings import settings_of, variants_of
 
 FOLDERS = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
+UNSIZED = [
+    name
+    for family in FAMILIES
+    if family.task != "language_modeling"
+    for name in variants_of(family)
+]
 TRAIN, GENERATE = options.get_training_parser, options.get_generation_parser
 
 
@@ -34,7 +40,7 @@ cached_load = cache(load)
 
 @pytest.fixture(autouse=True)
 def on_a_cpu(monkeypatch):
-    monkeypatch.setattr(launch, "visible_gpus", lambda: 0)
+    monkeypatch.setattr(plan, "visible_gpus", lambda: 0)
     monkeypatch.setattr(preparation, "load", cached_load)
     monkeypatch.setattr(plan, "load", cached_load)  # the packaged recipes, read once
 
@@ -73,7 +79,7 @@ def parse(make, words):
 @pytest.mark.parametrize("name", FOLDERS)
 def test_fairseq_reads_every_architecture_s_flags(name):
     decoded = set()
-    for arch in unsized_architectures():
+    for arch in UNSIZED:
         plan = plan_training(RunOptions(name, arch), TrainOptions())
         run = plan.training.run
         read = parse(TRAIN, plan.training.command[2:])
@@ -226,22 +232,6 @@ def test_another_papers_settings_of_big_come_with_big(like):
     assert (base.updates, base.average) == (100_000, 5)
 
 
-def test_a_finished_training_is_not_joined_by_further_machines(tmp_path, monkeypatch, capsys):
-    words = ["multi30k_en_de", "transformer_dc", "--out", str(tmp_path), "--gpus", "1"]
-    machines = ["--launcher", "torchrun", "--nodes", "2", "--node-rank", "1"]
-    args, flags = train.parser().parse_with_flags([*words, *machines, "--rendezvous", "x:1"])
-    plan = plan_training(*train.options_of(args, flags))
-    assert plan.rank == 1
-    binarised = plan.training.run.binarised
-    binarised.mkdir(parents=True)
-    (binarised / ".stamp").write_text("1\n")
-    plan.training.run.folder.mkdir(parents=True)
-    (plan.training.run.folder / "training.stamp").write_text(f"{plan.training.stamp()}\n")
-    monkeypatch.setattr(train, "running", None)  # cannot be called
-    assert train.train(Pipeline(False), *train.options_of(args, flags)) == 0
-    assert "done before" in capsys.readouterr().out
-
-
 def test_a_short_training_has_a_warm_up_as_much_shorter():
     plan = training("wmt14_en_de", "transformer_dc", "--max-update", 100)
     whole = training("wmt14_en_de", "transformer_dc")
@@ -258,35 +248,9 @@ def test_another_number_of_updates_ends_linear_decay_there():
     assert flag_value(flags_of(training(*words)), "--total-num-update") == "200000"
 
 
-def launcher(plan):
-    return " ".join(plan.training.command).split(" runs/")[0]
-
-
-def test_torchrun():
-    task = ["wmt14_en_de", "transformer_dc"]
-    several = ["--gpus", 4, "--nodes", 2, "--rendezvous", "node1:2345"]
-    first = training(*task, "--launcher", "torchrun", *several, "--node-rank", 1)
-    assert launcher(first) == (
-        "torchrun --nnodes=2 --nproc-per-node=4 --node-rank=1 --master-addr=node1 "
-        "--master-port=2345 -m fairseq_cli.train"
-    )
-    assert first.rank == 1 and first.notes[0].startswith("4,960 tokens per update = 8 x 620")
-    assert flags_of(first)[-2:] == ["--distributed-world-size", "8"]
-    alone = Machines("torchrun", 2, 1, 0, "")
-    assert alone.command()[:4] == ["torchrun", "--nnodes=1", "--nproc-per-node=2", "--standalone"]
-
-
-TORCHRUN = ["--launcher", "torchrun", "--gpus", "2"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--launcher", "mpi"], "--launcher: 'mpi' is not one of fairseq, torchrun"),
-        (["--nodes", "2"], "--nodes 2: needs --launcher"),
-        (["--launcher", "torchrun"], "--launcher torchrun: needs GPUs"),
-        ([*TORCHRUN, "--nodes", "2"], "--nodes 2: needs --rendezvous"),
-        ([*TORCHRUN, "--node-rank", "1"], "--node-rank 1"),
         (["--gpus", "many"], "--gpus: 'many' is not a whole number from 0 on"),
         (["--seed"], "--seed"),
         (["--sample", "3"], "--sample: '3' is not a whole number from 20 on"),
