@@ -18,7 +18,7 @@ from commands import PROGRAMS, read_a_command_line
 from helpers import few, toy_text
 
 from dc_nmt_plugin import cli, steps
-from dc_nmt_plugin.recipes import launch, preparation
+from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
 UPDATES = 4
@@ -42,7 +42,7 @@ def recipe(tmp_path_factory):
         lines = [pair[side] for pair in toy_text("en", "de", 300)]
         (home / f"a.{code}").write_text("\n".join(lines) + "\n", "utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launch, "visible_gpus", lambda: 0)
+        patch.setattr(plan, "visible_gpus", lambda: 0)
         patch.setattr(preparation, "usable_cpus", lambda: 1)
         patch.setattr(steps, "start", forks.start)
         options = NewOptions(home / "mine", [[home / "a.en", home / "a.de"]], archs=[ARCH], bpe=100)

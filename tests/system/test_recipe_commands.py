@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.recipes import launch, preparation
+from dc_nmt_plugin.recipes import plan, preparation
 
 TASK = ("iwslt15_en_vi", "transformer_dc")
 DATA = "runs/iwslt15_en_vi/data"
@@ -16,7 +16,7 @@ RUN = "runs/iwslt15_en_vi/transformer_dc_iwslt_ff512-s1"
 def planned(tmp_path, monkeypatch, capsys):
     """Words of a command → what it prints with --dry-run, by lines; nothing is written."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(launch, "visible_gpus", lambda: 0)
+    monkeypatch.setattr(plan, "visible_gpus", lambda: 0)
     monkeypatch.setattr(preparation, "usable_cpus", lambda: 3)
 
     def call(*words):

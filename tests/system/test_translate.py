@@ -17,7 +17,7 @@ from commands import read_a_command_line
 
 from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
-from dc_nmt_plugin.recipes import launch, preparation
+from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
@@ -49,7 +49,7 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
         patch.setenv("OMP_NUM_THREADS", "1")
-        patch.setattr(launch, "visible_gpus", lambda: 0)
+        patch.setattr(plan, "visible_gpus", lambda: 0)
         patch.setattr(preparation, "usable_cpus", lambda: 1)
         patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
         files = [[here / f"{split}.{code}" for code in ("en", "fr")] for split in sizes]

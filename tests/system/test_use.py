@@ -37,7 +37,7 @@ from systems import (
 from two_processes import free_port
 
 from dc_nmt_plugin import cli, steps
-from dc_nmt_plugin.recipes import launch, preparation
+from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
 USES = yaml.safe_load(Path(__file__).with_name("use.yaml").read_text("utf-8"))
@@ -112,7 +112,7 @@ def recipe(tmp_path_factory) -> Iterator[Path]:
     files = [[home / f"{split}.{language}" for language in (SOURCE, TARGET)] for split in RECIPE]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
-        patch.setattr(launch, "visible_gpus", lambda: 0)
+        patch.setattr(plan, "visible_gpus", lambda: 0)
         patch.setattr(preparation, "usable_cpus", lambda: 1)
         patch.chdir(home)
         make_recipe(NewOptions(Path("mine"), [files[0]], *files[1:], tokenized=True))
