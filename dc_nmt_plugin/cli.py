@@ -58,7 +58,6 @@ DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."""
 
 # module that a command imports late → what pip calls it
 PACKAGES = {
-    "comet": "'dc_nmt_plugin[comet]'",
     "ctranslate2": "'dc_nmt_plugin[ctranslate2]'",
 }
 

@@ -34,15 +34,11 @@ def parser() -> Parser:
         help="raw text, one a line; give it again for each further reference",
     )  # fmt: skip
     add_plain_text(parser)
-    parser.add_argument("--source", metavar="FILE", help="raw text, for COMET and the record")
+    parser.add_argument("--source", metavar="FILE", help="raw text, for the record")
     parser.add_argument("--source-lang", type=language, metavar="LANG", help="for the record")
     parser.add_argument(
         "--metrics", metavar="LIST",
         help="metrics, separated by commas; default: all that papers use for the language",
-    )  # fmt: skip
-    parser.add_argument(
-        "--comet-model", type=Path, metavar="MODEL",
-        help="adds COMET, which needs --source: a checkpoint, or the folder of a model",
     )  # fmt: skip
     marked = parser.add_mutually_exclusive_group()
     marked.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
@@ -83,11 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = options.parse_args(argv)
     if args.metrics is not None:
         args.metrics = find_metrics("--metrics", args.metrics)
-    if args.comet_model and not args.source:
-        options.error("--comet-model needs --source")
-    if len(args.reference) > 1 and (args.tokenized_reference or args.comet_model):
-        other = "--tokenized-reference" if args.tokenized_reference else "--comet-model"
-        options.error(f"--reference: {other} goes with one reference alone")
+    if len(args.reference) > 1 and args.tokenized_reference:
+        options.error("--reference: --tokenized-reference goes with one reference alone")
     if is_run(args.file):
         options.error(f"{args.file}: is a run or a record; dc-nmt results shows its scores")
     if args.target_lang is None:

@@ -47,10 +47,10 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     generated = read_generated(args.file, args.generate_log) if kind == "generated" else None
     texts = load_texts(files)
     sentences = len(texts.raw.hypotheses)
-    source = read_lines(args.source) if args.source else []
-    if args.source and len(source) != sentences:
-        raise UsageError(f"--source {args.source}: {len(source)} lines for {sentences} hypotheses")
-    scores = _scores(args, texts, source)
+    lines = len(read_lines(args.source)) if args.source else sentences
+    if lines != sentences:
+        raise UsageError(f"--source {args.source}: {lines} lines for {sentences} hypotheses")
+    scores = _scores(args, texts)
     if args.detokenized:
         write_lines(args.detokenized, texts.raw.hypotheses)
     record = _record(args)
@@ -62,7 +62,7 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     return with_decoding(record, decoding), decoding, texts.warnings
 
 
-def _scores(args: argparse.Namespace, texts: Texts, source: list[str]) -> list[Score]:
+def _scores(args: argparse.Namespace, texts: Texts) -> list[Score]:
     flag, marked = ("--main", args.main) if args.main else ("--paper", args.paper)
     paper = find_metrics(flag, marked)[0] if marked else None
     tokenized, references = texts.tokenized is not None, texts.raw.references
@@ -70,13 +70,7 @@ def _scores(args: argparse.Namespace, texts: Texts, source: list[str]) -> list[S
     metrics = list(args.metrics or [METRICS[name] for name in names])
     if paper and paper not in metrics:
         metrics.append(paper)
-    scores = score_metrics(texts, metrics, args.target_lang, paper)
-    if args.comet_model:
-        from ..evaluation.comet import score_comet
-
-        raw = texts.raw
-        scores.append(score_comet(raw.hypotheses, raw.references, source, args.comet_model))
-    return scores
+    return score_metrics(texts, metrics, args.target_lang, paper)
 
 
 def _record(args: argparse.Namespace) -> Record:

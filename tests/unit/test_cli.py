@@ -145,7 +145,7 @@ def test_options_and_arguments_come_in_any_order():
         (KeyboardInterrupt(), 130, ""),
         (FileNotFoundError(2, "No such file", "text"), 1, "error: text: No such file\n"),
         (OSError(28, "No space left on device"), 1, "No space left on device: make room"),
-        (ModuleNotFoundError(name="comet.models"), 1, "comet is not installed: pip install 'dc"),
+        (ModuleNotFoundError(name="ctranslate2.x"), 1, "ctranslate2 is not installed: pip install"),
     ],
 )
 def test_a_known_failure_has_one_sentence(error, status, printed, capsys, monkeypatch):

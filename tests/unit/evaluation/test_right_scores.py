@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
-import types
 
 import pytest
 import sacrebleu
@@ -113,45 +111,10 @@ def test_gzip(tmp_path, capsys):
         score(tmp_path, "cut.gz --reference ref", capsys)
 
 
-class LengthModel:
-    """What COMET's models look like from outside; better the more alike three lengths are."""
-
-    def predict(self, data, batch_size, gpus, progress_bar):
-        assert batch_size > 0 and gpus in (0, 1) and not progress_bar
-        scores = [len(d["mt"]) / (len(d["ref"]) + len(d["src"])) for d in data]
-        return types.SimpleNamespace(system_score=sum(scores) / len(scores))
-
-
-@pytest.fixture
-def comet(monkeypatch):
-    asked = {}
-
-    def load_from_checkpoint(path, local_files_only):
-        asked.update(path=path, local=local_files_only)
-        return LengthModel()
-
-    module = types.ModuleType("comet")
-    module.load_from_checkpoint = load_from_checkpoint
-    monkeypatch.setitem(sys.modules, "comet", module)
-    monkeypatch.setattr("dc_nmt_plugin.evaluation.comet.version", lambda _: "2.2.7")
-    return asked
-
-
-def test_comet_of_a_model_given_by_path(tmp_path, capsys, comet):
-    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 6)
-    folder = tmp_path / "model"
-    (folder / "checkpoints").mkdir(parents=True)
-    (folder / "checkpoints" / "model.ckpt").write_text("")
-    flags = "hyp --reference ref --source src --comet-model model"
-    found, how = score(tmp_path, flags, capsys)
-    assert comet == {"path": str(folder / "checkpoints" / "model.ckpt"), "local": True}
-    expected = [len(h) / (len(r) + 6) for h, r in zip(HYPOTHESES, REFERENCE, strict=True)]
-    assert list(found)[-1] == "comet" and found["comet"] == pytest.approx(100 * sum(expected) / 6)
-    assert "mteval-v13a" in found and "detokenised" in how["comet"]
-    assert list(score(tmp_path, f"{flags} --metrics chrf", capsys)[0]) == ["chrf", "comet"]
-    write(tmp_path, src=["source"] * 5)
+def test_a_source_of_other_length_is_refused(tmp_path, capsys):
+    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 5)
     with pytest.raises(UserError, match=r"--source .*src: 5 lines for 6 hypotheses"):
-        score(tmp_path, flags, capsys)
+        score(tmp_path, "hyp --reference ref --source src", capsys)
 
 
 def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):
