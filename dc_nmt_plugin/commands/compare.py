@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..files import write_lines
 from .parser import Parser, add_forms, form_of, print_json
 from .plain_text import add_plain_text, plain_text_of
 
@@ -52,7 +54,11 @@ def parser() -> Parser:
     parser.add_argument("--metric", help="default: the paper's of the first run, or 13a (zh: zh)")
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
     add_plain_text(parser)
-    parser.add_argument("--html", type=Path, metavar="FOLDER", help="compare-mt's report and test")
+    parser.add_argument(
+        "--texts", type=Path, metavar="DIR",
+        help="write what is compared into a new folder, in words, and print the command of "
+        "compare-mt, which makes a page about n-grams, words and sentences",
+    )  # fmt: skip
     parser.add_argument(
         "--t-test", action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
@@ -81,16 +87,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_json(asdict(report))
     else:
         print(format_report(report, form_of(args)))
-    if args.html:
-        print(f"written: {args.html / 'index.html'}", file=sys.stderr)
     return 0
 
 
 def compare(
     systems: Sequence[System], metric: Metric, args: argparse.Namespace
 ) -> ComparisonReport:
-    """Tests the systems, and writes the requested report."""
-    from ..evaluation import comparemt, t_test
+    """Tests the systems, and writes the requested texts."""
+    from ..evaluation import t_test
     from ..evaluation.difference_text import comparison_notes
     from ..evaluation.significance import paired_bootstrap
     from ..evaluation.systems import sides_of
@@ -100,8 +104,12 @@ def compare(
     first, language = sides[systems[0].label], systems[0].target_lang
     references = first.references
     # before the bootstrap, which takes minutes
-    if args.html:
-        comparemt.check_report(args.html, len(systems), metric)
+    if args.texts:
+        words = {"reference": references, **texts}
+        if metric.is_bleu:
+            tokenize = metric.make(language).tokenizer
+            words = {name: list(map(tokenize, metric.prepared(words[name]))) for name in words}
+        _write_texts(args.texts, words, metric.lowercase)
     if args.t_test:
         t_test.check_t_test(metric, len(references))
     _, signature = metric.score(first.hypotheses, references, language)
@@ -109,18 +117,27 @@ def compare(
     comparisons = paired_bootstrap(texts, references, language, metric)
     notes = comparison_notes(comparisons, metric.name)
     report = ComparisonReport(metric.name, signature, first.origin, notes, comparisons)
-    if args.html:
-        tokenize = metric.make(language).tokenizer
-        words = {
-            name: [tokenize(line) for line in metric.prepared(lines)]
-            for name, lines in texts.items()
-        }
-        reference = [tokenize(line) for line in metric.prepared(references)]
-        _progress("compare-mt's report")
-        comparemt.write_report(args.html, words, reference, metric.lowercase)
     if args.t_test:
         report.t_tests = t_test.t_tests(texts, references, language, metric)
     return report
+
+
+def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bool) -> None:
+    """Writes texts, of which the first is the reference, and prints compare-mt's command.
+
+    Raises:
+        UserError: the folder has files
+    """
+    if folder.exists() and (folder.is_file() or any(folder.iterdir())):
+        raise UsageError(f"--texts {folder}: exists; name a new folder")
+    files = []
+    for number, lines in enumerate(texts.values()):
+        files.append(str(folder / (f"system{number}" if number else "reference")))
+        write_lines(files[-1], list(lines))
+    command = ["compare-mt", *files, "--sys_names", *list(texts)[1:]]
+    command += ["--compare_scores", f"score_type=bleu,bootstrap=1000,case_insensitive={lowercase}"]
+    command += ["--output_directory", str(folder / "report")]
+    _progress(shlex.join(command))
 
 
 def _progress(step: str) -> None:

@@ -1,9 +1,12 @@
-"""``dc-nmt compare``, scores by length, and compare-mt's report."""
+"""``dc-nmt compare``, scores by length, and compare-mt's command."""
 
 from __future__ import annotations
 
 import json
 import random
+import shlex
+import subprocess
+import sys
 from dataclasses import asdict
 
 import pytest
@@ -89,20 +92,24 @@ def test_the_t_test_of_a_paper_and_latex(folder, texts, capsys):
     assert latex.count(r"\begin{tabular}") == 2 and "% over sentence BLEU" in latex
 
 
-def test_compare_mt_writes_its_report(folder, capsys):
-    compare(folder, f"{TEXT} --html report.html", capsys)
-    page = (folder / "report.html" / "index.html").read_text()
-    for section in ("Aggregate Scores", "Sentence Buckets", "Characteristic N-grams", "Examples"):
-        assert section in page
+def test_the_printed_command_of_compare_mt_makes_its_page(folder, capsys):
+    words = [str(folder / word) for word in ("base", "good")]
+    words += ["--reference", str(folder / "ref.en"), "--target-lang", "en", "--texts"]
+    assert compare_command.main([*words, str(folder / "texts")]) == 0
+    printed = capsys.readouterr()
+    (command,) = [line for line in printed.err.splitlines() if "compare-mt" in line]
+    program, *words_of_it = shlex.split(command.partition(": ")[2])
+    assert program == "compare-mt"
+    done = [sys.executable, "-m", "compare_mt.compare_mt_main", *words_of_it]
+    subprocess.run(done, check=True, capture_output=True)
+    page = (folder / "texts/report/index.html").read_text()
+    assert all(part in page for part in ("Aggregate Scores", "Characteristic N-grams", "good"))
     # in vain into a folder with something else
-    (folder / "mine.html").mkdir()
-    (folder / "mine.html" / "thesis.tex").write_text("years of work")
-    with pytest.raises(UserError, match="no report of compare-mt"):
-        compare(folder, f"{TEXT} --html mine.html", capsys)
-    assert [p.name for p in (folder / "mine.html").iterdir()] == ["thesis.tex"]
-    (folder / "base").write_text("x\n" * 60)  # compare-mt would count no match as a perfect one
-    with pytest.raises(UserError, match="base has no matching 4-gram"):
-        compare(folder, f"{TEXT} --html other.html", capsys)
+    (folder / "mine").mkdir()
+    (folder / "mine/thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match=r"--texts .*mine: exists"):
+        compare_command.main([*words, str(folder / "mine")])
+    assert [path.name for path in (folder / "mine").iterdir()] == ["thesis.tex"]
 
 
 def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch):
@@ -147,25 +154,9 @@ def test_a_bucket_without_a_4_gram_or_ten_sentences_has_no_score(lines, metric, 
     assert (cells[0][2:] == ["-", "-", "-"]) != scored and cells[1][4] == "+0.00"
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--metric ter --t-test", "--t-test: is of sentence BLEU, not of ter"),
-        ("--metric ter", "--html: compare-mt's report is of BLEU, not of ter"),
-        ("--html mine.html", "mine.html: exists and is no report of compare-mt"),
-    ],
-)
-def test_what_does_not_go_together_is_refused_before_the_work(
-    folder, flags, message, capsys, monkeypatch
-):
-    (folder / "mine.html").mkdir()
-    (folder / "mine.html" / "thesis.tex").write_text("years of work")
-    bootstrap = "dc_nmt_plugin.evaluation.significance.paired_bootstrap"
-    monkeypatch.setattr(bootstrap, lambda *_: pytest.fail("it began"))
-    html = "--html r.html" if flags == "--metric ter" else ""
-    with pytest.raises(UserError, match=message):
-        compare(folder, f"{TEXT} {html} {flags}", capsys)
-    assert not (folder / "r.html").exists()
+def test_a_t_test_of_no_bleu_is_refused(folder, capsys):
+    with pytest.raises(UserError, match="--t-test: is of sentence BLEU, not of ter"):
+        compare(folder, f"{TEXT} --metric ter --t-test", capsys)
 
 
 @pytest.mark.parametrize(
