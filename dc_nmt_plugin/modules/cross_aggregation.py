@@ -8,8 +8,6 @@ Shapes: B sequences, T positions, C model width, H heads, K = C / H; S = T keys.
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -91,12 +89,8 @@ class CrossAggregationSelfAttention(SelfAttention):
 
     reads_weights = ("head_proj",)
 
-    @property
-    def needs_logits(self) -> bool:
-        return self.iterations > 0 or super().needs_logits
-
     def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
-        """Returns Ê (B, H, T, S), -inf where attention is not allowed.
+        """Returns Ê (B, H, T, S).
 
         Records what :meth:`aggregate` says; the base records ``weights`` (B, H, T, S).
 
@@ -109,16 +103,14 @@ class CrossAggregationSelfAttention(SelfAttention):
             )
         if self.iterations == 0:
             return super().logits(query, key, flow)
-        added = self.position_scores(query, key, flow)
+        added = self.positions.scores(query, key.size(-2), flow) if self.positions else 0.0
         arguments = (query, key, flow.mask.padding, added)
-        if self.checkpoint and torch.is_grad_enabled():
-            logits: Tensor = checkpointed(
-                self.aggregate, *arguments, use_reentrant=False, preserve_rng_state=False
-            )
-        else:
-            logits = self.aggregate(*arguments)
-        allowed = flow.mask.allowed
-        return logits if allowed is None else logits.masked_fill(~allowed, -math.inf)
+        if not (self.checkpoint and torch.is_grad_enabled()):
+            return self.aggregate(*arguments)
+        logits: Tensor = checkpointed(
+            self.aggregate, *arguments, use_reentrant=False, preserve_rng_state=False
+        )
+        return logits
 
     def aggregate(
         self, query: Tensor, key: Tensor, padding: Tensor | None, added: Tensor | float = 0.0
@@ -145,7 +137,7 @@ class CrossAggregationSelfAttention(SelfAttention):
             )
         dtype = torch.promote_types(query.dtype, torch.float32)
         with torch.autocast(query.device.type, enabled=False):
-            logits = attention_logits(query.to(dtype), key.to(dtype), None, False, added)
+            logits = attention_logits(query.to(dtype), key.to(dtype), added)
             return logits + self._added(logits, padding)
 
     def _added(self, logits: Tensor, padding: Tensor | None) -> Tensor:

@@ -120,9 +120,6 @@ class DualContextAttention(MultiHeadSelfAttention):
         local_key, local_value = self.heads(self.local_proj(local), 2)
         # the local context of a position is at this position
         local_query, query, key, local_key = self.placed(flow, local_query, query, key, local_key)
-        key, value, local_key, local_value = self.with_past(
-            flow, key, value, local_key, local_value
-        )
         # Eq. (7)
         h_l = self.attend(local_query, local_key, local_value, flow, record="local_weights")
         h_g = self.attend(query, key, value, flow, record="global_weights")

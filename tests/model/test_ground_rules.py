@@ -10,6 +10,9 @@ from variants import MODULES, VARIANTS
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.models.transformer.build import SELF_ATTENTIONS
+from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 
 LENGTHS = [7, 3, 5]
 SOME = few(VARIANTS, *MODULES)
@@ -76,31 +79,88 @@ def test_decoder_is_causal(name):
         assert not torch.allclose(before[:, position], after[:, position], atol=1e-4)
 
 
+# (rows of the hypotheses so far, sentences that are left): repeated, exchanged, duplicated, dropped
+ORDERS = [
+    ([0, 0, 1, 1, 2, 2], None),
+    ([1, 0, 2, 2, 5, 4], None),
+    ([0, 1, 3, 2, 4, 4], None),
+    ([0, 1, 4, 5], [0, 2]),
+    *[([1, 1, 2, 3], None), ([1, 0, 3, 2], None)] * 3,
+    ([2, 3], [1]),
+    ([1, 1], None),
+]
+
+
+@pytest.mark.parametrize("search", ["fairseq's", "beam search of the plugin"])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_incremental_decoding_is_the_full_forward(name):
-    """With duplicated, exchanged and dropped beams, as beam search makes them."""
-    net = model(name)
-    source = pad(sentences(LENGTHS), left=True)
-    beam = 2
-    orders = [[1, 0, 2, 2, 5, 4], [0, 1, 3, 2, 4, 4], [2, 3, 4, 5], [1, 1, 2, 3], [2, 3]]
-    encoded = net.encoder(source)
-    encoded = net.encoder.reorder_encoder_out(encoded, torch.arange(3).repeat_interleave(beam))
-    sentence = torch.arange(3).repeat_interleave(beam)
+def test_incremental_decoding_is_the_full_forward(name, search):
+    check_decoding(model(name), search)
+
+
+@torch.no_grad()
+def check_decoding(net, search):
+    """Steps of beam search equal the full forward pass of every hypothesis."""
+    source, state = pad(sentences(LENGTHS), left=True), {}
+    encoded, sentence, prefix = net.encoder(source), torch.arange(3), torch.full((3, 1), 2)
     generator = torch.Generator().manual_seed(7)
-    prefix = torch.full((6, 1), 2)
-    state = {}
-    with torch.no_grad():
-        for order in [None, *orders]:
-            if order is not None:
-                order = torch.tensor(order)
-                prefix, sentence = prefix[order], sentence[order]
+    if search != "fairseq's":
+        net.decoder.begin_beam_search(state)
+    for order, left in [(None, None), *ORDERS]:
+        if order is not None:
+            order = torch.tensor(order)
+            prefix, sentence = prefix[order], sentence[order]
+            if search == "fairseq's":
                 net.decoder.reorder_incremental_state_scripting(state, order)
                 encoded = net.encoder.reorder_encoder_out(encoded, order)
-                new = torch.randint(4, 20, (len(order), 1), generator=generator)
-                prefix = torch.cat([prefix, new], dim=1)
-            step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
-            full, _ = net(source[sentence], None, prefix)
-            assert torch.allclose(step[:, -1], full[:, -1], atol=1e-5)
+            else:
+                left = None if left is None else torch.tensor(left)
+                net.decoder.reorder_hypotheses(state, order, left)
+                encoded = encoded if left is None else encoded.select(left)
+                encoded = encoded.repeat(2)
+            new = torch.randint(4, 20, (len(order), 1), generator=generator)
+            prefix = torch.cat([prefix, new], dim=1)
+        step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
+        full, _ = net(source[sentence], None, prefix)
+        assert torch.allclose(step[:, -1], full[:, -1], atol=1e-5)
+
+
+class OwnLogits(SelfAttention):
+    """A kind that changes logits: a learned temperature, a distance bias and a mix of heads."""
+
+    def __init__(self, *, num_heads, **options):
+        super().__init__(num_heads=num_heads, **options)
+        self.scale = torch.nn.Parameter(torch.tensor(0.7))
+        self.mix = torch.nn.Parameter(torch.eye(num_heads) - 0.4)
+
+    def logits(self, query, key, flow):
+        there = torch.arange(key.size(-2))
+        here = flow.first + torch.arange(query.size(-2))[:, None]
+        logits = super().logits(query, key, flow) * self.scale - 0.3 * (here - there).abs()
+        return torch.einsum("gh,bhts->bgts", self.mix, logits)
+
+
+@pytest.mark.parametrize("base", ["original", "modern"])
+def test_logits_of_a_new_kind_are_used_everywhere(base, monkeypatch):
+    monkeypatch.setitem(SELF_ATTENTIONS, "standard", OwnLogits)
+    monkeypatch.setitem(VARIANTS, "own", ("transformer_standard", {"base": base}))
+    for search in ("fairseq's", "beam search of the plugin"):
+        check_decoding(model("own"), search)
+    test_decoder_is_causal("own")
+    test_padding_never_leaks("own")
+    test_every_parameter_gets_a_finite_gradient("own")
+    inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))["net_input"]
+    net = model("own")
+    with torch.no_grad(), recording(net):
+        recorded, _ = net(**inputs)
+    assert torch.allclose(recorded, net(**inputs)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["attend", "with_past", "needs_logits", "position_scores"])
+def test_what_a_kind_may_not_replace_is_refused(name, monkeypatch):
+    own = type("Own", (SelfAttention,), {name: property()})
+    monkeypatch.setitem(SELF_ATTENTIONS, "standard", own)
+    with pytest.raises(ConfigError, match=rf"standard: Own replaces {name}\(\), .* logits\(\)"):
+        build("transformer_standard")
 
 
 class NewAttention(torch.nn.Module):

@@ -115,6 +115,7 @@ def self_attention(
         options["residual_dropout"] = cfg.dropout
     if layer.kind == "context_aware":
         options["layer"] = number
+    check_hooks(layer.kind, SELF_ATTENTIONS[layer.kind])
     attention: MultiHeadSelfAttention = SELF_ATTENTIONS[layer.kind](
         embed_dim=width,
         num_heads=heads,
@@ -124,6 +125,24 @@ def self_attention(
     )
     attention.positions = positions(cfg, head_dim=width // heads)
     return attention
+
+
+def check_hooks(kind: str, attention: type) -> None:
+    """Refuses a kind with changes that training or a way to decode would not use.
+
+    Raises:
+        ConfigError: no :class:`MultiHeadSelfAttention`, or it replaces what is not to be replaced
+    """
+    if not issubclass(attention, MultiHeadSelfAttention):
+        raise ConfigError(
+            f"self-attention {kind}: {attention.__name__} is no subclass of MultiHeadSelfAttention."
+        )
+    for name in ("attend", "with_past", "needs_logits", "position_scores"):
+        if getattr(attention, name, None) is not getattr(MultiHeadSelfAttention, name, None):
+            raise ConfigError(
+                f"self-attention {kind}: {attention.__name__} replaces {name}(), which beam search "
+                "and fused attention do not call; change the attention logits in logits()."
+            )
 
 
 # -- axis B ----------------------------------------------------------------------------------------

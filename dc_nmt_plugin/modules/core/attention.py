@@ -34,20 +34,12 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).reshape(batch, length, heads * width)
 
 
-def attention_logits(
-    query: Tensor,
-    key: Tensor,
-    allowed: Tensor | None,
-    causal: bool,
-    added: Tensor | float = 0.0,
-) -> Tensor:
-    """Returns scaled dot products (B, H, T, S), -inf where attention is not allowed.
+def attention_logits(query: Tensor, key: Tensor, added: Tensor | float = 0.0) -> Tensor:
+    """Returns scaled dot products (B, H, T, S).
 
     Args:
         query: (B, H, T, K)
         key: (B, H, S, K)
-        allowed: bool, broadcastable to (B, H, T, S), or None
-        causal: position t sees positions ≤ t
         added: to the products before scaling, (B, H, T, S)
     """
     # in place, because these are the largest tensors of a layer; autograd needs none of them
@@ -55,12 +47,21 @@ def attention_logits(
     if isinstance(added, Tensor):
         logits += added
     logits /= math.sqrt(query.size(-1))
+    return logits
+
+
+def masked(logits: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
+    """Returns logits (B, H, T, S) with -inf where attention is not allowed.
+
+    Args:
+        logits: (B, H, T, S)
+        allowed: bool, broadcastable to (B, H, T, S), or None
+        causal: position t sees positions ≤ t
+    """
     if causal:
         future = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).triu(1)
-        logits.masked_fill_(future, -math.inf)
-    if allowed is not None:
-        logits.masked_fill_(~allowed, -math.inf)
-    return logits
+        logits = logits.masked_fill(future, -math.inf)
+    return logits if allowed is None else logits.masked_fill(~allowed, -math.inf)
 
 
 def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
@@ -97,7 +98,7 @@ def attend(
             query, key, value, attn_mask=allowed, is_causal=causal, dropout_p=dropout
         )
         return output, None
-    weights = softmax(attention_logits(query, key, allowed, causal), value.dtype)
+    weights = softmax(masked(attention_logits(query, key), allowed, causal), value.dtype)
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
@@ -107,7 +108,6 @@ def attend_from_few(
     value: Tensor,
     mask: Tensor | None,
     *,
-    added: Tensor | None = None,
     dropout: float = 0.0,
     need_weights: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
@@ -120,11 +120,10 @@ def attend_from_few(
         query: (S, H, b, K)
         key, value: (S, H, N, K)
         mask: 0 where attention is allowed, else -inf, broadcastable to (S, H, b, N), or None
-        added: to the products before scaling, (S, H, b, N)
         dropout, need_weights: see :func:`attend`
     """
     fused = query.device.type != "cpu" or query.size(0) * query.size(1) < _MANY
-    if fused and added is None and not need_weights:
+    if fused and not need_weights:
         if mask is not None:
             mask = mask.to(query.dtype)
         output = F.scaled_dot_product_attention(
@@ -132,8 +131,6 @@ def attend_from_few(
         )
         return output, None
     scores = query @ key.transpose(-2, -1)  # (S, H, b, K) @ (S, H, K, N) = (S, H, b, N)
-    if added is not None:
-        scores = scores + added
     scale = 1 / math.sqrt(query.size(-1))
     logits = scores * scale if mask is None else torch.add(mask, scores, alpha=scale)
     weights = softmax(logits, value.dtype)

@@ -12,12 +12,19 @@ from torch import Tensor, nn
 
 from ..fast.beams import Beams
 from ..fast.dropout import dropout as drop
-from .attention import attend_from_few, attention_logits, merge_heads, softmax, split_heads
+from .attention import (
+    attend_from_few,
+    attention_logits,
+    masked,
+    merge_heads,
+    softmax,
+    split_heads,
+)
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .positions import Positions
 from .recording import Recordable
-from .state import State, Stateful
+from .state import Stateful
 
 
 class MultiHeadSelfAttention(Recordable, Stateful):
@@ -52,47 +59,30 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         """Splits (B, T, parts · C) into `parts` tensors (B, H, T, K)."""
         return [split_heads(part, self.num_heads) for part in projected.chunk(parts, dim=-1)]
 
-    def with_past(self, flow: Flow, *new: Tensor) -> list[Tensor]:
+    def with_past(self, flow: Flow, *new: Tensor, name: str = "past") -> list[Tensor]:
         """Returns keys and values of all steps so far; without a decoding session, `new` itself.
-
-        In beam search (:class:`~..fast.beams.Beams`) they are written into space that is allocated
-        ahead, and never reordered. In other sessions a reordering waits for the next step, so that
-        reordering and appending are one copy.
 
         Args:
             flow: with the decoding session, if any
             new: (R, H, 1, K) each, in the same order at every step
+            name: of what is kept, where a module keeps several
 
         Returns:
-            (R, H, t, K) each; in beam search (S, H, N, K), the columns of all hypotheses
+            (R, H, t, K) each
         """
         if flow.state is None:
             return list(new)
         slot = self.slot(flow.state)
-        if flow.beams is not None:
-            for number, part in enumerate(new):
-                slot[str(number)] = flow.beams.store(slot.get(str(number)), part)
-            return [flow.beams.used(past) for past in slot.values()]
         stacked = torch.cat(new, dim=1)  # (R, n · H, 1, K)
-        if "heads" in slot:
-            stacked = _append(slot["heads"], slot.pop("order", None), stacked)
-        slot["heads"] = stacked
+        if name in slot:
+            stacked = torch.cat([slot[name], stacked], dim=2)
+        slot[name] = stacked
         return list(stacked.chunk(len(new), dim=1))
-
-    def reorder_incremental_state(self, incremental_state: State, new_order: Tensor) -> None:
-        """See :class:`~.state.Stateful`; done by the next :meth:`with_past`."""
-        slot = self.slot(incremental_state)
-        if "heads" in slot:
-            order = slot.get("order")
-            slot["order"] = new_order if order is None else order.index_select(0, new_order)
-
-    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None:
-        """See :class:`~.state.Stateful`; :class:`~.beams.Beams` says what each hypothesis sees."""
 
     def placed(self, flow: Flow, *parts: Tensor) -> list[Tensor]:
         """Returns queries and keys (B, H, T, K) with their positions in them, if they are rotary.
 
-        A key is placed before :meth:`with_past` keeps it, and never again.
+        A key is placed before :meth:`attend` keeps it, and never again.
         """
         return [
             part if self.positions is None else self.positions.place(part, flow) for part in parts
@@ -109,25 +99,38 @@ class MultiHeadSelfAttention(Recordable, Stateful):
     ) -> Tensor:
         """Returns softmax(q kᵀ / √K) v, with the outputs of the heads concatenated.
 
+        When decoding, keys and values of the earlier steps are kept here. In the plugin's beam
+        search (:class:`~..fast.beams.Beams`) the hypotheses of a sentence share them, and they are
+        never reordered, unless :meth:`logits` wants the keys of each hypothesis.
+
         Args:
-            query: (B, H, T, K)
-            key, value: (B, H, S, K); S = T unless decoding
+            query, key, value: (B, H, T, K), of the positions of the layer's input
             flow: padding and causality of the positions, and the decoding session
-            record: name under which the weights (B, H, T, S) are recorded
+            record: name of this attention in its module, and of its weights (B, H, T, S) in records
 
         Returns:
             (B, T, C)
+
+        Raises:
+            ValueError: queries and keys differ in number
         """
+        if query.size(-2) != key.size(-2):
+            raise ValueError(
+                f"{query.size(-2)} queries and {key.size(-2)} keys: give attend() the keys of the "
+                "layer's input alone; it keeps those of earlier steps itself"
+            )
+        if flow.beams is not None and not self.needs_logits:
+            return self._attend_to_columns(query, key, value, flow.beams, record)
+        key, value = self.with_past(flow, key, value, name=record)
         dropout = self.dropout if self.training else 0.0
-        if flow.beams is not None:
-            return self._attend_to_columns(query, key, value, flow, flow.beams, record)
         if not (self.needs_logits or self.wants(record)):
             mask, causal = flow.mask.allowed, flow.is_causal
             fused = F.scaled_dot_product_attention(
                 query, key, value, attn_mask=mask, is_causal=causal, dropout_p=dropout
             )
             return merge_heads(fused)
-        weights = softmax(self.logits(query, key, flow), value.dtype)
+        logits = masked(self.logits(query, key, flow), flow.mask.allowed, flow.is_causal)
+        weights = softmax(logits, value.dtype)
         self.record(**{record: weights})
         weights = drop(weights, dropout, self.training)
         output = weights @ value  # (B, H, T, S) @ (B, H, S, K)
@@ -136,57 +139,43 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         return merge_heads(output)
 
     def _attend_to_columns(
-        self, query: Tensor, key: Tensor, value: Tensor, flow: Flow, step: Beams, record: str
+        self, query: Tensor, key: Tensor, value: Tensor, step: Beams, record: str
     ) -> Tensor:
         """Returns :meth:`attend` of one step of beam search, (R, 1, C)."""
-        added = None
-        if self.positions is not None and self.positions.in_logits:
-            scores = self.positions.scores(query, step.steps, flow)
-            added = step.by_column(scores) if isinstance(scores, Tensor) else None
         output, weights = attend_from_few(
             step.queries(query),
-            key,
-            value,
+            step.keep((id(self), record, "key"), key),
+            step.keep((id(self), record, "value"), value),
             step.seen,
-            added=added,
             dropout=self.dropout if self.training else 0.0,
-            need_weights=self.needs_logits or self.wants(record),
+            need_weights=self.wants(record),
         )
-        output = step.rows(output)
         if weights is not None:
-            weights = step.by_position(weights)
-            self.record(**{record: weights})
-            if self.positions is not None:
-                output = output + self.positions.values(weights, flow)
-        return merge_heads(output)
+            self.record(**{record: step.by_position(weights)})
+        return merge_heads(step.rows(output))
+
+    def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
+        """Returns the attention logits q kᵀ / √K, with what positions add.
+
+        The hook of kinds that change them: training, decoding, recording and checkpointed
+        activations then all use the kind's own. Masks are applied to the result.
+
+        Args:
+            query: (B, H, T, K), of the positions ``flow.first`` …
+            key: (B, H, S, K), of the positions 0 …; S = T, or when decoding T = 1 and S the number
+                of steps
+
+        Returns:
+            (B, H, T, S)
+        """
+        added = self.positions.scores(query, key.size(-2), flow) if self.positions else 0.0
+        return attention_logits(query, key, added)
 
     @property
     def needs_logits(self) -> bool:
         """Returns whether attention is more than softmax(q kᵀ / √K) v, and cannot be fused."""
-        return self.positions is not None and self.positions.in_logits
-
-    def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
-        """Returns the logits (B, H, T, S) for :meth:`attend`, -inf where it is not allowed."""
-        added = self.position_scores(query, key, flow)
-        return attention_logits(query, key, flow.mask.allowed, flow.is_causal, added)
-
-    def position_scores(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor | float:
-        """Returns what positions add to q kᵀ (B, H, T, S)."""
-        return 0.0 if self.positions is None else self.positions.scores(query, key.size(-2), flow)
-
-
-def _append(past: Tensor, order: Tensor | None, new: Tensor) -> Tensor:
-    """Appends new (R, h, 1, K) to rows `order` (all if None) of past (R', h, t, K)."""
-    if order is None:
-        return torch.cat([past, new], dim=2)
-    if torch.is_grad_enabled():  # which writing into a part of a tensor does not allow
-        return torch.cat([past.index_select(0, order), new], dim=2)
-    rows, heads, _, width = new.shape
-    steps = past.size(2)
-    both = past.new_empty(rows, heads, steps + 1, width)
-    torch.index_select(past, 0, order, out=both[:, :, :steps])
-    both[:, :, steps:] = new
-    return both
+        replaced = getattr(self.logits, "__func__", None) is not MultiHeadSelfAttention.logits
+        return replaced or (self.positions is not None and self.positions.in_logits)
 
 
 class SelfAttention(MultiHeadSelfAttention):
@@ -212,7 +201,6 @@ class SelfAttention(MultiHeadSelfAttention):
         """See :class:`MultiHeadSelfAttention`; records ``weights`` (B, H, T, S)."""
         query, key, value = self.project(x, flow)
         query, key = self.placed(flow, query, key)
-        key, value = self.with_past(flow, key, value)
         output: Tensor = self.out_proj(self.attend(query, key, value, flow))
         return output  # (B, T, C)
 

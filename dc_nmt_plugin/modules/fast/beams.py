@@ -32,6 +32,10 @@ class _Slot(dict[str, Tensor]):
     capacity = 0  # columns that there is space for
     steps = 0  # so far
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.past: dict[object, Tensor] = {}
+
 
 class Kept:
     """Describes new space for keys and values.
@@ -67,6 +71,7 @@ class Beams:
         steps: so far, with this one
         capacity: columns that there is space for
         kept: what to keep of the past in new space; None while the old space suffices
+        past: name → keys or values (S, H, capacity, K) of the session, written in place
     """
 
     seen: Tensor
@@ -74,6 +79,7 @@ class Beams:
     steps: int
     capacity: int
     kept: Kept | None
+    past: dict[object, Tensor]
 
     def queries(self, x: Tensor) -> Tensor:
         """Returns x (R, H, 1, …) with the hypotheses of a sentence adjacent, (S, H, b, …)."""
@@ -85,36 +91,27 @@ class Beams:
         sentences, heads, beam, width = x.shape
         return x.transpose(1, 2).reshape(sentences * beam, heads, 1, width)
 
-    def store(self, past: Tensor | None, new: Tensor) -> Tensor:
+    def keep(self, name: object, new: Tensor) -> Tensor:
         """Writes keys or values of the new position behind those of the past.
 
         Args:
-            past: (S, H, space, K), written in place while the space suffices; None at the first
-                step
+            name: of what is kept
             new: (R, H, 1, K)
 
         Returns:
-            (S, H, capacity, K); the first N columns are in use
+            (S, H, N, K), the columns in use
         """
         new = self.queries(new)  # (S, H, b, K)
+        columns, beam = self.seen.size(-1), new.size(2)
+        past = self.past.get(name)
         if past is None or self.kept is not None:
             larger = new.new_empty(*new.shape[:2], self.capacity, new.size(3))
             if past is not None and self.kept is not None:
                 kept = self.kept.of(past)
                 larger[:, :, : kept.size(2)] = kept
-            past = larger
-        columns, beam = self.seen.size(-1), new.size(2)
+            self.past[name] = past = larger
         past[:, :, columns - beam : columns] = new
-        return past
-
-    def used(self, past: Tensor) -> Tensor:
-        """Returns the columns in use, (S, H, N, K), of the space (S, H, capacity, K)."""
-        return past[:, :, : self.seen.size(-1)]
-
-    def by_column(self, x: Tensor) -> Tensor:
-        """Returns what belongs to positions, (R, H, 1, t), by column: (S, H, b, N)."""
-        x = self.queries(x)
-        return x.gather(-1, self._positions(x))
+        return past[:, :, :columns]
 
     def by_position(self, weights: Tensor) -> Tensor:
         """Returns the weights of columns (S, H, b, N) by position, (R, H, 1, t).
@@ -122,10 +119,8 @@ class Beams:
         A hypothesis sees one column of each position; the weights of the others are zero.
         """
         sums = weights.new_zeros(*weights.shape[:-1], self.steps)
-        return self.rows(sums.scatter_add(-1, self._positions(weights), weights))
-
-    def _positions(self, like: Tensor) -> Tensor:
-        return self.position[:, None, None].expand(*like.shape[:-1], -1)
+        position = self.position[:, None, None].expand_as(weights)
+        return self.rows(sums.scatter_add(-1, position, weights))
 
 
 def begin(state: State) -> None:
@@ -159,7 +154,7 @@ def advance(state: State, beam: int, rows: int, device: torch.device) -> Beams |
         slot["position"] = torch.cat([slot["position"], now], dim=1)
     slot.steps += 1
     seen = slot["seen"].view(sentences, 1, beam, -1)
-    return Beams(seen, slot["position"], slot.steps, slot.capacity, kept)
+    return Beams(seen, slot["position"], slot.steps, slot.capacity, kept, slot.past)
 
 
 def _keep(slot: _Slot, beam: int) -> Kept:
