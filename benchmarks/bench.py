@@ -5,7 +5,9 @@
   steps     training or decoding steps over batches of real text, in turn in one process
   growth    time and peak memory of a step on random sentences of growing length
 
-A ratio above 1 is faster than stock. "stock again" is the control: stock against itself.
+With --without, steps also times each architecture without a piece of speed. "of all" is this
+speed, divided by that of the whole. A ratio above 1 is faster than stock. "stock again" is the
+control: stock against itself.
 DATA is a folder made by fairseq-preprocess. docs/speed.md has the results.
 
 examples:
@@ -45,7 +47,15 @@ def parser() -> argparse.ArgumentParser:
     add("--max-tokens", type=int, default=2048, help="of a batch (default: 2048)")
     add("--threads", type=int, default=1, help="of the CPU (default: 1)")
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--amp", action="store_true", help="half precision of steps and growth, on a GPU")
+    add("--precision", choices=("fp32", "bf16", "fp16", "amp"), default="fp32", help="of steps")
+    add(
+        "--without",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="PIECE,PIECE",
+        help="in steps, also each architecture without a piece of speed; without.py has the names",
+    )
+    add("--batches", type=int, default=0, help="different ones in steps (default: as rounds)")
     add("--subset", default="test", help="text of decoding and of steps (default: test)")
     add("--updates", type=int, default=60, help="of fairseq-train (default: 60)")
     add("--checkpoint", type=Path, help="of a trained standard Transformer, for decoding")
@@ -76,6 +86,10 @@ def table(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
     unit = "words/s" if options.mode == "train" else "sentences/s"
     head = ["", unit, "ratio"]
     body = [[row["system"], f"{row['rate']:,.1f}", ratio(row["ratios"])] for row in rows]
+    if any("kept" in row for row in rows):
+        head.append("of all")
+        for cells, row in zip(body, rows, strict=True):
+            cells.append(ratio(row["kept"]) if "kept" in row else "")
     if options.what == "programs":
         head += ["CPU s", "ratio", "wall s"]
         for cells, row in zip(body, rows, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import math
 import multiprocessing
 import re
 import statistics
@@ -17,6 +18,7 @@ from typing import Any
 from systems import CONTROL, STOCK, parse, training_words
 
 Step = Callable[[dict[str, Any]], None]
+WITHOUT = " without "
 
 
 class System:
@@ -34,11 +36,12 @@ class System:
         from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
         cpu = ["--cpu"] if options.device == "cpu" else []
-        amp = ["--amp"] if options.amp else []
-        words = [*training_words(name, like, options.data), *cpu, *amp, *flags]
+        precision = [] if options.precision == "fp32" else [f"--{options.precision}"]
+        words = [*training_words(name, like, options.data), *cpu, *precision, *flags]
         self.cfg = convert_namespace_to_omegaconf(parse([*words, "--max-tokens", "4000"]))
         self.length = options.length
         self.cuda = options.device == "cuda"
+        self.precision = options.precision
         self.task = tasks.setup_task(self.cfg.task)
         self.model = self.task.build_model(self.cfg.model)
 
@@ -66,6 +69,8 @@ class System:
         generation = self.cfg.generation
         generation.beam, generation.min_len, generation.max_len_b = 5, self.length, self.length
         model = self.model.cuda() if self.cuda else self.model
+        if self.precision in ("bf16", "fp16"):
+            model.to(torch.bfloat16 if self.precision == "bf16" else torch.float16)
         model.eval()
         model.prepare_for_inference_(self.cfg)
         generator = self.task.build_generator([model], generation)
@@ -83,8 +88,10 @@ def corpus_batches(system: System, options: Any) -> list[dict[str, Any]]:
     subset = options.subset
     system.task.load_dataset(subset)
     data = system.task.dataset(subset)
-    plan = data.batch_by_size(data.ordered_indices(), max_tokens=options.max_tokens)
-    number = min(options.rounds, len(plan))
+    plan = data.batch_by_size(
+        data.ordered_indices(), max_tokens=options.max_tokens, required_batch_size_multiple=8
+    )
+    number = min(options.batches or options.rounds, len(plan))
     chosen = [plan[turn * len(plan) // number] for turn in range(number)]
     return [data.collater([data[int(row)] for row in rows]) for rows in chosen]
 
@@ -118,40 +125,58 @@ def clock_of(options: Any) -> Callable[[], float]:
     return time.process_time if options.threads == 1 else time.perf_counter
 
 
-def compare_steps(mode: str, systems: list[str], options: Any) -> list[dict[str, Any]]:
-    """Returns a row for stock, its control and each system; all run in this process, in turn.
+def compare_steps(
+    mode: str, systems: list[str], options: Any, *, seconds: float = math.inf
+) -> list[dict[str, Any]]:
+    """Returns a row for stock, its control, each system, and each system without a piece of speed.
 
-    This process has the memory settings of the plugin for all systems, also for stock; the whole
-    programs (programs.py) have their own.
+    All run in this process, in turn. This process has the memory settings of the plugin for all
+    systems, also for stock; the whole programs (programs.py) have their own.
+
+    Args:
+        mode: ``train`` or ``decode``
+        systems: architectures with flags
+        options: of the command line
+        seconds: the rounds end after this time, but not before the second round
     """
     import torch
+    from without import without
 
+    end = time.monotonic() + seconds
     torch.set_num_threads(options.threads)
-    names = [STOCK, CONTROL, *systems]
-    made = {name: System(name, systems[0], options) for name in names}
+    made = {name: System(name, systems[0], options) for name in [STOCK, CONTROL, *systems]}
     batches = corpus_batches(made[STOCK], options)
     steps = {name: getattr(system, mode)() for name, system in made.items()}
+    for name in systems:
+        for piece in options.without:
+            steps[f"{name}{WITHOUT}{piece}"] = without(piece, steps[name])
+    names = list(steps)
     clock = clock_of(options)
-    seconds: dict[str, list[float]] = {name: [] for name in names}
+    times: dict[str, list[float]] = {name: [] for name in names}
     # the first round warms up, on a GPU a round for each shape
     warm_up = len(batches) if options.device == "cuda" else 1
     for turn in range(-warm_up, options.rounds):
+        if turn >= 2 and time.monotonic() > end:
+            break
         batch = batches[turn % len(batches)]
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             mine = copy.deepcopy(batch)  # a step may change its batch
             start = clock()
             steps[name](mine)
             if turn >= 0:
-                seconds[name].append(clock() - start)
+                times[name].append(clock() - start)
         print(f"{mode}: round {turn + 1} of {options.rounds}", file=sys.stderr)
     counted = "ntokens" if mode == "train" else "nsentences"
-    amounts = [batches[turn % len(batches)][counted] for turn in range(options.rounds)]
     rows = []
     for name in names:
-        rates = [n / time for n, time in zip(amounts, seconds[name], strict=True)]
-        ratios = [theirs / own for theirs, own in zip(seconds[STOCK], seconds[name], strict=True)]
-        rate = statistics.median(rates)
-        rows.append({"mode": mode, "system": name, "rate": rate, "ratios": ratios})
+        amounts = [batches[turn % len(batches)][counted] for turn in range(len(times[name]))]
+        rates = [n / time for n, time in zip(amounts, times[name], strict=True)]
+        ratios = [theirs / own for theirs, own in zip(times[STOCK], times[name], strict=True)]
+        row = {"mode": mode, "system": name, "rate": statistics.median(rates), "ratios": ratios}
+        base, _, piece = name.partition(WITHOUT)
+        if piece:  # of the system with it
+            row["kept"] = [all_ / own for all_, own in zip(times[base], times[name], strict=True)]
+        rows.append(row)
     return rows
 
 

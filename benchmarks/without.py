@@ -1,0 +1,157 @@
+"""Switches off one piece of speed at a time: puts its plain twin in its place, for a benchmark."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
+from torch import Tensor
+
+from dc_nmt_plugin.models.decoder import Decoder
+from dc_nmt_plugin.models.transformer.decoder import TransformerDecoder
+from dc_nmt_plugin.modules.conditional_gru import StepwiseProduct
+from dc_nmt_plugin.modules.core import attention, source_projection
+from dc_nmt_plugin.modules.core.self_attention import MultiHeadSelfAttention
+from dc_nmt_plugin.modules.core.state import Stateful
+from dc_nmt_plugin.modules.fast import chunked_loss, dropout, packing
+from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
+from dc_nmt_plugin.tasks.fast import beam_search, fused_adam, onednn_layers
+
+
+class Swap(NamedTuple):
+    """Describes an attribute that is replaced: of a module or a class."""
+
+    owner: Any
+    name: str
+    twin: Any
+
+
+def everywhere(function: Any, twin: Any) -> list[Swap]:
+    """Returns a swap for each module of the package that has imported `function`."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("dc_nmt_plugin")]
+    return [
+        Swap(module, name, twin)
+        for module in modules
+        for name, value in vars(module).items()
+        if value is function
+    ]
+
+
+def plain_add(x: Tensor, y: Tensor, p: float, training: bool) -> Tensor:
+    return x + F.dropout(y, p, training)
+
+
+def plain_loss(
+    features: Tensor, weight: Tensor, target: Tensor, *, epsilon: float, bias: Tensor | None = None,
+    count_correct: bool = False,
+) -> chunked_loss.SmoothedLoss:  # fmt: skip
+    """Returns the loss of fairseq's criterion, with all logits at once."""
+    logits = F.linear(features, weight, bias)
+    lprobs = logits.log_softmax(dim=-1, dtype=torch.float32)
+    loss, nll = label_smoothed_nll_loss(lprobs, target, epsilon)
+    correct = logits.argmax(dim=1).eq(target).sum() if count_correct else target.new_zeros(())
+    return chunked_loss.SmoothedLoss(loss, nll.detach(), correct)
+
+
+def plain_candidates(lprobs: Tensor, scores: Tensor | None, number: int) -> Tensor:
+    """Returns the best continuations of each sentence, chosen among all."""
+    beam = 1 if scores is None else scores.size(1)
+    sums = lprobs.view(-1, beam, lprobs.size(1))
+    sums = sums if scores is None else sums + scores[:, :, None]
+    return sums.flatten(1).topk(number).indices
+
+
+class PlainProduct:
+    """Multiplies step by step; autograd sums the gradient of the matrix."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, dtype: torch.dtype) -> None:
+        self.weight = weight.to(dtype)
+        self.bias = None if bias is None else bias.to(dtype)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        product = x @ self.weight
+        return product if self.bias is None else product + self.bias
+
+
+def keys_and_values(self: Any, projected: Any, source: Any) -> tuple[Tensor, ...]:
+    keys, values = self._keys_and_values(projected)
+    return tuple(attention.split_heads(part, self.num_heads) for part in (*keys, *values))
+
+
+def attend_layer_by_layer(
+    self: Any, queries: Tensor, projected: Any, source: Any, length: int
+) -> Tensor:
+    """Decodes with joint weights as training does."""
+    contexts = self._attend_jointly(self.q_proj(queries), projected, source, length)
+    merged = [attention.merge_heads(context) for context in contexts]
+    output: Tensor = self.out_proj(torch.cat(merged, dim=-1))
+    return output
+
+
+def joint_or_own(self: Any, projected: Any, source: Any) -> tuple[Tensor, ...]:
+    if self.joint_weights:
+        return keys_and_values(self, projected, source)
+    return arrange(self, projected, source)
+
+
+arrange = MultiLayerAttention.arrange_for_decoding
+
+PIECES: dict[str, Callable[[], list[Swap]]] = {
+    # of training
+    "packing": lambda: everywhere(packing.worth_packing, lambda rows, padding: None),
+    "dropout": lambda: [
+        *everywhere(dropout.dropout, F.dropout),
+        *everywhere(dropout.add_dropped, plain_add),
+    ],
+    "chunked_loss": lambda: everywhere(chunked_loss.label_smoothed_loss, plain_loss),
+    "fused_adam": lambda: everywhere(fused_adam.step_fused, lambda optimizer: False),
+    "own_gather": lambda: everywhere(packing.pack, lambda x, rows: x.flatten(0, 1)[rows]),
+    "stepwise": lambda: everywhere(StepwiseProduct, PlainProduct),
+    # of both
+    "onednn": lambda: everywhere(onednn_layers.onednn_layers, lambda parts: nullcontext()),
+    # of decoding
+    "beam_search": lambda: [
+        Swap(beam_search.BeamSearchGenerator, "_is_plain", lambda self, net_input: False)
+    ],
+    "best_blocks": lambda: everywhere(beam_search._worth_comparing, plain_candidates),
+    "beams": lambda: [
+        Swap(TransformerDecoder, "begin_beam_search", Decoder.begin_beam_search),
+        Swap(TransformerDecoder, "reorder_hypotheses", Decoder.reorder_hypotheses),
+        Swap(MultiHeadSelfAttention, "reorder_hypotheses", Stateful.reorder_hypotheses),
+    ],
+    "stacked_projections": lambda: everywhere(source_projection.project_all, lambda *_: None),
+    "few_queries": lambda: [Swap(attention, "_MANY", 1 << 60)],
+    "joint_attention": lambda: [
+        Swap(MultiLayerAttention, "arrange_for_decoding", joint_or_own),
+        Swap(MultiLayerAttention, "_attend_to_sums", attend_layer_by_layer),
+    ],
+}
+
+
+@contextmanager
+def swapped(swaps: list[Swap]) -> Iterator[None]:
+    """Context with the twins in place."""
+    originals = [Swap(owner, name, vars(owner)[name]) for owner, name, _ in swaps]
+    try:
+        for owner, name, twin in swaps:
+            setattr(owner, name, twin)
+        yield
+    finally:
+        for owner, name, original in originals:
+            setattr(owner, name, original)
+
+
+def without(piece: str, step: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Returns `step` with the piece switched off."""
+    swaps = PIECES[piece]()
+
+    def plain_step(batch: Any) -> None:
+        with swapped(swaps):
+            step(batch)
+
+    return plain_step
