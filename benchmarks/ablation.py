@@ -31,7 +31,7 @@ class Group(NamedTuple):
         mode, precision: of :func:`steps.compare_steps`
         systems: names of architectures without their first word and size
         without: pieces that are switched off, one at a time
-        seconds: at most, for this group
+        seconds: at most, after the warm-up
         size: of the architectures; None: that of the command line
     """
 
@@ -47,16 +47,16 @@ PLAIN = ("standard",)
 TRAINING = ("chunked_loss", "packing", "own_gather", "fused_adam")
 DECODING = ("beam_search", "best_blocks", "beams", "stacked_projections")
 GROUPS = (
-    Group("train", "bf16", PLAIN, TRAINING, 14),
-    Group("decode", "bf16", PLAIN, DECODING, 20),
-    Group("train", "bf16", ALL, (), 14),
-    Group("decode", "bf16", ALL, (), 22),
-    Group("train", "fp32", PLAIN, ("chunked_loss", "packing", "fused_adam"), 10),
-    Group("decode", "fp32", PLAIN, ("beam_search",), 10),
-    Group("train", "amp", PLAIN, ("chunked_loss", "packing", "fused_adam"), 10),
-    Group("decode", "bf16", ("mlmha_m_00",), ("joint_attention",), 8),
-    Group("train", "bf16", PLAIN, ("chunked_loss",), 8, size=""),
-    Group("decode", "bf16", PLAIN, ("beam_search",), 10, size=""),
+    Group("train", "bf16", PLAIN, TRAINING, 8),
+    Group("decode", "bf16", PLAIN, DECODING, 10),
+    Group("train", "bf16", ALL, (), 8),
+    Group("decode", "bf16", ALL, (), 12),
+    Group("train", "fp32", PLAIN, ("chunked_loss", "packing", "fused_adam"), 5),
+    Group("decode", "fp32", PLAIN, ("beam_search",), 6),
+    Group("train", "amp", PLAIN, ("chunked_loss", "packing", "fused_adam"), 5),
+    Group("decode", "bf16", ("mlmha_m_00",), ("joint_attention",), 5),
+    Group("train", "bf16", PLAIN, ("chunked_loss",), 5, size=""),
+    Group("decode", "bf16", PLAIN, ("beam_search",), 8, size=""),
 )
 
 

@@ -137,12 +137,11 @@ def compare_steps(
         mode: ``train`` or ``decode``
         systems: architectures with flags
         options: of the command line
-        seconds: the rounds end after this time, but not before the second round
+        seconds: after the warm-up, the rounds end after this time, but not before the second
     """
     import torch
     from without import without
 
-    end = time.monotonic() + seconds
     torch.set_num_threads(options.threads)
     made = {name: System(name, systems[0], options) for name in [STOCK, CONTROL, *systems]}
     batches = corpus_batches(made[STOCK], options)
@@ -155,7 +154,10 @@ def compare_steps(
     times: dict[str, list[float]] = {name: [] for name in names}
     # the first round warms up, on a GPU a round for each shape
     warm_up = len(batches) if options.device == "cuda" else 1
+    end = math.inf
     for turn in range(-warm_up, options.rounds):
+        if turn == 0:
+            end = time.monotonic() + seconds
         if turn >= 2 and time.monotonic() > end:
             break
         batch = batches[turn % len(batches)]

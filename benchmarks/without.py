@@ -16,8 +16,6 @@ from dc_nmt_plugin.models.decoder import Decoder
 from dc_nmt_plugin.models.transformer.decoder import TransformerDecoder
 from dc_nmt_plugin.modules.conditional_gru import StepwiseProduct
 from dc_nmt_plugin.modules.core import attention, source_projection
-from dc_nmt_plugin.modules.core.self_attention import MultiHeadSelfAttention
-from dc_nmt_plugin.modules.core.state import Stateful
 from dc_nmt_plugin.modules.fast import chunked_loss, dropout, packing
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 from dc_nmt_plugin.tasks.fast import beam_search, fused_adam, onednn_layers
@@ -122,7 +120,6 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
     "beams": lambda: [
         Swap(TransformerDecoder, "begin_beam_search", Decoder.begin_beam_search),
         Swap(TransformerDecoder, "reorder_hypotheses", Decoder.reorder_hypotheses),
-        Swap(MultiHeadSelfAttention, "reorder_hypotheses", Stateful.reorder_hypotheses),
     ],
     "stacked_projections": lambda: everywhere(source_projection.project_all, lambda *_: None),
     "few_queries": lambda: [Swap(attention, "_MANY", 1 << 60)],
