@@ -25,8 +25,7 @@ def parser() -> Parser:
                                 "trains; default: transformer_standard")  # fmt: skip
     files = ("SOURCE", "TARGET")
     parser.add_argument("--train", type=Path, nargs=2, required=True, metavar=files,
-                        action="append", help="such as a.de a.en: from German to English; give it "
-                        "again for each further corpus")  # fmt: skip
+                        help="such as a.de a.en: from German to English")  # fmt: skip
     for split in ("valid", "test"):
         parser.add_argument(f"--{split}", type=Path, nargs=2, metavar=files,
                             help="default: held out of --train")  # fmt: skip
@@ -39,16 +38,6 @@ def parser() -> Parser:
         "--bpe", type=number(1), metavar="N",
         help="number of BPE operations; default: by the size of the text",
     )  # fmt: skip
-    parser.add_argument(
-        "--size", choices=("small", "medium", "base"),
-        help="4+4 layers of width 128, 4+4 of 256, or 6+6 of 512; default: by the text, and "
-        "whether there is a GPU",
-    )  # fmt: skip
-    parser.add_argument(
-        "--max-update", type=number(1), metavar="N",
-        help="number of training updates; default: by the size of the text",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=number(0), default=1, help="of the choice of held-out text")
     return parser
 
 
@@ -57,15 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     archs = args.archs or ["transformer_standard"]
     from ..recipes.new_recipe import NewOptions, make_recipe
-    from ..table import format_table
 
-    made = make_recipe(values_of(NewOptions, args, archs=archs))
-    rows = [(split, f"{n:,}", made.origins[split]) for split, n in made.pairs.items()]
-    print(format_table(("split", "pairs", "from"), rows))
-    if made.problems:
-        print(f"\n{made.problems}")
-    print("", *(f"- {sentence}" for sentence in made.why), sep="\n")
-    print(f"\n{made.recipe.path} is yours to change. What comes next:\n")
+    recipe, why = make_recipe(values_of(NewOptions, args, archs=archs))
+    print(*(f"- {sentence}" for sentence in why), sep="\n")
+    print(f"\n{recipe.path} is yours to change. What comes next:\n")
     folder = shlex.quote(str(args.folder))
     print(f"  dc-nmt prepare {folder}    # the text alone")
     print(f"  dc-nmt run {folder}        # prepare, train, evaluate: {', '.join(archs)}")

@@ -18,19 +18,14 @@ import yaml
 from ..errors import UsageError, UserError
 from ..evaluation.metrics import default_bleu
 from ..files import sha256, write_text
-from ..text.checks import Scan, as_table, refuse, scan_groups
 from ..text.tokenizers import detokenize, tokenize
 from .batch import visible_gpus
-from .own_text import Corpus, Files, languages_of
+from .own_text import SEED, Corpus, languages_of
 from .recipe import OWN, SPLITS, Recipe, tasks
 from .settings import translation_family
 
 LEAST = 200  # training pairs; fewer are too few for training and evaluation
-# refused in addition to SPOILT; blank pairs of the training text are dropped
-TRAIN = ("unseen", "symbol")
-REFERENCE = (*TRAIN, "blank")
 TEXT = "text"  # folder of held-out text and the remaining training text
-
 # (pairs, BPE operations, source): fewer pairs than this get so many operations
 OPERATIONS = (
     (50_000, 4000, "as in Multi30k's recipe, for 29,000 pairs"),
@@ -40,7 +35,6 @@ OPERATIONS = (
 )
 TOKENS_PER_WORD = 1.5  # pieces, the end of the sentence and padding: measured on Multi30k
 SHARED_LETTERS = 0.5  # of the target's text: from there on one dictionary serves both languages
-LONGEST = 250  # pieces of a training sentence
 LOST = 0.05  # of the words: more of them Moses' tokeniser must not lose for good
 
 
@@ -52,8 +46,7 @@ class Size:
     width: int
     inner: int
     heads: int
-    embedding: int  # of a recurrent model, as state
-    state: int
+    recurrent: str  # flags of a recurrent model
     tokens: int  # of an update
     max_tokens: int  # of one process at a time
     rate: str  # learning rate
@@ -64,13 +57,12 @@ class Size:
     about: str  # source of the values
 
 
-SMALL = Size(4, 128, 256, 4, 128, 256, 2048, 2048, "2e-3", 0.1, 10, 600, 20_000,
-             "the size of Multi30k's recipe")  # fmt: skip
-MEDIUM = Size(4, 256, 1024, 4, 256, 512, 4096, 4096, "1e-3", 0.3, 40, 4000, 100_000,
-              "the thesis's on IWSLT, with fairseq's dropout for it")  # fmt: skip
-BASE = Size(6, 512, 2048, 8, 500, 1024, 24_576, 4096, "7e-4", 0.1, 15, 20_000, 100_000,
-            "Vaswani et al.'s base")  # fmt: skip
-SIZES = {"small": SMALL, "medium": MEDIUM, "base": BASE}  # by the value of --size
+SMALL = Size(4, 128, 256, 4, "--embed-dim 128 --hidden-dim 256", 2048, 2048, "2e-3", 0.1,
+             10, 600, 20_000, "the size of Multi30k's recipe")  # fmt: skip
+MEDIUM = Size(4, 256, 1024, 4, "--embed-dim 256 --hidden-dim 512", 4096, 4096, "1e-3", 0.3,
+              40, 4000, 100_000, "the thesis's on IWSLT, with fairseq's dropout")  # fmt: skip
+BASE = Size(6, 512, 2048, 8, "--embed-dim 500 --hidden-dim 1024", 24_576, 4096, "7e-4", 0.1,
+            15, 20_000, 100_000, "Vaswani et al.'s base")  # fmt: skip
 BASE_FROM = 1_000_000  # pairs
 
 
@@ -79,33 +71,21 @@ class NewOptions:
     """Options of ``dc-nmt new``."""
 
     folder: Path  # of the new recipe
-    train: Files  # files of source and target, of one corpus or several
-    # files of source and target; none: taken from the training text
-    valid: Sequence[Path] | None = None
+    train: Sequence[Path]  # files of source and target
+    valid: Sequence[Path] | None = None  # the same; None: taken from the training text
     test: Sequence[Path] | None = None
     source_lang: str | None = None  # codes; None: the endings of the files
     target_lang: str | None = None
     archs: Sequence[str] = ("transformer_standard",)  # architectures to train
     tokenized: bool = False  # the words of the text are already separated
     bpe: int | None = None  # number of BPE operations; None: by the size of the text
-    size: str | None = None  # small, medium or base; None: by the text and the machine
-    max_update: int | None = None  # number of training updates; None: by the text
-    seed: int = 1  # of the choice of held-out text
 
 
-@dataclass(frozen=True)
-class NewRecipe:
-    """Describes the new recipe."""
-
-    recipe: Recipe  # the written recipe
-    pairs: dict[str, int]  # split → number of pairs
-    origins: dict[str, str]  # split → its source
-    why: tuple[str, ...]  # a sentence for each choice
-    problems: str  # of the text, as a table; "" without problems
-
-
-def make_recipe(options: NewOptions) -> NewRecipe:
+def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
     """Reads the text, chooses settings, and writes ``folder``; leaves nothing after a failure.
+
+    Returns:
+        the recipe, and a sentence for each choice
 
     Raises:
         UserError: unusable text, an unknown architecture, or an existing folder
@@ -114,23 +94,20 @@ def make_recipe(options: NewOptions) -> NewRecipe:
     _check_folder(folder)
     for arch in options.archs:
         translation_family("ARCH", arch)
-    files: dict[str, Files] = {"train": options.train}
-    if options.valid is not None:
-        files["valid"] = [options.valid]
-    if options.test is not None:
-        files["test"] = [options.test]
-    scans, problems = _scan(files, options.tokenized)
+    files = {split: getattr(options, split) for split in SPLITS if getattr(options, split)}
     codes = options.source_lang, options.target_lang
-    pair = languages_of("--train", options.train[0], codes)
-    for split, groups in files.items():
-        for paths in groups:
-            if None in codes and languages_of(f"--{split}", paths, codes) != pair:
-                raise UsageError(
-                    f"--{split}: {paths[0]} and {paths[1]} are not {' and '.join(pair)}, in this "
-                    "order, as --train is"
-                )
+    pair = languages_of("--train", options.train, codes)
+    for split, paths in files.items():
+        if None in codes and languages_of(f"--{split}", paths, codes) != pair:
+            raise UsageError(
+                f"--{split}: {paths[0]} and {paths[1]} are not {' and '.join(pair)}, in this "
+                "order, as --train is"
+            )
+        for path in paths:
+            if not path.is_file():
+                raise UsageError(f"--{split}: {path} is not a file")
     corpora = {
-        split: Corpus(f"--{split}", groups, pair, scans[split]) for split, groups in files.items()
+        split: Corpus(split, paths, pair, options.tokenized) for split, paths in files.items()
     }
     train = corpora["train"]
     if train.pairs - train.blank < LEAST:
@@ -140,7 +117,7 @@ def make_recipe(options: NewOptions) -> NewRecipe:
         )
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        return _write(options, files, corpora, problems)
+        return _write(options, files, corpora)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -156,64 +133,44 @@ def _check_folder(folder: Path) -> None:
         raise UsageError(f"FOLDER: {folder} exists already; take another name, or remove it")
 
 
-def _scan(files: dict[str, Files], tokenized: bool) -> tuple[dict[str, list[list[Scan]]], str]:
-    """Returns the scans of each set's files, and the table of their problems.
-
-    Raises:
-        UserError: a problem makes training meaningless; the table is printed before
-    """
-    for split, groups in files.items():
-        for path in (path for group in groups for path in group):
-            if not path.is_file():
-                raise UsageError(f"--{split}: {path} is not a file")
-    scanned = {split: scan_groups(groups) for split, groups in files.items()}
-    every = [finding for _, findings in scanned.values() for finding in findings]
-    table = as_table(every) if every else ""
-    allowed = ("tokenized",) if tokenized else ()
-    for split, (_, findings) in scanned.items():
-        kinds = ("tokenized", *(TRAIN if split == "train" else REFERENCE))
-        try:
-            refuse(findings, kinds, allowed)
-        except UserError as error:
-            print(table)
-            raise UserError(f"--{split}: {error}") from None
-    return {split: scans for split, (scans, _) in scanned.items()}, table
-
-
 def _write(
-    options: NewOptions, files: dict[str, Files], corpora: dict[str, Corpus], problems: str
-) -> NewRecipe:
+    options: NewOptions, files: dict[str, Sequence[Path]], corpora: dict[str, Corpus]
+) -> tuple[Recipe, list[str]]:
     """Writes the held-out text and the recipe."""
     folder, train = options.folder, corpora["train"]
     pairs = {split: corpus.pairs for split, corpus in corpora.items()}
-    origins = {
-        split: ", ".join(str(path) for group in groups for path in group)
-        for split, groups in files.items()
-    }
-    why = []
+    origins = {split: " and ".join(map(str, paths)) for split, paths in files.items()}
     missing = [split for split in SPLITS if split not in files]
     if missing:
         known = [corpora[split].sources for split in corpora if split != "train"]
         others = np.concatenate(known) if known else ()
-        pairs |= train.divide(missing, options.seed, folder / TEXT, others)
+        pairs |= train.divide(missing, folder / TEXT, others)
         for split in ("train", *missing):
-            files[split] = [[folder / TEXT / f"{split}.{code}" for code in train.languages]]
+            files[split] = [folder / TEXT / f"{split}.{code}" for code in train.languages]
         for split in missing:
-            origins[split] = f"held out of --train (seed {options.seed})"
-        sizes = " and ".join(f"{pairs[split]:,} pairs for {split}" for split in missing)
-        why.append(f"{sizes} held out at random, among those that occur once")
+            origins[split] = f"held out of --train (seed {SEED}), among pairs that occur once"
+    why = [f"{pairs[split]:,} pairs for {split}: {origins[split]}" for split in SPLITS]
     if train.blank:
         why.append(f"{train.blank:,} training pairs with a blank side are left out")
     chosen = choose(train, pairs["train"], visible_gpus(), options)
     why += chosen.why
-    content = _content(folder, options.archs, files, pairs, chosen, train)
+    content = {
+        "title": f"{folder.resolve().name}, text of one's own",
+        "pair": "-".join(train.languages),
+        "archs": list(options.archs),
+        **_files(folder, train.languages, files, pairs),
+        "text": {"tokenizer": chosen.tokenizer},
+        "bpe": {"default": {"operations": chosen.operations, "joint": chosen.joint,
+                            "dictionary": "joint" if chosen.joint else "separate",
+                            "max_tokens": 250, "ratio": 9}},
+        "settings": _settings(chosen),
+    }  # fmt: skip
     wrap = textwrap.TextWrapper(96, subsequent_indent="  ", break_on_hyphens=False).wrap
     head = ["Made by dc-nmt new; yours to change. Why it is as it is:"]
     head += [line for sentence in why for line in wrap(f"- {sentence}")]
     body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
     write_text(folder / OWN, "".join(f"# {line}\n" for line in head) + body)
-    in_order = {split: pairs[split] for split in SPLITS}
-    return NewRecipe(Recipe(folder / OWN), in_order, origins, tuple(why), problems)
+    return Recipe(folder / OWN), why
 
 
 # -- choices -----------------------------------------------------------------------------------
@@ -247,7 +204,7 @@ def choose(corpus: Corpus, pairs: int, gpus: int, options: NewOptions) -> Choice
     for code, spaceless in zip(corpus.languages, corpus.spaceless, strict=True):
         if spaceless and code != "zh" and not options.tokenized:
             raise UserError(
-                f"{corpus.flag}: the text in {code} has no spaces between its words, and Moses' "
+                f"--train: the text in {code} has no spaces between its words, and Moses' "
                 "tokeniser does not add them; segment it into words first and give --tokenized"
             )
     source, target = corpus.languages
@@ -266,9 +223,7 @@ def choose(corpus: Corpus, pairs: int, gpus: int, options: NewOptions) -> Choice
     dictionaries = "one dictionary" if joint else "two dictionaries"
     why.append(f"{dictionaries}: {share:.0%} of the letters in {target} occur in {source} too")
 
-    if options.size is not None:
-        size, reason = SIZES[options.size], f"--size {options.size}"
-    elif not gpus:
+    if not gpus:
         size, reason = SMALL, "there is no GPU"
     elif pairs < BASE_FROM:
         size, reason = MEDIUM, f"a GPU, and fewer than {BASE_FROM:,} pairs"
@@ -278,13 +233,12 @@ def choose(corpus: Corpus, pairs: int, gpus: int, options: NewOptions) -> Choice
         f"{size.layers}+{size.layers} layers of width {size.width} and {size.inner}, "
         f"{size.tokens:,} tokens an update: {size.about}; {reason}"
     )
-    updates, reason = options.max_update, "--max-update"
-    if updates is None:
-        updates, reason = _updates(corpus, pairs, size), "--max-update N trains longer or shorter"
-    why.append(f"{updates:,} updates: {reason}")
+    updates = _updates(corpus, pairs, size)
+    why.append(f"{updates:,} updates: dc-nmt run --max-update N trains longer or shorter")
 
-    tokenizer = "none" if options.tokenized else "moses"
+    tokenizer, metric = "moses", default_bleu(target, corpus.first_targets())
     if options.tokenized:
+        tokenizer, metric = "none", "multi-bleu"
         why.append("no tokeniser: --tokenized; the scores are of tokens too")
     elif (lost := _lost_by_moses(corpus)) > LOST:
         tokenizer = "split"
@@ -292,9 +246,6 @@ def choose(corpus: Corpus, pairs: int, gpus: int, options: NewOptions) -> Choice
             f"tokenizer split, at punctuation and digits: Moses' tokeniser and detokeniser do not "
             f"give {lost:.0%} of the words in {target} back"
         )
-    metric = default_bleu(target, corpus.first_targets())
-    if options.tokenized:
-        metric = "multi-bleu"
     return Choices(size, operations, joint, tokenizer, updates, metric, why)
 
 
@@ -327,100 +278,68 @@ def _lost_by_moses(corpus: Corpus) -> float:
 # -- recipe.yaml -------------------------------------------------------------------------------
 
 
-def _content(
+def _files(
     folder: Path,
-    archs: Sequence[str],
-    files: dict[str, Files],
+    languages: tuple[str, str],
+    files: dict[str, Sequence[Path]],
     pairs: dict[str, int],
-    chosen: Choices,
-    train: Corpus,
 ) -> dict[str, Any]:
-    """Returns the recipe, in the order of ``recipes/schema.py``."""
+    """Returns files, parts and splits of the recipe."""
     sources: dict[str, Any] = {}
     parts: dict[str, Any] = {}
-    splits: dict[str, Any] = {}
     for split in SPLITS:
-        splits[split] = [split, *(f"{split}{n}" for n in range(2, len(files[split]) + 1))]
-        for name, paths in zip(splits[split], files[split], strict=True):
-            parts[name] = {"format": "plain", "files": {}}
-            for code, path in zip(train.languages, paths, strict=True):
-                file = f"{name}.{code}{'.gz' if path.suffix == '.gz' else ''}"
-                state = path.stat()
-                sources[file] = {
-                    "path": _seen_from(folder, path),
-                    "sha256": sha256(path),
-                    "bytes": state.st_size,
-                    "modified": int(state.st_mtime),
-                }
-                parts[name]["files"][code] = file
-        if len(files[split]) == 1:
-            parts[split]["lines"] = pairs[split]
-    segmentation = {
-        "operations": chosen.operations,
-        "joint": chosen.joint,
-        "dictionary": "joint" if chosen.joint else "separate",
-        "max_tokens": LONGEST,
-        "ratio": 9,
-    }
-    return {
-        "title": f"{folder.resolve().name}, text of one's own",
-        "pair": "-".join(train.languages),
-        "archs": list(archs),
-        "files": sources,
-        "parts": parts,
-        "splits": {**splits, "exclude_test": True, "exclude_valid": True},
-        "text": {"tokenizer": chosen.tokenizer},
-        "bpe": {"default": segmentation},
-        "settings": _settings(chosen),
-    }
+        parts[split] = {"format": "plain", "files": {}, "lines": pairs[split]}
+        for code, path in zip(languages, files[split], strict=True):
+            name = f"{split}.{code}{'.gz' if path.suffix == '.gz' else ''}"
+            state = path.stat()
+            sources[name] = {
+                "path": _seen_from(folder, path),
+                "sha256": sha256(path),
+                "bytes": state.st_size,
+                "modified": int(state.st_mtime),
+            }
+            parts[split]["files"][code] = name
+    splits: dict[str, Any] = {split: [split] for split in SPLITS}
+    splits |= {"exclude_test": True, "exclude_valid": True}
+    return {"files": sources, "parts": parts, "splits": splits}
 
 
 def _settings(chosen: Choices) -> dict[str, Any]:
     size, updates = chosen.size, chosen.updates
-    sides = [
+    source = f"fitted by dc-nmt new: {updates:,} updates, {size.about}"
+    sharing = "--share-all-embeddings" if chosen.joint else "--share-decoder-input-output-embed"
+    transformer = " ".join(
         f"--{side}-layers {size.layers} --{side}-embed-dim {size.width} "
         f"--{side}-ffn-embed-dim {size.inner} --{side}-attention-heads {size.heads}"
         for side in ("encoder", "decoder")
-    ]
-    sharing = "--share-all-embeddings" if chosen.joint else "--share-decoder-input-output-embed"
-    source = f"fitted by dc-nmt new: {updates:,} updates, {size.about}"
-    every: dict[str, Any] = {"source": source}
-    if not chosen.joint:
-        # the unnamed size shares all embeddings, which two dictionaries do not allow
-        every["size"] = "unshared"
-    every |= {
-        "tokens": size.tokens,
-        "max_tokens": size.max_tokens,
-        "save_every": max(1, updates // 20),
-        "updates": updates,
-        "average": min(5, updates),
-        "flags": " ".join([*sides, sharing, _training(size, updates)]),
-        "decode": "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20",
-        "paper": chosen.metric,
-    }
-    half = max(1, updates // 2)
-    # with the published initial weights Adam, unlike Adadelta, saturates the states
-    weights = "--weight-init xavier --output-bias-init unigram"
-    recurrent = f"--embed-dim {size.embedding} --hidden-dim {size.state} {weights}"
-    return {
-        "all": every,
-        "transformer": {"size": ""},  # fairseq's own, whose sizes are flags
-        "gru_selfattn_residual": {
-            "source": source,
-            "size": "",
-            "updates": half,
-            "save_every": max(1, updates // 40),
-            "flags": f"{recurrent} {_training(size, half)}",
-        },
-    }
-
-
-def _training(size: Size, updates: int) -> str:
-    return (
-        f"--dropout {size.dropout} --label-smoothing 0.1 --clip-norm 1.0 --optimizer adam "
-        f'--adam-betas "(0.9, 0.98)" --lr {size.rate} --lr-scheduler cosine '
-        f"--warmup-updates {min(4000, max(1, updates // 7))}"
     )
+    # with the published initial weights Adam, unlike Adadelta, saturates the states
+    recurrent = f"{size.recurrent} --weight-init xavier --output-bias-init unigram"
+
+    def schedule(flags: str, updates: int) -> dict[str, Any]:
+        return {
+            "updates": updates,
+            "save_every": updates // 20,
+            "flags": f"{flags} --dropout {size.dropout} --label-smoothing 0.1 --clip-norm 1.0 "
+            f'--optimizer adam --adam-betas "(0.9, 0.98)" --lr {size.rate} --lr-scheduler cosine '
+            f"--warmup-updates {min(4000, updates // 7)}",
+        }
+
+    return {
+        "all": {
+            "source": source,
+            # the unnamed size shares all embeddings, which two dictionaries do not allow
+            "size": "" if chosen.joint else "unshared",
+            "tokens": size.tokens,
+            "max_tokens": size.max_tokens,
+            **schedule(f"{transformer} {sharing}", updates),
+            "average": 5,
+            "decode": "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20",
+            "paper": chosen.metric,
+        },
+        "transformer": {"size": ""},  # fairseq's own, whose sizes are flags
+        "gru_selfattn_residual": {"size": "", **schedule(recurrent, updates // 2)},
+    }
 
 
 def _seen_from(folder: Path, path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Reads a user's pairs of files: languages, counts, and pairs to hold out."""
+"""Reads a user's pair of files: languages, counts, and pairs to hold out."""
 
 from __future__ import annotations
 
@@ -15,29 +15,36 @@ import numpy as np
 
 from ..errors import UsageError, UserError
 from ..files import write_parallel
-from ..text.checks import NOTHING, Scan, scan_groups
+from ..text.checks import NOTHING, as_table, refuse, scan_groups
 from ..text.languages import is_spaceless, language
 from .formats import Pair, read_pairs
 
 KINDS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")  # endings, no languages
 HELD_OUT = 1000  # pairs at most, and a twentieth of the text
+SEED = 1  # of the choice of held-out pairs
 SAMPLED = 1000  # pairs in the detailed checks
 COUNTED = 50_000  # pairs whose letters and words are counted
 
-Files = Sequence[Sequence[Path]]  # source and target of each corpus, in their order
+
+# refused in addition to SPOILT; blank pairs of the training text are dropped
+REFUSED = {
+    "train": ("tokenized", "unseen", "symbol"),
+    "valid": ("tokenized", "unseen", "symbol", "blank"),
+    "test": ("tokenized", "unseen", "symbol", "blank"),
+}
 
 
 class Corpus:
-    """Files with one sentence per line in two languages.
+    """Two files with one sentence per line.
 
     Args:
-        flag: the flag with the files
-        files: of both languages, of one corpus or several
+        split: train, valid or test
+        paths: of source and target
         languages: their codes
-        scans: of the files; None: scanned now
+        tokenized: the text may be tokenised
 
     Attributes:
-        pairs: total number
+        pairs: their number
         blank: number of pairs with a blank side
         sources, targets: a number for each line; equal for lines that differ in spaces only
         words: total of each side, counted on a sample
@@ -45,29 +52,36 @@ class Corpus:
         spaceless: of each side, True in a script without spaces between words
 
     Raises:
-        UserError: unreadable, empty, of different lengths, or the same text twice
+        UserError: unreadable, empty, of different lengths, the same text twice, or with a problem
+            that makes training or scores meaningless; a table of all problems is printed before
     """
 
     def __init__(
         self,
-        flag: str,
-        files: Files,
+        split: str,
+        paths: Sequence[Path],
         languages: tuple[str, str],
-        scans: Sequence[Sequence[Scan]] | None = None,
+        tokenized: bool = False,
     ) -> None:
-        self.flag, self.files, self.languages = flag, files, languages
-        scans = scan_groups(files)[0] if scans is None else scans
-        self.sources: Any = np.concatenate([pair[0].texts for pair in scans])
-        self.targets: Any = np.concatenate([pair[1].texts for pair in scans])
-        self.pairs = len(self.sources)
+        self.paths, self.languages = (paths[0], paths[1]), languages
+        scans, findings = scan_groups([paths])
+        if findings:
+            print(as_table(findings), end="\n\n")
+        try:
+            refuse(findings, REFUSED[split], allowed=("tokenized",) if tokenized else ())
+        except UserError as error:
+            raise UserError(f"--{split}: {error}") from None
+        source, target = scans[0]
+        self.sources, self.targets = source.texts, target.texts
+        self.pairs = source.lines
         self.blank = int(((self.sources == NOTHING) | (self.targets == NOTHING)).sum())
         same = int((self.sources == self.targets).sum()) - self.blank
-        names = ", ".join(f"{source} and {target}" for source, target in files)
+        names = f"{paths[0]} and {paths[1]}"
         if self.pairs == self.blank:
-            raise UserError(f"{flag}: {names} have no pair of sentences")
+            raise UserError(f"--{split}: {names} have no pair of sentences")
         if same > self.pairs // 2:
             raise UserError(
-                f"{flag}: {same:,} of {self.pairs:,} lines are the same in {names}: "
+                f"--{split}: {same:,} of {self.pairs:,} lines are the same in {names}: "
                 "these are not two languages"
             )
         self.words, self.letters, self.spaceless = [], [], []
@@ -80,9 +94,8 @@ class Corpus:
             self.spaceless.append(is_spaceless(None, lines))
 
     def read(self) -> Iterator[Pair]:
-        """Yields the pairs of all files, in order."""
-        for source, target in self.files:
-            yield from read_pairs("plain", (source, target))
+        """Yields the pairs, in order."""
+        return read_pairs("plain", self.paths)
 
     def first_targets(self) -> list[str]:
         """Returns target lines from the beginning, for checks that take time."""
@@ -96,9 +109,7 @@ class Corpus:
             good &= np.isin(texts, values[counts == 1]) & (texts != NOTHING)
         return np.flatnonzero(good)
 
-    def divide(
-        self, sets: Sequence[str], seed: int, folder: Path, others: Any = ()
-    ) -> dict[str, int]:
+    def divide(self, sets: Sequence[str], folder: Path, others: Any = ()) -> dict[str, int]:
         """Writes ``folder/SET.LANG`` for every held-out set, and ``train`` for the rest.
 
         A pair that is held out is in the corpus once, so that nothing of it is left, and its
@@ -114,10 +125,10 @@ class Corpus:
         places = self.unique(others)
         if len(places) < size * len(sets):
             raise UserError(
-                f"{self.flag}: only {len(places):,} of {self.pairs:,} pairs occur once, and "
+                f"--train: only {len(places):,} of {self.pairs:,} pairs occur once, and "
                 f"{size * len(sets):,} are to be held out: give --valid and --test"
             )
-        drawn = random.Random(seed).sample(range(len(places)), size * len(sets))
+        drawn = random.Random(SEED).sample(range(len(places)), size * len(sets))
         set_of = {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
         counts = {}
         for name in ("train", *sets):

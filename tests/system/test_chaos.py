@@ -45,7 +45,7 @@ def recipe(tmp_path_factory):
         patch.setattr(plan, "visible_gpus", lambda: 0)
         patch.setattr(preparation, "usable_cpus", lambda: 1)
         patch.setattr(steps, "start", forks.start)
-        options = NewOptions(home / "mine", [[home / "a.en", home / "a.de"]], archs=[ARCH], bpe=100)
+        options = NewOptions(home / "mine", [home / "a.en", home / "a.de"], archs=[ARCH], bpe=100)
         make_recipe(options)
         content = yaml.safe_load((home / "mine/recipe.yaml").read_text("utf-8"))
         content["settings"]["all"] |= {"flags": SMALL, "decode": "--beam 2 --max-len-b 12"}

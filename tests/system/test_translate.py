@@ -53,7 +53,7 @@ def home(tmp_path_factory):
         patch.setattr(preparation, "usable_cpus", lambda: 1)
         patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
         files = [[here / f"{split}.{code}" for code in ("en", "fr")] for split in sizes]
-        make_recipe(NewOptions(here / "mine", [files[0]], *files[1:], archs=[ARCH]))
+        make_recipe(NewOptions(here / "mine", *files, archs=[ARCH]))
         recipe = yaml.safe_load((here / "mine/recipe.yaml").read_text("utf-8"))
         recipe["text"] = {"hyphens": True, "casing": "truecase", "punctuation": True}
         recipe["bpe"]["default"] |= {"operations": 30, "joint": False, "dictionary": "separate"}

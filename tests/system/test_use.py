@@ -144,7 +144,7 @@ def recipe(tmp_path_factory) -> Iterator[Path]:
         patch.setattr(plan, "visible_gpus", lambda: 0)
         patch.setattr(preparation, "usable_cpus", lambda: 1)
         patch.chdir(home)
-        make_recipe(NewOptions(Path("mine"), [files[0]], *files[1:], tokenized=True))
+        make_recipe(NewOptions(Path("mine"), *files, tokenized=True))
         content = yaml.safe_load(Path("mine/recipe.yaml").read_text("utf-8"))
         for settings in content["settings"].values():
             if "flags" in settings:

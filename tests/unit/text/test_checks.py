@@ -8,7 +8,6 @@ import pytest
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.recipes import new_recipe
-from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.text.checks import KINDS, SYMBOLS, escape_symbols, scan, scan_lines
 from dc_nmt_plugin.text.preparation import tokenise
 from dc_nmt_plugin.text.settings import TextSettings
@@ -155,26 +154,9 @@ def test_lines_that_end_in_carriage_returns_alone(here, capsys):
 def test_a_table_of_two_columns_is_named(here, capsys):
     pairs = zip(read(here / "a.de"), read(here / "a.en"), strict=True)
     write(here / "pairs.tsv", map("\t".join, pairs))
-    code, _, err = called(capsys, "new", "mine", "--train", "pairs.tsv", "pairs.tsv")
+    languages = ["--source-lang", "de", "--target-lang", "en"]
+    code, _, err = called(capsys, "new", "mine", "--train", "pairs.tsv", "pairs.tsv", *languages)
     assert code == 1 and "cut -f1 pairs.tsv" in err and "cut -f2 pairs.tsv" in err
-
-
-def test_several_corpora_in_their_order(here, capsys):
-    for name in ("de", "en"):
-        write(here / f"b.{name}", [f"{name} noch ein Satz, {n}." for n in range(250)])
-    words = ["--train", "a.de", "a.en", "--train", "b.de", "b.en"]
-    held = ["--valid", "v.de", "v.en", "--test", "t.de", "t.en"]
-    assert called(capsys, "new", "mine", *words, *held)[0] == 0
-    assert load("mine").task.splits.train == ["train", "train2"]
-    assert cli.main(["recipe", "text", "mine", "--work", "w", "--out", "to"]) == 0
-    assert read(here / "to/train.de") == read(here / "a.de") + read(here / "b.de")
-    assert called(capsys, "new", "other", *words)[0] == 0
-    sizes = [len(read(here / f"other/text/{split}.en")) for split in ("train", "valid", "test")]
-    assert sum(sizes) == PAIRS + 250 and set(read(here / "b.en")) & set(
-        read(here / "other/text/train.en")
-    )
-    code, _, err = called(capsys, "new", "last", *words[:3], "--train", "b.de", "t.en")
-    assert code == 1 and "b.de has 250 lines but t.en has 20" in err
 
 
 def test_lines_are_what_fairseq_takes_for_lines(here):
