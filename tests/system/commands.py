@@ -8,9 +8,7 @@ process that has imported fairseq and nothing of this package.
 
 from __future__ import annotations
 
-import gc
 import json
-import logging
 import multiprocessing
 import os
 import signal
@@ -20,38 +18,14 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import bare
-import fairseq_cli.eval_lm
-import fairseq_cli.generate
-import fairseq_cli.interactive
-import fairseq_cli.preprocess
-import fairseq_cli.train
-import fairseq_cli.validate
+import forks
 import pytest
-import torch
-import torch._dynamo
 from warm import read_a_command_line
 
-from dc_nmt_plugin import compat
-
 ROOT = Path(__file__).resolve().parents[2]
-compat.apply(all_of_them=True)  # of the programs too, which are imported here
-
-
-def _hydra_train() -> Any:
-    # imported in the new process alone: the plugin knows by it that Hydra's store is asked for
-    from fairseq_cli.hydra_train import cli_main
-
-    return cli_main()
-
-
-PROGRAMS = {
-    name: getattr(fairseq_cli, name).cli_main
-    for name in ("preprocess", "train", "validate", "generate", "interactive", "eval_lm")
-}
-PROGRAMS["hydra_train"] = _hydra_train
 TIMEOUT = 300  # seconds; ends a command that hangs
 
 
@@ -98,11 +72,11 @@ class Result:
 
 
 class Run:
-    """A command started in a forked copy of this process.
+    """A program of fairseq, started in a forked copy of this process.
 
     Args:
         folder: where its output is kept
-        program: a key of :data:`PROGRAMS`
+        program: the name after ``fairseq-``
         arguments: its command line
         before: called in the new process before the program
         environment: variables of the new process, on top of this one's
@@ -113,62 +87,29 @@ class Run:
         folder: Path,
         program: str,
         *arguments: object,
-        before: Callable[[], Any] | None = None,
+        before: Callable[[], Any] = lambda: None,
         environment: dict[str, str] | None = None,
     ) -> None:
+        read_a_command_line()
         folder.mkdir(parents=True, exist_ok=True)
         name = f"{program}-{time.monotonic_ns()}"
         self.files = [folder / f"{name}.out", folder / f"{name}.err"]
-        self.command = [program, *map(str, arguments)]
-        read_a_command_line()
-        self.pid = os.fork()
-        if self.pid == 0:
-            self._child(before, environment or {})
+
+        def call() -> object:
+            os.environ.update(environment or {})
+            before()
+            return forks.run_program([f"fairseq-{program}", *map(str, arguments)])
+
+        with open(self.files[0], "wb") as output, open(self.files[1], "wb") as errors:
+            self.process = forks.Fork(call, output, errors)
 
     def wait(self) -> Result:
         """Wait for its end, but not for ever."""
-        deadline = time.monotonic() + TIMEOUT
-        while True:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                code = os.waitstatus_to_exitcode(status)
-                return Result(code, *(path.read_text(encoding="utf-8") for path in self.files))
-            if time.monotonic() > deadline:
-                os.kill(self.pid, signal.SIGKILL)
-                deadline += TIMEOUT
-            time.sleep(0.02)
-
-    def _child(self, before: Callable[[], Any] | None, environment: dict[str, str]) -> NoReturn:
-        """Run the program and leave as the interpreter would, excepthook and all."""
-        code = 1
-        # looking through what this process has from its parent would copy all its pages
-        gc.freeze()
-        try:
-            for path, descriptor in zip(self.files, (1, 2), strict=True):
-                with open(path, "wb") as file:
-                    os.dup2(file.fileno(), descriptor)
-            sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-            sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
-            logging.basicConfig(
-                stream=sys.stdout,
-                level="INFO",
-                force=True,
-                format="%(asctime)s | %(levelname)s | %(name)s | %(message)s",
-            )
-            os.environ.update(environment)
-            torch.set_num_threads(1)
-            sys.argv = list(self.command)
-            if before is not None:
-                before()
-            code = PROGRAMS[self.command[0]]() or 0
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        except BaseException:
-            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+        code = self.process.wait(TIMEOUT)
+        if code is None:
+            os.kill(self.process.pid, signal.SIGKILL)
+            code = self.process.wait()
+        return Result(code, *(path.read_text(encoding="utf-8") for path in self.files))
 
 
 def run(folder: Path, program: str, *arguments: object, **options: Any) -> Result:

@@ -1,7 +1,8 @@
-"""Programs in forked copies of this process, which has imported torch and fairseq."""
+"""Functions and programs in forked copies of this process, which has imported torch and fairseq."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -12,20 +13,26 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from typing import Any, NoReturn
 
+import fairseq_cli.eval_lm
 import fairseq_cli.generate
+import fairseq_cli.interactive
 import fairseq_cli.preprocess
-import fairseq_cli.train  # noqa: F401
+import fairseq_cli.train
+import fairseq_cli.validate  # noqa: F401
+import torch
+import torch._dynamo  # torch imports it with its first optimizer
 
-from dc_nmt_plugin import steps
+from dc_nmt_plugin import compat, steps
 
+compat.apply(all_of_them=True)  # of the programs too, which are imported here
 programs = {entry.name: entry for entry in entry_points(group="console_scripts")}
 program_on_path = steps.start
 
 
 class Fork:
-    """A function in a forked copy of this process, which has imported torch and fairseq.
+    """A function in a forked copy of this process, used as a ``subprocess.Popen`` is.
 
-    It is used as a ``subprocess.Popen`` is.
+    It has its own exit status, signals and global state, but needs no seconds for imports.
     """
 
     def __init__(
@@ -52,6 +59,8 @@ class Fork:
     @staticmethod
     def _run(call: Callable[[], object], *descriptors: int | None) -> NoReturn:
         code = 1
+        # looking through what this process has from its parent would copy all its pages
+        gc.freeze()
         try:
             for number, descriptor in enumerate(descriptors, start=1):
                 if descriptor is not None:
@@ -61,6 +70,7 @@ class Fork:
             sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
             signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as a program that begins
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            torch.set_num_threads(1)
             code = int(call() or 0)  # type: ignore[call-overload]
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -91,16 +101,17 @@ class Fork:
         self.wait()
 
 
+def run_program(words: Sequence[str]) -> object:
+    """Runs an installed program in this process, as its script would."""
+    sys.argv = list(words)
+    logging.disable(logging.NOTSET)
+    layout = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"
+    logging.basicConfig(stream=sys.stdout, level="INFO", force=True, format=layout)
+    return programs[words[0]].load()()
+
+
 def start(words: Sequence[str], stdout: Any, stderr: Any) -> Any:
     """As ``steps.start``, but what is written in Python needs no import of torch."""
     if words[0] not in programs:
         return program_on_path(words, stdout=stdout, stderr=stderr)
-
-    def call() -> object:
-        sys.argv = list(words)
-        logging.disable(logging.NOTSET)
-        layout = "%(asctime)s | %(levelname)s | %(name)s | %(message)s"
-        logging.basicConfig(stream=sys.stdout, level="INFO", force=True, format=layout)
-        return programs[words[0]].load()()
-
-    return Fork(call, stdout, stderr)
+    return Fork(lambda: run_program(words), stdout, stderr)

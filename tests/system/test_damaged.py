@@ -5,18 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from commands import ROOT, assert_explained, run
-from helpers import few
 from systems import generation, train
 
 from dc_nmt_plugin.commands import average, export
 from dc_nmt_plugin.errors import UserError
 
 ARCH = "transformer_standard"
-DAMAGED = {
-    "no parameters": (lambda state: state.pop("model"), "has no 'model'"),
-    "a list": (lambda state: state.update(model=[1]), "'model' is a list"),
-    "settings of no kind": (lambda state: state.update(cfg="text"), "'cfg' is a str"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +29,9 @@ def generate(folder, data, checkpoint, *flags):
     return run(folder, "generate", *generation(data, checkpoint, ARCH, *flags))
 
 
-@pytest.mark.parametrize("case", few(DAMAGED, "a list"))
-def test_a_damaged_checkpoint(case, corpus, last, tmp_path):
-    change, told = DAMAGED[case]
-    path = changed(last, tmp_path / "damaged.pt", change)
+def test_a_damaged_checkpoint(corpus, last, tmp_path):
+    path = changed(last, tmp_path / "damaged.pt", lambda state: state.update(model=[1]))
+    told = "'model' is a list"
     assert_explained(generate(tmp_path, corpus, path), path, told)
     assert_explained(train(corpus, tmp_path, ARCH, "--restore-file", path), path, told)
 

@@ -30,7 +30,7 @@ def settings(folder, corpus):
 
 
 def hydra(folder, *words):
-    return run(folder, "hydra_train", *words, f"hydra.run.dir={folder}")
+    return run(folder, "hydra-train", *words, f"hydra.run.dir={folder}")
 
 
 def test_both_programs_reach_the_same_parameters(corpus, tmp_path):

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-import shutil
 
 import pytest
 import torch
 from commands import assert_explained, run
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
-from helpers import few
 from interruption import assert_same_training, kill_before_update, updates
 from systems import SOURCE, load, write_text
 
 ARCH = "lstm_lm_selfattn_residual"
-ARCHITECTURES = [ARCH, f"{ARCH}_mean", f"{ARCH}_baseline"]
 TASK = ["--task", "language_modeling"]
 BLOCK = 11
-MODES = {
-    "sentences": ["--sample-break-mode", "eos"],
-    "blocks": ["--sample-break-mode", "none", "--tokens-per-sample", BLOCK],
-}
+BLOCKS = ["--sample-break-mode", "none", "--tokens-per-sample", BLOCK]
 
 
 @pytest.fixture(scope="module")
@@ -44,40 +37,24 @@ def data(tmp_path_factory):
     return folder / "data"
 
 
-def training(data, save, arch, mode, *changes):
+def training(data, save, arch, *changes):
     return [
         *(data, "--save-dir", save, *TASK, "--arch", arch, "--criterion", "gru_selfattn_residual"),
-        *("--embed-dim", 10, "--hidden-dim", 14, *MODES[mode], "--cpu", "--seed", 5),
+        *("--embed-dim", 10, "--hidden-dim", 14, *BLOCKS, "--cpu", "--seed", 5),
         *("--optimizer", "adam", "--lr", 0.01, "--max-tokens", 90, "--num-workers", 0),
         *("--log-format", "json", "--max-epoch", 2, *changes),
     ]
 
 
-def scoring(data, checkpoint, mode, *changes):
-    return [data, "--path", checkpoint, *TASK, *MODES[mode], "--cpu", "--num-workers", 0, *changes]
+def scoring(data, checkpoint, *changes):
+    return [data, "--path", checkpoint, *TASK, *BLOCKS, "--cpu", "--num-workers", 0, *changes]
 
 
-@pytest.fixture(scope="module")
-def trained(data, tmp_path_factory):
-    """Architecture and mode → save folder and what the training printed; do not change it."""
-    done = {}
-
-    def of(arch, mode):
-        if (arch, mode) not in done:
-            save = tmp_path_factory.mktemp("model")
-            done[arch, mode] = save, run(save, "train", *training(data, save, arch, mode)).good()
-        return done[arch, mode]
-
-    return of
-
-
-def blocks(data, mode):
+def blocks(data):
     """Token ids that are scored together, from the text itself."""
     words = Dictionary.load(str(data / "dict.txt"))
     lines = (data.parent / "text" / f"test.{SOURCE}").read_text(encoding="utf-8").splitlines()
     rows = [[words.index(word) for word in line.split()] + [words.eos()] for line in lines]
-    if mode == "sentences":
-        return [([words.eos(), *row[:-1]], row) for row in rows]
     stream = [token for row in rows for token in row]
     before = [words.eos(), *stream[:-1]]
     starts = range(0, len(stream), BLOCK)
@@ -92,50 +69,45 @@ def reported(result):
     return int(tokens.replace(",", "")), float(loss), float(perplexity)
 
 
-PERPLEXITIES = few(itertools.product(ARCHITECTURES, MODES), (ARCH, "blocks"))
-
-
-@pytest.mark.parametrize(("arch", "mode"), PERPLEXITIES)
-def test_the_same_perplexity_at_any_batch_size(arch, mode, data, trained, tmp_path):
+def test_the_same_perplexity_at_any_batch_size(data, tmp_path):
     """And that of a forward pass for one row at a time, over every token of the text."""
-    save, printed = trained(arch, mode)
-    checkpoint = save / "checkpoint_last.pt"
+    printed = run(tmp_path, "train", *training(data, tmp_path, ARCH)).good()
+    checkpoint = tmp_path / "checkpoint_last.pt"
     [model], _ = checkpoint_utils.load_model_ensemble([str(checkpoint)])
     model.eval()
     total, count = 0.0, 0
-    for before, target in blocks(data, mode):
+    for before, target in blocks(data):
         with torch.no_grad():
             logits, _ = model(torch.tensor([before]))
         chosen = torch.log_softmax(logits[0].double(), dim=-1)[range(len(target)), target]
         total, count = total - float(chosen.sum()), count + len(target)
     bits = total / count / math.log(2)
     for flags in (["--batch-size", 1], ["--batch-size", 5], ["--max-tokens", 1000]):
-        result = run(tmp_path, "eval_lm", *scoring(data, checkpoint, mode, *flags)).good()
+        result = run(tmp_path, "eval-lm", *scoring(data, checkpoint, *flags)).good()
         assert reported(result) == (
             count,
             pytest.approx(bits, abs=1e-4),
             pytest.approx(2**bits, abs=0.006),
         )
-    shares = [printed.logged(f"valid_previous_{name}") for name in ("entropy", "last")]
-    assert [len(share) for share in shares] == ([0, 0] if arch.endswith("baseline") else [2, 2])
+    for name in ("entropy", "last"):
+        assert len(printed.logged(f"valid_previous_{name}")) == 2
 
 
-@pytest.mark.parametrize("mode", few(MODES, "blocks"))
-def test_a_killed_training_resumed_is_the_unbroken_one(mode, data, tmp_path):
+def test_a_killed_training_resumed_is_the_unbroken_one(data, tmp_path):
     unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
     length = ["--max-epoch", 3, "--save-interval-updates", 2, "--disable-validation"]
-    run(tmp_path, "train", *training(data, unbroken, ARCH, mode, *length)).good()
+    run(tmp_path, "train", *training(data, unbroken, ARCH, *length)).good()
     last = updates(unbroken)
-    command = training(data, broken, ARCH, mode, *length)
+    command = training(data, broken, ARCH, *length)
     assert run(tmp_path, "train", *command, before=lambda: kill_before_update(last)).code < 0
     resumed = run(tmp_path, "train", *command).good()
     assert re.search(r"Loaded checkpoint .*\(epoch 3 @ \d+ updates\)", resumed.output)
     assert_same_training(load(broken), load(unbroken))
 
 
-def test_another_readouts_checkpoints_are_refused(data, trained, tmp_path):
+def test_another_readouts_checkpoints_are_refused(data, tmp_path):
     """Mean and baseline have the same parameters: nothing else would notice."""
-    save = tmp_path / "save"
-    shutil.copytree(trained(f"{ARCH}_baseline", "sentences")[0], save)
-    command = training(data, save, f"{ARCH}_mean", "sentences", "--max-epoch", 3)
-    assert_explained(run(tmp_path, "train", *command), save, f"'{ARCH}_baseline'")
+    baseline = training(data, tmp_path, f"{ARCH}_baseline", "--max-update", 1)
+    run(tmp_path, "train", *baseline).good()
+    command = training(data, tmp_path, f"{ARCH}_mean", "--max-epoch", 3)
+    assert_explained(run(tmp_path, "train", *command), tmp_path, f"'{ARCH}_baseline'")
