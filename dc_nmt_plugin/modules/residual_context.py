@@ -7,14 +7,16 @@ d state width; position t reads the words up to itself, including the begin toke
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
 from .core.additive_attention import causal_additive_attention
+from .core.attention import softmax
 from .core.dl4mt_init import init_linear, init_square_blocks_
 from .core.recording import Recordable
 from .core.state import State, Stateful
-from .fast.running_attention import Summary, running_attention, running_weights
 
 
 class ResidualContext(Recordable, Stateful):
@@ -81,7 +83,7 @@ class MeanResidual(ResidualContext):
 class ContentResidual(ResidualContext):
     """``d_t = Σ_{i<t} α_i y_i`` with scores ``vᵀ tanh(W_y y_i + b)`` (eqs 10, 11, 13).
 
-    The score of a word does not depend on t. So a sequence needs no loop, and a step costs O(1).
+    The score of a word does not depend on t.
 
     Args:
         embed_dim: width e of the words
@@ -95,28 +97,17 @@ class ContentResidual(ResidualContext):
 
     def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
         """See :class:`ResidualContext`."""
+        length = words.size(1)
         scores = self.score(torch.tanh(self.word_proj(words))).squeeze(-1)  # Eq. (13), (B, T)
-        if self.wants("previous_words"):
-            self._record(scores, state)
-        if state is None:
-            return running_attention(scores, words)[0]
-        slot = self.slot(state)
-        past = Summary(slot["peak"], slot["mass"], slot["average"]) if "peak" in slot else None
-        context, summary = running_attention(scores, words, past)  # Eqs. (10), (11)
-        slot.update(summary._asdict())
-        return context
-
-    def _record(self, scores: Tensor, state: State | None) -> None:
-        # the weights cannot be recovered from a summary: while recording, scores are kept too
-        length = scores.size(1)
         if state is not None:
-            slot = self.slot(state)
-            if "scores" in slot:
-                scores = torch.cat([slot["scores"], scores], dim=1)
-            elif slot:
-                return  # recording began in the middle of a session
-            slot["scores"] = scores
-        self.record(previous_words=running_weights(scores)[:, -length:])
+            scores, words = append(self.slot(state), scores=scores, words=words)
+        total = scores.size(1)
+        later = torch.ones(length, total, dtype=torch.bool, device=scores.device)
+        later = later.triu(total - length + 1)
+        logits = scores[:, None].masked_fill(later, -math.inf)  # (B, T, S)
+        weights = softmax(logits, words.dtype)  # Eq. (11)
+        self.record(previous_words=weights)
+        return weights @ words  # Eq. (10)
 
 
 class ContentScopeResidual(ResidualContext):
