@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 from dc_nmt_plugin.models.decoder import Decoder
 from dc_nmt_plugin.models.transformer.decoder import TransformerDecoder
 from dc_nmt_plugin.modules.conditional_gru import StepwiseProduct
-from dc_nmt_plugin.modules.core import attention, source_projection
+from dc_nmt_plugin.modules.core import attention
 from dc_nmt_plugin.modules.fast import chunked_loss, dropout, packing
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 from dc_nmt_plugin.tasks.fast import beam_search, fused_adam, onednn_layers
@@ -76,11 +77,6 @@ class PlainProduct:
         return product if self.bias is None else product + self.bias
 
 
-def keys_and_values(self: Any, projected: Any, source: Any) -> tuple[Tensor, ...]:
-    keys, values = self._keys_and_values(projected)
-    return tuple(attention.split_heads(part, self.num_heads) for part in (*keys, *values))
-
-
 def attend_layer_by_layer(
     self: Any, queries: Tensor, projected: Any, source: Any, length: int
 ) -> Tensor:
@@ -91,13 +87,12 @@ def attend_layer_by_layer(
     return output
 
 
-def joint_or_own(self: Any, projected: Any, source: Any) -> tuple[Tensor, ...]:
-    if self.joint_weights:
-        return keys_and_values(self, projected, source)
-    return arrange(self, projected, source)
+def project_joint(self: Any, source: Any) -> tuple[Tensor, ...]:
+    chosen = self.project_source if self.joint_weights else partial(project, self)
+    return chosen(source)
 
 
-arrange = MultiLayerAttention.arrange_for_decoding
+project = MultiLayerAttention.project_for_decoding
 
 PIECES: dict[str, Callable[[], list[Swap]]] = {
     # of training
@@ -108,7 +103,9 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
     ],
     "chunked_loss": lambda: everywhere(chunked_loss.label_smoothed_loss, plain_loss),
     "fused_adam": lambda: everywhere(fused_adam.step_fused, lambda optimizer: False),
-    "own_gather": lambda: everywhere(packing.pack, lambda x, rows: x.flatten(0, 1)[rows]),
+    "own_gather": lambda: everywhere(
+        packing.pack, lambda x, rows: x.flatten(0, 1).index_select(0, rows)
+    ),
     "stepwise": lambda: everywhere(StepwiseProduct, PlainProduct),
     # of both
     "onednn": lambda: everywhere(onednn_layers.onednn_layers, lambda parts: nullcontext()),
@@ -121,10 +118,9 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
         Swap(TransformerDecoder, "begin_beam_search", Decoder.begin_beam_search),
         Swap(TransformerDecoder, "reorder_hypotheses", Decoder.reorder_hypotheses),
     ],
-    "stacked_projections": lambda: everywhere(source_projection.project_all, lambda *_: None),
     "few_queries": lambda: [Swap(attention, "_MANY", 1 << 60)],
     "joint_attention": lambda: [
-        Swap(MultiLayerAttention, "arrange_for_decoding", joint_or_own),
+        Swap(MultiLayerAttention, "project_for_decoding", project_joint),
         Swap(MultiLayerAttention, "_attend_to_sums", attend_layer_by_layer),
     ],
 }

@@ -186,41 +186,13 @@ class MultiLayerAttention(Recordable):
 
         For M-01 the only value is Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n).
         """
-        keys, values = self._keys_and_values(self._projected(source))
+        keys, values = self._keys_and_values(source)
         return tuple(split_heads(part, self.num_heads) for part in (*keys, *values))
 
     def project_for_decoding(self, source: Source) -> tuple[Tensor, ...]:
-        """See :meth:`arrange_for_decoding`."""
-        return self.arrange_for_decoding(self._projected(source), source)
-
-    def _projected(self, source: Source) -> list[Tensor]:
-        """Returns keys and values of each source layer, concatenated, (S, M, 2C)."""
-        return [proj(f) for proj, f in zip(self.kv_projs, source.features, strict=True)]
-
-    def _keys_and_values(self, projected: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        keys, values = [], []
-        for part in projected:
-            key, value = part.chunk(2, dim=-1)
-            keys.append(key)
-            values.append(value)
-        if self.joint_weights and self.sum_contexts:
-            values = [reduce(torch.add, values)]
-        return keys, values
-
-    def source_projections(self) -> list[nn.Module]:
-        """See :class:`.core.source_projection.ProjectsSource`."""
-        return list(self.kv_projs)
-
-    def arrange_for_decoding(
-        self, projected: Sequence[Tensor], source: Source
-    ) -> tuple[Tensor, ...]:
-        """See :class:`.core.source_projection.ProjectsSource`.
-
-        Returns:
-            for separate weights one key and one value, (S, n·H, M, K); for joint weights see
-            :func:`~.fast.joint_attention.sums_of_sentences`
-        """
-        keys, values = self._keys_and_values(projected)
+        """Returns for separate weights one key and one value, (S, n·H, M, K); for joint weights
+        see :func:`~.fast.joint_attention.sums_of_sentences`."""
+        keys, values = self._keys_and_values(source)
         if self.joint_weights:
             return sums_of_sentences(
                 torch.cat(keys, dim=-1),
@@ -233,3 +205,14 @@ class MultiLayerAttention(Recordable):
         split_keys = [split_heads(key, self.num_heads) for key in keys]
         split_values = [split_heads(value, self.num_heads) for value in values]
         return torch.cat(split_keys, dim=1), torch.cat(split_values, dim=1)
+
+    def _keys_and_values(self, source: Source) -> tuple[list[Tensor], list[Tensor]]:
+        """Returns keys and values of each source layer (S, M, C), or only the values' sum."""
+        keys, values = [], []
+        for proj, feature in zip(self.kv_projs, source.features, strict=True):
+            key, value = proj(feature).chunk(2, dim=-1)
+            keys.append(key)
+            values.append(value)
+        if self.joint_weights and self.sum_contexts:
+            values = [reduce(torch.add, values)]
+        return keys, values

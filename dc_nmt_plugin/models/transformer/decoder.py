@@ -14,7 +14,6 @@ from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
-from ...modules.core.source_projection import project_all
 from ...modules.core.state import State
 from ...modules.fast import beams
 from ...modules.fast.packing import real_rows_and_side, worth_packing
@@ -125,8 +124,6 @@ class TransformerDecoder(Decoder):
         def run(stack: Any, source: Source, fused: list[Tensor] | None = None) -> list[Tensor]:
             # every decoder embeds for itself: its dropout is its own
             x = self.embedding(prev_output_tokens, incremental_state=incremental_state)
-            if incremental_state is not None:
-                project_all([layer.encoder_attn for layer in stack.layers], source)
             flow = Flow(
                 mask,
                 tokens=prev_output_tokens,

@@ -7,7 +7,6 @@ R = (sentences × beam) hypotheses and M source positions when decoding.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -217,15 +216,5 @@ class SourceAttention(Recordable):
     def project_source(self, source: Source) -> tuple[Tensor, ...]:
         """Returns keys and values (sentences, H, M, K) of the only source representation."""
         (features,) = source.features
-        return self.arrange_for_decoding([self.kv_proj(features)], source)
-
-    def source_projections(self) -> list[nn.Module]:
-        """See :class:`.source_projection.ProjectsSource`."""
-        return [self.kv_proj]
-
-    def arrange_for_decoding(
-        self, projected: Sequence[Tensor], source: Source
-    ) -> tuple[Tensor, ...]:
-        """See :class:`.source_projection.ProjectsSource`; keys and values (S, H, M, K)."""
-        (both,) = projected  # (S, M, 2C)
+        both = self.kv_proj(features)  # (S, M, 2C)
         return tuple(split_heads(part, self.num_heads) for part in both.chunk(2, dim=-1))
