@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -145,6 +146,8 @@ def pack(name: str, members: dict[str | None, bytes]) -> bytes:
                 tar.addfile(entry, io.BytesIO(data))
     else:
         (data,) = members.values()
+        if name.endswith(".xz"):
+            return lzma.compress(data)
         return gzip.compress(data) if name.endswith(".gz") else data
     return out.getvalue()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
 import re
 import zlib
@@ -14,7 +15,8 @@ from typing import Any
 from ..errors import UserError
 
 INDEX_COUNT = 18  # bytes before the number of sentences in an index of fairseq-preprocess
-GZIP = b"\x1f\x8b"  # UTF-8 text never begins like this
+# UTF-8 text never begins like these
+GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 # These characters end a line for str.splitlines, and so for some tools, but not for fairseq. On one
 # side of a corpus, they shift every later pair.
@@ -25,17 +27,20 @@ _SPACES = str.maketrans(dict.fromkeys(STRAY, " "))
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[Any]:
-    """Opens a file, plain or gzipped, for bytes.
+    """Opens a file for bytes: plain, gzipped or packed by xz.
 
     Raises:
         UserError: the file cannot be read, or what is read from it is damaged
     """
     try:
         with open(path, "rb") as plain:
-            compressed = plain.read(len(GZIP)) == GZIP
+            head = plain.read(len(XZ))
             plain.seek(0)
-            yield gzip.GzipFile(fileobj=plain) if compressed else plain
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            if head == XZ:
+                yield lzma.LZMAFile(plain)  # noqa: SIM115  it holds nothing but the open file
+            else:
+                yield gzip.GzipFile(fileobj=plain) if head.startswith(GZIP) else plain
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UserError(f"{path}: cannot be decompressed: {error}") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error

@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# Trains several systems of this example at once on one GPU for some minutes, then translates and scores all of them
+# after equally many updates: the most for which every system has a checkpoint. Needs the prepared text. Interrupted,
+# the same command continues. To train on after it has finished, remove the folder of --keep.
+#
+# usage: examples/europarl_en_fr/gpu.sh [SYSTEM …] [options] [-- flags of fairseq-train]
+#   SYSTEM               architecture; default: eight systems
+#   --minutes N          of training; default 8
+#   --seed N             default 1
+#   --keep DIR           translations, records and learning curves; default OUT/kept-sSEED
+#   --parameters SYSTEM  keep the parameters of this system too, in parts of 15 MB; may be given again
+#   --out DIR            as of dc-nmt prepare; default runs/TASK
+#   --task TASK          default europarl_en_fr
+#   --sample N           narrow models, on text that dc-nmt prepare made with the same --sample
+#   --cpu                without a GPU
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
+
+systems=() failed=() parameters=() flags=() sample=()
+task=europarl_en_fr minutes=8 seed=1 out="" keep="" device=gpu
+while [ $# -gt 0 ]; do
+  case $1 in
+    --minutes | --seed | --keep | --parameters | --out | --task | --sample) [ $# -ge 2 ] || die "$1 needs a value" ;;&
+    --minutes) minutes=$2 && shift ;;
+    --seed) seed=$2 && shift ;;
+    --keep) keep=$2 && shift ;;
+    --parameters) parameters+=("$2") && shift ;;
+    --out) out=$2 && shift ;;
+    --task) task=$2 && shift ;;
+    --sample) sample=(--sample "$2") && shift ;;
+    --cpu) device=cpu ;;
+    -h | --help) show_help ;;
+    --)
+      flags=("${@:2}")
+      break
+      ;;
+    -*) die "unknown option '$1'; --help lists all; flags of fairseq-train come after --" ;;
+    *) systems+=("$1") ;;
+  esac
+  shift
+done
+[ ${#systems[@]} -gt 0 ] || systems=(transformer_standard transformer transformer_dc transformer_cross_agg transformer_mlmha
+  transformer_mlmha_iter_c_agg transformer_ms_aux_aif transformer_ctxaware)
+[[ $seed =~ ^[0-9]+$ ]] || die "--seed '$seed' is no whole number"
+[[ $minutes =~ ^[0-9]+(\.[0-9]+)?$ ]] || die "--minutes '$minutes' is no number"
+for system in ${parameters[@]+"${parameters[@]}"}; do
+  [[ " ${systems[*]} " == *" $system "* ]] || die "--parameters '$system' is none of the systems: ${systems[*]}"
+done
+PATH=$PATH:$ROOT/.venv/bin # an environment that is in use comes first
+need dc-nmt "run scripts/setup.sh"
+out=${out:-runs/$task${sample:+-sample${sample[1]}}} keep=${keep:-$out/kept-s$seed}
+work=$out/gpu-s$seed # logs, and what is finished
+mkdir -p "$work" "$keep"
+[ ! -e "$keep/done" ] || { say "$keep is complete: remove it to train on" && exit 0; }
+
+training=(--bf16 --keep-interval-updates 40 --max-tokens-valid 16384) machine=(--gpus 1) decoding=(--max-tokens 16384)
+[ $device = gpu ] || training=(--keep-interval-updates 40) machine=(--gpus 0) decoding=(--cpu)
+common=(--out "$out" --seed "$seed" --threads 1 ${sample[@]+"${sample[@]}"})
+
+# run_of SYSTEM: the folder of its run. updates_of SYSTEM: those of its checkpoints, one a line.
+run_of() { printf '%s\n' "$out/$1-s$seed"; }
+updates_of() {
+  find "$(run_of "$1")/checkpoints" -maxdepth 1 -name 'checkpoint_*_*.pt' | sed 's/.*_//; s/\.pt$//' | sort -n
+}
+
+# together WHAT SYSTEM…: calls the function WHAT for all systems at once, with a log each. Shows a failure at once, and
+# enters it in `failed`. Stops them all after `limit` seconds, or when this script is stopped.
+together() {
+  local what=$1 began=$SECONDS system shown=$SECONDS
+  jobs=()
+  set -m # each job is a group of processes, which is stopped as a whole
+  for system in "${@:2}"; do
+    "$what" "$system" >>"$work/$what-$system.log" 2>&1 &
+    jobs[$system]=$!
+  done
+  set +m
+  while [ ${#jobs[@]} -gt 0 ]; do
+    sleep 1
+    for system in "${!jobs[@]}"; do
+      kill -0 "${jobs[$system]}" 2>/dev/null && continue
+      if wait "${jobs[$system]}"; then
+        say "$what: $system is finished"
+      else
+        failed+=("$system")
+        warn "$what: $system failed:"
+        tail -n 15 "$work/$what-$system.log" >&2
+      fi
+      unset "jobs[$system]"
+    done
+    if [ -n "$limit" ] && [ $((SECONDS - began)) -ge "$limit" ] && [ ${#jobs[@]} -gt 0 ]; then
+      stop
+    elif [ $((SECONDS - shown)) -ge 15 ]; then
+      shown=$SECONDS
+      progress "$what" "${!jobs[@]}"
+    fi
+  done
+}
+
+# stop: ends all jobs, with the programs that they started.
+stop() {
+  [ ${#jobs[@]} -gt 0 ] || return 0
+  kill -- "${jobs[@]/#/-}" 2>/dev/null || true
+  wait "${jobs[@]}" 2>/dev/null || true
+  jobs=()
+}
+
+# progress WHAT SYSTEM…: one line with the last update of each in training, else the names.
+progress() {
+  local line="$1:" system
+  for system in "${@:2}"; do
+    line+=" $system"
+    [ "$1" != train ] || line+="=$(tail -n 30 "$(run_of "$system")/train.log" 2>/dev/null |
+      sed -n 's/.*"num_updates": "\([0-9]*\)".*/\1/p' | tail -n 1 || true)"
+  done
+  say "$line"
+}
+
+train() {
+  exec dc-nmt train "$task" "$1" --name "$1-s$seed" "${common[@]}" "${machine[@]}" "${training[@]}" ${flags[@]+"${flags[@]}"}
+}
+
+# evaluate SYSTEM: the test set, then each further one; every set is kept as soon as it is scored.
+evaluate() {
+  local subset
+  for subset in test europarl; do
+    [ -e "$out/data/raw/$subset.en" ] || continue
+    dc-nmt evaluate "$task" "$1" --name "$1-s$seed" "${common[@]}" --subset "$subset" "${decoding[@]}"
+    dc-nmt results "$(run_of "$1")" --subset "$subset" --keep "$keep" >/dev/null
+  done
+  [[ " ${parameters[*]-} " != *" $1 "* ]] || pack "$1"
+}
+
+# pack SYSTEM: its mean parameters in half precision, with dictionaries and codes, in parts.
+pack() {
+  local model=$work/models
+  dc-nmt results "$(run_of "$1")" --keep "$model" --with-model >/dev/null
+  tar -C "$model" -c "$1-s$seed" | split -b 15m - "$keep/$1-s$seed.tar."
+}
+
+declare -A jobs=()
+trap stop EXIT
+trap 'die "stopped; the same command continues"' TERM INT
+if [ $device = gpu ] && command -v nvidia-cuda-mps-control >/dev/null; then
+  export CUDA_MPS_PIPE_DIRECTORY=/tmp/dc-nmt-mps CUDA_MPS_LOG_DIRECTORY=/tmp/dc-nmt-mps
+  mkdir -p $CUDA_MPS_PIPE_DIRECTORY
+  if nvidia-cuda-mps-control -d && timeout 60 python3 -c 'import torch; torch.ones(9, device="cuda").sum().item()'; then
+    say "the systems share the GPU by MPS"
+    trap 'stop; echo quit | nvidia-cuda-mps-control >/dev/null 2>&1' EXIT
+  else
+    warn "MPS does not work here: the systems take turns"
+    echo quit | timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1 || true
+    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  fi
+fi
+
+if [ ! -e "$work/trained" ]; then
+  for system in "${systems[@]}"; do
+    run=$(run_of "$system")
+    [ ! -d "$run/later" ] || { mv -f "$run"/later/* "$run/checkpoints/" && rmdir "$run/later"; }
+  done
+  say "training ${#systems[@]} systems for $minutes minutes; logs are in $work"
+  limit=$(awk "BEGIN { print int(60 * $minutes) }")
+  together train "${systems[@]}"
+  [ ${#failed[@]} -gt 0 ] || touch "$work/trained"
+fi
+
+# the last update for which all systems that did not fail have a checkpoint
+remaining=()
+for system in "${systems[@]}"; do
+  [[ " ${failed[*]-} " == *" $system "* ]] || remaining+=("$system")
+done
+systems=(${remaining[@]+"${remaining[@]}"})
+[ ${#systems[@]} -gt 0 ] || die "every system failed"
+chosen=$(for system in "${systems[@]}"; do updates_of "$system"; done | sort -n | uniq -c |
+  awk -v n=${#systems[@]} '$1 == n { last = $2 } END { print last }')
+[ -n "$chosen" ] || die "no number of updates for which every system has a checkpoint: train longer (rm $work/trained)"
+for system in "${systems[@]}"; do
+  run=$(run_of "$system")
+  for update in $(updates_of "$system"); do
+    [ "$update" -le "$chosen" ] || { mkdir -p "$run/later" && mv "$run"/checkpoints/checkpoint_*_"$update".pt "$run/later/"; }
+  done
+done
+say "every system is evaluated after $chosen updates"
+limit=""
+together evaluate "${systems[@]}"
+cp "$work"/*.log "$keep/"
+[ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}: mend it, then the same command continues"
+touch "$keep/done"
+say "done: $keep"
