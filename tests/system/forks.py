@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
@@ -21,6 +22,7 @@ import fairseq_cli.train
 import fairseq_cli.validate  # noqa: F401
 import torch
 import torch._dynamo  # torch imports it with its first optimizer
+import tqdm
 
 from dc_nmt_plugin import compat, steps
 
@@ -71,6 +73,8 @@ class Fork:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as a program that begins
             signal.signal(signal.SIGINT, signal.default_int_handler)
             torch.set_num_threads(1)
+            # the lock that all processes share would stay locked by one that a test kills
+            tqdm.tqdm.set_lock(threading.RLock())
             code = int(call() or 0)  # type: ignore[call-overload]
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)

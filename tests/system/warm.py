@@ -9,7 +9,13 @@ from typing import Any
 
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from hydra._internal.config_repository import CachingConfigRepository
 from hydra.core.override_parser.overrides_parser import OverridesParser
+
+
+def _without_a_copy(self: CachingConfigRepository, delegate: Any) -> None:
+    self.delegate = delegate
+    self.cache = {}
 
 
 @functools.cache
@@ -29,6 +35,8 @@ def read_a_command_line() -> None:
         return copy.copy(known[text, rule])
 
     OverridesParser.parse_rule = parse_rule
+    # nobody changes the store, which Hydra copies for each command line
+    CachingConfigRepository.__init__ = _without_a_copy
     parser = options.get_generation_parser()
     parser.add_argument("--arch", default="wav2vec2")  # as fairseq-generate has it
     with warnings.catch_warnings():
