@@ -47,7 +47,7 @@ GROUPS = {
         "arch-flags": "list architectures; show the flags and training command of one",
         "average": "average checkpoints",
         "export": "remove auxiliary decoders, or convert to fairseq or CTranslate2",
-        "doctor": "list missing parts and the command that installs each",
+        "doctor": "print versions, device, path for --user-dir, and the changes to fairseq",
     },
 }
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
@@ -72,7 +72,7 @@ def usage() -> str:
 
 def version() -> str:
     """Returns the versions of this package and its requirements, without importing them."""
-    from .environment.install_fairseq import NAMES, version_of
+    from .install_fairseq import NAMES, version_of
 
     versions = [f"Python {platform.python_version()}"]
     for name in ("torch", *NAMES):

@@ -1,19 +1,24 @@
-"""``dc-nmt doctor``: lists missing parts, commands that install them, and changes to fairseq.
+"""``dc-nmt doctor``: versions, the device, the path for --user-dir, and the changes to fairseq.
 
-This module imports only the standard library. torch, fairseq and the plugin are tested in separate
-processes, so the report also appears when one of them is missing, broken or crashes.
+It imports only the standard library before the checks, so it also runs before the set-up.
 """
 
 from __future__ import annotations
 
+import platform
+import shlex
 import shutil
+import sys
 import textwrap
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
 
-from ..environment.checks import report
-from .parser import Parser, add_json, print_json
+from .. import install_fairseq
+from ..install_fairseq import NAMES, version_of
+from .parser import Parser
 
+PACKAGE = Path(__file__).resolve().parents[1]
 CHANGES = (
     "Changes to fairseq, torch, numpy and Python, each with what goes wrong without it. They are "
     "for fairseq's programs and dc-nmt; those marked * also for your own Python that imports the "
@@ -22,30 +27,82 @@ CHANGES = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the report; returns 1 if a required part is broken, else 0."""
-    parser = Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0])
-    add_json(parser)
-    arguments = parser.parse_args(argv)
-    checks, changes = report()
-    broken = [check for check in checks if check.required and not check.ok]
-    if arguments.json:
-        rows = [asdict(check) for check in checks]
-        print_json({"ok": not broken, "checks": rows, "changes": changes})
-        return int(bool(broken))
-    for check in checks:
-        status = "ok" if check.ok else "BROKEN" if check.required else "warning"
-        print(f"{status:<8}{check.name:<10}{check.value}")
-        if check.remedy:
-            print(f"{'':<18}fix: {check.remedy}")
+    """Prints the report; returns 1 if a part is broken, else 0."""
+    Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0]).parse_args(argv)
+    pip = f"{shlex.quote(sys.executable)} -m pip"
+    setup = PACKAGE.parent / "scripts/setup.sh"
+    install = f"{shlex.quote(sys.executable)} -m {install_fairseq.__name__} --replace"
+    if setup.exists():  # a checkout
+        install = f"DC_NMT_PYTHON={shlex.quote(sys.executable)} {shlex.quote(str(setup))}"
+    print(f"{'python':<11}{platform.python_version()}, {sys.executable}")
+    checks: list[tuple[str, Callable[[], str], str]] = [
+        ("torch", _torch, f"{pip} install torch==2.13.0"),
+        ("fairseq", _fairseq, f"{pip} uninstall -y {' '.join(NAMES)} && {install}"),
+        ("packages", _packages, f"{pip} install THEM"),
+        ("plugin", _plugin, install),
+    ]
+    broken = 0
+    for name, check, remedy in checks:
+        try:
+            print(f"{name:<11}{check()}")
+        except Exception as error:  # of any library that does not load
+            broken += 1
+            print(f"{name:<11}BROKEN: {type(error).__name__}: {error}\n{'':<11}fix: {remedy}")
+    print(f"{'--user-dir':<11}{PACKAGE}")
+    if not broken:
+        _print_changes()
+    return int(broken > 0)
+
+
+def _torch() -> str:
+    import torch
+
+    build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU build"
+    gpus = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+    return f"{torch.__version__}, {build}, {', '.join(gpus) or 'no GPU: training runs on the CPU'}"
+
+
+def _fairseq() -> str:
+    names = [f"{name} {version_of(name)}" for name in NAMES if version_of(name)]
+    if len(names) > 1:
+        raise RuntimeError(f"{' and '.join(names)} overwrite each other")
+    import fairseq
+    import fairseq.data.data_utils_fast
+    import fairseq.data.token_block_utils_fast
+
+    return names[0] if names else str(fairseq.__version__)
+
+
+def _packages() -> str:
+    """Returns whether all that the package requires is there, in a version that fits."""
+    from packaging.requirements import Requirement
+
+    required = [Requirement(line) for line in metadata.requires("dc_nmt_plugin") or ()]
+    required = [each for each in required if not each.marker or each.marker.evaluate({"extra": ""})]
+    wrong = []
+    for each in required:
+        version = version_of(each.name)
+        if version is None or not each.specifier.contains(version, prereleases=True):
+            wrong.append(shlex.quote(f"{each.name}{each.specifier}") + f" ({version or 'missing'})")
+    if wrong:
+        raise RuntimeError(f"another version than required: {', '.join(wrong)}")
+    return f"all {len(required)} are there"
+
+
+def _plugin() -> str:
+    from .. import registration  # noqa: F401
+
+    return version_of("dc_nmt_plugin") or "loads, but is not installed"
+
+
+def _print_changes() -> None:
+    from ..compat import states
+    from ..compat.change import is_left_out
+
     columns = max(60, shutil.get_terminal_size((100, 24)).columns)
-    if changes:
-        print(f"\n{textwrap.fill(CHANGES, columns)}")
-    for change in changes:
-        print(f"{'*' if change['loading'] else ' '} {change['name']}")
-        lines = [f"{target} {digest}".rstrip() for target, digest in change["targets"].items()]
-        lines.append(f"{change['state']}; {change['reason']} (since {change['since']})")
-        for line in lines:
-            print(textwrap.fill(line, columns, initial_indent="    ", subsequent_indent="    "))
-    warnings = sum(not check.ok for check in checks) - len(broken)
-    print(f"\n{len(broken)} broken, {warnings} warnings, {len(checks)} checks")
-    return int(bool(broken))
+    print(f"\n{textwrap.fill(CHANGES, columns)}")
+    for change, state in states():
+        mark = "*" if change.loading else " "
+        left_out = f"LEFT OUT ({state}): " if is_left_out(state) else ""
+        about = f"{mark} {change.name}: {left_out}{change.reason} (since {change.since})"
+        print(textwrap.fill(about, columns, subsequent_indent="    ", break_on_hyphens=False))

@@ -152,7 +152,7 @@ def begin_record(run: Experiment, command: Sequence[str], continued: bool) -> No
     Raises:
         UserError: the folder is of an earlier version
     """
-    from ..environment.install_fairseq import NAMES, version_of
+    from ..install_fairseq import NAMES, version_of
 
     words = command[list(command).index("--user-dir") :]
     settings = {k: value for k, value in typed_flags(words).items() if k not in _PLACES}

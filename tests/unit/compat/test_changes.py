@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -109,14 +108,12 @@ def another_fairseq(tmp_path):
 
 
 def test_a_changed_function_is_left_alone_and_named(another_fairseq):
-    code = "from dc_nmt_plugin.commands.doctor import main; main(['--json'])"
+    code = "from dc_nmt_plugin.commands.doctor import main; main([])"
     done = python(code, PYTHONPATH=f"{another_fairseq}{os.pathsep}{ROOT}")
-    report = json.loads(done)
-    alone = {each["name"]: each["state"] for each in report["changes"] if each["left_out"]}
+    lines = done.replace("\n    ", " ").splitlines()
+    alone = {line.split(":")[0].strip("* "): line for line in lines if "LEFT OUT" in line}
     assert alone.keys() == {"unscale_once", "keep_every_sentence"}
     assert "fairseq.data.data_utils:batch_by_size" in alone["keep_every_sentence"]
-    row = next(check for check in report["checks"] if check["name"] == "changes")
-    assert not row["ok"] and "unscale_once: fairseq.optim" in row["value"]
 
 
 def test_ones_own_python_gets_what_loading_needs():

@@ -1,6 +1,5 @@
 """The doctor: each problem is found, with one command that fixes it."""
 
-import json
 import subprocess
 import sys
 from importlib import metadata
@@ -8,117 +7,45 @@ from pathlib import Path
 
 import pytest
 
-from dc_nmt_plugin.environment import checks
+from dc_nmt_plugin.commands import doctor
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture
-def installed(monkeypatch):
-    """Replace what distributions are installed: a dictionary, name to version."""
-    versions = {}
-    monkeypatch.setattr(checks, "version_of", versions.get)
-    return versions
-
-
-def run_doctor(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "dc_nmt_plugin", "doctor", *arguments],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), **environment},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-
-
-def assert_mended_by(check, *parts):
-    assert not check.ok
-    assert len(check.remedy.splitlines()) == 1
-    for part in parts:
-        assert part in check.remedy
+def run_doctor(path):
+    words = [sys.executable, "-m", "dc_nmt_plugin", "doctor"]
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": path}
+    return subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True)
 
 
 def test_this_environment_is_sound():
-    rows, changes = checks.report()
-    found = {check.name: check for check in rows}
-    for name in ("torch", "fairseq", "packages", "plugin", "changes"):
-        assert found[name].ok, found[name]
-    assert metadata.version("torch") in found["torch"].value
-    assert found["plugin"].value.endswith(str(ROOT / "dc_nmt_plugin"))
-    for check in found.values():
-        assert check.ok == (not check.remedy), check
-        assert check.value and "\n" not in check.value + check.remedy
-    assert all(change["reason"] and change["targets"] for change in changes)
+    done = run_doctor(str(ROOT))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"torch      {metadata.version('torch')}" in done.stdout
+    assert f"--user-dir {ROOT / 'dc_nmt_plugin'}" in done.stdout
+    assert "load_safely: " in done.stdout and "LEFT OUT" not in done.stdout
 
 
 def test_broken_torch_and_fairseq_are_reported_not_raised(tmp_path):
     """A torch that cannot be imported takes fairseq with it; the report still comes."""
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('libcudart.so.12: gone')\n")
-    path = f"{tmp_path}:{ROOT}"
-    done = run_doctor("--json", PYTHONPATH=path)
-    result = json.loads(done.stdout)
-    assert done.returncode == 1 and result["ok"] is False
-    rows = {row["name"]: row for row in result["checks"]}
-    assert rows["torch"]["value"] == "ImportError: libcudart.so.12: gone"
-    assert "install --force-reinstall torch==" in rows["torch"]["remedy"]
-    assert not rows["fairseq"]["ok"] and "libcudart" in rows["fairseq"]["value"]
-    assert rows["packages"]["ok"]
-    lines = run_doctor(PYTHONPATH=path).stdout.splitlines()
-    row = next(number for number, line in enumerate(lines) if line.startswith("BROKEN  torch"))
-    assert lines[row + 1].lstrip().startswith("fix: ")
+    done = run_doctor(f"{tmp_path}:{ROOT}")
+    lines = done.stdout.splitlines()
+    row = lines.index("torch      BROKEN: ImportError: libcudart.so.12: gone")
+    assert done.returncode == 1 and "pip install torch==" in lines[row + 1]
+    assert lines[row + 2].startswith("fairseq    BROKEN") and "setup.sh" in lines[row + 3]
 
 
-def test_import_needs_the_standard_library_only():
-    """Without site-packages there is neither torch nor fairseq, and the doctor still imports."""
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from dc_nmt_plugin.environment import checks;"
-        "print(checks.check_torch({'error': 'x'}).value)"
-    )
-    command = [sys.executable, "-I", "-S", "-c", code, str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout == "x\n", done.stderr
-
-
-@pytest.mark.parametrize(
-    ("distributions", "probe", "value", "remedy"),
-    [
-        ({}, {"error": "ModuleNotFoundError: x"}, "not installed", "setup.sh"),
-        (
-            {"fairseq": "0.12.2"},
-            {"error": "ValueError: mutable default"},
-            "fairseq 0.12.2 does not import: ValueError: mutable default",
-            "uninstall -y ve-fairseq fairseq-fixed fairseq && ",
-        ),
-        (
-            {"fairseq-fixed": "0.12.3.1"},
-            {"error": "ModuleNotFoundError: No module named 'sklearn'"},
-            "No module named 'sklearn'",
-            "setup.sh",
-        ),
-        ({"fairseq": "0.12.2", "fairseq-fixed": "0.12.3.1"}, {}, "overwrite", "uninstall -y"),
-    ],
-)
-def test_fairseq_problems(installed, distributions, probe, value, remedy):
-    installed.update(distributions)
-    check = checks.check_fairseq(probe)
-    assert check.required and value in check.value
-    assert_mended_by(check, remedy)
+def test_two_fairseqs_overwrite_each_other(monkeypatch):
+    monkeypatch.setattr(doctor, "version_of", {"fairseq": "0.12.2", "ve-fairseq": "1"}.get)
+    with pytest.raises(RuntimeError, match=r"ve-fairseq 1 and fairseq 0.12.2 overwrite"):
+        doctor._fairseq()
 
 
 def test_versions_that_the_package_does_not_allow(monkeypatch):
     """With omegaconf 2.4, Hydra refuses --adam-betas '(0.9, 0.98)'."""
-    assert checks.check_packages().ok
     others = {"omegaconf": "2.4.0", "six": None}
-    monkeypatch.setattr(checks, "version_of", lambda n: others.get(n, metadata.version(n)))
-    check = checks.check_packages()
-    assert check.required
-    assert check.value == "omegaconf 2.4.0 is not <2.4,>=2.3; six is not installed"
-    assert_mended_by(check, "pip install 'omegaconf<2.4,>=2.3' six")
-
-
-def test_a_probe_imports_nothing_from_the_folder_it_is_started_in(tmp_path, monkeypatch):
-    """It is the folder for temporary files, which others may write into."""
-    (tmp_path / "json.py").write_text("raise RuntimeError('planted')")
-    monkeypatch.setattr(checks.tempfile, "gettempdir", lambda: str(tmp_path))
-    assert "error" not in checks.finish(checks.start("import json; print(json.dumps({}))"))
+    monkeypatch.setattr(doctor, "version_of", lambda n: others.get(n, metadata.version(n)))
+    with pytest.raises(RuntimeError, match=r"'omegaconf<2.4,>=2.3' \(2.4.0\), six \(missing\)"):
+        doctor._packages()

@@ -16,7 +16,7 @@ from pip._vendor.packaging.requirements import Requirement
 from pip._vendor.packaging.specifiers import SpecifierSet
 
 import dc_nmt_plugin
-from dc_nmt_plugin.environment import checks, install_fairseq
+from dc_nmt_plugin import install_fairseq
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -137,7 +137,7 @@ def test_all_that_fairseq_declares_is_listed():
 
     torchaudio is among it, but is not imported: one that does not fit torch does no harm.
     """
-    (distribution,) = [d for d in install_fairseq.NAMES if checks.version_of(d)]
+    (distribution,) = [d for d in install_fairseq.NAMES if install_fairseq.version_of(d)]
     needs = [Requirement(line) for line in metadata.requires(distribution)]
     names = {
         canonical(r.name) for r in needs if r.marker is None or r.marker.evaluate({"extra": ""})

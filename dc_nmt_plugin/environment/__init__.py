@@ -1,1 +1,0 @@
-"""Checks of the environment, and the command that installs each missing part."""
