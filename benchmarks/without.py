@@ -15,7 +15,6 @@ from torch import Tensor
 
 from dc_nmt_plugin.models.decoder import Decoder
 from dc_nmt_plugin.models.transformer.decoder import TransformerDecoder
-from dc_nmt_plugin.modules.conditional_gru import StepwiseProduct
 from dc_nmt_plugin.modules.core import attention
 from dc_nmt_plugin.modules.fast import chunked_loss, dropout, packing
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
@@ -65,18 +64,6 @@ def plain_candidates(lprobs: Tensor, scores: Tensor | None, number: int) -> Tens
     return sums.flatten(1).topk(number).indices
 
 
-class PlainProduct:
-    """Multiplies step by step; autograd sums the gradient of the matrix."""
-
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, dtype: torch.dtype) -> None:
-        self.weight = weight.to(dtype)
-        self.bias = None if bias is None else bias.to(dtype)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        product = x @ self.weight
-        return product if self.bias is None else product + self.bias
-
-
 def attend_layer_by_layer(
     self: Any, queries: Tensor, projected: Any, source: Any, length: int
 ) -> Tensor:
@@ -106,7 +93,6 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
     "own_gather": lambda: everywhere(
         packing.pack, lambda x, rows: x.flatten(0, 1).index_select(0, rows)
     ),
-    "stepwise": lambda: everywhere(StepwiseProduct, PlainProduct),
     # of both
     "onednn": lambda: everywhere(onednn_layers.onednn_layers, lambda parts: nullcontext()),
     # of decoding

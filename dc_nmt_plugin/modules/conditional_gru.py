@@ -17,7 +17,6 @@ from .core.dl4mt_init import init_linear, init_square_blocks_
 from .core.recording import Recordable
 from .core.source import Source
 from .core.state import State, Stateful
-from .fast.stepwise import StepwiseProduct
 from .state_attention import StateMemory
 
 
@@ -118,21 +117,16 @@ class ConditionalGRU(Recordable, Stateful):
         last = slot["state"] if slot else initial.repeat_interleave(source.beam, dim=0)  # (R, d)
         memory = None if self.memory is None else self.memory.open(state)
         inputs = self.word_proj(words)  # (R, T, 3d)
-        first_proj, second_proj = self.recurrent_proj1, self.recurrent_proj2
-        recurrent1 = StepwiseProduct(first_proj.weight.t(), dtype=inputs.dtype)
-        recurrent2 = StepwiseProduct(second_proj.weight.t(), second_proj.bias, dtype=inputs.dtype)
-        mix = StepwiseProduct(values, dtype=inputs.dtype)
         states: list[Tensor] = []
         alignments: list[Tensor] = []
         for word, step_inputs in zip(words.unbind(dim=1), inputs.unbind(dim=1), strict=True):
             if memory is not None:
                 last = memory.read(word, last)  # Eq. (14)
-            first = gru_update(step_inputs, recurrent1(last), last)  # s'_t, (R, d)
-            query, recurrent = recurrent2(first).split(
-                [self.attention_dim, 3 * self.state_dim], dim=1
-            )
+            first = gru_update(step_inputs, self.recurrent_proj1(last), last)  # s'_t, (R, d)
+            projected = self.recurrent_proj2(first)
+            query, recurrent = projected.split([self.attention_dim, 3 * self.state_dim], dim=1)
             weights = self._attend(query, keys, source)  # (S, beam, M)
-            mixed = mix(weights).view_as(recurrent)  # (S, beam, M) @ (S, M, 3d)
+            mixed = (weights @ values).view_as(recurrent)  # (S, beam, M) @ (S, M, 3d)
             last = gru_update(mixed, recurrent, first)  # s_t, Eq. (4)
             if memory is not None:
                 memory.write(last)

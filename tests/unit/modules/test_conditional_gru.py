@@ -10,7 +10,6 @@ from dc_nmt_plugin.modules.conditional_gru import ConditionalGRU, gru_update
 from dc_nmt_plugin.modules.core import additive_attention
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.source import Source
-from dc_nmt_plugin.modules.fast.stepwise import StepwiseProduct
 from dc_nmt_plugin.modules.state_attention import StateMemory
 
 E, D, C, A, X = 6, 5, 10, 7, 4  # words, states, annotations, attention, projected context
@@ -103,36 +102,6 @@ def test_transition_equals_torch_gru_cell(bias_outside):
     if found is None:
         found = gru_update(inputs, recurrent + bias, s)
     torch.testing.assert_close(found, cell(x, s), atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("batched", [False, True])
-def test_stepwise_product_equals_plain_products(batched):
-    torch.manual_seed(5)
-    shape = (3, D, D) if batched else (D, D)
-    weight = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
-    bias = None if batched else torch.randn(D, dtype=torch.float64, requires_grad=True)
-    x = torch.randn(3, 2, D, dtype=torch.float64, requires_grad=True)
-    x_in = x if batched else x.flatten(0, 1)
-
-    def loss(product):
-        h, total = x_in, 0
-        for _ in range(4):
-            h = torch.tanh(product(h))
-            total = total + h.square().sum()
-        return total
-
-    inputs = [x, weight] + ([] if bias is None else [bias])
-    found = torch.autograd.grad(loss(StepwiseProduct(weight, bias, dtype=weight.dtype)), inputs)
-    plain = torch.autograd.grad(loss(lambda h: h @ weight + (0 if bias is None else bias)), inputs)
-    torch.testing.assert_close(found, plain, atol=1e-12, rtol=1e-12)
-
-
-def test_stepwise_product_can_go_backward_twice():
-    weight = torch.randn(3, 4, requires_grad=True)
-    product = StepwiseProduct(weight, torch.zeros(4), dtype=torch.float32)
-    total = sum(product(torch.randn(2, 3)).square().sum() for _ in range(2))
-    first = torch.autograd.grad(total, weight, retain_graph=True)
-    torch.testing.assert_close(torch.autograd.grad(total, weight), first)
 
 
 def test_huge_attention_scores_stay_finite():
