@@ -54,8 +54,8 @@ work=$out/gpu-s$seed # logs, and what is finished
 mkdir -p "$work" "$keep"
 [ ! -e "$keep/done" ] || { say "$keep is complete: remove it to train on" && exit 0; }
 
-training=(--bf16 --keep-interval-updates 40 --max-tokens-valid 16384) machine=(--gpus 1) decoding=(--max-tokens 16384)
-[ $device = gpu ] || training=(--keep-interval-updates 40) machine=(--gpus 0) decoding=(--cpu)
+training=(--bf16 --keep-interval-updates 25 --max-tokens-valid 16384) machine=(--gpus 1) decoding=(--max-tokens 16384)
+[ $device = gpu ] || training=(--keep-interval-updates 25) machine=(--gpus 0) decoding=(--cpu)
 common=(--out "$out" --seed "$seed" --threads 1 ${sample[@]+"${sample[@]}"})
 
 # run_of SYSTEM: the folder of its run. updates_of SYSTEM: those of its checkpoints, one a line.
@@ -181,6 +181,8 @@ for system in "${systems[@]}"; do
     [ "$update" -le "$chosen" ] || { mkdir -p "$run/later" && mv "$run"/checkpoints/checkpoint_*_"$update".pt "$run/later/"; }
   done
 done
+count=$(updates_of "${systems[0]}" | wc -l)
+[ "$count" -ge 5 ] || [ ${#sample[@]} -gt 0 ] || decoding+=(--average "$count") # too short a training for the recipe's mean
 say "every system is evaluated after $chosen updates"
 limit=""
 together evaluate "${systems[@]}"
