@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 Combination = tuple[str, ...]
 Part = frozenset[tuple[int, str]]  # some factors, by number, each with a value
@@ -14,31 +14,18 @@ def parts_of(combination: Iterable[tuple[int, str]], together: int) -> set[Part]
     return set(map(frozenset, itertools.combinations(combination, together)))
 
 
-def covering(
-    factors: Sequence[Sequence[str]],
-    together: int,
-    allowed: Callable[[dict[int, str]], bool] = lambda case: True,
-) -> list[Combination]:
-    """Combinations in which all values of every `together` factors occur: a greedy choice.
-
-    Args:
-        factors: the values of each
-        together: 1 for all values, 2 for all pairs, and so on
-        allowed: says of some factors' values, by the factors' numbers, whether they go together
-    """
+def covering(factors: Sequence[Sequence[str]], together: int) -> list[Combination]:
+    """Combinations in which all values of every `together` factors occur: a greedy choice."""
     missing: dict[Part, None] = {}  # in order, as a set is not
     for some in itertools.combinations(range(len(factors)), together):
         for values in itertools.product(*(factors[number] for number in some)):
-            case = dict(zip(some, values, strict=True))
-            if allowed(case):
-                missing[frozenset(case.items())] = None
+            missing[frozenset(zip(some, values, strict=True))] = None
     chosen = []
     while missing:
         case = dict(next(iter(missing)))
         for number in sorted(set(range(len(factors))) - set(case)):
-            tried = [{**case, number: value} for value in factors[number]]
             case = max(
-                filter(allowed, tried),
+                ({**case, number: value} for value in factors[number]),
                 key=lambda candidate: len(parts_of(candidate.items(), together) & missing.keys()),
             )
         chosen.append(tuple(case[number] for number in range(len(factors))))

@@ -123,11 +123,6 @@ def test_several_problems_come_at_once():
     assert len(caught.value.problems) == 3
 
 
-def test_a_typo_gets_a_suggestion():
-    with pytest.raises(ConfigError, match="Did you mean 'dual_context'"):
-        build("transformer_standard", encoder_self_attention="dual_contxt")
-
-
 def test_stock_criterion_with_auxiliary_decoders_is_refused():
     with pytest.raises(ConfigError, match="--criterion transformer_ms_aux"):
         build("transformer_ms_aux", criterion="label_smoothed_cross_entropy")

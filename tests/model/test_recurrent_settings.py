@@ -154,16 +154,11 @@ def test_published_language_models_have_47_million_parameters(readout, width):
 BAD = [
     ("gru", {"readout": "contents"}, "--readout: 'contents' is not one of .* Did you mean"),
     ("gru", {"readout": "plain"}, "--readout"),
-    ("lm", {"readout": "memory-rnn"}, "--readout"),
     ("gru", {"dropout": 1.0}, "--dropout: 1.0"),
-    ("gru", {"dropout_after": "some"}, "--dropout-after"),
     ("gru", {"weight_init": "kaiming"}, "--weight-init"),
     ("lm", {"output_bias_init": "bigram"}, "--output-bias-init"),
     ("gru", {"embed_dim": 0}, "--embed-dim: 0 is not at least 1"),
-    ("gru", {"hidden_dim": -1}, "--hidden-dim"),
-    ("gru", {"attention_dim": -1}, "--attention-dim"),
     ("gru", {"max_source_positions": 0}, "--max-source-positions"),
-    ("lm", {"max_target_positions": 0}, "--max-target-positions"),
     (
         "lm",
         {"readout": "plain", "share_decoder_input_output_embed": True},
@@ -177,12 +172,6 @@ def test_bad_settings_are_named(kind, settings, message):
     readout = settings.get("readout", "content")
     with pytest.raises(ConfigError, match=message):
         build(kind, **{"readout": readout, **settings})
-
-
-def test_all_problems_at_once():
-    with pytest.raises(ConfigError) as error:
-        build("gru", "none", dropout=2.0, hidden_dim=0)
-    assert len(error.value.problems) == 3
 
 
 def test_tied_embeddings_need_one_dictionary():
