@@ -34,6 +34,12 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
+def multiplies_bfloat16() -> bool:
+    """Returns whether the CPU has instructions for products of bfloat16; the best have amx too."""
+    flags = _read(_ROOT / "proc/cpuinfo").partition("flags")[2].partition("\n")[0].split()
+    return not {"avx512_bf16", "amx_bf16"}.isdisjoint(flags)
+
+
 def used_device(flags: Mapping[str, bool | int | float | str]) -> str | None:
     """Returns what a program of fairseq runs on, such as "2 x NAME" for GPUs; None: unknown.
 

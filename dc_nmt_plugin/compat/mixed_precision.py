@@ -1,16 +1,22 @@
-"""Changes of ``--amp``."""
+"""Changes of ``--amp`` and ``--bf16``."""
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import torch
 
+from .. import machine
+from ..errors import ConfigError
+from ..modules.fast.bfloat16 import bfloat16_products
 from .change import replace
 
 logger = logging.getLogger(__name__)
+_for_the_program = ExitStack()  # never left
 
 
 class _UnscalesForTheStep:
@@ -33,7 +39,7 @@ class _UnscalesForTheStep:
     },
     reason="--amp divides the gradients by the loss scale twice: it unscales the optimizer inside "
     "its own, then steps its own, of which torch's scaler knows nothing; --amp-init-scale and "
-    "--amp-scale-window are read from each other's places; on a CPU --amp silently does nothing",
+    "--amp-scale-window are read from each other's places",
     since="fairseq 0.12.2",
     test="tests/unit/compat/test_gpu_patches.py",
 )
@@ -47,8 +53,6 @@ def unscale_once(
         self._grad_scaler = torch.amp.GradScaler(
             "cuda", init_scale=cfg.common.amp_init_scale, **options
         )
-        if cfg.common.get("cpu") or not torch.cuda.is_available():
-            logger.warning("--amp changes nothing on a CPU: this training is in float32.")
 
     def clip_grad_norm(self: Any, max_norm: float, aggregate_norm_fn: Any = None) -> Any:
         scaler = self._grad_scaler
@@ -59,3 +63,61 @@ def unscale_once(
             self._grad_scaler = scaler
 
     return init, clip_grad_norm
+
+
+@replace(
+    {
+        "fairseq.options:parse_args_and_arch": "4417ffdbba30",
+        "fairseq.trainer:Trainer.__init__": "cf26753ab87a",
+    },
+    reason="--bf16 means a TPU, and a training elsewhere ends with an ImportError; on a CPU "
+    "--amp changes nothing",
+    since="fairseq 0.12.2",
+    test="tests/system/test_bfloat16.py",
+)
+def bfloat16_without_tpu(
+    parse: Callable[..., Any], start: Callable[..., None]
+) -> tuple[Callable[..., Any], ...]:
+    def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
+        parsed = parse(*words, **kwargs)
+        args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
+        # fairseq-validate asks for a namespace without the defaults
+        if getattr(args, "bf16", False):
+            xla = importlib.util.find_spec("torch_xla")
+            args.tpu = xla is not None and not torch.cuda.is_available()
+        if hasattr(args, "path") and _multiplies_in_bfloat16(args):  # of trained models
+            _for_the_program.enter_context(bfloat16_products())
+        return parsed
+
+    def init(self: Any, cfg: Any, *parts: Any, **kwargs: Any) -> None:
+        chosen = _multiplies_in_bfloat16(cfg.common)
+        if chosen:  # all else is as in float32: optimizer, checkpoints, no scale of the loss
+            cfg.common.amp = cfg.common.bf16 = cfg.common.memory_efficient_bf16 = False
+        start(self, cfg, *parts, **kwargs)
+        if chosen:
+            logger.info("linear layers multiply in bfloat16; all else is in float32")
+            self.train_step = bfloat16_products()(self.train_step)
+            self.valid_step = bfloat16_products()(self.valid_step)
+
+    return parse_args_and_arch, init
+
+
+def _multiplies_in_bfloat16(common: Any) -> bool:
+    """Returns whether a program is to use bfloat16 on a CPU.
+
+    Args:
+        common: the settings of this group, or all
+
+    Raises:
+        ConfigError: the processor cannot
+    """
+    flag = next((flag for flag in ("bf16", "amp") if getattr(common, flag, False)), None)
+    on_gpu = torch.cuda.is_available() and not getattr(common, "cpu", False)
+    if flag is None or on_gpu or getattr(common, "tpu", False):
+        return False
+    if not machine.multiplies_bfloat16():
+        raise ConfigError(
+            f"--{flag}: this CPU ({machine.processor()}) has no instructions for bfloat16 "
+            "(avx512_bf16 or amx_bf16), so it would be slower with it; leave the flag out."
+        )
+    return True

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from ..errors import ConfigError, install_excepthook
 from ..flags import flag_name, setting_name
 from .change import change, replace
@@ -21,24 +19,6 @@ from .change import change, replace
 )
 def end_with_a_sentence() -> None:
     install_excepthook()
-
-
-@replace(
-    {"fairseq.options:parse_args_and_arch": "4417ffdbba30"},
-    reason="--bf16 means a TPU, and a training on a GPU ends with an ImportError",
-    since="fairseq 0.12.2",
-    test="tests/system/test_gpu.py",
-)
-def bf16_on_gpus(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
-        parsed = stock(*words, **kwargs)
-        args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
-        # fairseq-validate asks for a namespace without the defaults
-        if getattr(args, "bf16", False) and torch.cuda.is_available():
-            args.tpu = False
-        return parsed
-
-    return parse_args_and_arch
 
 
 @replace(

@@ -9,7 +9,6 @@ Shapes: B sequences, T positions, C model width, H heads, K = C / H; S = T keys.
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as checkpointed
 
@@ -181,4 +180,5 @@ class CrossAggregationSelfAttention(SelfAttention):
                 total = total / voting.size(-1)
             else:
                 total = total / (~padding).sum(dim=-1, keepdim=True).clamp(min=1)
-        return torch.softmax(F.linear(total, self.head_proj.weight.to(total.dtype)), dim=-1)
+        logits = total @ self.head_proj.weight.t().to(total.dtype)  # also where layers use bfloat16
+        return torch.softmax(logits, dim=-1)

@@ -22,7 +22,6 @@ from .decoding import (
 from .fast.beam_search import BeamSearchGenerator
 from .fast.fused_adam import step_fused
 from .fast.int8 import use_int8
-from .fast.onednn_layers import onednn_layers
 from .length_penalty import WuLengthPenalty
 
 LENGTH_PENALTIES = ("fairseq", "wu")
@@ -138,11 +137,6 @@ class JointTranslationTask(FairseqTranslationTask):
                     bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
                 log.update(bleu_statistics(f"bleu_aux{layer}", bleu))
         return loss, sample_size, log
-
-    def train_step(self, sample: Any, model: Any, *arguments: Any, **options: Any) -> Any:
-        """Computes loss and gradients as fairseq, by the faster library of the processor."""
-        with onednn_layers([model]):
-            return super().train_step(sample, model, *arguments, **options)
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
         """Runs fairseq's optimizer step, with Adam in one operation."""

@@ -26,3 +26,13 @@ def test_cpus_of_containers(case, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "_ROOT", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     assert machine.usable_cpus() == cpus
+
+
+@pytest.mark.parametrize("flag", ["avx512_bf16", "amx_bf16", None])
+def test_processors_that_multiply_bfloat16(flag, tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "_ROOT", tmp_path)
+    assert not machine.multiplies_bfloat16(), "there is no such file"
+    (tmp_path / "proc").mkdir()
+    flags = f"flags\t\t: fpu avx512f {flag or ''}\nbugs\t\t: avx512_bf16\n"
+    (tmp_path / "proc/cpuinfo").write_text(flags)
+    assert machine.multiplies_bfloat16() == bool(flag)

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .bfloat16 import multiplies_in_bfloat16, rounded
+
 # logits alive at a time; a chunk should stay near the caches of a CPU, a GPU wants big products
 _FEW, _MANY, _MANY_ON_GPU = 1 << 21, 1 << 23, 1 << 25
 _ROWS = 256  # with fewer, a CPU reads the weights too often
@@ -64,16 +66,16 @@ def label_smoothed_loss(
     """
     if chunk_rows is None:
         chunk_rows = rows_of_chunk(features.device.type, weight.size(0))
-    device = features.device.type
+    device, factor = features.device.type, weight.detach()
     if torch.is_autocast_enabled(device):
-        dtype = torch.get_autocast_dtype(device)
-        features = features.to(dtype)
-        weight = weight.to(dtype)
-        bias = None if bias is None else bias.to(dtype)
+        factor = factor.to(torch.get_autocast_dtype(device))
+    elif multiplies_in_bfloat16(features, weight):
+        factor = rounded(weight)
     loss, nll, correct = _ChunkedLoss.apply(  # type: ignore[no-untyped-call]
         features,
         weight,
         bias,
+        factor,
         target,
         epsilon,
         chunk_rows,
@@ -97,6 +99,7 @@ class _ChunkedLoss(torch.autograd.Function):
         features: Tensor,
         weight: Tensor,
         bias: Tensor | None,
+        factor: Tensor,  # the weight, in the type of the products
         target: Tensor,
         epsilon: float,
         chunk_rows: int,
@@ -117,8 +120,8 @@ class _ChunkedLoss(torch.autograd.Function):
         with torch.autocast(features.device.type, enabled=False):
             for start in range(0, features.size(0), chunk_rows):
                 rows = slice(start, start + chunk_rows)
-                h, y = features[rows], target[rows, None]
-                logits = h @ weight.t()  # (n, C) @ (C, V) = (n, V)
+                h, y = features[rows].to(factor.dtype), target[rows, None]
+                logits = h @ factor.t()  # (n, C) @ (C, V) = (n, V)
                 if bias is not None:
                     logits += bias
                 logits = logits.to(exact)
@@ -137,9 +140,9 @@ class _ChunkedLoss(torch.autograd.Function):
                 gradient.scatter_add_(1, y, target_share)
                 if grad_bias is not None:
                     grad_bias += gradient.sum(dim=0)
-                gradient = gradient.to(weight.dtype)
+                gradient = gradient.to(factor.dtype)
                 if grad_features is not None:
-                    grad_features[rows] = gradient @ weight  # (n, V) @ (V, C)
+                    grad_features[rows] = gradient @ factor  # (n, V) @ (V, C)
                 if grad_weight is not None:
                     if gradient.dtype == exact:
                         grad_weight.addmm_(gradient.t(), h)  # (V, n) @ (n, C)
@@ -159,5 +162,5 @@ class _ChunkedLoss(torch.autograd.Function):
             None if grad_features is None else grad_features * grad_loss.to(features_dtype),
             None if grad_weight is None else (grad_weight * grad_loss).to(weight_dtype),
             None if grad_bias is None else (grad_bias * grad_loss).to(weight_dtype),
-            *(None,) * 5,
+            *(None,) * 6,
         )

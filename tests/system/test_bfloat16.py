@@ -1,0 +1,74 @@
+"""``--amp`` and ``--bf16`` on a CPU, by fairseq's programs; slow on some processors, but right."""
+
+import pytest
+import torch
+from commands import assert_explained, run
+from interruption import assert_same_training, kill_before_update
+from systems import family, generation, load, train, training
+
+from dc_nmt_plugin import machine
+
+ARCH = "transformer_ms_aux_aif"
+SAYS = "linear layers multiply in bfloat16"
+
+
+@pytest.fixture(autouse=True)
+def processor(monkeypatch):
+    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: True)
+
+
+@pytest.mark.parametrize("arch", [ARCH, "transformer"])
+def test_killed_and_continued_is_unbroken(arch, corpus, tmp_path):
+    flags = ["--amp", "--max-epoch", 3, "--update-freq", 2, "--checkpoint-activations"]
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    done = train(corpus, whole, arch, *flags).good()
+    assert done.output.count(SAYS) == 1
+    assert "UserWarning" not in done.errors and not done.logged("train_loss_scale")
+    words = training(corpus, broken, *family(arch), *flags, "--save-interval-updates", 2)
+    run(broken, "train", *words, before=lambda: kill_before_update(4))
+    train(corpus, broken, arch, *flags).good()
+    state = load(whole)
+    assert_same_training(load(broken), state)
+    assert {value.dtype for value in state["model"].values()} == {torch.float32}
+    moments = state["last_optimizer_state"]["state"][0]
+    assert moments["exp_avg"].dtype == moments["exp_avg_sq"].dtype == torch.float32
+
+
+def test_a_training_goes_on_in_another_precision(corpus, tmp_path):
+    losses = {}
+    for flag in ([], ["--amp"], ["--bf16"]):
+        save = tmp_path / str(flag)
+        done = train(corpus, save, ARCH, "--max-epoch", 2, *flag).good()
+        losses[str(flag)] = done.logged("valid_loss")
+        change = [] if flag else ["--bf16"]
+        more = train(corpus, save, ARCH, "--max-epoch", 3, *change).good()
+        assert (SAYS in more.output) == bool(change)
+        assert more.logged("num_updates")[0] > done.logged("num_updates")[-1]
+    float32, amp, bf16 = losses.values()
+    assert amp == bf16 != float32
+    assert amp == pytest.approx(float32, rel=0.01)
+
+
+def test_it_translates_and_validates(corpus, tmp_path):
+    save = tmp_path / "save"
+    train(corpus, save, ARCH, "--max-epoch", 8, "--eval-bleu", "--amp").good()
+    both = f"{save}/checkpoint_best.pt:{save}/checkpoint_last.pt"
+    words = generation(corpus, both, ARCH, "--gen-subset", "test1", "--beam", 3)
+    exact = run(tmp_path, "generate", *words).good()
+    close = run(tmp_path, "generate", *words, "--bf16").good()
+    scores = [[score for score, _ in found.hypotheses().values()] for found in (exact, close)]
+    assert scores[0] != scores[1]
+    assert scores[0] == pytest.approx(scores[1], abs=0.05)
+    words = [corpus, "--path", save / "checkpoint_last.pt", "--cpu", "--log-format", "json"]
+    words += ["--task", "transformer_ms_aux", "--max-tokens", 80]
+    exact, close = (run(tmp_path, "validate", *words, *more).good() for more in ([], ["--bf16"]))
+    assert exact.logged("valid_loss") != close.logged("valid_loss")
+    assert exact.logged("valid_loss") == pytest.approx(close.logged("valid_loss"), rel=0.01)
+
+
+@pytest.mark.parametrize("flag", ["--amp", "--bf16"])
+def test_it_is_refused_where_it_would_be_slow(flag, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: False)
+    assert_explained(train(corpus, tmp_path, ARCH, flag), flag, "no instructions for bfloat16")
+    words = generation(corpus, "none.pt", ARCH, flag)
+    assert_explained(run(tmp_path, "generate", *words), flag, "no instructions for bfloat16")
