@@ -162,7 +162,6 @@ if [ ! -e "$work/trained" ]; then
   say "training ${#systems[@]} systems for $minutes minutes; logs are in $work"
   limit=$(awk "BEGIN { print int(60 * $minutes) }")
   together train "${systems[@]}"
-  [ ${#failed[@]} -gt 0 ] || touch "$work/trained"
 fi
 
 # the last update for which all systems that did not fail have a checkpoint
@@ -174,7 +173,8 @@ systems=(${remaining[@]+"${remaining[@]}"})
 [ ${#systems[@]} -gt 0 ] || die "every system failed"
 chosen=$(for system in "${systems[@]}"; do updates_of "$system"; done | sort -n | uniq -c |
   awk -v n=${#systems[@]} '$1 == n { last = $2 } END { print last }')
-[ -n "$chosen" ] || die "no number of updates for which every system has a checkpoint: train longer (rm $work/trained)"
+[ -n "$chosen" ] || die "no number of updates for which every system has a checkpoint: the same command trains on"
+[ ${#failed[@]} -gt 0 ] || touch "$work/trained"
 for system in "${systems[@]}"; do
   run=$(run_of "$system")
   for update in $(updates_of "$system"); do
@@ -182,7 +182,9 @@ for system in "${systems[@]}"; do
   done
 done
 count=$(updates_of "${systems[0]}" | wc -l)
-[ "$count" -ge 5 ] || [ ${#sample[@]} -gt 0 ] || decoding+=(--average "$count") # too short a training for the recipe's mean
+mean=5 # as in the recipe
+[ ${#sample[@]} -eq 0 ] || mean=2
+[ "$count" -ge $mean ] || decoding+=(--average "$count") # too short a training
 say "every system is evaluated after $chosen updates"
 limit=""
 together evaluate "${systems[@]}"
