@@ -1,13 +1,47 @@
 """Published architectures for neural machine translation as a fairseq plugin.
 
 ``--user-dir`` imports this package from within fairseq: models, criterions and tasks are then
-registered. Elsewhere (``dc-nmt``) importing it costs nothing and needs no fairseq;
-``import dc_nmt_plugin.registration`` registers explicitly.
+registered. Elsewhere importing it costs nothing. The public names are imported on first use:
+
+    import dc_nmt_plugin
+
+    run = dc_nmt_plugin.load("RUN")
+    run.translate(["A dog runs."])
 """
 
+import importlib
 import sys
+from typing import Any
 
 __version__ = "1.0.0"
+
+# public name → where it is
+_PUBLIC = {
+    "load": "recipes.translating:LoadedRun",
+    "recording": "modules.core.recording:recording",
+    "build": "models.transformer.model:build",
+    "TransformerConfig": "models.transformer.config:TransformerConfig",
+    "SelfAttention": "modules.core.self_attention:SelfAttention",
+    "MultiHeadSelfAttention": "modules.core.self_attention:MultiHeadSelfAttention",
+    "DualContextAttention": "modules.dual_context:DualContextAttention",
+    "ContextAwareSelfAttention": "modules.context_aware:ContextAwareSelfAttention",
+    "CrossAggregationSelfAttention": "modules.cross_aggregation:CrossAggregationSelfAttention",
+    "Flow": "modules.core.flow:Flow",
+    "SequenceMask": "modules.core.masks:SequenceMask",
+    "METRICS": "evaluation.metrics:METRICS",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    place, attribute = _PUBLIC[name].split(":")
+    return getattr(importlib.import_module(f"{__name__}.{place}"), attribute)
+
+
+def __dir__() -> list[str]:
+    return ["__doc__", "__version__", *_PUBLIC]
+
 
 if "fairseq" in sys.modules:
     from . import registration as registration

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from fnmatch import fnmatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -47,25 +47,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-@torch.no_grad()
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Runs one sentence, and returns the chosen matrices."""
-    sample = _sample(subject, args)
-    batch = described(subject, sample)
-    source = subject.pieces(batch.source[0], "encoder")
-    target = subject.pieces(batch.target[0], "decoder")
-    records = recorded_batch(subject, sample, ATTENTIONS)
-    weights_of = dict(attentions(records, subject.source_layers))
-    if not weights_of:
-        raise UserError(f"{subject.label}: has no attention that is recorded.")
+    dataset, place, target = _sentence(subject, args)
+    found = attentions_of(subject, dataset, place, target)
     matrices = []
-    for site in _chosen(list(weights_of), args.of, subject.label):
-        of_encoder = site.side == "encoder"
-        queries = [*(source if of_encoder else target), "</s>"]
-        # of the decoder's own words, those that it read; the queries are the predicted words
-        to_source = of_encoder or site.reads == "source"
-        keys = [*source, "</s>"] if to_source else ["<s>", *target]
-        for head, matrix in _heads(weights_of[site][0], args.heads, subject.label):
+    for site in _chosen(list(found), args.of, subject.label):
+        queries, keys, weights = found[site]
+        for head, matrix in _heads(weights, args.heads, subject.label):
             matrices.append(
                 {
                     "attention": site.name,
@@ -75,29 +64,76 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
                     "weights": matrix.double().tolist(),
                 }
             )
-    return {"attentions": [site.name for site in weights_of], "matrices": matrices}
+    return {"attentions": [site.name for site in found], "matrices": matrices}
 
 
-def _sample(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
-    """Returns a batch of one sentence, with the target to force."""
+class Attention(NamedTuple):
+    """Holds the weights of one attention for one sentence, rows sum to 1.
+
+    Attributes:
+        queries: T pieces that attend; in the decoder, the predicted ones
+        keys: S pieces that are attended to
+        weights: (H, T, S)
+    """
+
+    queries: list[str]
+    keys: list[str]
+    weights: Tensor
+
+
+@torch.no_grad()
+def attentions_of(
+    subject: Subject, dataset: Any, place: int, target: str | None
+) -> dict[Site, Attention]:
+    """Returns every attention of a model for one sentence, the encoder's first.
+
+    Args:
+        subject: the model
+        dataset: of fairseq
+        place: of the sentence in it
+        target: pieces of the target sentence to force; None: the model's own translation
+
+    Raises:
+        UserError: the model records no attention
+    """
+    sample: dict[str, Any] = subject.to_device(dataset.collater([dataset[place]]))
+    if target is None:
+        targets = subject.decode(subject.generator(), sample)
+    else:
+        targets = [subject.encode(target, "decoder")]
+    sample = dict(subject.to_device(with_target(subject, sample, targets)))
+    batch = described(subject, sample)
+    source = subject.pieces(batch.source[0], "encoder")
+    words = subject.pieces(batch.target[0], "decoder")
+    found = {}
+    records = recorded_batch(subject, sample, ATTENTIONS)
+    for site, weights in attentions(records, subject.source_layers):
+        of_encoder = site.side == "encoder"
+        queries = [*(source if of_encoder else words), "</s>"]
+        # of the decoder's own words, those that it read; the queries are the predicted words
+        to_source = of_encoder or site.reads == "source"
+        keys = [*source, "</s>"] if to_source else ["<s>", *words]
+        found[site] = Attention(queries, keys, weights[0])
+    if not found:
+        raise UserError(f"{subject.label}: has no attention that is recorded.")
+    return found
+
+
+def _sentence(subject: Subject, args: argparse.Namespace) -> tuple[Any, int, str | None]:
+    """Returns the text and the place of the sentence in it, and the pieces to force."""
     if args.sentence is not None:
         if args.index is not None:
             raise UsageError("--index: is of the text; leave it out with --sentence.")
         pieces = _segmented(subject, "--sentence", args.sentence, subject.source_lang)
-        dataset, place = subject.encoded([pieces]), 0
-    elif args.target is not None:
+        target = args.target
+        if target is not None:
+            target = _segmented(subject, "--target", target, subject.target_lang)
+        return subject.encoded([pieces]), 0, target
+    if args.target is not None:
         raise UsageError("--target: goes with --sentence.")
-    else:
-        index = 1 if args.index is None else args.index
-        subject.check_index(index)
-        dataset, place = subject.dataset, index - 1
-    sample: dict[str, Any] = subject.to_device(dataset.collater([dataset[place]]))
-    if args.target is None:
-        targets = subject.decode(subject.generator(), sample)
-    else:
-        pieces = _segmented(subject, "--target", args.target, subject.target_lang)
-        targets = [subject.encode(pieces, "decoder")]
-    return dict(subject.to_device(with_target(subject, sample, targets)))
+    index = 1 if args.index is None else args.index
+    subject.check_index(index)
+    return subject.dataset, index - 1, None
 
 
 def _segmented(subject: Subject, flag: str, text: str, lang: str) -> str:

@@ -12,17 +12,16 @@ from fairseq.data import LanguagePairDataset
 from tqdm import tqdm
 
 from ..errors import UsageError, UserError
-from ..flags import flag_value
 from ..modules.core.recording import Recordable
 from .trained_run import TrainedRun
-from .translator import Translator, refuse_unused
+from .translator import Translator, refuse_flags
 
 STOCK_RECORDS_NOTHING = (
     "is fairseq's own model, which does not record what it computes; train transformer_standard "
     "with the same flags."
 )
 OWN_TEXT = "text"  # name of the subset that --source makes
-_REFUSED = ("--path", "--gen-subset", "--task", "--user-dir", "--decode-with", "--no-aux-fusion")
+_OWN_FLAGS = ("--path", "--gen-subset", "--task", "--user-dir", "--decode-with", "--no-aux-fusion")
 
 
 class Subject(Translator):
@@ -33,6 +32,7 @@ class Subject(Translator):
         flags: further flags of ``fairseq-generate``
         subset: of the run's data, such as ``test``; None for other text (:meth:`use`) or none
         sentences: number of sentences, drawn at random with a fixed seed; None for all
+        own_flags: flags that are refused
 
     Attributes:
         label: name in tables and figures
@@ -54,11 +54,9 @@ class Subject(Translator):
         flags: Sequence[str] = (),
         subset: str | None = None,
         sentences: int | None = None,
+        own_flags: Sequence[str] = _OWN_FLAGS,
     ) -> None:
-        refuse_unused(flags)
-        for flag in _REFUSED:
-            if flag_value(flags, flag) is not None or flag in flags:
-                raise UsageError(f"{flag}: this command sets it by itself.")
+        refuse_flags(flags, own_flags)
         if run.task.get("_name") == "language_modeling":
             raise UserError(f"{run.label}: is a language model; only translation models here.")
         if subset is not None and not any(run.data.glob(f"{subset}.*")):

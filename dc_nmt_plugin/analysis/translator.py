@@ -15,6 +15,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from .. import registration as registration
 from ..compat.fairseq_flags import GENERATE, parse_flags
 from ..errors import UsageError
+from ..flags import flag_value
 
 # without effect on scored or printed hypotheses, so refused
 _UNUSED = (
@@ -24,11 +25,18 @@ _UNUSED = (
 TOKENS = 12000  # of a batch, fairseq-generate's own where no flag says it
 
 
-def refuse_unused(flags: Sequence[str]) -> None:
+def refuse_flags(flags: Sequence[str], own: Sequence[str]) -> None:
     """
+    Args:
+        flags: of ``fairseq-generate``
+        own: those that are set here
+
     Raises:
-        UserError: a flag that would be ignored
+        UserError: one of `own`, or a flag that would be ignored
     """
+    for flag in own:
+        if flag_value(flags, flag) is not None or flag in flags:
+            raise UsageError(f"{flag}: this command sets it by itself.")
     for flag in _UNUSED:
         if any(given == flag or given.startswith(flag + "=") for given in flags):
             raise UsageError(f"{flag}: fairseq-generate has it, this command has not.")

@@ -66,9 +66,9 @@ def main(argv: Sequence[str]) -> int:
     terminal = args.file == "-" and sys.stdin.isatty() and not args.sentence
     lines = iter(args.sentence or _lines(args.file))
 
-    from ..recipes.translating import RunTranslator
+    from ..recipes.translating import LoadedRun
 
-    translator = RunTranslator(args.run, args.data, args.tokenizer, flags)
+    translator = LoadedRun(args.run, args.data, args.tokenizer, flags)
     if terminal:
         pair = f"{translator.source} to {translator.target}"
         print(f"{translator.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)

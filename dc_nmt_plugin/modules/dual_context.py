@@ -109,12 +109,13 @@ class DualContextAttention(MultiHeadSelfAttention):
         output_projection(self.out_proj, contexts=2)
         self.out_proj.rescale(START)
 
-    def forward(self, x: Tensor, flow: Flow) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow | None = None) -> Tensor:
         """Returns ẑ of eq. (8), (B, T, C).
 
         See :class:`~.core.self_attention.MultiHeadSelfAttention` for the arguments. Records
         ``global_weights`` and ``local_weights`` (B, H, T, S).
         """
+        flow = Flow.alone(x) if flow is None else flow
         local = self.local(x, flow.mask, flow.state)  # l_c
         local_query, query, key, value = self.heads(self.in_proj(x), 4)
         local_key, local_value = self.heads(self.local_proj(local), 2)

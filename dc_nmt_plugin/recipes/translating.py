@@ -1,8 +1,9 @@
-"""Translates raw lines to plain text with a run of a recipe."""
+"""Loads a trained run, which translates raw lines and shows its attention."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,14 @@ from pathlib import Path
 import torch
 from fairseq.data.data_utils import infer_language_pair
 
+from ..analysis.matrix import Attention, attentions_of
 from ..analysis.sentence import byte_pairs, codes_of
+from ..analysis.subject import Subject
 from ..analysis.trained_run import TrainedRun, find_runs
-from ..analysis.translator import Translator, refuse_unused
-from ..errors import UsageError, UserError
+from ..analysis.translator import refuse_flags
+from ..errors import UserError
 from ..files import load_json
-from ..flags import as_flags, flag_value
+from ..flags import as_flags
 from ..runs.record import record_of
 from ..text.checks import escape_symbols, is_visible
 from ..text.lines import remove_bpe, with_plain_ends
@@ -23,7 +26,7 @@ from ..text.preparation import load_truecaser, tokenise
 from ..text.settings import TextSettings
 from ..text.tokenizers import tokenize, untokenize
 
-_REFUSED = (
+_OWN_FLAGS = (
     *("--path", "--task", "--user-dir", "--source-lang", "--target-lang", "--gen-subset"),
     *("--input", "--tokenizer", "--skip-invalid-size-inputs-valid-test"),
 )
@@ -39,18 +42,19 @@ class Translation:
     score: float | None
 
 
-class RunTranslator:
-    """Translates new text with a trained run.
+class LoadedRun:
+    """Holds a trained run, with its processing of text.
 
     Args:
-        run: folder of a recipe's run, or a checkpoint in it
+        run: folder of a run, or a checkpoint in it
         data: folder made by fairseq-preprocess; None: that of the training
         tokenizer: tokenises the lines and is undone afterwards; None: the tokenizer of the run's
             text
         flags: of fairseq-generate, after the flags for the run's test set
 
     Attributes:
-        checkpoint: the model
+        model: the ``torch.nn.Module``, in evaluation mode
+        checkpoint: its file
         source, target: languages
 
     Raises:
@@ -60,16 +64,13 @@ class RunTranslator:
 
     def __init__(
         self,
-        run: Path,
-        data: Path | None = None,
+        run: str | os.PathLike[str],
+        data: str | os.PathLike[str] | None = None,
         tokenizer: str | None = None,
         flags: Sequence[str] = (),
     ) -> None:
-        refuse_unused(flags)
-        for flag in _REFUSED:
-            if flag_value(flags, flag) is not None or flag in flags:
-                raise UsageError(f"{flag}: this command sets it by itself.")
-        (place,) = find_runs([run], data)
+        refuse_flags(flags, _OWN_FLAGS)
+        (place,) = find_runs([Path(run)], None if data is None else Path(data))
         if place.task.get("_name") == "language_modeling":
             raise UserError(f"{run}: is a language model; it translates nothing.")
         self.checkpoint = place.checkpoint
@@ -82,10 +83,10 @@ class RunTranslator:
                 f"{place.data}; give --data with a folder made by fairseq-preprocess."
             )
         self._text = text_of(place, self.source, self.target, tokenizer)
-        words = [str(place.data), "--path", str(place.checkpoint), "--task", "translation_dc_nmt"]
-        words += ["--source-lang", self.source, "--target-lang", self.target]
-        self._translator = Translator([*words, *decoding_of(place), *flags])
-        self._generator = self._translator.generator()
+        self._place, self._tokenizer = place, tokenizer
+        self._subject = Subject(place, [*decoding_of(place), *flags], own_flags=())
+        self._generator = self._subject.generator()
+        self.model = self._subject.model
 
     def translate(self, lines: Sequence[str], first: int = 1) -> list[Translation]:
         """Translates raw lines together.
@@ -112,11 +113,37 @@ class RunTranslator:
             translations[number] = Translation(lines[number], hypothesis, score)
         return translations
 
+    def attention(self, sentence: str, target: str | None = None) -> dict[str, Attention]:
+        """Returns every attention of the model for a raw sentence.
+
+        Args:
+            sentence: of the source language
+            target: translation that the decoder is forced to write; None: its own
+
+        Returns:
+            name, such as ``decoder.6.source`` → pieces and weights (H, T, S)
+
+        Raises:
+            UserError: a sentence without words
+        """
+        lines = [(self._text, "sentence", sentence)]
+        if target is not None:
+            subject = self._subject
+            text = text_of(self._place, subject.target_lang, subject.source_lang, self._tokenizer)
+            lines.append((text, "target", target))
+        pieces = []
+        for text, name, line in lines:
+            if not is_visible(line):
+                raise UserError(f"{name}: has no words")
+            pieces += text.pieces([line])
+        dataset = self._subject.encoded(pieces[:1])
+        found = attentions_of(self._subject, dataset, 0, pieces[1] if pieces[1:] else None)
+        return {site.name: attention for site, attention in found.items()}
+
     def _encoded(self, pieces: str, number: int) -> torch.Tensor:
         """Returns the token numbers of a line, the end token last."""
-        dictionary = self._translator.task.source_dictionary
-        row: torch.Tensor = dictionary.encode_line(pieces, add_if_not_exist=False).long()
-        most = self._translator.positions[0]
+        row = self._subject.encode(pieces, "encoder")
+        most = self._subject.positions[0]
         if len(row) > most:
             raise UserError(
                 f"line {number}: has {len(row):,} pieces with its end, and the model {most:,} "
@@ -129,7 +156,7 @@ class RunTranslator:
         """Returns pieces and score of each row's best translation."""
         if not rows:
             return []
-        translator, best = self._translator, {}
+        translator, best = self._subject, {}
         lengths = torch.tensor(list(map(len, rows)))
         dataset = translator.task.build_dataset_for_inference(list(rows), lengths)
         for batch in translator.batches_of(dataset, range(len(rows))):

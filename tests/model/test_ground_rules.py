@@ -265,13 +265,19 @@ def test_alignment_weights_on_request(name):
     inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))["net_input"]
     before, extra = net(**inputs)
     assert extra["attn"] == [None]
-    net.make_generation_fast_(need_attn=True)
-    after, extra = net(**inputs)
-    (attn,) = extra["attn"]
-    assert torch.allclose(before, after, atol=1e-5)
-    assert attn.shape == (3, 6, 7)
-    assert torch.allclose(attn.sum(-1), torch.ones(3, 6), atol=1e-5)
-    assert (attn[1, :, :4] == 0).all()  # padding on the left of the second sentence
+    found = [net(**inputs, **asked) for asked in ({"need_attn": True}, {"alignment_layer": -1})]
+    lower, _ = net.decoder.layers[0], net.make_generation_fast_(need_attn=True)
+    found.append(net(**inputs))
+    for after, extra in found:
+        (attn,) = extra["attn"]
+        assert torch.allclose(before, after, atol=1e-5)
+        assert attn.shape == (3, 6, 7)
+        assert torch.allclose(attn.sum(-1), torch.ones(3, 6), atol=1e-5)
+        assert (attn[1, :, :4] == 0).all()  # padding on the left of the second sentence
+    with recording(lower.encoder_attn) as records:
+        _, extra = net(**inputs, alignment_layer=0, alignment_heads=1)
+    first = records[""]["weights"][..., :1, :, :].flatten(1, -3).mean(dim=1)
+    assert torch.allclose(extra["attn"][0], first)
 
 
 def test_dropout_outside_training_is_refused():

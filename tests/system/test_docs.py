@@ -1,30 +1,40 @@
-"""What ``docs/`` tells people to type works."""
+"""What ``docs/`` and README tell people to type works."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
+import pytest
 import torch
 from commands import ROOT
-from systems import SOURCE, train
 
 DOCS = ROOT / "docs"
 
 
-def test_python_blocks(corpus, tmp_path):
-    """Each block of the page in turn, with the paths of a run of the tests."""
-    train(corpus, tmp_path, "transformer_dc", "--max-epoch", 1).good()
+def test_python_blocks(monkeypatch):
+    monkeypatch.chdir(ROOT)
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / "python_api.md").read_text("utf-8"), re.S)
-    assert len(blocks) == 4
-    names = {"hypotheses": ["a house by the lake"], "references": ["a house by a lake"]}
+    names = {}
     for block in blocks:
-        block = block.replace("captions/transformer_dc-s1/checkpoints", str(tmp_path))
-        block = block.replace("captions/data/bin/dict.en.txt", str(corpus / f"dict.{SOURCE}.txt"))
-        block = block.replace('"captions/data/bin",', f'"{corpus}",')
-        # this corpus has neither Moses' tokens nor BPE
-        block = re.sub(r"\s*(tokenizer|moses_no_dash_splits|bpe|bpe_codes)=[^,\n]*,", "", block)
         exec(block, names)
+    assert names["found"].hypothesis == "Zwei junge Männer spielen Gitarre auf der Straße."
+    heads = names["weights"].weights
+    assert torch.allclose(heads.sum(-1), torch.ones(heads.shape[:2]), atol=1e-4)
+    assert len(names["weights"].queries) == heads.size(1)
+    assert names["loss"] < 0.3
+    assert names["output"].shape == (8, 5, 32)
     assert 0 < names["score"] < 100
-    weights = names["records"]["encoder.stack.layers.0.self_attn"]["local_weights"]
-    assert isinstance(weights, torch.Tensor) and weights.dim() == 4
-    assert sum(p.numel() for p in names["model"].parameters()) > 0
+
+
+def test_the_package_is_light_and_shows_what_is_public():
+    code = "import dc_nmt_plugin, sys; print('torch' in sys.modules, *dir(dc_nmt_plugin))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy, *names = shown.stdout.split()
+    assert heavy == "False" and "load" in names
+    import dc_nmt_plugin
+
+    assert all(hasattr(dc_nmt_plugin, name) for name in names)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dc_nmt_plugin.nothing

@@ -52,9 +52,14 @@ class RecurrentDecoder(Decoder):
         prev_output_tokens: Tensor,
         encoder_out: Source | None = None,
         incremental_state: State | None = None,
+        need_attn: bool = False,
+        alignment_layer: int | None = None,
         **unused: Any,
     ) -> DecoderOutput:
-        """Computes :meth:`forward` without the output projection."""
+        """Computes :meth:`forward` without the output projection.
+
+        `need_attn`, or an `alignment_layer` as in fairseq, ask for the one attention's weights.
+        """
         if incremental_state is None:
             aligned = left_align(prev_output_tokens, self.padding_idx)
         else:
@@ -62,7 +67,8 @@ class RecurrentDecoder(Decoder):
         words = F.dropout(self.embed_tokens(aligned.tokens), self.dropout, self.training)
         features, attention = self.features(words, encoder_out, incremental_state)
         features = F.dropout(features, self.readout_dropout, self.training)
-        shown = aligned.restore(attention) if self.need_attn and attention is not None else None
+        asked = self.need_attn or need_attn or alignment_layer is not None
+        shown = aligned.restore(attention) if asked and attention is not None else None
         return aligned.restore(features), {"attn": [shown], "inner_states": None}
 
     def features(

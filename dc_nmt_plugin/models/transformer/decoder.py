@@ -103,6 +103,9 @@ class TransformerDecoder(Decoder):
         encoder_out: Source,
         incremental_state: State | None = None,
         with_auxiliary: bool = False,
+        need_attn: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
         **unused: Any,
     ) -> DecoderOutput:
         """Runs :meth:`forward` without the output projection.
@@ -110,10 +113,13 @@ class TransformerDecoder(Decoder):
         Args:
             prev_output_tokens, encoder_out, incremental_state: see there
             with_auxiliary: also run the auxiliary decoders, for the joint loss
+            need_attn: return the weights of the attention to the source, as `alignment_layer` does
+            alignment_layer: layer whose weights are returned, from 0 as in fairseq; None: the last
+            alignment_heads: number of heads, from the first, whose mean is returned; None: all
 
         Returns:
-            features, and of extra outputs "attn": [(R, T, M) or None], "inner_states": outputs of
-            all layers, "auxiliary": {layer: features (R, T, C)}
+            features, and of extra outputs "attn": [(R, T, M)], or [None] where nobody asks for it,
+            "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}
         """
         mask = self._mask(prev_output_tokens, incremental_state)
         step = None
@@ -149,14 +155,16 @@ class TransformerDecoder(Decoder):
             source = encoder_out.of_auxiliary(self.decode_with)
         elif self.fuse:  # the main decoder reads the auxiliary ones' states
             auxiliary = run_auxiliary()
-        top_attention = stack.layers[-1].encoder_attn
-        with recording(top_attention) if self.need_attn else nullcontext() as records:
+        asked = self.need_attn or need_attn or alignment_layer is not None
+        shown = stack.layers[-1 if alignment_layer is None else alignment_layer].encoder_attn
+        with recording(shown) if asked else nullcontext() as records:
             states = run(stack, source, list(auxiliary.values()) if auxiliary else None)
         if with_auxiliary and not self.fuse:
             auxiliary = run_auxiliary()
         attn = None
         if records is not None:  # (R, …, T, M): the mean over heads, and over source layers
-            attn = records[""]["weights"].flatten(1, -3).mean(dim=1)
+            weights = records[""]["weights"][..., :alignment_heads, :, :]
+            attn = weights.flatten(1, -3).mean(dim=1)
         return states[-1], {"attn": [attn], "inner_states": states, "auxiliary": auxiliary}
 
     def _mask(self, tokens: Tensor, state: State | None) -> SequenceMask:

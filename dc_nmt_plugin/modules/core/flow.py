@@ -60,6 +60,13 @@ class Flow:
         self._means: dict[int, Tensor] = {}
         self._shared: dict[object, Any] = {}
 
+    @classmethod
+    def alone(cls, x: Tensor) -> Flow:
+        """Returns the flow of a module that is used outside a stack, with its input x (B, T, C)."""
+        flow = cls()
+        flow.inputs.append(x)
+        return flow
+
     @property
     def is_causal(self) -> bool:
         """Returns True when attention needs the causal pattern in addition to the mask's

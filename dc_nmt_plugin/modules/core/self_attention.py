@@ -44,11 +44,12 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         self.dropout = dropout
         self.positions: Positions | None = None  # given by the builder, to any kind
 
-    def forward(self, x: Tensor, flow: Flow) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow | None = None) -> Tensor:
         """
         Args:
             x: (B, T, C) the layer's input; when decoding (``flow.state``) the new position, T = 1
-            flow: everything else that the pass through the stack offers
+            flow: everything else that the pass through the stack offers; None: x alone, without
+                padding, and not causal
 
         Returns:
             (B, T, C)
@@ -197,8 +198,9 @@ class SelfAttention(MultiHeadSelfAttention):
         self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
         self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
 
-    def forward(self, x: Tensor, flow: Flow) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow | None = None) -> Tensor:
         """See :class:`MultiHeadSelfAttention`; records ``weights`` (B, H, T, S)."""
+        flow = Flow.alone(x) if flow is None else flow
         query, key, value = self.project(x, flow)
         query, key = self.placed(flow, query, key)
         output: Tensor = self.out_proj(self.attend(query, key, value, flow))
