@@ -1,166 +1,139 @@
-"""What every variant must keep: padding, causality, incremental decoding, saving, gradients."""
+"""What every model must keep: padding, causality, incremental decoding, saving, gradients.
 
-import io
+The cases are each kind's own options (variants.py), and combinations of {encoder self-attention} ×
+{decoder self-attention} × {source features} × {none, auxiliary, auxiliary + AIF} × {base block}: as
+few as have every pair of values, or with ``--all`` every one. A case shares its forward passes.
+"""
+
 import itertools
 
 import pytest
 import torch
 from helpers import build, few, pad, perturb, sample, sentences, shifted, task
+from product import PAIRS, PRODUCT, SMALL, settings
 from variants import MODULES, VARIANTS
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.models.transformer.build import SELF_ATTENTIONS
 from dc_nmt_plugin.modules.core.recording import recording
-from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 
 LENGTHS = [7, 3, 5]
 SOME = few(VARIANTS, *MODULES)
+CASES = {
+    **VARIANTS,
+    **{" ".join(each): ("transformer_standard", {**SMALL, **settings(each)}) for each in PRODUCT},
+}
+CHOSEN = few(CASES, *VARIANTS, *(" ".join(each) for each in PAIRS))
 
 
 def model(name, **more):
-    arch, settings = VARIANTS[name]
-    return perturb(build(arch, **{**settings, **more}))
+    arch, given = CASES[name]
+    return perturb(build(arch, **{**given, **more}))
 
 
-def real_rows(features, rows, left):
-    return [
-        features[i, features.size(1) - len(row) :] if left else features[i, : len(row)]
-        for i, row in enumerate(rows)
-    ]
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-@torch.no_grad()
-def test_padding_never_leaks(name):
-    net = model(name)
+@pytest.mark.parametrize("name", CHOSEN)
+@torch.inference_mode()
+def test_ground_rules(name):
+    saved = model(name)
+    arch, given = CASES[name]
+    net = build(arch, seed=9, **given)
     source, target = sentences(LENGTHS), sentences([4, 6, 2], seed=5)
-    alone = [
-        net(source[row][None], None, prefix[None], features_only=True)[0][0]
-        for row, prefix in enumerate(shifted(target))
+    expected = net_output(saved, source, target)
+    # the file itself, which takes as long as all the rest, is the system tests'
+    net.load_state_dict(saved.state_dict())
+    found = net_output(net, source, target)
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    check_padding(net, source, target, expected)
+    check_causality(net, source, target, expected)
+    check_incremental_decoding(net, source)
+
+
+def net_output(net, source, target, left_source=True, left_target=False, extra=0):
+    """Logits, one tensor (T, V) a sentence, without padding."""
+    prefix = pad(shifted(target), left=left_target, extra=extra)
+    logits, _ = net(pad(source, left=left_source, extra=extra), None, prefix)
+    width = prefix.size(1)
+    return [
+        logits[i, width - len(row) :] if left_target else logits[i, : len(row)]
+        for i, row in enumerate(target)
     ]
+
+
+def check_padding(net, source, target, expected):
     for left_source, left_target in itertools.product([False, True], repeat=2):
-        together, _ = net(
-            pad(source, left=left_source, extra=2),
-            None,
-            pad(shifted(target), left=left_target, extra=1),
-            features_only=True,
-        )
-        for actual, expected in zip(real_rows(together, target, left_target), alone, strict=True):
-            assert torch.allclose(actual, expected, atol=1e-5), (left_source, left_target)
+        found = net_output(net, source, target, left_source, left_target, extra=2)
+        for one, other in zip(found, expected, strict=True):
+            assert torch.allclose(one, other, atol=1e-5), (left_source, left_target)
+    together = net.encoder(pad(source, left=True)).features
+    for row, words in enumerate(source):
+        (alone,) = net_output(net, [words], [target[row]])
+        assert torch.allclose(alone, expected[row], atol=1e-5)
+        for level, states in enumerate(net.encoder(words[None]).features):
+            assert torch.allclose(together[level][row, -len(words) :], states[0], atol=1e-5)
+
+
+def check_causality(net, source, target, expected):
+    for position in range(1, 4):
+        changed = [row.clone() for row in target]
+        word = changed[0][position - 1]  # becomes the input of this position
+        changed[0][position - 1] = 4 + (word - 3) % 15
+        before, after = expected[0], net_output(net, source, changed)[0]
+        assert torch.allclose(before[:position], after[:position], atol=1e-6)
+        assert not torch.allclose(before[position], after[position], atol=1e-4)
+
+
+def check_incremental_decoding(net, source):
+    """With duplicated, exchanged and dropped beams, as beam search makes them."""
+    sentence = torch.arange(3).repeat_interleave(2)
+    source = pad(source, left=True)
+    encoded = net.encoder.reorder_encoder_out(net.encoder(source), sentence)
+    prefix, state, steps = torch.full((6, 1), 2), {}, []
+    orders = [[1, 0, 2, 2, 5, 4], [0, 1, 3, 2, 4, 4], [2, 3, 4, 5], [1, 1, 2, 3], [2, 3]]
+    for order in [None, *orders]:
+        if order is not None:
+            order = torch.tensor(order)
+            prefix, sentence = prefix[order], sentence[order]
+            steps = [step[order] for step in steps]
+            net.decoder.reorder_incremental_state_scripting(state, order)
+            encoded = net.encoder.reorder_encoder_out(encoded, order)
+            new = 4 + (5 * len(steps) + torch.arange(len(order)))[:, None] % 16
+            prefix = torch.cat([prefix, new], dim=1)
+        step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
+        steps.append(step[:, -1])
+    full, _ = net(source[sentence], None, prefix)
+    assert torch.allclose(torch.stack(steps, dim=1), full, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_encoder_states_and_loss_do_not_depend_on_the_batch(name):
+def test_the_loss_does_not_depend_on_the_batch(name):
     net = model(name)
     source, target = sentences(LENGTHS), sentences([4, 6, 2], seed=5)
     criterion = JointLossCriterion(task(), False, 0.1)
     together, _, _ = criterion(net, sample(source, target))
     apart = sum(criterion(net, sample([source[i]], [target[i]]))[0] for i in range(len(source)))
     assert together.item() == pytest.approx(apart.item(), rel=1e-5)
-    states = net.encoder(pad(source, left=True)).features
-    for i, row in enumerate(source):
-        for level, alone in enumerate(net.encoder(row[None]).features):
-            assert torch.allclose(states[level][i, -len(row) :], alone[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-@torch.no_grad()
-def test_decoder_is_causal(name):
-    net = model(name)
-    source = pad(sentences(LENGTHS), left=True)
-    prefix = pad(shifted(sentences([6, 6, 6], seed=5)), left=False)
-    before, _ = net(source, None, prefix)
-    for position in range(1, 6):
-        changed = prefix.clone()
-        changed[:, position] = 4 + (changed[:, position] - 3) % 15
-        after, _ = net(source, None, changed)
-        assert torch.allclose(before[:, :position], after[:, :position], atol=1e-6)
-        assert not torch.allclose(before[:, position], after[:, position], atol=1e-4)
-
-
-# (rows of the hypotheses so far, sentences that are left): repeated, exchanged, duplicated, dropped
-ORDERS = [
-    ([0, 0, 1, 1, 2, 2], None),
-    ([1, 0, 2, 2, 5, 4], None),
-    ([0, 1, 3, 2, 4, 4], None),
-    ([0, 1, 4, 5], [0, 2]),
-    *[([1, 1, 2, 3], None), ([1, 0, 3, 2], None)] * 3,
-    ([2, 3], [1]),
-    ([1, 1], None),
-]
-
-
-@pytest.mark.parametrize("search", ["fairseq's", "beam search of the plugin"])
-@pytest.mark.parametrize("name", VARIANTS)
-def test_incremental_decoding_is_the_full_forward(name, search):
-    check_decoding(model(name), search)
-
-
-@torch.no_grad()
-def check_decoding(net, search):
-    """Steps of beam search equal the full forward pass of every hypothesis."""
-    source, state = pad(sentences(LENGTHS), left=True), {}
-    encoded, sentence, prefix = net.encoder(source), torch.arange(3), torch.full((3, 1), 2)
-    generator = torch.Generator().manual_seed(7)
-    if search != "fairseq's":
-        net.decoder.begin_beam_search(state)
-    for order, left in [(None, None), *ORDERS]:
-        if order is not None:
-            order = torch.tensor(order)
-            prefix, sentence = prefix[order], sentence[order]
-            if search == "fairseq's":
-                net.decoder.reorder_incremental_state_scripting(state, order)
-                encoded = net.encoder.reorder_encoder_out(encoded, order)
-            else:
-                left = None if left is None else torch.tensor(left)
-                net.decoder.reorder_hypotheses(state, order, left)
-                encoded = encoded if left is None else encoded.select(left)
-                encoded = encoded.repeat(2)
-            new = torch.randint(4, 20, (len(order), 1), generator=generator)
-            prefix = torch.cat([prefix, new], dim=1)
-        step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
-        full, _ = net(source[sentence], None, prefix)
-        assert torch.allclose(step[:, -1], full[:, -1], atol=1e-5)
-
-
-class OwnLogits(SelfAttention):
-    """A kind that changes logits: a learned temperature, a distance bias and a mix of heads."""
-
-    def __init__(self, *, num_heads, **options):
-        super().__init__(num_heads=num_heads, **options)
-        self.scale = torch.nn.Parameter(torch.tensor(0.7))
-        self.mix = torch.nn.Parameter(torch.eye(num_heads) - 0.4)
-
-    def logits(self, query, key, flow):
-        there = torch.arange(key.size(-2))
-        here = flow.first + torch.arange(query.size(-2))[:, None]
-        logits = super().logits(query, key, flow) * self.scale - 0.3 * (here - there).abs()
-        return torch.einsum("gh,bhts->bgts", self.mix, logits)
-
-
-@pytest.mark.parametrize("base", ["original", "modern"])
-def test_logits_of_a_new_kind_are_used_everywhere(base, monkeypatch):
-    monkeypatch.setitem(SELF_ATTENTIONS, "standard", OwnLogits)
-    monkeypatch.setitem(VARIANTS, "own", ("transformer_standard", {"base": base}))
-    for search in ("fairseq's", "beam search of the plugin"):
-        check_decoding(model("own"), search)
-    test_decoder_is_causal("own")
-    test_padding_never_leaks("own")
-    test_every_parameter_gets_a_finite_gradient("own")
-    inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))["net_input"]
-    net = model("own")
-    with torch.no_grad(), recording(net):
-        recorded, _ = net(**inputs)
-    assert torch.allclose(recorded, net(**inputs)[0], atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["attend", "with_past", "needs_logits", "position_scores"])
-def test_what_a_kind_may_not_replace_is_refused(name, monkeypatch):
-    own = type("Own", (SelfAttention,), {name: property()})
-    monkeypatch.setitem(SELF_ATTENTIONS, "standard", own)
-    with pytest.raises(ConfigError, match=rf"standard: Own replaces {name}\(\), .* logits\(\)"):
-        build("transformer_standard")
+@pytest.mark.parametrize("name", CHOSEN)
+def test_every_parameter_gets_a_finite_gradient(name):
+    """Distributed training waits for each; with checkpointed activations it is the same one."""
+    inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))
+    gradients = []
+    for checkpointed, seed in ((False, 1), (True, 1), (False, 2)):
+        net = model(name, checkpoint_activations=checkpointed, dropout=0.1).train()
+        torch.manual_seed(seed)
+        JointLossCriterion(task(), False, 0.1)(net, inputs)[0].backward()
+        gradients.append({key: parameter.grad for key, parameter in net.named_parameters()})
+        if name not in VARIANTS:
+            break
+    for key, gradient in gradients[0].items():
+        assert gradient is not None, key
+        assert torch.isfinite(gradient).all(), key
+        assert gradient.abs().sum() > 0, key
+    if name in VARIANTS:
+        plain, again, otherwise = gradients
+        assert any(not torch.allclose(plain[key], otherwise[key], atol=1e-4) for key in plain)
+        assert all(torch.allclose(plain[key], again[key], atol=1e-6) for key in plain)
 
 
 class NewAttention(torch.nn.Module):
@@ -187,57 +160,6 @@ def test_a_new_attention_to_the_source_decodes():
     net.decoder(prefix[:, :1], encoder_out=encoded, incremental_state=state)
     step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
     assert torch.allclose(step[:, -1], full[:, -1], atol=1e-5)
-
-
-@pytest.mark.parametrize("name", SOME)
-@torch.no_grad()
-def test_an_arbitrary_reorder_is_followed_too(name):
-    net = model(name)
-    source = pad(sentences(LENGTHS), left=True)
-    encoded = net.encoder(source)
-    prefix = pad(shifted(sentences([4, 4, 4], seed=5)), left=False)
-    state = {}
-    net.decoder(prefix[:, :1], encoder_out=encoded, incremental_state=state)
-    order = torch.tensor([2, 0, 0, 1, 2])
-    net.decoder.reorder_incremental_state_scripting(state, order)
-    encoded = net.encoder.reorder_encoder_out(encoded, order)
-    prefix = torch.cat([prefix[order, :1], torch.tensor([[5], [6], [7], [8], [9]])], dim=1)
-    step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
-    full, _ = net(source[order], None, prefix)
-    assert torch.allclose(step[:, -1], full[:, -1], atol=1e-5)
-
-
-@pytest.mark.parametrize("name", SOME)
-@torch.no_grad()
-def test_save_load_evaluate(name):
-    net = model(name)
-    file = io.BytesIO()
-    torch.save(net.state_dict(), file)
-    file.seek(0)
-    arch, settings = VARIANTS[name]
-    fresh = build(arch, seed=9, **settings)
-    fresh.load_state_dict(torch.load(file, weights_only=True))
-    inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))["net_input"]
-    assert torch.equal(net(**inputs)[0], fresh.eval()(**inputs)[0])
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_every_parameter_gets_a_finite_gradient(name):
-    """The same one with checkpointed activations, which draw the same dropout again."""
-    inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))
-    gradients = []
-    for checkpointed, seed in ((False, 1), (True, 1), (False, 2)):
-        net = model(name, checkpoint_activations=checkpointed, dropout=0.1).train()
-        torch.manual_seed(seed)
-        JointLossCriterion(task(), False, 0.1)(net, inputs)[0].backward()
-        gradients.append({key: parameter.grad for key, parameter in net.named_parameters()})
-    plain, again, otherwise = gradients
-    assert any(not torch.allclose(plain[key], otherwise[key], atol=1e-4) for key in plain)
-    for key, gradient in plain.items():
-        assert gradient is not None, key
-        assert torch.isfinite(gradient).all(), key
-        assert gradient.abs().sum() > 0, key
-        assert torch.allclose(gradient, again[key], atol=1e-6), key
 
 
 @pytest.mark.parametrize("precision", ["autocast", "half"])
@@ -285,3 +207,34 @@ def test_dropout_outside_training_is_refused():
         model("standard").make_generation_fast_(
             need_attn=False, retain_dropout=True, retain_dropout_modules=["TransformerDecoder"]
         )
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        (
+            {"decoder_self_attention": "cross_aggregation"},
+            ["--decoder-self-attention: cross_aggregation", "later ones"],
+        ),
+        ({"source_features": "top", "source_layers": 2}, ["--source-layers: 2", "top"]),
+        ({"source_features": "c-agg", "source_layers": 1}, ["--source-layers: c-agg of 1"]),
+        ({"source_features": "m-00", "source_layers": 3}, ["--source-layers: 3", "1-2"]),
+        ({"aux_fusion": True}, ["--aux-fusion", "--aux-layers"]),
+        ({"aux_layers": "2"}, ["--aux-layers: '2'", "valid: 1-1"]),
+        (
+            {
+                "encoder_self_attention": "context_aware",
+                "encoder_self_attention_layers": "1",
+                "ctx_context": "deep",
+            },
+            ["--ctx-context: 'deep'", "layer 1 has none below it"],
+        ),
+    ],
+    ids=lambda value: " ".join(map(str, value.values())) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_combined_is_refused_by_name(given, words):
+    others = {"encoder_self_attention": "dual_context", "source_features": "m-10"}
+    with pytest.raises(ConfigError) as error:
+        build("transformer_standard", **{**SMALL, **others, **given})
+    assert len(error.value.problems) == 1
+    assert all(word in str(error.value) for word in words)
