@@ -130,8 +130,7 @@ def compare_steps(
 ) -> list[dict[str, Any]]:
     """Returns a row for stock, its control, each system, and each system without a piece of speed.
 
-    All run in this process, in turn. This process has the memory settings of the plugin for all
-    systems, also for stock; the whole programs (programs.py) have their own.
+    All run in this process, in turn.
 
     Args:
         mode: ``train`` or ``decode``

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from .change import change, replace
-
-# parameters of glibc's malloc.h → values
-_MALLOC = {
-    -4: 0,  # M_MMAP_MAX: no block of memory is a mapping of its own
-    -1: -1,  # M_TRIM_THRESHOLD: nothing is returned before the program ends
-    -2: 64 * 1024**2,  # M_TOP_PAD: bytes that are asked for at once
-}
 
 
 @replace(
@@ -45,20 +36,3 @@ def read_a_sentence_at_once(stock: Callable[..., str]) -> Callable[..., str]:
 )
 def no_cudnn_attention() -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)
-
-
-@change(
-    "libc:mallopt",
-    reason="glibc returns freed tensors to the system, which clears each page for the next one",
-    since="glibc; on a machine with a GPU PyTorch has an allocator of its own",
-    test="tests/unit/compat/test_changes.py",
-    needed=lambda: not torch.cuda.is_available(),
-)
-def keep_freed_tensors() -> None:
-    if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
-        return  # the user has set glibc's allocator
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:  # another C library
-        return
-    for name, value in _MALLOC.items():
-        mallopt(name, value)

@@ -12,9 +12,6 @@ from .attention import softmax
 BLOCK = 16
 """Queries scored at once: all of them would need T² vectors, half of them for the future."""
 
-CACHE = 2**19
-"""Hidden numbers computed at once on a CPU when decoding: 2 MB stay in its cache."""
-
 
 def additive_scores(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
     """
@@ -26,15 +23,6 @@ def additive_scores(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
     Returns:
         (B, T, S)
     """
-    hidden = queries.size(1) * keys[0].numel()  # numbers a sequence
-    if torch.is_grad_enabled() or keys.device.type != "cpu" or hidden * len(keys) <= CACHE:
-        return _additive_scores(queries, keys, vector)
-    batch = max(1, CACHE // hidden)
-    parts = zip(queries.split(batch), keys.split(batch), strict=True)
-    return torch.cat([_additive_scores(query, key, vector) for query, key in parts])
-
-
-def _additive_scores(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
     hidden = (queries[:, :, None] + keys[:, None]).tanh_()  # (B, T, S, A); tanh_ saves a copy
     return hidden @ vector
 

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import fairseq
 import pytest
@@ -14,7 +13,6 @@ from fairseq.data import Dictionary
 
 from dc_nmt_plugin import compat
 from dc_nmt_plugin.compat import change as mechanism
-from dc_nmt_plugin.compat import speed
 from dc_nmt_plugin.compat.change import CHANGES, digest, is_left_out
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -173,15 +171,3 @@ import dc_nmt_plugin.registration
 print(multiprocessing.get_start_method())
 """
     assert python(code) == "fork\n"
-
-
-def test_freed_tensors_are_kept_unless_the_user_says_otherwise(monkeypatch):
-    calls = []
-    library = SimpleNamespace(mallopt=lambda name, value: calls.append((name, value)))
-    monkeypatch.setattr(speed.ctypes, "CDLL", lambda _: library)
-    monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
-    speed.keep_freed_tensors()
-    assert not calls
-    monkeypatch.delenv("MALLOC_ARENA_MAX")
-    speed.keep_freed_tensors()
-    assert (-1, -1) in calls

@@ -7,7 +7,6 @@ from reference.conditional_gru import conditional_gru
 from torch import nn
 
 from dc_nmt_plugin.modules.conditional_gru import ConditionalGRU, gru_update
-from dc_nmt_plugin.modules.core import additive_attention
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.source import Source
 from dc_nmt_plugin.modules.state_attention import StateMemory
@@ -114,14 +113,3 @@ def test_huge_attention_scores_stay_finite():
     (states.sum() + context.sum()).backward()
     assert bool(torch.isfinite(alignment).all())
     assert all(bool(torch.isfinite(p.grad).all()) for p in module.parameters())
-
-
-def test_small_caches_change_nothing(monkeypatch):
-    module = build()
-    annotations, padding = batch("left")
-    words = torch.randn(2 * len(LENGTHS), STEPS, E, dtype=torch.float64)
-    source = Source([annotations], padding, beam=2)
-    with torch.no_grad():
-        whole = module(words, source)
-        monkeypatch.setattr(additive_attention, "CACHE", 1)
-        torch.testing.assert_close(module(words, source), whole)

@@ -39,5 +39,5 @@ def test_they_are_right(function):
 
 def test_those_of_the_chunked_loss_are_refused():
     assert torch.autograd.gradcheck(loss, inputs())
-    with pytest.raises(RuntimeError, match="differentiate twice"):
+    with pytest.raises(RuntimeError, match=r"differentiate twice|not have been used"):
         penalty(loss, *inputs())
