@@ -61,7 +61,8 @@ common=(--out "$out" --seed "$seed" --threads 1 ${sample[@]+"${sample[@]}"})
 # run_of SYSTEM: the folder of its run. updates_of SYSTEM: those of its checkpoints, one a line.
 run_of() { printf '%s\n' "$out/$1-s$seed"; }
 updates_of() {
-  find "$(run_of "$1")/checkpoints" -maxdepth 1 -name 'checkpoint_*_*.pt' | sed 's/.*_//; s/\.pt$//' | sort -n
+  find "$(run_of "$1")/checkpoints" -maxdepth 1 -name 'checkpoint_*_*.pt' 2>/dev/null |
+    sed 's/.*_//; s/\.pt$//' | sort -n || true # without a folder, none
 }
 
 # together WHAT SYSTEM…: calls the function WHAT for all systems at once, with a log each. Shows a failure at once, and
