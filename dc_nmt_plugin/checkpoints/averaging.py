@@ -58,7 +58,9 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     for name, tensor in state["model"].items():
         rounding = None if tensor.is_floating_point() else "floor"
         mean = torch.div(sums[name], len(paths), rounding_mode=rounding)
-        means[name] = mean.to(tensor.dtype)
+        # rounded to bfloat16's 8 bits again, a mean would be hardly better than one checkpoint
+        kind = torch.float32 if tensor.dtype is torch.bfloat16 else tensor.dtype
+        means[name] = mean.to(kind)
     state["model"] = share_equal(means)  # otherwise the file has shared embeddings several times
     state["last_optimizer_state"] = None
     state["averaged_checkpoints"] = [path.name for path in paths]

@@ -53,6 +53,7 @@ def test_mean_of_floats_integers_and_booleans(tmp_path):
             {
                 "w": weight,
                 "half": torch.tensor([1.0 + k]).half(),
+                "bfloat16": torch.tensor([1.0 + k / 128]).bfloat16(),
                 "steps": torch.tensor([2**40 + k]),
                 "mask": torch.tensor([True, False]),
             },
@@ -62,6 +63,8 @@ def test_mean_of_floats_integers_and_booleans(tmp_path):
     state = average(tmp_path / "mean.pt", *paths)
     expected = [[1.0, -2.0], [3e7, (0.0 + 0.1 + 0.2) / 3]]
     assert torch.equal(state["model"]["w"], torch.tensor(expected))
+    mean = state["model"]["bfloat16"]
+    assert mean.dtype is torch.float32 and mean.item() == 1 + 1 / 128
     assert state["model"]["half"].dtype is torch.float16 and state["model"]["half"].item() == 2.0
     assert state["model"]["steps"].tolist() == [2**40 + 1]
     assert state["model"]["mask"].tolist() == [True, False]
