@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 from systems import CONTROL, STOCK, parse, training_words
@@ -66,10 +67,15 @@ class System:
         import torch
         from fairseq import utils
 
+        from dc_nmt_plugin.modules.fast.bfloat16 import bfloat16_products
+
         generation = self.cfg.generation
         generation.beam, generation.min_len, generation.max_len_b = 5, self.length, self.length
         model = self.model.cuda() if self.cuda else self.model
-        if self.precision in ("bf16", "fp16"):
+        common = self.cfg.common
+        on_cpu = not self.cuda and (common.bf16 or common.amp)  # weights stay in float32 there
+        products = bfloat16_products if on_cpu else nullcontext
+        if self.cuda and self.precision in ("bf16", "fp16"):
             model.to(torch.bfloat16 if self.precision == "bf16" else torch.float16)
         model.eval()
         model.prepare_for_inference_(self.cfg)
@@ -77,7 +83,7 @@ class System:
 
         def step(batch: dict[str, Any]) -> None:
             batch = utils.move_to_cuda(batch) if self.cuda else batch
-            with torch.no_grad():
+            with torch.no_grad(), products():
                 self.task.inference_step(generator, [model], batch)
 
         return step

@@ -59,7 +59,9 @@ def parse(words: list[str]) -> Any:
     from fairseq import options
 
     import dc_nmt_plugin.registration  # noqa: F401
+    from dc_nmt_plugin import compat
 
+    compat.apply(all_of_them=True)  # as in fairseq's programs
     return options.parse_args_and_arch(options.get_training_parser(), words)
 
 

@@ -19,23 +19,10 @@ logger = logging.getLogger(__name__)
 _for_the_program = ExitStack()  # never left
 
 
-class _UnscalesForTheStep:
-    """Loss scale that unscales the gradients of the optimizer whose step comes next."""
-
-    def __init__(self, scaler: Any, optimizer: Any) -> None:
-        self._scaler, self._optimizer = scaler, optimizer
-
-    def unscale_(self, optimizer: Any) -> None:
-        self._scaler.unscale_(self._optimizer)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._scaler, name)
-
-
 @replace(
     {
         "fairseq.optim.amp_optimizer:AMPOptimizer.__init__": "307eb13c2e80",
-        "fairseq.optim.amp_optimizer:AMPOptimizer.clip_grad_norm": "5293fc2491c8",
+        "fairseq.optim.amp_optimizer:AMPOptimizer.step": "a8574c4cfaf9",
     },
     reason="--amp divides the gradients by the loss scale twice: it unscales the optimizer inside "
     "its own, then steps its own, of which torch's scaler knows nothing; --amp-init-scale and "
@@ -44,7 +31,7 @@ class _UnscalesForTheStep:
     test="tests/unit/compat/test_gpu_patches.py",
 )
 def unscale_once(
-    start: Callable[..., None], clip: Callable[..., Any]
+    start: Callable[..., None], _: Callable[..., None]
 ) -> tuple[Callable[..., Any], ...]:
     def init(self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any) -> None:
         start(self, cfg, params, fp32_optimizer, **kwargs)
@@ -54,15 +41,11 @@ def unscale_once(
             "cuda", init_scale=cfg.common.amp_init_scale, **options
         )
 
-    def clip_grad_norm(self: Any, max_norm: float, aggregate_norm_fn: Any = None) -> Any:
-        scaler = self._grad_scaler
-        self._grad_scaler = _UnscalesForTheStep(scaler, self.fp32_optimizer)
-        try:
-            return clip(self, max_norm, aggregate_norm_fn)
-        finally:
-            self._grad_scaler = scaler
+    def step(self: Any) -> None:
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
 
-    return init, clip_grad_norm
+    return init, step
 
 
 @replace(
