@@ -158,7 +158,11 @@ fi
 if [ ! -e "$work/trained" ]; then
   for system in "${systems[@]}"; do
     run=$(run_of "$system")
-    [ ! -d "$run/later" ] || { mv -f "$run"/later/* "$run/checkpoints/" && rmdir "$run/later"; }
+    if [ -d "$run/later" ]; then
+      mv -f "$run/later/train.log" "$run/"
+      find "$run/later" -name '*.pt' -exec mv -f {} "$run/checkpoints/" \;
+      rmdir "$run/later"
+    fi
   done
   say "training ${#systems[@]} systems for $minutes minutes; logs are in $work"
   limit=$(awk "BEGIN { print int(60 * $minutes) }")
@@ -176,11 +180,16 @@ chosen=$(for system in "${systems[@]}"; do updates_of "$system"; done | sort -n 
   awk -v n=${#systems[@]} '$1 == n { last = $2 } END { print last }')
 [ -n "$chosen" ] || die "no number of updates for which every system has a checkpoint: the same command trains on"
 [ ${#failed[@]} -gt 0 ] || touch "$work/trained"
+# what came after it is put aside, also of the log, from which the record has its numbers
 for system in "${systems[@]}"; do
   run=$(run_of "$system")
+  mkdir -p "$run/later"
   for update in $(updates_of "$system"); do
-    [ "$update" -le "$chosen" ] || { mkdir -p "$run/later" && mv "$run"/checkpoints/checkpoint_*_"$update".pt "$run/later/"; }
+    [ "$update" -le "$chosen" ] || mv "$run"/checkpoints/checkpoint_*_"$update".pt "$run/later/"
   done
+  [ -e "$run/later/train.log" ] || cp "$run/train.log" "$run/later/"
+  awk -v last="$chosen" '!match($0, /num_updates": "[0-9]+/) || substr($0, RSTART + 15, RLENGTH - 15) + 0 <= last' \
+    "$run/later/train.log" >"$run/train.log"
 done
 count=$(updates_of "${systems[0]}" | wc -l)
 mean=5 # as in the recipe

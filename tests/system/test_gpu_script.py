@@ -26,6 +26,7 @@ case $command in
     mkdir -p $run
     while n=$(ls $run | wc -l); do
       touch $run/checkpoint_1_$((10 * n + 10)).pt
+      echo "{\\"num_updates\\": \\"$((10 * n + 10))\\"}" >>$out/$system-s1/train.log
       [ $system = quick ] && sleep 0.1 || sleep 0.4
     done
     ;;
@@ -76,6 +77,7 @@ def test_systems_are_compared_after_equally_many_updates_also_continued(folder):
     compared = updates(folder, "slow")
     assert updates(folder, "quick") == compared
     assert min(updates(folder, "quick", "later")) > max(compared)
+    assert f'"{max(compared)}"' in (folder / "out/quick-s1/train.log").read_text().splitlines()[-1]
     assert f"evaluated after {max(compared)} updates" in said
     assert (folder / "out/kept-s1/done").is_file()
     assert "is complete" in begin(folder, "quick", "slow").communicate(timeout=20)[0]
