@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     from ..checkpoints.averaging import average_checkpoints
     from ..checkpoints.loading import check_finite, load_checkpoint
     from ..checkpoints.names import of_run
-    from ..models.transformer.stock_checkpoint import count_parameters, drop_auxiliary, to_stock
+    from ..models.transformer.stock_checkpoint import drop_auxiliary, to_stock
 
     own = of_run(args.checkpoints[0])
     chosen = any((args.last, args.updates, args.kind))
@@ -56,14 +56,13 @@ def main(argv: Sequence[str]) -> int:
     state = load_checkpoint(name) if len(paths) == 1 else average_checkpoints(paths)
     check_finite(name, state["model"])
     drop_auxiliary(state, name)
-    parameters = f"{args.out}: {count_parameters(state['model']):,} parameters"
     if args.form:
         state = to_stock(state, name, args.form)
     if args.form == "--ctranslate2":
         from ..checkpoints.ctranslate2 import to_ctranslate2
 
         to_ctranslate2(state, args.data, args.out, args.quantization, name)
-        print(f"{parameters}, for ctranslate2.Translator")
+        print(f"{args.out}: for ctranslate2.Translator")
     elif args.form == "--hf":
         from ..analysis.sentence import codes_of
         from ..checkpoints.dictionaries import languages_of
@@ -72,8 +71,8 @@ def main(argv: Sequence[str]) -> int:
         languages = languages_of(state, args.data, name)
         codes = codes_of(args.data, languages[0])
         to_hugging_face(state, args.data, languages, codes, args.out, name)
-        print(f"{parameters}, for transformers.FSMTForConditionalGeneration")
+        print(f"{args.out}: for transformers.FSMTForConditionalGeneration")
     else:
         save_checkpoint(state, args.out)
-        print(parameters)
+        print(args.out)
     return 0

@@ -9,11 +9,9 @@ from fairseq.models.transformer import TransformerConfig, TransformerModel, base
 from fairseq.sequence_generator import SequenceGenerator
 from helpers import TINY, build, perturb, sample, sentences, task
 
-from dc_nmt_plugin.commands.export import main as export
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.models.transformer.stock_checkpoint import (
-    count_parameters,
     drop_auxiliary,
     to_stock,
 )
@@ -182,24 +180,6 @@ def test_export_takes_plain_settings_as_hydra_saves_them():
     exported = drop_auxiliary(state, "file")
     assert exported["cfg"]["model"]._name == "transformer_standard"
     assert to_stock(exported, "file")["cfg"]["model"]["arch"] == "transformer"
-
-
-def test_numbers_kept_as_buffers_are_no_parameters():
-    model = build("transformer_ctxaware")
-    assert any(tensor.dim() == 0 for tensor in model.state_dict().values())
-    assert count_parameters(model.state_dict()) == sum(p.numel() for p in model.parameters())
-
-
-@pytest.mark.parametrize("stock", [[], ["--stock"]])
-def test_export_prints_the_baselines_parameters(tmp_path, capsys, stock):
-    _, state = checkpoint("transformer_ms_aux")
-    # as fairseq saves a model from a GPU, and as averaging leaves it: tied matrices are copies
-    state["model"] = {name: tensor.clone() for name, tensor in state["model"].items()}
-    torch.save(state, tmp_path / "in.pt")
-    export([str(tmp_path / "in.pt"), "--out", str(tmp_path / "out.pt"), *stock])
-    baseline = build("transformer_standard", share_all_embeddings=True)
-    expected = sum(p.numel() for p in baseline.parameters())
-    assert capsys.readouterr().out.endswith(f"out.pt: {expected:,} parameters\n")
 
 
 def test_export_refuses_what_it_cannot_do():

@@ -266,21 +266,12 @@ def layer_stack(cfg: TransformerConfig, side: str, layers: list[nn.Module]) -> L
 
 
 def token_matrix(dictionary: Dictionary, width: int, path: str | None) -> nn.Embedding:
-    """Builds an embedding matrix from N(0, 1/width), or from pretrained vectors.
-
-    Raises:
-        ConfigError: `path` cannot be read as embeddings
-    """
+    """Builds an embedding matrix from N(0, 1/width), or from pretrained vectors."""
     matrix = nn.Embedding(len(dictionary), width, padding_idx=dictionary.pad())
     nn.init.normal_(matrix.weight, mean=0, std=width**-0.5)
     nn.init.zeros_(matrix.weight[dictionary.pad()])
     if path:
-        try:
-            utils.load_embedding(utils.parse_embedding(path), dictionary, matrix)
-        except StopIteration:
-            raise ConfigError(f"embeddings {path}: the file is empty") from None
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigError(f"embeddings {path}: {error}") from error
+        utils.load_embedding(utils.parse_embedding(path), dictionary, matrix)
     return matrix
 
 

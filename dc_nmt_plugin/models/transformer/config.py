@@ -21,7 +21,7 @@ from .axes import (
 )
 from .specification import (
     LayerKind,
-    contradictory_options,
+    contradiction,
     layer_kind,
     option_flags,
     read_specification,
@@ -224,11 +224,9 @@ class TransformerConfig(CheckedConfig):
             chosen = layer_kind(self.of_side(side, "self_attention"), self)
             standard = layer_kind("standard", self)
             first, last = self.layer_range(side)
-            problems = contradictory_options(
-                chosen.kind, chosen.options, option_flags(chosen.kind), last
-            )
-            if problems:
-                raise ConfigError(problems)
+            problem = contradiction(chosen.kind, chosen.options, option_flags(chosen.kind), last)
+            if problem:
+                raise ConfigError(problem)
             return [chosen if first <= n <= last else standard for n in range(1, number + 1)]
         layers = read_specification(str(text), side, self)
         if len(layers) != number:
@@ -361,21 +359,14 @@ def idle_settings(cfg: TransformerConfig) -> dict[str, str]:
     Returns:
         setting → what it is for, and what to do
     """
-    layers = [layer for side in SIDES for layer in cfg.layers_of(side)]
+    kinds = {layer.kind for side in SIDES for layer in cfg.layers_of(side)}
     idle = {}
     for kind, options in SELF_ATTENTION_KINDS.items():
-        of_kind = [layer for layer in layers if layer.kind == kind]
-        for option, setting in options.items():
-            if not of_kind:
-                idle[setting] = (
-                    f"is for {kind} self-attention, and this model has none; leave it out, or give "
-                    f"--encoder-self-attention {kind}."
-                )
-            elif all(option in layer.explicit for layer in of_kind):
-                idle[setting] = (
-                    f"every layer of {kind} self-attention has its own {option}, by "
-                    "--encoder-layers-of or --decoder-layers-of; leave it out."
-                )
+        for setting in options.values() if kind not in kinds else ():
+            idle[setting] = (
+                f"is for {kind} self-attention, and this model has none; leave it out, or give "
+                f"--encoder-self-attention {kind}."
+            )
     for side in SIDES:
         if getattr(cfg, f"{side}_self_attention") == "standard":
             idle[f"{side}_self_attention_layers"] = (
@@ -387,11 +378,6 @@ def idle_settings(cfg: TransformerConfig) -> dict[str, str]:
             "is the weight of auxiliary decoders, and without --aux-layers there are none; give "
             "layers such as 1,3, or leave this flag out."
         )
-    positions = cfg.of_base.positions
-    if positions != "relative":
+    if cfg.of_base.positions != "relative":
         idle["max_relative_position"] = "is for --positions relative; leave it out, or give that."
-    if positions != "absolute":
-        idle["no_token_positional_embeddings"] = (
-            f"with --positions {positions}, none are added to the embeddings anyway."
-        )
     return idle

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-import torch
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterionConfig,
 )
 from fairseq.models.transformer import DEFAULT_MIN_PARAMS_TO_WRAP, base_architecture
 from fairseq.tasks.translation import TranslationConfig as StockTranslationConfig
 
-from ...checkpoints.loading import POSITION_MARKER
 from ...checkpoints.plain import plain
 from ...errors import UserError
 from ...modules.feed_forward import GATED
@@ -28,7 +26,6 @@ _STOCK = {
     "task": ("translation", StockTranslationConfig),
     "criterion": ("label_smoothed_cross_entropy", LabelSmoothedCrossEntropyCriterionConfig),
 }
-_MAY_BE_TIED = ("embedding.tokens.weight", "output_projection.weight")
 
 
 def drop_auxiliary(state: StateDict, name: str) -> StateDict:
@@ -117,26 +114,6 @@ def _beyond_stock(cfg: TransformerConfig) -> list[str]:
     if base.positions != "absolute":
         extra.append(f"--positions {base.positions}")
     return extra
-
-
-def count_parameters(model: StateDict) -> int:
-    """Returns the number of parameters of a Transformer of this plugin; tied matrices count once.
-
-    A tied matrix is saved under each of its names; after training on a GPU or averaging, as copies.
-    Two saved values are no parameters: the marker of fairseq 0.12.2's sinusoidal positions, and
-    single numbers (``SlowLinear.scale``).
-    """
-    matrices: list[Any] = []
-    total = 0
-    for name, tensor in model.items():
-        if name.endswith(POSITION_MARKER) or tensor.dim() == 0:
-            continue
-        if name.endswith(_MAY_BE_TIED):
-            if any(torch.equal(tensor, other) for other in matrices):
-                continue
-            matrices.append(tensor)
-        total += tensor.numel()
-    return total
 
 
 def _model_flags(state: StateDict, name: str) -> Any:

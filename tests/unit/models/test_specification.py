@@ -26,7 +26,6 @@ def test_kinds_options_and_numbers():
     ]
     assert [found[0].options["kernel"], found[2].options["context"]] == [3, "deep"]
     assert [found[2].options["on"], found[2].options["gate"]] == ["both", "none"]
-    assert found[2].explicit == {"context", "gate"}
 
 
 def test_an_option_that_is_not_given_has_the_value_of_its_flag():
@@ -68,25 +67,25 @@ def test_flags_and_specification_give_the_same_model(flags, text):
 
 
 WRONG = {
-    "": "--encoder-layers-of: names no layer",
+    "": "--encoder-layers-of: '' is not a list",
     "standard*5": r"--encoder-layers-of: 'standard\*5' has 5 layers, and --encoder-layers is 6",
-    "dual_contxt*6": r"item 1 'dual_contxt\*6': 'dual_contxt' is not one of standard, .* "
+    "dual_contxt*6": r"'dual_contxt\*6': 'dual_contxt' is not one of standard, .* "
     "Did you mean 'dual_context'",
-    "standard*4 dual_context(kernl=3)*2": r"item 2 'dual_context\(kernl=3\)\*2': option: 'kernl' "
+    "standard*4 dual_context(kernl=3)*2": r"'dual_context\(kernl=3\)\*2': option: 'kernl' "
     "is not one of kernel. Did you mean 'kernel'",
-    "dual_context(kernel=0)*6": "item 1 .*: kernel: 0 is not at least 1",
-    "dual_context(kernel=two)*6": "kernel: 'two' is no whole number",
-    "dual_context(kernel)*6": "option 'kernel' has no value; give kernel=VALUE",
-    "dual_context(kernel=2,kernel=3)*6": "option 'kernel' is given twice",
-    "standard(kernel=2)*6": "standard has no options, and 'kernel=2' is given",
+    "dual_context(kernel=0)*6": "kernel: 0 is not at least 1",
+    "dual_context(kernel=two)*6": "kernel: 'two' is not a whole number",
+    "dual_context(kernel)*6": "give option kernel once, as kernel=VALUE",
+    "dual_context(kernel=2,kernel=3)*6": "give option kernel once",
+    "standard(kernel=2)*6": "standard has no options",
     "context_aware(context=shallow)*6": "context: 'shallow' is not one of global",
-    "cross_aggregation(checkpoint=yes)*6": "checkpoint: 'yes' is neither true nor false",
+    "cross_aggregation(checkpoint=yes)*6": "checkpoint: 'yes' is not true or false",
     "cross_aggregation(init=self, routing=vertical)*6": "init: 'self' starts the horizontal",
-    "context_aware(context=deep) standard*5": "item 1 .*context: 'deep' .* layer 1 has none below",
-    "standard*0 standard*6": "'0' is no number of layers",
-    "standard*": "'' is no number of layers",
+    "context_aware(context=deep) standard*5": "context: 'deep' .* layer 1 has none below",
+    "standard*0 standard*6": r"'standard\*0 standard\*6' is not a list",
+    "standard*": r"'standard\*' is not a list",
     "standard*6 dual_context(kernel=3": r"'dual_context\(kernel=3' is not a list of layers",
-    "standard*4standard*2": "is not a list of layers|is no number of layers",
+    "standard*4standard*2": "is not a list of layers",
 }
 
 
@@ -97,15 +96,9 @@ def test_errors_point_into_the_specification(text):
     assert len(caught.value.problems) == 1
 
 
-def test_all_wrong_items_come_at_once():
-    with pytest.raises(ConfigError) as caught:
-        layers("dual_contxt*2 context_aware(gate=9)*4")
-    assert len(caught.value.problems) == 2
-
-
 def test_what_cannot_be_causal_is_refused_in_the_decoder():
     with pytest.raises(
-        ConfigError, match=r"--decoder-layers-of, item 2 .*: cross_aggregation routes over"
+        ConfigError, match=r"--decoder-layers-of: .*: cross_aggregation routes over"
     ):
         layers("standard cross_aggregation", side="decoder")
 
@@ -118,10 +111,6 @@ def test_layers_are_said_in_one_way():
 
 
 def test_flags_without_effect():
-    cfg = TransformerConfig(**SIX, encoder_layers_of="dual_context(kernel=3)*6")
-    idle = idle_settings(cfg)
-    assert "its own kernel" in idle["dc_kernel_size"]
+    idle = idle_settings(TransformerConfig(**SIX, encoder_layers_of="dual_context*6"))
     assert "this model has none" in idle["ctx_gate"]
-    assert "dc_kernel_size" not in idle_settings(
-        TransformerConfig(**SIX, encoder_layers_of="dual_context(kernel=3)*5 dual_context")
-    )
+    assert "dc_kernel_size" not in idle
