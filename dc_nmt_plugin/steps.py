@@ -54,6 +54,17 @@ def write_stamp(path: Path, stamp: str) -> None:
 # -- commands and steps ------------------------------------------------------------------------
 
 
+class ShellWord(str):
+    """A word of a command that has another form in a shell script, such as a variable."""
+
+    shell: str  # with its quotes; "" leaves the word out
+
+    def __new__(cls, word: object, shell: str) -> ShellWord:
+        self = super().__new__(cls, word)
+        self.shell = shell
+        return self
+
+
 @dataclass(frozen=True)
 class Command:
     """A command line.
@@ -61,11 +72,13 @@ class Command:
     Attributes:
         words: program and arguments
         output: file of standard output; default the step's log
+        log: copy of the output that later steps read, for a script
         call: function that does the same in this process, given the log
     """
 
     words: Sequence[str]
     output: Path | None = None
+    log: Path | None = None
     call: Callable[[Path], None] | None = None
 
     def __str__(self) -> str:
@@ -143,15 +156,27 @@ class Step:
 
 
 class Pipeline:
-    """Runs steps and prints progress.
+    """Runs steps and prints progress."""
 
-    Args:
-        dry_run: print the commands and do nothing
-    """
+    dry_run = False  # True where the steps are only printed
 
-    def __init__(self, dry_run: bool = False) -> None:
-        self.dry_run = dry_run
+    def __init__(self) -> None:
         self._began = time.monotonic()
+
+    def begin(
+        self,
+        data: Path,
+        out: Path | None = None,
+        seed: int | None = None,
+        gpus: int | None = None,
+    ) -> None:
+        """Names what a script has in variables."""
+
+    def enter(self, run: Path, **values: str) -> None:
+        """Begins the steps of a run, with the variables of a script."""
+
+    def note(self, text: str) -> None:
+        print(text)
 
     def say(self, text: str) -> None:
         """Prints one line of progress, with the seconds since the start."""
@@ -161,16 +186,13 @@ class Pipeline:
         """Runs the steps that are not done.
 
         Returns:
-            True if there was one, and this is no dry run
+            True if there was one
 
         Raises:
             UserError: a step failed
         """
         made = False
         for step in steps:
-            if self.dry_run:
-                print(f"\n# {step.name}", *step.commands(step.folder), sep="\n")
-                continue
             if step.is_done():
                 self.say(f"{step.name}: done before")
                 continue
@@ -181,7 +203,7 @@ class Pipeline:
 
     @contextmanager
     def alone(self, folder: Path, wait: bool) -> Iterator[None]:
-        """Holds the lock of a folder; does nothing in a dry run.
+        """Holds the lock of a folder.
 
         Args:
             folder: created if missing
@@ -196,9 +218,6 @@ class Pipeline:
                 raise UserError(f"another recipe is working in {folder}")
             self.say(f"waiting for another recipe in {folder}")
 
-        if self.dry_run:
-            yield
-            return
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock = open(folder / ".lock", "w")  # noqa: SIM115  closed below

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import UserError
 from ..steps import Pipeline, stoppable
 from .parser import Parser, use_threads
-from .recipe_options import add_common, add_run, values_of
+from .recipe_options import add_common, add_run, pipeline_of, values_of
 
 if TYPE_CHECKING:
     from ..recipes.plan import RunOptions
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     from ..recipes.plan import RunOptions
 
     with stoppable():
-        evaluate(Pipeline(args.dry_run), values_of(RunOptions, args), tuple(flags))
+        evaluate(pipeline_of(args, "evaluate", argv), values_of(RunOptions, args), tuple(flags))
     return 0
 
 
@@ -91,6 +91,8 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
                 f"the run in {run.folder} has not finished; its checkpoints so far are evaluated",
                 file=sys.stderr,
             )
+    pipeline.begin(run.binarised.parent, run.folder.parent, options.seed)
+    pipeline.enter(run.folder)
     # jobs of one run, such as those of dc-nmt paper run --on slurm, may start together
     with pipeline.alone(run.folder, wait="SLURM_JOB_ID" in os.environ):
         pipeline.run(*run.evaluation())

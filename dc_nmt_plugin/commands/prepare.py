@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..flags import listed
 from ..steps import Pipeline, stoppable
 from .parser import Parser
-from .recipe_options import add_common, add_text, values_of
+from .recipe_options import add_common, add_text, pipeline_of, values_of
 
 if TYPE_CHECKING:
     from ..recipes.preparation import TextOptions
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
 
     options = values_of(TextOptions, args, archs=tuple(args.archs), bpe=tuple(args.bpe))
     with stoppable():
-        prepare(Pipeline(args.dry_run), options)
+        prepare(pipeline_of(args, "prepare", argv), options)
     return 0
 
 
@@ -54,6 +54,7 @@ def prepare(pipeline: Pipeline, options: TextOptions) -> None:
     from ..recipes.preparation import plan_text
 
     preparation = plan_text(options)
+    pipeline.begin(preparation.work)
     with pipeline.alone(preparation.work, wait=True):
         pipeline.run(*preparation.steps())
     if pipeline.dry_run:

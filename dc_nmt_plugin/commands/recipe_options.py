@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..steps import Pipeline
 from .parser import add_threads, number
 
 T = TypeVar("T")
@@ -49,8 +51,17 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "runs/TASK-sampleN, or FOLDER/sampleN for your own recipe",
     )  # fmt: skip
     parser.add_argument(
-        "--dry-run", action="store_true", help="print the commands without running them"
+        "--dry-run", action="store_true", help="print a shell script with the commands, run none"
     )
+
+
+def pipeline_of(args: argparse.Namespace, command: str, argv: Sequence[str]) -> Pipeline:
+    """Returns what runs the steps of a command, or prints them as a script (--dry-run)."""
+    if not args.dry_run:
+        return Pipeline()
+    from ..recipes.script import Script
+
+    return Script(["dc-nmt", command, *argv])
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:

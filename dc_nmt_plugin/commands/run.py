@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..errors import UsageError
-from ..steps import Pipeline, stoppable
+from ..steps import stoppable
 from .evaluate import evaluate
 from .parser import Parser, use_threads
 from .prepare import prepare
-from .recipe_options import add_common, add_run, add_text, add_training, values_of
+from .recipe_options import add_common, add_run, add_text, add_training, pipeline_of, values_of
 from .train import options_of, train
 
 
@@ -58,7 +58,9 @@ def main(argv: Sequence[str]) -> int:
             plan = plan_training(run, training)  # refuses invalid runs before all work
             if flags:
                 plan.training.check_flags()
-    pipeline = Pipeline(args.dry_run)
+    pipeline = pipeline_of(args, "run", argv)
+    _, first = next(iter(planned.values()))
+    pipeline.begin(first.binarised.parent, first.folder.parent, options.seed, training.gpus)
     with stoppable():
         runs = [run for run, _ in planned.values()]
         needed = [settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs]

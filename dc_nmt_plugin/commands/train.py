@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import UserError
 from ..steps import Pipeline, stoppable
 from .parser import Parser, use_threads
-from .recipe_options import add_common, add_run, add_training, values_of
+from .recipe_options import add_common, add_run, add_training, pipeline_of, values_of
 
 if TYPE_CHECKING:
     from ..recipes.plan import RunOptions, TrainOptions
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     args, flags = parser().parse_with_flags(argv)
     use_threads(args)
     with stoppable():
-        train(Pipeline(args.dry_run), *options_of(args, flags))
+        train(pipeline_of(args, "train", argv), *options_of(args, flags))
     return 0
 
 
@@ -66,8 +66,11 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> None:
             f"{binarised} is not there: prepare the text first, with dc-nmt prepare "
             f"{run.task} --bpe {plan.settings.bpe} and the same --out and --sample"
         )
-    print(f"{plan.recipe.name}: {plan.recipe.task.title}", plan.settings.source, sep="\n")
-    for note in plan.notes:
+    run_folder = training.run.folder
+    pipeline.begin(binarised.parent, run_folder.parent, run.seed, options.gpus)
+    pipeline.enter(run_folder, **plan.variables)
+    pipeline.note(f"{plan.recipe.name}: {plan.recipe.task.title}\n{plan.settings.source}")
+    for note in plan.notes[1 if pipeline.dry_run else 0 :]:  # the first is of this machine
         pipeline.say(note)
     with pipeline.alone(training.folder, wait=False):
         pipeline.run(training)

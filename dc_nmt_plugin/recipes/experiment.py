@@ -12,9 +12,9 @@ from ..flags import typed_flags
 from ..machine import used_device
 from ..runs.finding import is_its_text, path_from
 from ..runs.record import RECORD, Decoding, read_record, update_record, with_decoding, write_record
-from ..steps import Command, Step, digest, read_stamp
+from ..steps import Command, ShellWord, Step, digest, read_stamp
 
-PLUGIN = Path(__file__).parents[1]
+PLUGIN = ShellWord(Path(__file__).parents[1], '"$USER_DIR"')
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Experiment:
         )
         yield Scoring(
             f"{self.arch}: score",
-            self.record,
+            self.folder,
             lambda: f"{stamp()}{self.score_stamp}",
             self._score,
             run=self,
@@ -134,11 +134,12 @@ class Experiment:
         return [Command(["dc-nmt", "average", *which, "--out", str(to / "checkpoint.pt")])]
 
     def _translate(self, to: Path) -> list[Command]:
-        words = ["fairseq-generate", str(self.binarised), "--user-dir", str(PLUGIN)]
+        words = ["fairseq-generate", str(self.binarised), "--user-dir", PLUGIN]
         words += ["--task", self.task, "--source-lang", self.source, "--target-lang", self.target]
         words += ["--path", str(self.folder / self.averaged / "checkpoint.pt")]
         words += ["--gen-subset", self.subset]
-        return [Command([*words, "--results-path", str(to), *self.decode])]
+        words += ["--results-path", str(to), *self.decode]
+        return [Command(words, log=self.folder / f"generate{self.suffix}.log")]
 
     def _score(self, _: Path) -> list[Command]:
         translated = f"{self.folder}/generate{self.suffix}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..files import load_json
 from ..flags import flag_value, replaced
-from ..steps import digest
+from ..steps import ShellWord, digest
 from .batch import Batch, share_out, visible_gpus
 from .experiment import Experiment
 from .recipe import Recipe, load
@@ -58,6 +58,7 @@ class TrainPlan:
     training: TrainingStep  # the step
     # sentences about the distribution of an update's tokens, and a shorter warm-up
     notes: tuple[str, ...]
+    variables: dict[str, str]  # of a script, which knows the number of GPUs when it runs
 
 
 def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
@@ -97,19 +98,27 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     if "--max-tokens" not in recipe_flags:  # otherwise it stays in its place, as in earlier runs
         recipe_flags = (*recipe_flags, "--max-tokens", str(settings.tokens))
     # settings that depend on the number of GPUs do not identify a run
-    identity = (*recipe_flags, "--seed", str(options.seed), *own)
-    flags = [*replaced(identity, "--max-tokens", str(batch.max_tokens))]
+    identity = (*recipe_flags, "--seed", ShellWord(options.seed, '"$SEED"'), *own)
+    variables, max_tokens, update_freq = {}, str(batch.max_tokens), str(batch.update_freq)
+    if not train.update_freq:
+        each = f"PROCESSES * {fits}"
+        variables["UPDATE_FREQ"] = f"$((({settings.tokens} + {each} - 1) / ({each})))"
+        variables["MAX_TOKENS"] = f"$(({settings.tokens} / (PROCESSES * UPDATE_FREQ)))"
+        max_tokens = ShellWord(max_tokens, '"$MAX_TOKENS" --update-freq "$UPDATE_FREQ"')
+        update_freq = ShellWord(update_freq, "")
+    flags = [*replaced(identity, "--max-tokens", max_tokens)]
     if train.update_freq and batch.tokens != settings.tokens:
         identity = (*identity, f"tokens={batch.tokens}")  # differs from the recipe's training
     if batch.update_freq > 1:
-        flags += ["--update-freq", str(batch.update_freq)]
+        name = "--update-freq"
+        flags += [name if train.update_freq else ShellWord(name, ""), update_freq]
     # fairseq uses all GPUs, and with --cpu starts a process for each
-    flags += [] if gpus else ["--cpu"]
-    flags += ["--distributed-world-size", str(workers)]
+    flags += [] if gpus else [ShellWord("--cpu", "")]
+    flags += ["--distributed-world-size", ShellWord(workers, '"$PROCESSES" $CPU')]
     if _longest(lengths, "valid") > batch.max_tokens:
         flags += ["--max-tokens-valid", str(_longest(lengths, "valid"))]
     step = training_step(run, settings.updates, settings.save_every, identity, flags)
-    return TrainPlan(recipe, settings, step, tuple(notes))
+    return TrainPlan(recipe, settings, step, tuple(notes), variables)
 
 
 def plan_run(options: RunOptions) -> Experiment:

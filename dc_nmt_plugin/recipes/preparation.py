@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import UserError, check_choices
 from ..files import write_json, write_parallel
 from ..machine import usable_cpus
-from ..steps import Command, Step, digest, file_digest
+from ..steps import Command, ShellWord, Step, digest, file_digest
 from ..text.lines import check_same_count, remove_bpe
 from ..text.preparation import fits
 from .plan import LENGTHS
@@ -64,7 +64,7 @@ def plan_text(options: TextOptions) -> Preparation:
         lambda: _text_stamp(recipe, options, work / "corpora"),
         lambda to: [_text_command(recipe, options, work / "corpora", to)],
     )
-    return Preparation(recipe, work, text, segmentations, usable_cpus())
+    return Preparation(recipe, work, text, segmentations, ShellWord(usable_cpus(), '"$(nproc)"'))
 
 
 def _text_stamp(recipe: Recipe, options: TextOptions, corpora: Path) -> str:
@@ -112,7 +112,7 @@ class Preparation:
     work: Path
     text: Step  # makes raw
     segmentations: list[Segmentation]
-    workers: int  # processes of BPE and binarisation
+    workers: str  # number of processes of BPE and binarisation
 
     def steps(self) -> Iterator[Step]:
         yield self.text
@@ -184,7 +184,7 @@ class Preparation:
                 yield Command([*learn, text, "-o", codes[language]])
             for split in self.recipe.splits:
                 words = ["subword-nmt", "apply-bpe", "-c", codes[language]]
-                words += ["--num-workers", str(self.workers)]
+                words += ["--num-workers", self.workers]
                 name = f"{split}.{language}"
                 yield Command([*words, "-i", str(self._tokens / name), "-o", str(to / name)])
 
@@ -198,7 +198,7 @@ class Preparation:
                 words += ["--joined-dictionary"]
             words += ["--trainpref", str(pieces / "train"), "--validpref", str(pieces / "valid")]
             tests = [str(pieces / split) for split in self.recipe.splits[2:]]
-            words += ["--testpref", ",".join(tests), "--workers", str(self.workers)]
+            words += ["--testpref", ",".join(tests), "--workers", self.workers]
             yield Command([*words, "--destdir", str(to)])
             # fairseq-preprocess's names for further test sets are test1, test2, …
             further = [f"test{n}" for n in range(1, len(self.recipe.splits) - len(SPLITS) + 1)]

@@ -128,13 +128,13 @@ def training_step(
     fixed += ["--max-update", str(updates), "--save-interval-updates", str(save_every)]
     fixed += ["--keep-interval-updates", str(max(run.average, 1)), "--no-epoch-checkpoints"]
     fixed += ["--log-format", "json", "--log-interval", "1" if updates < 100 else "10"]
-    command = ["fairseq-train", str(run.binarised), "--user-dir", str(PLUGIN), *fixed, *flags]
+    command = ["fairseq-train", str(run.binarised), "--user-dir", PLUGIN, *fixed, *flags]
     command += ["--save-dir", str(run.checkpoints)]
     return TrainingStep(
         f"{run.arch}: train {updates} updates",
         run.folder,
         lambda: digest([read_stamp(run.binarised / ".stamp"), *fixed, *identity]),
-        lambda _: [Command(command)],
+        lambda _: [Command(command, log=run.folder / LOG)],
         run=run,
         command=command,
         updates=updates,

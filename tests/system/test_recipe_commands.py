@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.recipes import plan, preparation
+from dc_nmt_plugin.recipes import plan
 
 TASK = ("iwslt15_en_vi", "transformer_dc")
-DATA = "runs/iwslt15_en_vi/data"
-RUN = "runs/iwslt15_en_vi/transformer_dc_iwslt_ff512-s1"
 
 
 @pytest.fixture
@@ -17,14 +15,13 @@ def planned(tmp_path, monkeypatch, capsys):
     """Words of a command → what it prints with --dry-run, by lines; nothing is written."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plan, "visible_gpus", lambda: 0)
-    monkeypatch.setattr(preparation, "usable_cpus", lambda: 3)
 
     def call(*words):
         code = cli.main([*words, "--dry-run"])
         output, errors = capsys.readouterr()
         assert code == 0, errors
         assert not list(tmp_path.iterdir())
-        return output.splitlines()
+        return output.replace(" \\\n ", "").splitlines()
 
     return call
 
@@ -36,38 +33,43 @@ def of(program, lines):
 
 def test_the_three_steps_of_a_task(planned):
     prepared = planned("prepare", TASK[0])
-    assert f"subword-nmt learn-bpe -s 21000 -i {DATA}/bpe/both -o {DATA}/bpe/codes" in prepared
-    assert sum("--num-workers 3" in line for line in of("subword-nmt apply-bpe", prepared)) == 6
-    assert f"dc-nmt recipe clean {DATA}/bpe en vi 150 9" in prepared
+    assert 'subword-nmt learn-bpe -s 21000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"' in prepared
+    assert (
+        sum('--num-workers "$(nproc)"' in line for line in of("subword-nmt apply-bpe", prepared))
+        == 6
+    )
+    assert 'dc-nmt recipe clean "$DATA/bpe" en vi 150 9' in prepared
     (binarised,) = of("fairseq-preprocess", prepared)
     assert "--source-lang en --target-lang vi --joined-dictionary" in binarised
 
     (trained,) = of("fairseq-train", planned("train", *TASK, "--max-update", "9000"))
-    assert f"{DATA}/bin --user-dir" in trained and "--arch transformer_dc_iwslt_ff512" in trained
+    assert (
+        '"$DATA/bin" --user-dir "$USER_DIR"' in trained
+        and "--arch transformer_dc_iwslt_ff512" in trained
+    )
     assert "--adam-betas '(0.9, 0.98)'" in trained and "--max-update 9000" in trained
-    assert f"--save-dir {RUN}/checkpoints" in trained
+    assert '--save-dir "$RUN/checkpoints" 2>&1 |' in trained
 
     evaluated = planned("evaluate", *TASK, "--as", "aux1", "--beam", "9")
     (translated,) = of("fairseq-generate", evaluated)
-    assert "--beam 6 --lenpen 1.1" in translated and translated.endswith("--beam 9")
+    assert "--beam 6 --lenpen 1.1" in translated and "--beam 9 2>&1 |" in translated
     (scored,) = of("dc-nmt score", evaluated)
-    assert f"--tokenized-reference {DATA}/raw/tokenised/test.vi" in scored
+    assert '--tokenized-reference "$DATA/raw/tokenised/test.vi"' in scored
     assert "--tokenizer moses" in scored and "--paper sacrebleu" in scored
-    assert f"{RUN}/generate-aux1/generate-test.txt" in scored
-    assert scored.endswith(f"--as aux1 --out {RUN}/run.json")
+    assert '"$RUN/generate-aux1/generate-test.txt"' in scored
+    assert scored.endswith('--as aux1 --out "$RUN/run.json"')
 
 
 def test_the_best_checkpoint_alone_and_codes_apart(planned):
     task = ("wmt14_en_de", "gru_selfattn_residual")
-    folder = "runs/wmt14_en_de/data"
     prepared = planned("prepare", *task)
     learnt = of("subword-nmt learn-bpe", prepared)
-    assert [f"-i {folder}/raw/tokenised/train.{lang} " in line
+    assert [f'-i "$DATA/raw/tokenised/train.{lang}" ' in line
             for lang, line in zip(("en", "de"), learnt, strict=True)] == [True, True]  # fmt: skip
     (binarised,) = of("fairseq-preprocess", prepared)
-    assert "--joined-dictionary" not in binarised and binarised.endswith(f"{folder}/bin-gru")
+    assert "--joined-dictionary" not in binarised and binarised.endswith('"$DATA/bin-gru"')
     (trained,) = of("fairseq-train", planned("train", *task))
-    assert "data/bin-gru " in trained and "--keep-interval-updates 1 " in trained
+    assert '"$DATA/bin-gru" ' in trained and "--keep-interval-updates 1 " in trained
     (averaged,) = of("dc-nmt average", planned("evaluate", *task))
     assert "checkpoints/checkpoint_best.pt" in averaged
 
@@ -76,10 +78,9 @@ def test_a_task_in_one_call(planned):
     flags = ["transformer_dc", "--warmup-updates", "300", "--lr", "1e-3", "--size", "iwslt"]
     (trained,) = of("fairseq-train", planned("run", "multi30k_en_de", *flags, "--fp16"))
     assert trained.endswith(
-        "--seed 1 --encoder-embed-dim 256 --decoder-embed-dim 256 --encoder-ffn-embed-dim 1024 "
-        "--decoder-ffn-embed-dim 1024 --warmup-updates 300 --lr 1e-3 --fp16 "
-        "--cpu --distributed-world-size 1 "
-        "--save-dir runs/multi30k_en_de/transformer_dc-iwslt-s1/checkpoints"
+        '--seed "$SEED" --encoder-embed-dim 256 --decoder-embed-dim 256 '
+        "--encoder-ffn-embed-dim 1024 --decoder-ffn-embed-dim 1024 --warmup-updates 300 --lr 1e-3 "
+        '--fp16 --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |'
     )
     archs = ["transformer_dc", "transformer_standard", "transformer_dc"]  # one twice
     assert len(of("fairseq-train", planned("run", TASK[0], *archs))) == 2

@@ -1,4 +1,4 @@
-"""What the shell scripts start: commands of dc-nmt, and for Slurm train.sh."""
+"""What the shell scripts start: commands of dc-nmt."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dc_nmt_plugin import cli
+from dc_nmt_plugin.commands import train
 from dc_nmt_plugin.flags import typed_flags
+from dc_nmt_plugin.recipes.plan import plan_training
 from dc_nmt_plugin.runs.record import read_record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,10 +22,7 @@ SHIMS = {
     "scripts/prepare.sh": ["prepare"],
     "scripts/train.sh": ["train"],
     "scripts/evaluate.sh": ["evaluate"],
-    **{
-        f"examples/{path.stem}/run.sh": ["run", path.stem]
-        for path in (ROOT / "dc_nmt_plugin/recipes/tasks").glob("*.yaml")
-    },
+    "scripts/run.sh": ["run"],
 }
 
 
@@ -100,11 +98,11 @@ def kept_runs():
     return {path.name: path for path in (*folder.glob("*-s*"), *folder.glob("modern/*-s*"))}
 
 
-def test_kept_runs_are_what_the_table_s_trainings_are_now(checkout, capsys, monkeypatch):
+def test_kept_runs_are_what_the_table_s_trainings_are_now(checkout, monkeypatch):
     monkeypatch.chdir(checkout.folder)
     planned = checkout.run(TABLE, *kept_runs(), "--dry-run").stdout.splitlines()
     for run, command in zip(kept_runs().values(), planned, strict=True):
-        cli.main([*shlex.split(command)[1:], "--dry-run"])
-        (now,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("fairseq-train")]
+        args, flags = train.parser().parse_with_flags(shlex.split(command)[2:])
+        now = plan_training(*train.options_of(args, flags)).training.command
         kept = read_record(run).settings
-        assert without_places(typed_flags(shlex.split(now))) == without_places(kept), run
+        assert without_places(typed_flags(now)) == without_places(kept), run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -63,16 +62,6 @@ def test_a_step_that_fails_leaves_the_old_result(tmp_path):
     assert (tmp_path / "out.log").read_text() == "how the first was made\n"
     with pytest.raises(UserError, match="'no-such-program'"):
         Pipeline().run(step(folder, "two", Command(["no-such-program"])))
-
-
-def test_a_dry_run_prints_what_a_shell_understands(tmp_path, capsys):
-    folder = tmp_path / "a b"
-    Pipeline(dry_run=True).run(step(folder, "x", Command(["echo", "it's"], tmp_path / "to")))
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["", "# make it"] and not folder.exists()
-    folder.mkdir()
-    subprocess.run(["bash", "-c", "\n".join(lines[1:])], check=True)
-    assert (folder / "made").exists() and (tmp_path / "to").read_text() == "it's\n"
 
 
 def test_one_process_at_a_time_works_in_a_folder(tmp_path):

@@ -1,0 +1,122 @@
+"""Prints the steps of a recipe as a shell script that a person can read, change and run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..steps import Command, Pipeline, ShellWord, Step
+
+WIDTH = 96
+USER_DIR = 'USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")'
+GPUS = "$(nvidia-smi -L 2>/dev/null | grep -c GPU || true)"
+
+
+class Script(Pipeline):
+    """Prints what a :class:`Pipeline` would do.
+
+    Args:
+        made_by: the command that prints the script
+    """
+
+    dry_run = True
+
+    def __init__(self, made_by: Sequence[str]) -> None:
+        super().__init__()
+        self._made_by = shlex.join(made_by)
+        self._seed: int | None = None
+        self._variables: dict[str, str] = {}  # beginning of a path → variable that holds it
+        self._made: set[Path] = set()  # folders
+
+    def begin(
+        self,
+        data: Path,
+        out: Path | None = None,
+        seed: int | None = None,
+        gpus: int | None = None,
+    ) -> None:
+        """Prints the head with the variables, once.
+
+        Args:
+            data: folder of the prepared text
+            out: folder with a folder for each run; None without runs
+            seed: of the runs
+            gpus: of this machine; None: all
+        """
+        if self._variables:
+            return
+        self._variables = {f"{data}/": "DATA"}
+        lines = ["#!/usr/bin/env bash", f"# Made by: {self._made_by}", "set -euo pipefail"]
+        lines.append(f"DATA=${{DATA:-{shlex.quote(str(data))}}} # the prepared text")
+        if out is not None:
+            self._seed = seed
+            self._variables[f"{out}/"] = "OUT"
+            lines.append(f"OUT=${{OUT:-{shlex.quote(str(out))}}} # the runs")
+            lines.append(f"SEED=${{SEED:-{seed}}}")
+            lines.append(f"GPUS=${{GPUS:-{GPUS if gpus is None else gpus}}} # 0: the CPU")
+            lines.append("PROCESSES=$((GPUS > 0 ? GPUS : 1))")
+            lines.append('CPU=$([ "$GPUS" -gt 0 ] || echo --cpu)')
+            lines.append(USER_DIR)
+        print(*lines, sep="\n")
+
+    def enter(self, run: Path, **values: str) -> None:
+        """Begins the part of a run: sets RUN, and further variables of the steps that follow."""
+        if f"{run}/" in self._variables:
+            return
+        name = run.name.removesuffix(f"-s{self._seed}")
+        text = f"$OUT/{name}" + ("-s$SEED" if name != run.name else "")
+        others = {path: name for path, name in self._variables.items() if name != "RUN"}
+        self._variables = {f"{run}/": "RUN", **others}
+        print(f"\nRUN={text}", *(f"{name}={value}" for name, value in values.items()), sep="\n")
+
+    def note(self, text: str) -> None:
+        for line in text.splitlines():
+            print(
+                *textwrap.wrap(line, WIDTH, initial_indent="# ", subsequent_indent="# "), sep="\n"
+            )
+
+    say = note
+
+    def run(self, *steps: Step) -> bool:
+        for step in steps:
+            print(f"\n# {step.name}")
+            if step.folder not in self._made:
+                self._made.add(step.folder)
+                print(f"mkdir -p {self._word(f'{step.folder}/')}")
+            print(*map(self._command, step.commands(step.folder)), sep="\n")
+        return False
+
+    @contextmanager
+    def alone(self, folder: Path, wait: bool) -> Iterator[None]:
+        yield
+
+    def _command(self, command: Command) -> str:
+        """Returns a command in lines; none ends between a flag and its value."""
+        units: list[str] = []
+        for word in filter(None, map(self._word, command.words)):
+            after_flag = units and units[-1].startswith("-") and " " not in units[-1]
+            if after_flag and not word.startswith("--"):
+                units[-1] += f" {word}"
+            else:
+                units.append(word)
+        lines = [units[0]]
+        for unit in units[1:]:
+            if len(lines[-1]) + len(unit) > WIDTH:
+                lines.append(" ")
+            lines[-1] += f" {unit}"
+        text = " \\\n".join(lines)
+        if command.output:
+            text += f" > {self._word(str(command.output))}"
+        return f"{text} 2>&1 |\n  tee {self._word(str(command.log))}" if command.log else text
+
+    def _word(self, word: str) -> str:
+        if isinstance(word, ShellWord):
+            return word.shell
+        text = word
+        for path, name in self._variables.items():
+            text = re.sub(f"(^|,){re.escape(path)}", rf"\1${name}/", text)
+        return shlex.quote(word) if text == word else f'"{text}"'

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Made by: dc-nmt run iwslt14_de_en --dry-run
+set -euo pipefail
+DATA=${DATA:-runs/iwslt14_de_en/data} # the prepared text
+OUT=${OUT:-runs/iwslt14_de_en} # the runs
+SEED=${SEED:-1}
+GPUS=${GPUS:-$(nvidia-smi -L 2>/dev/null | grep -c GPU || true)} # 0: the CPU
+PROCESSES=$((GPUS > 0 ? GPUS : 1))
+CPU=$([ "$GPUS" -gt 0 ] || echo --cpu)
+USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
+
+# text of iwslt14_de_en
+mkdir -p "$DATA/raw/"
+dc-nmt recipe text iwslt14_de_en --work "$DATA/corpora" --downloads runs/downloads \
+  --out "$DATA/raw"
+
+# learn and apply BPE (32000 operations)
+mkdir -p "$DATA/bpe/"
+cat "$DATA/raw/tokenised/train.de" "$DATA/raw/tokenised/train.en" > "$DATA/bpe/both"
+subword-nmt learn-bpe -s 32000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
+rm "$DATA/bpe/both"
+subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/train.de" -o "$DATA/bpe/train.de"
+subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/valid.de" -o "$DATA/bpe/valid.de"
+subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/test.de" -o "$DATA/bpe/test.de"
+subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/train.en"
+subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/valid.en" -o "$DATA/bpe/valid.en"
+subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/test.en" -o "$DATA/bpe/test.en"
+dc-nmt check-text --counts "$DATA/raw/tokenised/train.de" "$DATA/bpe/train.de" \
+  "$DATA/raw/tokenised/train.en" "$DATA/bpe/train.en" "$DATA/raw/tokenised/valid.de" \
+  "$DATA/bpe/valid.de" "$DATA/raw/tokenised/valid.en" "$DATA/bpe/valid.en" \
+  "$DATA/raw/tokenised/test.de" "$DATA/bpe/test.de" "$DATA/raw/tokenised/test.en" \
+  "$DATA/bpe/test.en"
+dc-nmt recipe clean "$DATA/bpe" de en 150 9
+
+# fairseq-preprocess
+mkdir -p "$DATA/bin/"
+fairseq-preprocess --source-lang de --target-lang en --joined-dictionary \
+  --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
+  --workers "$(nproc)" --destdir "$DATA/bin"
+dc-nmt check-text --counts "$DATA/bpe/train.de" "$DATA/bin/train.de-en.de.idx" \
+  "$DATA/bpe/train.en" "$DATA/bin/train.de-en.en.idx" "$DATA/bpe/valid.de" \
+  "$DATA/bin/valid.de-en.de.idx" "$DATA/bpe/valid.en" "$DATA/bin/valid.de-en.en.idx" \
+  "$DATA/bpe/test.de" "$DATA/bin/test.de-en.de.idx" "$DATA/bpe/test.en" \
+  "$DATA/bin/test.de-en.en.idx"
+
+RUN=$OUT/transformer_ms_aux_aif_iwslt-s$SEED
+UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
+MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
+# iwslt14_de_en: IWSLT 2014 German-English, the thesis's split
+# Ampomah's thesis, 3.3 and 4.3: 4+4 layers, d = 256, d_ff = 1024, 2,048 tokens, 200,000
+# updates, one cosine cycle with warm-up, beam 6, length penalty 1.1. Chosen: peak learning
+# rate, warm-up, clipping, mean of the last 5 checkpoints, longest output.
+
+# transformer_ms_aux_aif_iwslt: train 200000 updates
+mkdir -p "$RUN/"
+fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_ms_aux_aif_iwslt \
+  --task transformer_ms_aux --criterion transformer_ms_aux --source-lang de --target-lang en \
+  --max-update 200000 --save-interval-updates 4000 --keep-interval-updates 5 \
+  --no-epoch-checkpoints --log-format json --log-interval 10 --dropout 0.1 --label-smoothing 0.1 \
+  --clip-norm 1.0 --optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --lr 1e-3 \
+  --lr-scheduler cosine --warmup-updates 4000 \
+  --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
+  --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
+  tee "$RUN/train.log"
+
+# transformer_ms_aux_aif_iwslt: average the last 5 checkpoints
+mkdir -p "$RUN/average/"
+dc-nmt average "$RUN/checkpoints" --last 5 --kind update --out "$RUN/average/checkpoint.pt"
+
+# transformer_ms_aux_aif_iwslt: translate the test set
+mkdir -p "$RUN/generate/"
+fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task transformer_ms_aux --source-lang de \
+  --target-lang en --path "$RUN/average/checkpoint.pt" --gen-subset test \
+  --results-path "$RUN/generate" --beam 6 --lenpen 1.1 --length-penalty wu --max-len-a 1 \
+  --max-len-b 50 --max-tokens 4096 2>&1 |
+  tee "$RUN/generate.log"
+
+# transformer_ms_aux_aif_iwslt: score
+dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
+  --source "$DATA/raw/test.de" --reference "$DATA/raw/test.en" --source-lang de --target-lang en \
+  --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper multi-bleu-lc \
+  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"

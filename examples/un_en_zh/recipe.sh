@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Made by: dc-nmt run un_en_zh --any-counts --dry-run
+set -euo pipefail
+DATA=${DATA:-runs/un_en_zh/data} # the prepared text
+OUT=${OUT:-runs/un_en_zh} # the runs
+SEED=${SEED:-1}
+GPUS=${GPUS:-$(nvidia-smi -L 2>/dev/null | grep -c GPU || true)} # 0: the CPU
+PROCESSES=$((GPUS > 0 ? GPUS : 1))
+CPU=$([ "$GPUS" -gt 0 ] || echo --cpu)
+USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
+
+# text of un_en_zh
+mkdir -p "$DATA/raw/"
+dc-nmt recipe text un_en_zh --work "$DATA/corpora" --downloads runs/downloads --any-counts \
+  --out "$DATA/raw"
+
+# learn and apply BPE (25000 operations)
+mkdir -p "$DATA/bpe/"
+subword-nmt learn-bpe -s 25000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/codes.en"
+subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/train.en"
+subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/valid.en" -o "$DATA/bpe/valid.en"
+subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/test.en" -o "$DATA/bpe/test.en"
+subword-nmt learn-bpe -s 25000 -i "$DATA/raw/tokenised/train.zh" -o "$DATA/bpe/codes.zh"
+subword-nmt apply-bpe -c "$DATA/bpe/codes.zh" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/train.zh" -o "$DATA/bpe/train.zh"
+subword-nmt apply-bpe -c "$DATA/bpe/codes.zh" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/valid.zh" -o "$DATA/bpe/valid.zh"
+subword-nmt apply-bpe -c "$DATA/bpe/codes.zh" --num-workers "$(nproc)" \
+  -i "$DATA/raw/tokenised/test.zh" -o "$DATA/bpe/test.zh"
+dc-nmt check-text --counts "$DATA/raw/tokenised/train.en" "$DATA/bpe/train.en" \
+  "$DATA/raw/tokenised/train.zh" "$DATA/bpe/train.zh" "$DATA/raw/tokenised/valid.en" \
+  "$DATA/bpe/valid.en" "$DATA/raw/tokenised/valid.zh" "$DATA/bpe/valid.zh" \
+  "$DATA/raw/tokenised/test.en" "$DATA/bpe/test.en" "$DATA/raw/tokenised/test.zh" \
+  "$DATA/bpe/test.zh"
+dc-nmt recipe clean "$DATA/bpe" en zh 50 0
+
+# fairseq-preprocess
+mkdir -p "$DATA/bin/"
+fairseq-preprocess --source-lang en --target-lang zh --trainpref "$DATA/bpe/train" \
+  --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" --workers "$(nproc)" \
+  --destdir "$DATA/bin"
+dc-nmt check-text --counts "$DATA/bpe/train.en" "$DATA/bin/train.en-zh.en.idx" \
+  "$DATA/bpe/train.zh" "$DATA/bin/train.en-zh.zh.idx" "$DATA/bpe/valid.en" \
+  "$DATA/bin/valid.en-zh.en.idx" "$DATA/bpe/valid.zh" "$DATA/bin/valid.en-zh.zh.idx" \
+  "$DATA/bpe/test.en" "$DATA/bin/test.en-zh.en.idx" "$DATA/bpe/test.zh" \
+  "$DATA/bin/test.en-zh.zh.idx"
+
+RUN=$OUT/gru_selfattn_residual-s$SEED
+UPDATE_FREQ=$(((4000 + PROCESSES * 4000 - 1) / (PROCESSES * 4000)))
+MAX_TOKENS=$((4000 / (PROCESSES * UPDATE_FREQ)))
+# un_en_zh: UN resolutions English-Chinese
+# Self-attentive residual decoder, 6.2: e = 500, d = 1,024, training sentences of at most 50
+# tokens, dropout 0.5, Adadelta (eps 1e-6, rho 0.95), weights from N(0, 0.01^2), a loss that is
+# a mean over sentences (equation 1). Chosen: 4,000 tokens an update, 250,000 updates (its 7 to
+# 12 days at 1,000 words a second are about 150,000 to 260,000), clipping at 1 (dl4mt), the
+# checkpoint with the best validation loss, beam 5.
+
+# gru_selfattn_residual: train 250000 updates
+mkdir -p "$RUN/"
+fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch gru_selfattn_residual \
+  --task gru_selfattn_residual --criterion gru_selfattn_residual --source-lang en \
+  --target-lang zh --max-update 250000 --save-interval-updates 5000 --keep-interval-updates 1 \
+  --no-epoch-checkpoints --log-format json --log-interval 10 --dropout 0.5 --label-smoothing 0 \
+  --clip-norm 1.0 --sentence-avg --weight-init normal --optimizer adadelta --adadelta-rho 0.95 \
+  --adadelta-eps 1e-6 --lr 1.0 --lr-scheduler fixed \
+  --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
+  --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
+  tee "$RUN/train.log"
+
+# gru_selfattn_residual: average the last 0 checkpoints
+mkdir -p "$RUN/average/"
+dc-nmt average "$RUN/checkpoints/checkpoint_best.pt" --out "$RUN/average/checkpoint.pt"
+
+# gru_selfattn_residual: translate the test set
+mkdir -p "$RUN/generate/"
+fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task gru_selfattn_residual --source-lang en \
+  --target-lang zh --path "$RUN/average/checkpoint.pt" --gen-subset test \
+  --results-path "$RUN/generate" --beam 5 --lenpen 1 --max-len-a 1 --max-len-b 50 \
+  --max-tokens 4096 2>&1 |
+  tee "$RUN/generate.log"
+
+# gru_selfattn_residual: score
+dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
+  --source "$DATA/raw/test.en" --reference "$DATA/raw/test.zh" --source-lang en --target-lang zh \
+  --tokenizer none --tokenized-reference "$DATA/raw/tokenised/test.zh" --paper zh-words \
+  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.zh" --out "$RUN/run.json"

@@ -1,9 +1,0 @@
-#!/usr/bin/env bash
-# From the raw text of this task to scored models: dc-nmt run in the project's environment.
-#
-# usage: examples/wmt16_en_de/run.sh [ARCH …] [options] [fairseq-train flags] [--python VERSION];
-#   --help lists all options
-set -euo pipefail
-# shellcheck source=scripts/lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
-dc_nmt run wmt16_en_de "$@"

@@ -1,0 +1,58 @@
+"""The shell scripts that --dry-run prints, and those of the examples."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import toy_text
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.recipes import plan
+from dc_nmt_plugin.recipes.recipe import load
+from dc_nmt_plugin.runs.record import read_record
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SMALL = ["--encoder-layers", "1", "--decoder-layers", "1", "--max-update", "4", "--average", "2"]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*/recipe.sh")), ids=lambda p: p.parent.name)
+def test_a_task_s_script_is_what_dry_run_prints(path, monkeypatch, tmp_path, capsys):
+    """After a change: dc-nmt run TASK --dry-run > examples/TASK/recipe.sh"""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plan, "visible_gpus", lambda: 0)
+    task = path.parent.name
+    words = ["--any-counts"] if load(task).task.lacks else []
+    assert cli.main(["run", task, *words, "--dry-run"]) == 0
+    assert capsys.readouterr().out == path.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arch", "pair"),
+    [
+        ("transformer_dc", ("en", "de")),
+        pytest.param("gru_selfattn_residual", ("de", "en"), marks=pytest.mark.thorough),
+    ],
+)
+def test_a_script_runs_from_raw_text_to_the_score(arch, pair, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for code, lines in zip(pair, zip(*toy_text(*pair, 400), strict=True), strict=True):
+        (tmp_path / f"a.{code}").write_text("\n".join(lines) + "\n", "utf-8")
+    files = ["--train", *(f"a.{code}" for code in pair)]
+    assert cli.main(["new", "mine", arch, *files, "--bpe", "100"]) == 0
+    capsys.readouterr()
+    small = [] if arch.startswith("gru") else SMALL
+    assert cli.main(["run", "mine", "--sample", "200", *small, "--dry-run"]) == 0
+    (tmp_path / "recipe.sh").write_text(capsys.readouterr().out)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "SEED": "3", "OMP_NUM_THREADS": "1"}
+    words = ["bash", "-e", "recipe.sh"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (run,) = (tmp_path / "mine/sample200").glob("*-s3")
+    record = read_record(run)
+    assert record.decodings[0].scores and record.training.updates == (40 if not small else 4)
+    assert f"{record.decodings[0].scores[0].value:.2f}" in done.stdout
