@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from commands import ROOT, assert_explained, run
+from commands import assert_explained, run
 from systems import generation, train
 
+from dc_nmt_plugin import cli
 from dc_nmt_plugin.commands import average, export
 from dc_nmt_plugin.errors import UserError
 
@@ -50,15 +51,14 @@ def test_parameters_that_are_no_numbers(last, tmp_path):
         assert not out.exists()
 
 
-def test_languages_that_only_the_data_tells(corpus, bare, tmp_path):
+def test_languages_that_only_the_data_tells(corpus, last, tmp_path, capfd):
     """A checkpoint of fairseq-train without --source-lang and --target-lang."""
-    train(corpus, tmp_path, ARCH, "--max-update", 1).good()
-    path = tmp_path / "checkpoint_last.pt"
-    changed(
-        path, path, lambda state: state["cfg"]["task"].update(source_lang=None, target_lang=None)
+    path = changed(
+        last,
+        tmp_path / "unnamed.pt",
+        lambda state: state["cfg"]["task"].update(source_lang=None, target_lang=None),
     )
     (tmp_path / "text").write_text("badun kefar\n")
-    program = "import sys; from dc_nmt_plugin.cli import main; sys.exit(main())"
     words = ["translate", path, tmp_path / "text", "--data", corpus, "--tokenizer", "none", "--cpu"]
-    done = bare.run(program, *words, folder=tmp_path, path=[ROOT])
-    assert len(done.good().output.splitlines()) == 1
+    assert cli.main(list(map(str, words))) == 0
+    assert len(capfd.readouterr().out.splitlines()) == 1

@@ -7,25 +7,18 @@ import shutil
 
 import pytest
 import torch
-from commands import ROOT, assert_explained, run
+from commands import assert_explained, run
+from fairseq.models.transformer import TransformerModel
 from systems import SOURCE, TARGET, generation, training
 
+from dc_nmt_plugin import cli
 from dc_nmt_plugin.commands import average
 from dc_nmt_plugin.errors import UserError
 
-PLUGIN = ROOT / "dc_nmt_plugin"
 STOCK = ["--arch", "transformer", "--task", "translation"]
 STOCK += ["--criterion", "label_smoothed_cross_entropy"]
 LANGUAGES = ["--source-lang", SOURCE, "--target-lang", TARGET]
 VALIDATE = ["--task", "translation", "--max-tokens", 80, "--cpu", *LANGUAGES]
-TRANSLATE = """
-import sys
-import dc_nmt_plugin.registration
-from fairseq.models.transformer import TransformerModel
-
-save, name, data = sys.argv[1:]
-print(TransformerModel.from_pretrained(save, name, data).translate("badun kefar"))
-"""
 
 
 def reversed_lines(path):
@@ -102,27 +95,21 @@ def test_an_ensemble_of_two_dictionaries(corpus, other, save, tmp_path):
     assert not (tmp_path / "mean.pt").exists()
 
 
-@pytest.mark.parametrize("flag", ["continued", "--restore-file", "--finetune-from-model"])
+@pytest.mark.parametrize("flag", ["--restore-file", "--finetune-from-model"])
 def test_training(flag, other, save, tmp_path):
     last = save / "checkpoint_last.pt"
-    if flag == "continued":
-        shutil.copy(last, tmp_path)
-        flags, last = [], tmp_path / "checkpoint_last.pt"
-    else:
-        flags = [flag, last]
-    words = training(other, tmp_path, *STOCK, "--max-epoch", 2, *flags)
+    words = training(other, tmp_path, *STOCK, "--max-epoch", 2, flag, last)
     assert_explained(run(tmp_path, "train", *words), other, "target dictionary", last)
 
 
-def test_from_pretrained(corpus, other, save, bare, tmp_path):
-    def call(data):
-        words = [save, "checkpoint_last.pt", data]
-        return bare.run(TRANSLATE, *words, folder=tmp_path, path=[ROOT])
+def test_from_pretrained(corpus, other, save):
+    def translate(data):
+        model = TransformerModel.from_pretrained(str(save), "checkpoint_last.pt", str(data))
+        return model.translate("badun kefar")
 
-    call(corpus).good()
-    done = call(other)
-    assert done.code
-    assert f"{other}: its target dictionary" in done.errors
+    assert isinstance(translate(corpus), str)
+    with pytest.raises(UserError, match=f"{other}: its target dictionary"):
+        translate(other)
 
 
 def test_plain_fairseq_reads_the_checkpoint(corpus, save, bare, tmp_path):
@@ -131,11 +118,6 @@ def test_plain_fairseq_reads_the_checkpoint(corpus, save, bare, tmp_path):
     # the safe loader of torch 2.6 refuses all checkpoints of plain fairseq
     unsafe = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
     bare.run(program, *words, folder=tmp_path, environment=unsafe).good()
-    words = training(corpus, save, *STOCK, "--max-epoch", 2, "--no-save")
-    words += ["--required-batch-size-multiple", 1]
-    program = program.replace("generate", "train")
-    done = bare.run(program, *words, folder=tmp_path, environment=unsafe)
-    assert "Loaded checkpoint" in done.good().errors
 
 
 def test_shards_of_another_dictionary(corpus, other, save, tmp_path):
@@ -148,22 +130,17 @@ def test_shards_of_another_dictionary(corpus, other, save, tmp_path):
     shutil.copytree(corpus, small)
     words = (small / f"dict.{TARGET}.txt").read_text("utf-8").splitlines(keepends=True)
     (small / f"dict.{TARGET}.txt").write_text("".join(words[:-2]), "utf-8")
-    for folders in ((corpus, small), (small, corpus)):
-        assert_explained(train(*folders), folders[1] / f"dict.{TARGET}.txt", folders[0])
+    assert_explained(train(small, corpus), corpus / f"dict.{TARGET}.txt", small)
     assert not list(tmp_path.glob("*.pt"))
     train(corpus, corpus).good()
 
 
-DC_NMT = "import sys; from dc_nmt_plugin.cli import main; sys.exit(main())"
-
-
-def test_the_data_of_dc_nmt(corpus, other, save, bare, tmp_path):
+def test_the_data_of_dc_nmt(corpus, other, save, tmp_path, capfd):
     (tmp_path / "text").write_text("badun kefar\n")
-    words = ["translate", save / "checkpoint_last.pt", "text", "--tokenizer", "none", "--cpu"]
-    words += ["--data"]
-    done = bare.run(DC_NMT, *words, other, folder=tmp_path, path=[ROOT])
-    assert done.code == 1 and "Traceback" not in done.errors
-    assert f"error: {other}: its target dictionary has other words" in done.errors
-    assert not done.output
-    done = bare.run(DC_NMT, *words, corpus, folder=tmp_path, path=[ROOT])
-    assert len(done.good().output.splitlines()) == 1
+    last, text = str(save / "checkpoint_last.pt"), str(tmp_path / "text")
+    words = ["translate", last, text, "--tokenizer", "none", "--cpu", "--data"]
+    assert cli.main([*words, str(other)]) == 1
+    output, errors = capfd.readouterr()
+    assert f"error: {other}: its target dictionary has other words" in errors and not output
+    assert cli.main([*words, str(corpus)]) == 0
+    assert len(capfd.readouterr().out.splitlines()) == 1
