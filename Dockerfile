@@ -23,7 +23,7 @@ WORKDIR /opt/dc_nmt_plugin
 COPY requirements requirements
 RUN pip install --no-cache-dir -r requirements/build.txt -r requirements/run.txt -c requirements/constraints.txt
 COPY . .
-RUN python -m dc_nmt_plugin.install_fairseq \
+RUN python scripts/install_fairseq.py \
     && pip install --no-cache-dir --no-deps --no-build-isolation .
 
 # a container may be granted fewer cores than torch sees

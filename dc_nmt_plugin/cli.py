@@ -72,10 +72,10 @@ def usage() -> str:
 
 def version() -> str:
     """Returns the versions of this package and its requirements, without importing them."""
-    from .install_fairseq import NAMES, version_of
+    from .names import FAIRSEQS, version_of
 
     versions = [f"Python {platform.python_version()}"]
-    for name in ("torch", *NAMES):
+    for name in ("torch", *FAIRSEQS):
         if version_of(name):
             versions.append(f"{name} {version_of(name)}")
     return f"dc-nmt {__version__} ({', '.join(versions)})"

@@ -9,19 +9,18 @@ import subprocess
 from collections import Counter
 from collections.abc import Mapping
 from itertools import cycle, islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 _ROOT = Path("/")
 
 
 def usable_cpus() -> int:
-    """Returns the CPUs that this process may use, by affinity and container quota."""
+    """Returns the CPUs that this process may use, by affinity and the quota of a container."""
     affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
-    for group in _control_groups():
-        words = _read(group / "cpu.max").split()  # "QUOTA PERIOD", or "max PERIOD"
-        if len(words) == 2 and words[0] != "max":
-            count = min(count, max(1, int(words[0]) // int(words[1])))
+    quota = _read(_ROOT / "sys/fs/cgroup/cpu.max").split()  # "QUOTA PERIOD", or "max PERIOD"
+    if len(quota) == 2 and quota[0] != "max":
+        count = min(count, max(1, int(quota[0]) // int(quota[1])))
     return count
 
 
@@ -67,20 +66,6 @@ def _visible_gpus() -> list[str] | None:
     words += ["--id", visible] if visible else []
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return done.stdout.splitlines() if done.returncode == 0 else None
-
-
-def _control_groups() -> list[Path]:
-    """Returns the folders of this process's control group and its parents (cgroups, version 2).
-
-    The limits of all of them apply. In a container, /proc may have the host's path of the group,
-    of which nothing is visible; the top folder is then the container's own.
-    """
-    for line in _read(_ROOT / "proc/self/cgroup").splitlines():
-        if line.startswith("0::"):
-            path = PurePosixPath(line.removeprefix("0::"))
-            top = _ROOT / "sys/fs/cgroup"
-            return [top / part.relative_to("/") for part in (path, *path.parents)]
-    return []
 
 
 def _read(path: Path) -> str:

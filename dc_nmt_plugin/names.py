@@ -1,9 +1,13 @@
-"""Names of the published architectures; their criterions and tasks have the same names."""
+"""Names of the published architectures and of installed packages."""
 
 from __future__ import annotations
 
-# name → class of its criterion. A checkpoint holds the class's name, and fairseq resumes a run only
-# with the same class.
+from importlib import metadata
+
+FAIRSEQS = ("ve-fairseq", "fairseq-fixed", "fairseq")  # distributions that are fairseq
+
+# name, also of criterion and task → class of the criterion. A checkpoint holds that name, and
+# fairseq resumes a run only with the same class.
 PUBLISHED = {
     "transformer_dc": "TransformerDCCriterion",
     "transformer_ctxaware": "TransformerContextAwareCriterion",
@@ -12,3 +16,11 @@ PUBLISHED = {
     "transformer_ms_aux": "TransformerMultiLevelSupervisionCriterion",
     "gru_selfattn_residual": "SelfAttentiveResidualCriterion",
 }
+
+
+def version_of(distribution: str) -> str | None:
+    """Returns the installed version; None if the distribution is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

@@ -34,7 +34,7 @@ show_help() {
 
 # python_is_usable PYTHON [VERSION]: can it run the project? Prints why not.
 python_is_usable() {
-  PYTHONPATH=$ROOT "$1" -m dc_nmt_plugin.install_fairseq --only-check "${2:-}" 2>/dev/null
+  "$1" "$ROOT/scripts/install_fairseq.py" --only-check "${2:-}" 2>/dev/null
 }
 
 # find_python [VERSION|PATH]: prints the path of a suitable Python. Shims of pyenv exist for

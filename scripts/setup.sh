@@ -45,7 +45,7 @@ stamp=$state/setup.stamp log=$state/setup.log own=$ROOT/.setup/$(basename "$stat
 fingerprint() {
   printf '%s %s\n' "$ROOT" "$dev"
   find setup.py pyproject.toml requirements scripts/setup.sh scripts/lib.sh scripts/missing.py \
-    dc_nmt_plugin/install_fairseq.py -type f -exec cksum {} + | sort
+    scripts/install_fairseq.py -type f -exec cksum {} + | sort
   "$python" -c '
 import os, sys, sysconfig
 print(sys.version, sys.prefix, *sorted(os.listdir(sysconfig.get_path("purelib"))), sep="\n")' 2>&1 | cksum
@@ -181,7 +181,7 @@ fi
 
 # after the plugin, without which fairseq cannot be imported on Python 3.14
 say "looking for fairseq, which is compiled in a minute where no wheel is"
-"$python" -m dc_nmt_plugin.install_fairseq ${replace[@]+"${replace[@]}"} >>"$log" 2>&1 || fail "installing fairseq failed."
+"$python" scripts/install_fairseq.py ${replace[@]+"${replace[@]}"} >>"$log" 2>&1 || fail "installing fairseq failed."
 [ -z "$torch_before" ] || [ "$(torch_version)" = "$torch_before" ] ||
   die "torch changed from $torch_before to $(torch_version), which must not happen: please report it with $log"
 fingerprint >"$stamp.new"

@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from .. import install_fairseq
-from ..install_fairseq import NAMES, version_of
+from ..names import FAIRSEQS, version_of
 from .parser import Parser
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -30,14 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Prints the report; returns 1 if a part is broken, else 0."""
     Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0]).parse_args(argv)
     pip = f"{shlex.quote(sys.executable)} -m pip"
-    setup = PACKAGE.parent / "scripts/setup.sh"
-    install = f"{shlex.quote(sys.executable)} -m {install_fairseq.__name__} --replace"
-    if setup.exists():  # a checkout
-        install = f"DC_NMT_PYTHON={shlex.quote(sys.executable)} {shlex.quote(str(setup))}"
+    scripts = PACKAGE.parent / "scripts" if (PACKAGE.parent / "scripts").exists() else "scripts"
+    installer = shlex.quote(f"{scripts}/install_fairseq.py")  # in a checkout
+    install = f"{shlex.quote(sys.executable)} {installer} --replace"
     print(f"{'python':<11}{platform.python_version()}, {sys.executable}")
     checks: list[tuple[str, Callable[[], str], str]] = [
         ("torch", _torch, f"{pip} install torch==2.13.0"),
-        ("fairseq", _fairseq, f"{pip} uninstall -y {' '.join(NAMES)} && {install}"),
+        ("fairseq", _fairseq, install),
         ("packages", _packages, f"{pip} install THEM"),
         ("plugin", _plugin, install),
     ]
@@ -63,7 +61,7 @@ def _torch() -> str:
 
 
 def _fairseq() -> str:
-    names = [f"{name} {version_of(name)}" for name in NAMES if version_of(name)]
+    names = [f"{name} {version_of(name)}" for name in FAIRSEQS if version_of(name)]
     if len(names) > 1:
         raise RuntimeError(f"{' and '.join(names)} overwrite each other")
     import fairseq

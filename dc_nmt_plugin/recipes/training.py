@@ -12,6 +12,7 @@ from subprocess import PIPE, STDOUT
 from ..errors import UserError
 from ..flags import tokens_of, typed_flags
 from ..machine import used_device
+from ..names import FAIRSEQS, version_of
 from ..runs.finding import described
 from ..runs.record import (
     RECORD,
@@ -152,14 +153,12 @@ def begin_record(run: Experiment, command: Sequence[str], continued: bool) -> No
     Raises:
         UserError: the folder is of an earlier version
     """
-    from ..install_fairseq import NAMES, version_of
-
     words = command[list(command).index("--user-dir") :]
     settings = {k: value for k, value in typed_flags(words).items() if k not in _PLACES}
     seed = settings.get("seed")
     before = record_of(run.folder) if continued else None
     name = before.name if before else run.folder.resolve().name
-    versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *NAMES)}
+    versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
     training = Training(
         tokens=tokens_of(words),
         device=used_device(settings),

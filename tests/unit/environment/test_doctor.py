@@ -34,7 +34,10 @@ def test_broken_torch_and_fairseq_are_reported_not_raised(tmp_path):
     lines = done.stdout.splitlines()
     row = lines.index("torch      BROKEN: ImportError: libcudart.so.12: gone")
     assert done.returncode == 1 and "pip install torch==" in lines[row + 1]
-    assert lines[row + 2].startswith("fairseq    BROKEN") and "setup.sh" in lines[row + 3]
+    assert (
+        lines[row + 2].startswith("fairseq    BROKEN")
+        and "install_fairseq.py --replace" in lines[row + 3]
+    )
 
 
 def test_two_fairseqs_overwrite_each_other(monkeypatch):

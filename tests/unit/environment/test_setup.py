@@ -1,6 +1,7 @@
 """Packaging and set-up: what is declared, what a wheel holds, what the scripts refuse."""
 
 import hashlib
+import importlib
 import os
 import shutil
 import subprocess
@@ -16,9 +17,10 @@ from pip._vendor.packaging.requirements import Requirement
 from pip._vendor.packaging.specifiers import SpecifierSet
 
 import dc_nmt_plugin
-from dc_nmt_plugin import install_fairseq
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "scripts"))
+install_fairseq = importlib.import_module("install_fairseq")
 
 
 def canonical(name):

@@ -4,7 +4,7 @@ The only record of which Python gets which fairseq. Standard library alone, beca
 asks it before anything is installed. fairseq-fixed and ve-fairseq (both MIT) are fairseq 0.12.3
 with its dataclasses corrected for Python 3.11; their functions are the same.
 
-    python -m dc_nmt_plugin.install_fairseq [--only-check]
+    python scripts/install_fairseq.py [--only-check]
 """
 
 from __future__ import annotations
