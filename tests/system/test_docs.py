@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from commands import ROOT
+
+from scripts.toy_text import toy_pairs
 
 DOCS = ROOT / "docs"
 
@@ -38,3 +42,34 @@ def test_the_package_is_light_and_shows_what_is_public():
     assert all(hasattr(dc_nmt_plugin, name) for name in names)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = dc_nmt_plugin.nothing
+
+
+def test_the_first_block_of_the_readme(tmp_path):
+    """fairseq's commands, from the quickstart's pieces to BLEU, with fewer updates."""
+    after = (ROOT / "README.md").read_text("utf-8").split("<!-- block:")[1]
+    block = re.search(r"```\n(.*?)```", after, re.S)[1]
+    for many, few in (("--max-update 150", "--max-update 6"), ("-updates 10", "-updates 1")):
+        assert many in block
+        block = block.replace(many, few)
+    pieces = tmp_path / "quickstart_out/en-de/data/bpe"
+    pieces.mkdir(parents=True)
+    (tmp_path / "dc_nmt_plugin").symlink_to(ROOT / "dc_nmt_plugin")
+    for name, count, seed in (("train", 400, 1), ("valid", 20, 2), ("test", 20, 3)):
+        for language, lines in zip(
+            ("en", "de"), zip(*toy_pairs(count, seed), strict=True), strict=True
+        ):
+            (pieces / f"{name}.{language}").write_text("\n".join(lines) + "\n", "utf-8")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Generate test with beam=5: BLEU4 = " in done.stdout
+    assert sorted(path.name for path in (tmp_path / "toy-dc").glob("checkpoint_*_[2-6].pt")) == [
+        f"checkpoint_1_{update}.pt" for update in range(2, 7)
+    ]
