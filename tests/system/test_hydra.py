@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import yaml
 from commands import ROOT, run
 from systems import load, training
+
+from dc_nmt_plugin import machine
 
 SMALL = {"encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
 for side in ("encoder", "decoder"):
@@ -33,12 +36,16 @@ def hydra(folder, *words):
     return run(folder, "hydra-train", *words, f"hydra.run.dir={folder}")
 
 
-def test_both_programs_reach_the_same_parameters(corpus, tmp_path):
+@pytest.mark.parametrize("amp", [False, True])
+def test_both_programs_reach_the_same_parameters(amp, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: True)
     text = yaml.safe_dump(settings(tmp_path, corpus))
     (tmp_path / "small.yaml").write_text(f"# @package _global_\n{text}")
-    hydra(tmp_path, "--config-dir", tmp_path, "--config-name", "small").good()
+    name = ["--config-dir", tmp_path, "--config-name", "small"]
+    hydra(tmp_path, *name, f"common.amp={str(amp).lower()}").good()
     words = training(corpus, tmp_path / "flags", *FLAGS, "--criterion", "transformer_ms_aux")
-    run(tmp_path, "train", *words, "--disable-validation").good()
+    done = run(tmp_path, "train", *words, "--disable-validation", *["--amp"] * amp).good()
+    assert ("multiply in bfloat16" in done.output) == amp
     ours, theirs = load(tmp_path / "save"), load(tmp_path / "flags")
     assert ours["optimizer_history"][-1]["num_updates"] == 3
     for name, parameter in theirs["model"].items():

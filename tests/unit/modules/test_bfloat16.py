@@ -5,7 +5,7 @@ import argparse
 import pytest
 import torch
 import torch.nn.functional as F
-from helpers import dictionary, perturb, sample, sentences, translated
+from helpers import build, dictionary, perturb, sample, sentences, translated
 from product import VALUES
 from product import model as transformer
 
@@ -85,6 +85,15 @@ def test_every_kind_learns_nearly_the_same(combination):
         torch.cat([every[name].flatten() for name in in_float32]) for every in (in_float32, rounded)
     )
     assert 0 < (near - exact).norm() < 0.15 * exact.norm()
+
+
+def test_so_does_every_layer_of_fairseqs_model():
+    """Its attention hands the weights of its layers to a function of torch."""
+    model = build("transformer").train()
+    with bfloat16_products():
+        model(**sample(sentences([5, 3, 4]), sentences([4, 2, 5], seed=5))["net_input"])
+        layers = [layer for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
+        assert {id(layer.weight) for layer in layers} == bfloat16._weights.keys()
 
 
 @pytest.mark.parametrize("combination", VALUES, ids=" ".join)
