@@ -169,6 +169,7 @@ class Pipeline:
         out: Path | None = None,
         seed: int | None = None,
         gpus: int | None = None,
+        fp32: bool = False,
     ) -> None:
         """Names what a script has in variables."""
 

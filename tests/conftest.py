@@ -57,6 +57,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"{seconds:.0f} seconds of CPU time, of all processes together")
 
 
+@pytest.fixture(autouse=True)
+def slow_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are the same on every CPU."""
+    from dc_nmt_plugin import machine
+
+    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: False)
+
+
 @pytest.fixture(scope="session")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Bare:
     """Runs code where this package is not imported yet."""

@@ -125,3 +125,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         "--gpus", type=number(0), metavar="N",
         help="number of GPUs; default: all; 0: the CPU",
     )  # fmt: skip
+    parser.add_argument(
+        "--fp32", action="store_true",
+        help="multiply in float32 on a CPU that is faster in bfloat16 (--amp of fairseq-train)",
+    )  # fmt: skip

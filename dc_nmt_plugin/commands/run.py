@@ -60,7 +60,9 @@ def main(argv: Sequence[str]) -> int:
                 plan.training.check_flags()
     pipeline = pipeline_of(args, "run", argv)
     _, first = next(iter(planned.values()))
-    pipeline.begin(first.binarised.parent, first.folder.parent, options.seed, training.gpus)
+    pipeline.begin(
+        first.binarised.parent, first.folder.parent, options.seed, training.gpus, training.fp32
+    )
     with stoppable():
         runs = [run for run, _ in planned.values()]
         needed = [settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs]

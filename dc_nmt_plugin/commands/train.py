@@ -67,7 +67,7 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> None:
             f"{run.task} --bpe {plan.settings.bpe} and the same --out and --sample"
         )
     run_folder = training.run.folder
-    pipeline.begin(binarised.parent, run_folder.parent, run.seed, options.gpus)
+    pipeline.begin(binarised.parent, run_folder.parent, run.seed, options.gpus, options.fp32)
     pipeline.enter(run_folder, **plan.variables)
     pipeline.note(f"{plan.recipe.name}: {plan.recipe.task.title}\n{plan.settings.source}")
     for note in plan.notes[1 if pipeline.dry_run else 0 :]:  # the first is of this machine

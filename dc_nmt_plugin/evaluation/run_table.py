@@ -26,8 +26,7 @@ FURTHER_METRICS = (("mteval-v13a-lc", "zh-lc"), ("chrf",))
 _NOT_SETTINGS = {
     *("seed", "tensorboard-logdir", "wandb-project"),
     *("max-tokens", "max-tokens-valid", "update-freq", "num-workers", "ddp-backend", "cpu"),
-    *("distributed-world-size", "fp16", "bf16", "amp", "memory-efficient-fp16"),
-    *("log-format", "log-interval", "log-file", "no-progress-bar"),
+    *("distributed-world-size", "log-format", "log-interval", "log-file", "no-progress-bar"),
 }
 _TOKENS = "tokens an update"
 _OPEN_END = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}

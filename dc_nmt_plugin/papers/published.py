@@ -20,7 +20,7 @@ _NEUTRAL = {
     *("log-format", "log-interval", "log-file", "tensorboard-logdir", "wandb-project"),
     *("max-tokens", "update-freq", "max-tokens-valid", "batch-size-valid", "validate-interval"),
     *("validate-interval-updates", "distributed-world-size", "distributed-port", "ddp-backend"),
-    *("cpu", "fp16", "bf16", "amp", "memory-efficient-fp16", "checkpoint-activations"),
+    *("cpu", "checkpoint-activations"),
     *("xagg-checkpoint", "skip-invalid-size-inputs-valid-test", "required-batch-size-multiple"),
 }
 _SEARCH = ("--beam", "--lenpen", "--length-penalty")

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .. import machine
 from ..errors import UsageError
 from ..files import load_json
 from ..flags import flag_value, replaced
@@ -16,6 +17,7 @@ from .recipe import Recipe, load
 from .settings import RunSettings, for_sample, settings_of, with_updates
 from .training import TrainingStep, training_step
 
+PRECISIONS = {"--amp", "--bf16", "--fp16", "--memory-efficient-bf16", "--memory-efficient-fp16"}
 LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
 
 
@@ -47,6 +49,7 @@ class TrainOptions:
     # batches whose gradients are summed; default: keeps the tokens per update
     update_freq: int | None = None
     gpus: int | None = None  # of this machine; 0: the CPU; None: all
+    fp32: bool = False  # no bfloat16 on a CPU that multiplies it fast
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,10 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
         flags += [name if train.update_freq else ShellWord(name, ""), update_freq]
     # fairseq uses all GPUs, and with --cpu starts a process for each
     flags += [] if gpus else [ShellWord("--cpu", "")]
+    chosen = train.fp32 or not PRECISIONS.isdisjoint(own)
+    if not gpus and not chosen and machine.multiplies_bfloat16():
+        flags += [ShellWord("--amp", "")]
+        notes.append("linear layers multiply in bfloat16 on this CPU; --fp32: in float32")
     flags += ["--distributed-world-size", ShellWord(workers, '"$PROCESSES" $CPU')]
     if _longest(lengths, "valid") > batch.max_tokens:
         flags += ["--max-tokens-valid", str(_longest(lengths, "valid"))]

@@ -14,6 +14,7 @@ from ..steps import Command, Pipeline, ShellWord, Step
 WIDTH = 96
 USER_DIR = 'USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")'
 GPUS = "$(nvidia-smi -L 2>/dev/null | grep -c GPU || true)"
+AMP = " $(grep -qsE 'avx512_bf16|amx_bf16' /proc/cpuinfo && echo --amp)"
 
 
 class Script(Pipeline):
@@ -38,6 +39,7 @@ class Script(Pipeline):
         out: Path | None = None,
         seed: int | None = None,
         gpus: int | None = None,
+        fp32: bool = False,
     ) -> None:
         """Prints the head with the variables, once.
 
@@ -46,6 +48,7 @@ class Script(Pipeline):
             out: folder with a folder for each run; None without runs
             seed: of the runs
             gpus: of this machine; None: all
+            fp32: no bfloat16 on a CPU
         """
         if self._variables:
             return
@@ -59,7 +62,7 @@ class Script(Pipeline):
             lines.append(f"SEED=${{SEED:-{seed}}}")
             lines.append(f"GPUS=${{GPUS:-{GPUS if gpus is None else gpus}}} # 0: the CPU")
             lines.append("PROCESSES=$((GPUS > 0 ? GPUS : 1))")
-            lines.append('CPU=$([ "$GPUS" -gt 0 ] || echo --cpu)')
+            lines.append(f'CPU=$([ "$GPUS" -gt 0 ] || echo --cpu{"" if fp32 else AMP})')
             lines.append(USER_DIR)
         print(*lines, sep="\n")
 

@@ -83,6 +83,8 @@ class Decoding:
             parts.append("without fusion")
         if self.search.get("int8"):
             parts.append("in 8 bits")
+        if self.search.get("bf16"):
+            parts.append("in bfloat16")
         return " ".join(parts) or None
 
     def score(self, *metrics: str) -> Score | None:

@@ -147,7 +147,10 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
         run(seed, rate)
     with pytest.raises(UserError, match=r"plain would .* --dropout is 0.1 in plain-s1 and 0.3 in"):
         results(task, "--over-seeds")
-    run(3, 0.1, "--max-tokens 1000 --fp16")
+    run(3, 0.1, "--max-tokens 1000 --amp")
+    with pytest.raises(UserError, match=r"--amp is not given in plain-s1 and True in plain-s3"):
+        results(task, "--over-seeds")
+    run(3, 0.1, "--max-tokens 1000")
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
     run(3, 0.1, updates=99)
     with pytest.raises(UserError, match="updates is 2000 in plain-s1 and 99 in plain-s3"):

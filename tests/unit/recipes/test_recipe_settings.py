@@ -11,6 +11,7 @@ from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dc_nmt_plugin import machine
 from dc_nmt_plugin.commands import prepare, train
 from dc_nmt_plugin.commands.recipe_options import values_of
 from dc_nmt_plugin.errors import UserError
@@ -195,6 +196,18 @@ def test_tokens_per_update_are_kept_on_any_number_of_gpus(tokens, workers, max_t
     batch = share_out(tokens, workers, max_tokens)
     assert abs(batch.tokens - tokens) <= workers * batch.update_freq / 2
     assert batch.max_tokens <= max_tokens and batch.workers == workers
+
+
+def test_a_cpu_that_multiplies_bfloat16_does(monkeypatch):
+    arguments = ["multi30k_en_de", "transformer_standard"]
+    plain = training(*arguments)
+    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: True)
+    plan = training(*arguments)
+    assert "--amp" in plan.training.command
+    assert plan.notes[-1] == "linear layers multiply in bfloat16 on this CPU; --fp32: in float32"
+    assert plan.training.stamp() == plain.training.stamp(), "a run goes on in either"
+    for words in (["--fp32"], ["--gpus", 1], ["--bf16"]):
+        assert "--amp" not in training(*arguments, *words).training.command
 
 
 def test_update_freq_is_computed_and_said():
