@@ -164,22 +164,16 @@ def test_a_t_test_of_no_bleu_is_refused(folder, capsys):
     [
         ("base --reference ref.en --target-lang en", "one system alone"),
         ("base good --reference ref.en", "plain text needs --target-lang"),
-        ("base good --target-lang en", "plain text needs --reference"),
-        (f"{TEXT} --metric bleu", "--metric: 'bleu' is not one of"),
         (f"{TEXT} --metric multi-bleu", "multi-bleu scores tokenised text"),
         (f"{TEXT} --names one", "--names: 1 names for 2 systems"),
-        (f"{TEXT} --names one one", "one: given twice"),
         ("base short --reference ref.en --target-lang en", "1 hypotheses for 60 references"),
-        ("base absent.en --reference ref.en --target-lang en", "absent.en: cannot be read"),
         ("base runs --reference ref.en --target-lang en", r"no run\.json in it"),
         ("base bad.json --reference ref.en --target-lang en", "bad.json: not JSON"),
-        ("base old.json --reference ref.en --target-lang en", "old.json: is no record of a run"),
     ],
 )
 def test_bad_input(folder, flags, message, capsys):
     (folder / "short").write_text("one\n")
     (folder / "runs").mkdir()
     (folder / "bad.json").write_text("{")
-    (folder / "old.json").write_text("[]")
     with pytest.raises(UserError, match=message):
         compare(folder, flags, capsys)

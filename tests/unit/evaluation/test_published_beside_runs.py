@@ -9,7 +9,6 @@ import pytest
 from records import REFERENCE, write_run, write_scored
 
 from dc_nmt_plugin.commands import results as results_command
-from dc_nmt_plugin.evaluation.generated import read_generated
 from dc_nmt_plugin.runs.record import Score
 
 ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"
@@ -49,39 +48,6 @@ def rows(capsys, *words):
     return json.loads(capsys.readouterr().out)["rows"]
 
 
-@pytest.mark.parametrize(
-    ("model", "published", "differs"),
-    [
-        ("transformer_dc", 29.26, "--dropout not given, in the recipe 0.1"),
-        ("transformer_dc --encoder-self-attention-layers 1-3", 28.93, "--dropout not given"),
-        ("transformer_dc --dc-kernel-size 4", 29.26, "--dc-kernel-size 4, in the recipe not given"),
-        ("transformer", None, ""),
-    ],
-)
-def test_a_number_stands_beside_its_architecture_with_the_settings_that_differ(
-    runs, capsys, model, published, differs
-):
-    run = runs("wmt14_en_de", model, WMT, BEAM_4)
-    (row,) = rows(capsys, run, "--metric", "mteval-v13a")
-    assert row["published_score"] == published and differs in row["published_differs"]
-    assert results_command.main([str(run)]) == 0
-    note = f"differs from the published run: {row['published_differs']}"
-    assert (note in capsys.readouterr().out) == bool(differs)
-
-
-@pytest.mark.parametrize(
-    ("model", "training", "millions"),
-    [
-        ("transformer_mlmha", WMT, 92.7),
-        ("transformer_ctxaware_unshared", CONTEXT, 106.9),
-        ("transformer_ctxaware_unshared --encoder-ffn-embed-dim 99", CONTEXT, None),
-    ],
-)
-def test_a_published_count_is_of_the_same_settings(runs, capsys, model, training, millions):
-    (row,) = rows(capsys, runs("wmt14_en_de", model, training, BEAM_4))
-    assert row["published_parameters"] == (millions and round(millions * 1e6))
-
-
 def test_x3_metrics_are_not_mixed(runs, capsys):
     """A table by mteval-v13a compares published multi-bleu scores with multi-bleu of the run."""
     run = runs("wmt14_en_de", "transformer_ctxaware_unshared", CONTEXT, BEAM_4, paper="multi-bleu")
@@ -99,18 +65,3 @@ def test_x4_two_masks_of_one_run_are_two_rows(runs, capsys):
     found = {row["label"]: row["published_score"] for row in rows(capsys, run)}
     name = run.name
     assert found == {name: 29.08, f"{name}, mask1": None, f"{name}, mask2": None}
-
-
-def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):
-    log = tmp_path / "generate.log"
-    log.write_text(
-        "x | INFO | {'generation': {'beam': 4, 'lenpen': 0.6, 'max_len_a': 0.0, 'min_len': 1}, "
-        "'task': {'length_penalty': 'wu', 'mask_source_layers': '1,2', 'no_aux_fusion': False, "
-        "'decode_with': 'aux:2'}, 'dataset': {'gen_subset': 'valid'}}\n"
-    )
-    (tmp_path / "out").write_text("H-0\t-0.1\ta\n")
-    found = read_generated(tmp_path / "out", log)
-    assert found.subset == "valid" and found.search == {
-        "beam": 4, "lenpen": 0.6, "max-len-a": 0.0, "min-len": 1, "length-penalty": "wu",
-        "mask-source-layers": "1,2", "decode-with": "aux:2",
-    }  # fmt: skip

@@ -68,6 +68,21 @@ def test_the_speed_may_be_in_the_log(tmp_path):
     assert read_generated(tmp_path / "gen.txt", tmp_path / "log").sentences_per_second == 500.0
 
 
+def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):
+    log = tmp_path / "generate.log"
+    log.write_text(
+        "x | INFO | {'generation': {'beam': 4, 'lenpen': 0.6, 'max_len_a': 0.0, 'min_len': 1}, "
+        "'task': {'length_penalty': 'wu', 'mask_source_layers': '1,2', 'no_aux_fusion': False, "
+        "'decode_with': 'aux:2'}, 'dataset': {'gen_subset': 'valid'}}\n"
+    )
+    (tmp_path / "out").write_text("H-0\t-0.1\ta\n")
+    found = read_generated(tmp_path / "out", log)
+    assert found.subset == "valid" and found.search == {
+        "beam": 4, "lenpen": 0.6, "max-len-a": 0.0, "min-len": 1, "length-penalty": "wu",
+        "mask-source-layers": "1,2", "decode-with": "aux:2",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("H-0\t-1\ta\nH-2\t-1\tc\n", "no hypothesis for sentence 1"), ("S-0\ta\n", "no hypotheses")],

@@ -111,12 +111,6 @@ def test_gzip(tmp_path, capsys):
         score(tmp_path, "cut.gz --reference ref", capsys)
 
 
-def test_a_source_of_other_length_is_refused(tmp_path, capsys):
-    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE, src=["source"] * 5)
-    with pytest.raises(UserError, match=r"--source .*src: 5 lines for 6 hypotheses"):
-        score(tmp_path, "hyp --reference ref --source src", capsys)
-
-
 def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):
     """As a recipe of ``dc-nmt new --tokenized`` has it: the references differ in spaces alone."""
     reference = moses(REFERENCE, True)
