@@ -46,7 +46,7 @@ GROUPS = {
     "tools, for example: dc-nmt doctor": {
         "arch-flags": "list architectures; show the flags and training command of one",
         "average": "average checkpoints",
-        "export": "remove auxiliary decoders, or convert to fairseq or CTranslate2",
+        "export": "pack a run, remove auxiliary decoders, or convert the model",
         "doctor": "print versions, device, path for --user-dir, and the changes to fairseq",
     },
 }

@@ -14,7 +14,7 @@ from ..evaluation.logs import parse_statistics
 from ..evaluation.run_table import system_of
 from ..figure import Chart, Line, draw_charts
 from ..flags import listed
-from ..runs.record import record_of
+from ..runs.record import CURVE, record_of
 from ..text.lines import read_log
 from .report import Results, Table
 
@@ -58,17 +58,20 @@ def measure(folder: Path) -> dict[str, Any]:
     auxiliary decoders under that name: here `joint_loss`, so that no figure has both on one axis.
 
     Args:
-        folder: of the run, with ``train.log``; or such a log
+        folder: of the run, with ``curve.log``; or a log of ``--log-format json``
 
     Raises:
         UserError: no log, or nothing in it
     """
-    log = folder if folder.is_file() else folder / "train.log"
-    if not log.is_file():
-        raise UserError(f"{folder}: has no train.log (the output of fairseq-train).")
+    places = [folder] if folder.is_file() else [folder / CURVE, folder / "train.log"]
+    log = next((path for path in places if path.is_file()), None)
+    if log is None:
+        raise UserError(
+            f"{folder}: has no {CURVE}, which fairseq-train with this plugin writes beside run.json"
+        )
     curves = read_curves(log)
     if not curves:
-        raise UserError(f"{log}: has no numbers; it is not a log of --log-format json.")
+        raise UserError(f"{log}: has no numbers; it is no {CURVE}, nor a log of --log-format json.")
     record = record_of(folder) if folder.is_dir() else None
     return {
         "seed": record.seed if record else None,
@@ -83,7 +86,7 @@ def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
     as one run.
 
     Args:
-        path: output of ``fairseq-train --log-format json``
+        path: ``curve.log``, or output of ``fairseq-train --log-format json``
     """
     points: dict[str, dict[int, float]] = {}
     for line in read_log(path):

@@ -91,6 +91,8 @@ def _checkpoint(path: Path) -> Path:
 
 def _run_of(checkpoint: Path) -> Path:
     folder = checkpoint.parent
+    if (folder / RECORD).is_file():
+        return folder
     return folder.parent if re.fullmatch(r"checkpoints|average(-\d+)?", folder.name) else folder
 
 
@@ -119,8 +121,12 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
             f"{folder} was trained when {others[0]} had other text: prepare that text again, or "
             "name the folder that has it with --data."
         )
-    tried = f" ({named[0]} has no dictionaries)" if named else ""
-    raise UserError(f"{given}: where is its data?{tried} Name the folder with --data.")
+    tried = f" ({named[0]} has none)" if named else ""
+    raise UserError(
+        f"{given}: the dictionaries of its training are missing{tried}: name the folder of "
+        "fairseq-preprocess with --data, or take the run to another place with 'dc-nmt export RUN "
+        "--run DIR', where it was trained."
+    )
 
 
 def _has_dictionaries(folder: Path) -> bool:

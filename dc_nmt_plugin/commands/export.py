@@ -5,10 +5,13 @@ same, and the model is as large as the plain Transformer. If everything else is 
 --stock writes fairseq's own transformer, which loads without this plugin. --ctranslate2 writes a
 folder for CTranslate2, and --hf one for Hugging Face's transformers (FSMT). None of these programs
 can compute the other architectures. Several checkpoints are averaged first.
+
+--run packs a run into a folder that can be moved or given to others.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,8 +23,22 @@ def main(argv: Sequence[str]) -> int:
     """Writes the checkpoint."""
     parser = Parser(prog="dc-nmt export", description=__doc__)
     add_checkpoints(parser)
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--out", type=Path, metavar="FILE", help="output file, or a folder")
+    place.add_argument(
+        "--run", type=Path, metavar="DIR",
+        help="write the whole run: record, translations, learning curve, and the model in half "
+        "precision with dictionaries and BPE codes. dc-nmt translate works with this folder, "
+        "wherever it is",
+    )  # fmt: skip
     parser.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help="output file, or a folder"
+        "--no-model", action="store_true", help="with --run: leave the model out, for tables"
+    )
+    parser.add_argument(
+        "--bpe-codes",
+        type=Path,
+        metavar="FILE",
+        help="with --run: where they are not with the data",
     )
     form = parser.add_mutually_exclusive_group()
     for flag, about in (
@@ -39,6 +56,13 @@ def main(argv: Sequence[str]) -> int:
         help="number format for CTranslate2: int8, float16, …; default: float32",
     )  # fmt: skip
     args = parser.parse_args(argv)
+    if not args.run and (args.no_model or args.bpe_codes):
+        parser.error("--no-model and --bpe-codes go with --run")
+    if args.run:
+        if args.form or len(args.checkpoints) > 1 or args.last or args.updates:
+            parser.error("--run: goes with the folder of one run")
+        _pack(args)
+        return 0
     if (args.data is not None) != (args.form in ("--ctranslate2", "--hf")):
         parser.error(f"{'--hf' if args.form == '--hf' else '--ctranslate2'} and --data go together")
     if args.quantization and args.form != "--ctranslate2":
@@ -76,3 +100,16 @@ def main(argv: Sequence[str]) -> int:
         save_checkpoint(state, args.out)
         print(args.out)
     return 0
+
+
+def _pack(args: argparse.Namespace) -> None:
+    from ..analysis.trained_run import find_runs
+    from ..evaluation.packing import pack
+
+    model = None
+    folder = args.checkpoints[0]
+    if not args.no_model:
+        (run,) = find_runs([folder], args.data)
+        folder, model = run.folder, (run.checkpoint, run.data)
+    pack(folder, args.run, model, args.bpe_codes)
+    print(f"{args.run}: the whole run" if model else f"{args.run}: the run without its model")

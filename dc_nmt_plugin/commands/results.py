@@ -46,16 +46,6 @@ def parser() -> Parser:
         "sentences and seeds",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="FILE", help="store the numbers, no text")
-    parser.add_argument(
-        "--keep", type=Path, metavar="DIR",
-        help="copy the runs there without their models: what this table, dc-nmt compare and "
-        "dc-nmt analyze curves are made of, 80 to 90 kB a run",
-    )  # fmt: skip
-    parser.add_argument(
-        "--with-model", action="store_true",
-        help="with --keep: copy the model too, in half precision, with dictionaries and "
-        "segmentation. dc-nmt translate works with the copy",
-    )  # fmt: skip
     add_forms(parser, "markdown", "latex")
     return parser
 
@@ -64,24 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt results``."""
     options = parser()
     args = options.parse_args(argv)
-    if args.with_model and not args.keep:
-        options.error("--with-model: goes with --keep")
     from ..evaluation.run_table import RunTable
     from ..evaluation.run_table_text import format_run_table
 
-    runs: list[Run] = []
     stored = args.folders[0] / STORED if len(args.folders) == 1 else None
     table = RunTable.read(stored) if stored and stored.is_file() else None
     if stored and table and _has_all_runs(table, stored.parent):
         _refuse_flags_of_runs(options, args, stored)
     else:
-        runs = _of_subset(args)
-        table = _collect(args, runs)
-    if args.keep:
-        from ..evaluation.kept import keep_all
-
-        for folder in keep_all(runs, args.keep, args.with_model):
-            print(f"kept: {folder}", file=sys.stderr)
+        table = _collect(args, _of_subset(args))
     if args.out:
         write_json(args.out, table.facts())
     if args.json:
@@ -102,7 +83,7 @@ def _has_all_runs(table: RunTable, folder: Path) -> bool:
 
 
 def _refuse_flags_of_runs(options: Parser, args: argparse.Namespace, stored: Path) -> None:
-    for name in ("baseline", "subset", "metric", "over_seeds", "out", "keep"):
+    for name in ("baseline", "subset", "metric", "over_seeds", "out"):
         if getattr(args, name) != options.get_default(name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{stored}: is a stored table; for {flag} name the folders of the runs")

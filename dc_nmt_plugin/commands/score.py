@@ -45,7 +45,6 @@ def parser() -> Parser:
     marked.add_argument(
         "--main", metavar="METRIC", help="mark this one as the main score of your own text"
     )
-    parser.add_argument("--train-log", type=Path, help="of fairseq-train --log-format json")
     parser.add_argument(
         "--name", help="the row's name in tables; default: of the folder or file of --out"
     )
@@ -54,7 +53,7 @@ def parser() -> Parser:
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="write the record of the run here; a run.json that is there keeps its other facts",
+        help="enter the scores into the record of a run, RUN/run.json, or write a new record",
     )  # fmt: skip
     parser.add_argument(
         "--as", dest="decoding", default="", metavar="NAME",
@@ -86,7 +85,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.target_lang is None:
         options.error("--target-lang: is missing; name the language of the hypotheses")
     from ..evaluation.generated import is_generated
-    from ..runs.record import write_record
     from .score_record import score_file
 
     kind: Kind = "tokenized" if args.tokenized else "raw"
@@ -101,8 +99,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     record, decoding, warnings = score_file(args, kind)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    if args.out:
-        write_record(args.out, record)
     if args.json:
         print_json(asdict(record))
     else:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..evaluation.generated import Generated, is_same_search, read_generated
-from ..evaluation.logs import measured, read_training_log
 from ..evaluation.metrics import METRICS, default_metrics, find_metrics
 from ..evaluation.texts import TextFiles, Texts, load_texts, score_metrics
 from ..files import write_lines
@@ -22,6 +21,7 @@ from ..runs.record import (
     Record,
     Score,
     read_record,
+    update_record,
     with_decoding,
 )
 from ..text.lines import read_lines
@@ -53,13 +53,22 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     scores = _scores(args, texts)
     if args.detokenized:
         write_lines(args.detokenized, texts.raw.hypotheses)
-    record = _record(args)
-    decoding = replace(
-        _decoding(args, record, files, generated),
-        sentences=sentences,
-        scores=tuple(scores),
-    )
-    return with_decoding(record, decoding), decoding, texts.warnings
+    decoding, before = _decoding(args, files, generated), None
+    if args.out is not None and args.out.is_file() and args.out.name == RECORD:
+        before = read_record(args.out)
+    known = before and before.decoding(decoding.way)
+    if known and generated and is_same_search(known.search, generated.search):
+        # dc-nmt evaluate knows all flags of its search, its checkpoint and its device
+        kept = ("search", "checkpoint", "averaged", "device")
+        decoding = replace(decoding, **{name: getattr(known, name) for name in kept})
+    decoding = replace(decoding, sentences=sentences, scores=tuple(scores))
+
+    def scored(record: Record | None) -> Record:
+        record = _named(args, record if before else None)
+        return with_decoding(record, replace(decoding, updates=record.training.updates))
+
+    record = update_record(args.out, scored) if args.out else scored(None)
+    return record, decoding, texts.warnings
 
 
 def _scores(args: argparse.Namespace, texts: Texts) -> list[Score]:
@@ -73,22 +82,13 @@ def _scores(args: argparse.Namespace, texts: Texts) -> list[Score]:
     return score_metrics(texts, metrics, args.target_lang, paper)
 
 
-def _record(args: argparse.Namespace) -> Record:
-    """Returns the record that --out has, or a new one, with what --train-log says."""
-    if args.out is not None and args.out.is_file() and args.out.name == RECORD:
-        record = read_record(args.out)
-    else:
-        name = args.name or _name(args.out)
+def _named(args: argparse.Namespace, record: Record | None) -> Record:
+    """Returns the record of a run, or a new one, with the name of the command line."""
+    name = args.name or _name(args.out)
+    if record is None:
         data = Data(args.source_lang, args.target_lang)
         record = Record(schema=SCHEMA, name=name, system=name, data=data)
-    if args.name:
-        record = replace(record, name=args.name, system=args.name)
-    if args.train_log:
-        log = path_from(args.out.parent, args.train_log) if args.out else str(args.train_log)
-        training = replace(measured(record.training, args.train_log), log=log)
-        arch = record.architecture or read_training_log(args.train_log).arch
-        record = replace(record, training=training, architecture=arch)
-    return record
+    return replace(record, name=name, system=name) if args.name else record
 
 
 def _name(path: Path | None) -> str:
@@ -98,23 +98,15 @@ def _name(path: Path | None) -> str:
     return path.resolve().parent.name if path.name == RECORD else path.stem
 
 
-def _decoding(
-    args: argparse.Namespace,
-    record: Record,
-    files: TextFiles,
-    generated: Generated | None,
-) -> Decoding:
+def _decoding(args: argparse.Namespace, files: TextFiles, generated: Generated | None) -> Decoding:
     """Returns the translation with the files that were scored."""
-    subset = args.subset or (generated and generated.subset) or "test"
-    decoding = Decoding(args.decoding, subset, generated.search if generated else {})
-    known = record.decoding(decoding.way)
-    if known and generated and is_same_search(known.search, generated.search):
-        decoding = replace(known, stamp=None)  # dc-nmt evaluate knows all flags of its search
     folder = args.out.parent if args.out else Path()
     plain = args.detokenized or (files.hypotheses if files.kind == "raw" else None)
     tokenized = args.tokenized_reference
-    return replace(
-        decoding,
+    return Decoding(
+        args.decoding,
+        args.subset or (generated and generated.subset) or "test",
+        generated.search if generated else {},
         hypotheses=path_from(folder, files.hypotheses),
         kind=files.kind,
         tokenizer=files.tokenizer,
@@ -123,7 +115,6 @@ def _decoding(
         tokenized_reference=text_file(folder, tokenized) if tokenized else None,
         source=text_file(folder, args.source) if args.source else None,
         plain=path_from(folder, plain) if plain else None,
-        updates=record.training.updates,
         sentences_per_second=generated.sentences_per_second if generated else None,
         tokens_per_second=generated.tokens_per_second if generated else None,
     )

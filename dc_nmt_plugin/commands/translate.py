@@ -60,6 +60,10 @@ def main(argv: Sequence[str]) -> int:
         "--tokenizer", choices=TOKENIZERS,
         help="tokenizer for the lines, undone in the output; default: that of the run",
     )  # fmt: skip
+    parser.add_argument(
+        "--bpe-codes", type=Path, metavar="FILE",
+        help="codes of subword-nmt for the lines; default: those beside the data",
+    )  # fmt: skip
     args, flags = parser.parse_with_flags(argv)
     if args.sentence and args.file != "-":
         raise UsageError(f"--sentence: stands for FILE, which is {args.file}; give one of them")
@@ -68,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
 
     from ..recipes.translating import LoadedRun
 
-    translator = LoadedRun(args.run, args.data, args.tokenizer, flags)
+    translator = LoadedRun(args.run, args.data, args.tokenizer, flags, args.bpe_codes)
     if terminal:
         pair = f"{translator.source} to {translator.target}"
         print(f"{translator.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)

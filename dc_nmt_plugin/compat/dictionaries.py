@@ -57,14 +57,20 @@ def same_dictionaries_in_training(
     save: Callable[..., Any], load: Callable[..., Any]
 ) -> tuple[Callable[..., Any], ...]:
     def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
-        return save(self, filename, {**extra_state, KEY: dictionaries_of(self.task)})
+        saved = save(self, filename, {**extra_state, KEY: dictionaries_of(self.task)})
+        if hasattr(self.task, "save_run"):  # this package's
+            self.task.save_run()
+        return saved
 
     def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         _check_further_folders(self.task)
         if os.path.isfile(filename):
             _check_architecture(self, filename)
             check_dictionaries(filename, self.task)
-        return load(self, filename, *args, **kwargs)
+        extra_state = load(self, filename, *args, **kwargs)
+        if hasattr(self.task, "begin_run"):
+            self.task.begin_run(self)
+        return extra_state
 
     return save_checkpoint, load_checkpoint
 

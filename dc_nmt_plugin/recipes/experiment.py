@@ -11,7 +11,7 @@ from ..errors import UserError
 from ..flags import typed_flags
 from ..machine import used_device
 from ..runs.finding import is_its_text, path_from
-from ..runs.record import RECORD, Decoding, read_record, update_record, with_decoding, write_record
+from ..runs.record import RECORD, Decoding, Record, read_record, update_record, with_decoding
 from ..steps import Command, ShellWord, Step, digest, read_stamp
 
 PLUGIN = ShellWord(Path(__file__).parents[1], '"$USER_DIR"')
@@ -148,7 +148,6 @@ class Experiment:
         words += ["--source", str(self.raw / f"{self.split}.{self.source}")]
         words += ["--reference", str(self.raw / f"{self.split}.{self.target}")]
         words += ["--source-lang", self.source, "--target-lang", self.target, *self.score]
-        words += ["--train-log", str(self.folder / "train.log")]
         words += ["--detokenized", f"{self.folder}/hypotheses{self.suffix}.{self.target}"]
         if self.decoding:
             words += ["--as", self.decoding]
@@ -185,7 +184,8 @@ class Translation(Step):
             averaged=run.average,
             device=device,
         )
-        update_record(run.record, lambda record: with_decoding(record, decoding))
+        record = read_record(run.folder)
+        update_record(run.record, lambda known: with_decoding(known or record, decoding))
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,10 @@ class Scoring(Step):
         self.run.score_log.write_text("")
         for command in self.commands(self.folder):
             command.run(self.run.score_log)
-        record = read_record(self.run.folder)
-        decoding = record.decoding(self.run.way)
-        assert decoding is not None, "the translation entered it"
-        write_record(self.run.record, with_decoding(record, replace(decoding, stamp=stamp)))
+
+        def stamped(record: Record | None) -> Record:
+            decoding = record and record.decoding(self.run.way)
+            assert record and decoding, "the translation entered it"
+            return with_decoding(record, replace(decoding, stamp=stamp))
+
+        update_record(self.run.record, stamped)

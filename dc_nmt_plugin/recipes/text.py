@@ -90,7 +90,7 @@ def make_text(
         _truecase(recipe, to, say)
     _check_counts(recipe, counts, sample, any_counts, say)
     manifest = {
-        "task": recipe.name,
+        "task": f"{recipe.name}-sample{sample}" if sample else recipe.name,
         "pairs": counts,
         "files": sources.checksums(),
         "text": asdict(recipe.task.text),

@@ -1,35 +1,17 @@
-"""Trains one model, and writes what is known into the record of its run."""
+"""Trains one model; fairseq-train writes the record of its run (tasks/run_record.py)."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from subprocess import PIPE, STDOUT
 
 from ..errors import UserError
-from ..flags import tokens_of, typed_flags
-from ..machine import used_device
-from ..names import FAIRSEQS, version_of
-from ..runs.finding import described
-from ..runs.record import (
-    RECORD,
-    SCHEMA,
-    Record,
-    Training,
-    read_record,
-    record_of,
-    update_record,
-    write_record,
-)
 from ..steps import Command, Step, check_space, digest, read_stamp, running, write_stamp
 from .experiment import PLUGIN, Experiment
 
 COMMAND = "command.txt"  # in a run's folder, for people: its fairseq-train command
 LOG = "train.log"
-_PLACES = ("user-dir", "save-dir")  # flags whose values are places of this machine
 
 
 @dataclass(frozen=True)
@@ -77,14 +59,12 @@ class TrainingStep(Step):
                 f"{folder} has a run with other data or settings (see its command.txt): "
                 "use another folder, or remove that one"
             )
-        begin_record(self.run, self.command, continued=known == stamp)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / COMMAND).write_text(f"{Command(self.command[:-2])}\n", "utf-8")
         write_stamp(folder / "settings.stamp", stamp)
         if not (self.run.checkpoints / "checkpoint_last.pt").is_file():
             (folder / LOG).unlink(missing_ok=True)
-        trained = self._train()
-        end_record(self.run)
-        if not trained:
+        if not self._train():
             raise UserError(
                 f"training of {self.run.arch} stopped; its log is {folder / LOG}; "
                 "the same command continues it"
@@ -140,57 +120,3 @@ def training_step(
         command=command,
         updates=updates,
     )
-
-
-def begin_record(run: Experiment, command: Sequence[str], continued: bool) -> None:
-    """Writes the record of a training run that begins.
-
-    Args:
-        run: in its folder
-        command: of fairseq-train
-        continued: keep the translations of the record that is there
-
-    Raises:
-        UserError: the folder is of an earlier version
-    """
-    words = command[list(command).index("--user-dir") :]
-    settings = {k: value for k, value in typed_flags(words).items() if k not in _PLACES}
-    seed = settings.get("seed")
-    before = record_of(run.folder) if continued else None
-    name = before.name if before else run.folder.resolve().name
-    versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
-    training = Training(
-        tokens=tokens_of(words),
-        device=used_device(settings),
-        versions={
-            "python": platform.python_version(),
-            **{package: version for package, version in versions.items() if version},
-        },
-        log=LOG,
-    )
-    record = Record(
-        schema=SCHEMA,
-        name=name,
-        system=name.removesuffix(f"-s{seed}"),
-        data=described(run.folder, run.binarised, run.source, run.target),
-        task=run.recipe,
-        architecture=run.arch,
-        seed=seed if isinstance(seed, int) else None,
-        settings=settings,
-        training=training,
-        decodings=before.decodings if before else (),
-        written_in=os.path.abspath(run.folder),
-    )
-    write_record(run.folder / RECORD, record)
-
-
-def end_record(run: Experiment) -> None:
-    """Adds what was measured, also to the record of a run that stopped early."""
-    from ..evaluation.logs import measured
-
-    files = sorted(run.checkpoints.glob("checkpoint*.pt"))
-    checkpoints = tuple(path.relative_to(run.folder).as_posix() for path in files)
-    training = read_record(run.folder).training
-    with contextlib.suppress(UserError):  # stopped before its first statistics
-        training = measured(training, run.folder / LOG)
-    update_record(run.record, lambda r: replace(r, training=training, checkpoints=checkpoints))

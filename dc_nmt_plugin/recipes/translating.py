@@ -51,6 +51,7 @@ class LoadedRun:
         tokenizer: tokenises the lines and is undone afterwards; None: the tokenizer of the run's
             text
         flags: of fairseq-generate, after the flags for the run's test set
+        codes: of subword-nmt, for the source; None: those beside the data
 
     Attributes:
         model: the ``torch.nn.Module``, in evaluation mode
@@ -68,6 +69,7 @@ class LoadedRun:
         data: str | os.PathLike[str] | None = None,
         tokenizer: str | None = None,
         flags: Sequence[str] = (),
+        codes: Path | None = None,
     ) -> None:
         refuse_flags(flags, _OWN_FLAGS)
         (place,) = find_runs([Path(run)], None if data is None else Path(data))
@@ -75,6 +77,9 @@ class LoadedRun:
             raise UserError(f"{run}: is a language model; it translates nothing.")
         self.checkpoint = place.checkpoint
         self.source, self.target = place.task.get("source_lang"), place.task.get("target_lang")
+        record = record_of(place.folder)
+        if record and not (self.source and self.target):
+            self.source, self.target = record.data.source, record.data.target
         if not self.source or not self.target:  # read from file names
             self.source, self.target = infer_language_pair(str(place.data))
         if not self.source or not self.target:
@@ -82,7 +87,7 @@ class LoadedRun:
                 f"{place.checkpoint}: does not say its languages, nor do the names of the files in "
                 f"{place.data}; give --data with a folder made by fairseq-preprocess."
             )
-        self._text = text_of(place, self.source, self.target, tokenizer)
+        self._text = text_of(place, self.source, self.target, tokenizer, codes)
         self._place, self._tokenizer = place, tokenizer
         self._subject = Subject(place, [*decoding_of(place), *flags], own_flags=())
         self._generator = self._subject.generator()
@@ -193,22 +198,31 @@ class RunText:
         return untokenize(words, self.tokenizer, self.target, self.truecased)
 
 
-def text_of(place: TrainedRun, source: str, target: str, tokenizer: str | None = None) -> RunText:
+def text_of(
+    place: TrainedRun,
+    source: str,
+    target: str,
+    tokenizer: str | None = None,
+    codes: Path | None = None,
+) -> RunText:
     """Returns the text processing of a run: as it was prepared, else as its score undid it.
 
     Args:
         place: of the run
         source, target: languages
         tokenizer: one of TOKENIZERS, for lines that already have the case of the training text
+        codes: of subword-nmt; None: those beside the data
 
     Raises:
         UserError: the preparation is unknown, or its files are gone
     """
-    codes = codes_of(place.data, source)
-    if codes is None and "@@ " in (place.data / f"dict.{source}.txt").read_text("utf-8"):
+    codes = codes or codes_of(place.data, source)
+    if not (codes and codes.is_file()) and "@@ " in (place.data / f"dict.{source}.txt").read_text(
+        "utf-8"
+    ):
         raise UserError(
-            f"{place.data}: its text is segmented by BPE, and the codes (bpe/codes, written by "
-            "dc-nmt prepare) are missing"
+            f"{codes or place.data}: the text is segmented by BPE, and its codes are missing: name "
+            "subword-nmt's file with --bpe-codes"
         )
     manifest = place.data.resolve().parent / "raw/manifest.json"
     if tokenizer is not None or not manifest.is_file():

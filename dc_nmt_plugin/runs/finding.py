@@ -48,7 +48,10 @@ class Run:
             names = ", ".join(filter(None, named)) or "none"
             raise UserError(f"{path}: {place} has no scored translation {name!r}; there is {names}")
         if not runs:
-            raise UserError(f"{path}: has no scores yet: dc-nmt evaluate translates and scores")
+            raise UserError(
+                f"{path}: has no scores yet: dc-nmt evaluate makes those of a recipe's run, and "
+                f"'dc-nmt score OUTPUT … --out {record_path(place)}' those of fairseq-generate"
+            )
         return runs[0]
 
     @classmethod

@@ -16,6 +16,8 @@ from ..files import load_json, read_json, write_json
 
 SCHEMA = 1
 RECORD = "run.json"
+CURVE = "curve.log"  # learning curve, beside the record
+CHECKPOINTS = "checkpoints"  # folder for --save-dir inside the folder of a run
 MAIN = "main"  # decoder of a model that has only one
 
 # of hypotheses: output of fairseq-generate, raw text, or tokenised text without BPE
@@ -123,7 +125,7 @@ class Training:
     seconds: float | None = None  # with validation and saving
     device: str | None = None  # processors or GPUs
     versions: dict[str, str] = field(default_factory=dict)  # package → version
-    log: str | None = None  # fairseq-train's output
+    log: str | None = None  # learning curve, or fairseq-train's output
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,11 @@ class Record:
     def decoding(self, way: str = "") -> Decoding | None:
         """Returns the decoding of that subset and name; "" for the recipe's of the test set."""
         return next((each for each in self.decodings if each.way == way), None)
+
+
+def run_folder(save_dir: Path) -> Path:
+    """Returns the folder of a run: fairseq's ``--save-dir``, or that of ``RUN/checkpoints``."""
+    return save_dir.parent if len(save_dir.parts) > 1 and save_dir.name == CHECKPOINTS else save_dir
 
 
 def read_record(path: Path) -> Record:
@@ -176,7 +183,9 @@ def record_path(path: Path) -> Path:
     if not path.is_dir():
         return path
     if not (path / RECORD).is_file():
-        raise UserError(f"{path}: no {RECORD} in it: the run has not begun, or no run")
+        raise UserError(
+            f"{path}: no {RECORD} in it; fairseq-train with this plugin writes it into --save-dir"
+        )
     return path / RECORD
 
 
@@ -189,14 +198,19 @@ def record_of(folder: Path) -> Record | None:
     return read_record(folder) if (folder / RECORD).is_file() else None
 
 
-def write_record(path: Path, record: Record) -> None:
-    """Writes a record; a reader sees the old one or the new one."""
+def update_record(path: Path, change: Callable[[Record | None], Record]) -> Record:
+    """Replaces the record at a path by a changed one, which it returns.
+
+    Args:
+        path: of the record; a reader sees the old one or the new one
+        change: called with the record that is there, or None
+
+    Raises:
+        UserError: the file is damaged, of another version, or no record
+    """
+    record = change(read_record(path) if path.is_file() else None)
     write_json(path, asdict(record))
-
-
-def update_record(path: Path, change: Callable[[Record], Record]) -> None:
-    """Replaces a record by a changed one."""
-    write_record(path, change(read_record(path)))
+    return record
 
 
 def with_decoding(record: Record, decoding: Decoding) -> Record:

@@ -23,6 +23,7 @@ from .fast.beam_search import BeamSearchGenerator
 from .fast.fused_adam import step_fused
 from .fast.int8 import use_int8
 from .length_penalty import WuLengthPenalty
+from .run_record import RunRecord, of_training
 
 LENGTH_PENALTIES = ("fairseq", "wu")
 
@@ -70,6 +71,7 @@ class JointTranslationTask(FairseqTranslationTask):
     """
 
     cfg: TranslationConfig
+    _run: Optional[RunRecord] = None  # in the process that saves checkpoints
 
     @classmethod
     def setup_task(cls, cfg: TranslationConfig, **kwargs: Any) -> "JointTranslationTask":
@@ -143,6 +145,21 @@ class JointTranslationTask(FairseqTranslationTask):
         if not step_fused(optimizer):
             super().optimizer_step(optimizer, model, update_num)
 
+    def begin_run(self, trainer: Any) -> None:
+        """Begins the record of a training run; compat/dictionaries.py calls it."""
+        if trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save:
+            self._run = RunRecord(trainer)
+
+    def save_run(self) -> None:
+        """Brings the record up to date after a checkpoint."""
+        if self._run:
+            self._run.measure()
+
+    def post_validate(self, model: Any, stats: dict[str, Any], agg: Any) -> None:
+        """Adds a validation to the learning curve; fairseq calls it."""
+        if self._run:
+            self._run.add_validation(stats)
+
     def _change_parts(self, model: Any) -> None:
         """Applies decoding flags to a model. Without flags, restores the model's defaults."""
         choose_fusion(model, without=self.cfg.no_aux_fusion)
@@ -150,7 +167,12 @@ class JointTranslationTask(FairseqTranslationTask):
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """Logs fairseq's metrics, then ``bleu_aux1`` and so on."""
-        super().reduce_metrics(logging_outputs, criterion)
+        if self._run and criterion.training:
+            with of_training():
+                super().reduce_metrics(logging_outputs, criterion)
+            self._run.add_update(sum(int(log.get("ntokens", 0)) for log in logging_outputs))
+        else:
+            super().reduce_metrics(logging_outputs, criterion)
         if self.cfg.eval_bleu:
             for layer in self._bleu_layers:
                 log_bleu(f"bleu_aux{layer}", logging_outputs)

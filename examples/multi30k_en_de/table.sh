@@ -42,7 +42,7 @@ train() {
   local run=$1 log=runs/multi30k_en_de/$1.log words
   read -ra words <<<"$(training "$run")"
   say "$run: begins; its log is $log"
-  if dc-nmt "${words[@]}" >>"$log" 2>&1 && dc-nmt results "runs/multi30k_en_de/$run" --keep "$(kept "$run")" >>"$log" 2>&1; then
+  if dc-nmt "${words[@]}" >>"$log" 2>&1 && dc-nmt export "runs/multi30k_en_de/$run" --no-model --run "$(kept "$run")/$run" >>"$log" 2>&1; then
     say "$run: kept"
   else
     tail -n 1 "$log" >&2

@@ -9,6 +9,7 @@ from commands import ROOT, run
 from systems import load, training
 
 from dc_nmt_plugin import machine
+from dc_nmt_plugin.runs.record import read_record
 
 SMALL = {"encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
 for side in ("encoder", "decoder"):
@@ -48,6 +49,11 @@ def test_both_programs_reach_the_same_parameters(amp, corpus, tmp_path, monkeypa
     assert ("multiply in bfloat16" in done.output) == amp
     ours, theirs = load(tmp_path / "save"), load(tmp_path / "flags")
     assert ours["optimizer_history"][-1]["num_updates"] == 3
+    hydras, flags = (read_record(tmp_path / name) for name in ("save", "flags"))
+    assert hydras.settings["encoder-layers"] == 2 and hydras.settings["max-update"] == 3
+    assert hydras.training.updates == 3 and flags.settings["lr"] == 0.01
+    for name in ("architecture", "data", "seed"):
+        assert getattr(hydras, name) == getattr(flags, name), name
     for name, parameter in theirs["model"].items():
         assert torch.equal(ours["model"][name], parameter), name
 

@@ -93,13 +93,13 @@ def lines(path):
     return path.read_text("utf-8").splitlines()
 
 
-def test_a_kept_model_translates_elsewhere(here, translate, tmp_path, monkeypatch, capfdbinary):
+def test_a_packed_model_translates_elsewhere(here, translate, tmp_path, monkeypatch, capfdbinary):
     lines = (here / "test.en").read_text("utf-8").splitlines()[:5]
     expected = translate(RUN, *(word for line in lines for word in ("--sentence", line)))
-    cli.main(["results", RUN, "--keep", str(tmp_path / "kept"), "--with-model"])
-    (kept,) = (tmp_path / "kept").iterdir()
+    assert cli.main(["export", str(RUN), "--run", str(tmp_path / "packed")]) == 0
     place = tmp_path / "elsewhere" / "model"
-    shutil.move(kept, place)
+    place.parent.mkdir()
+    shutil.move(tmp_path / "packed", place)
     monkeypatch.chdir(place.parent)
     capfdbinary.readouterr()
     assert translate(place, *(word for line in lines for word in ("--sentence", line))) == expected

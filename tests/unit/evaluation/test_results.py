@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 import statistics
@@ -15,9 +17,11 @@ from records import change, write_run, write_scored
 
 from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.analysis.sentence import codes_of
+from dc_nmt_plugin.commands import export as export_command
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import METRICS
+from dc_nmt_plugin.evaluation.packing import pack
 from dc_nmt_plugin.evaluation.run_table import PublishedNumbers, RunTable
 from dc_nmt_plugin.evaluation.run_table_text import format_run_table
 from dc_nmt_plugin.evaluation.systems import System, sides_of
@@ -46,6 +50,11 @@ def decoded(run, lines=REFERENCE, **values):
     plain = f"hypotheses{values.get('name', '')}{values.get('subset', '')}.de"
     (run / plain).write_text("\n".join(lines) + "\n")
     return write_scored(run, plain, "../ref.de", **values)
+
+
+def export(*words):
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert export_command.main(list(map(str, words))) == 0
 
 
 @pytest.fixture
@@ -209,7 +218,7 @@ def test_tokenised_text_is_compared_with_one_reference():
         sides_of(systems, METRICS["multi-bleu"])
 
 
-def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
+def test_packed_runs_make_the_same_table_without_the_runs(task, capsys):
     """Of the output of fairseq-generate, and of plain text."""
     flags = "--adam-betas '(0.9, 1)' --seed 1"
     way = {"kind": "generated", "tokenizer": "moses", "search": "--beam 5"}
@@ -229,9 +238,10 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     home = Path("examples/multi30k_en_de/runs")
     of_all = (task, "--metric", "multi-bleu", "--baseline", "c-dc-s1", "--json")
     with pytest.raises(UserError, match="multi-bleu scores tokenised text"):
-        results(*of_all, "--keep", home)
-    assert not home.exists()
-    whole = rows(capsys, task, "--keep", home)
+        results(*of_all)
+    whole = rows(capsys, task)
+    for run in ("a-dc", "b-plain", "c-dc-s1"):
+        export(task / run, "--no-model", "--run", home / run)
     results(generated, "--metric", "multi-bleu", "--json")
     tokenized = json.loads(capsys.readouterr().out)["rows"]
     for run in task.iterdir():
@@ -250,12 +260,12 @@ def test_kept_runs_make_the_same_table_without_the_runs(task, capsys):
     assert record.task == "multi30k_en_de" and record.settings["adam-betas"] == "(0.9, 1)"
     assert record.decodings[0].search == {"beam": 5} and record.written_in is None
     curves = read_curves(kept / "train.log")
-    assert curves == {"train:ppl": [(40, 8.5)], "valid:ppl": [(40, 7.5)]}
+    assert curves == {"train:ppl": [(30, 9.5), (40, 8.5), (50, 8)], "valid:ppl": [(40, 7.5)]}
     written = "".join(f.read_text() for f in kept.rglob("*") if f.is_file())
     assert "/home" not in written and str(task) not in written and "_last.pt" not in written
 
 
-def test_a_kept_model_has_its_segmentation(task, tmp_path):
+def test_a_packed_model_has_its_segmentation(task, tmp_path):
     run = finished(task, "c", data=Data("en", "de", "../data/bin"))
     files = ("bin/dict.en.txt", "bin/dict.de.txt", "bpe/codes.en", "bpe/codes.de")
     for name in (*files, "bpe/train.en"):
@@ -265,33 +275,24 @@ def test_a_kept_model_has_its_segmentation(task, tmp_path):
     state = {"cfg": {"model": {}, "task": {"data": "x"}}, "model": model, "extra_state": {}}
     torch.save({**state, "optimizer_history": []}, run / "model.pt")
     decoded(run, checkpoint="model.pt")
-    results(run, "--keep", tmp_path / "kept", "--with-model")
-    kept = tmp_path / "kept" / "c"
+    kept = tmp_path / "kept"
+    pack(run, kept, (run / "model.pt", task / "data/bin"))
     there = {path.relative_to(kept / "data").as_posix() for path in kept.glob("data/*/*")}
     assert there == set(files)
     assert codes_of(kept / "data/bin", "en") == kept / "data/bpe/codes.en"
     assert read_record(kept).data.folder == "data/bin"
 
 
-def test_a_run_is_not_kept_over_a_run(task):
-    with pytest.raises(UserError, match="is a run itself"):
-        results(task, "--keep", task)
-    (task.parent / "other" / "a-dc" / "checkpoints").mkdir(parents=True)
-    with pytest.raises(UserError, match="a-dc is a run itself"):
-        results(task, "--keep", task.parent / "other")
-
-
-def test_no_kept_run_replaces_another(task, tmp_path):
-    other = finished(task.parent / "other", "a-dc")
-    home = tmp_path / "kept"
-    with pytest.raises(UserError, match="other/a-dc would get the same name"):
-        results(task, other, "--keep", home)
-    assert not home.exists()
-    results(other, "--keep", home)
-    results(other, "--keep", home)
+def test_no_pack_replaces_something_else(task, tmp_path):
+    other, to = finished(task.parent / "other", "a-dc"), tmp_path / "kept"
+    for place in (other, task):
+        with pytest.raises(UserError, match="has something else"):
+            export(other, "--no-model", "--run", place)
+    export(other, "--no-model", "--run", to)
+    export(other, "--no-model", "--run", to)
     change(other, settings={"arch": "transformer_dc", "lr": 1})
-    with pytest.raises(UserError, match="kept/a-dc is a training run with another command"):
-        results(other, "--keep", home)
+    with pytest.raises(UserError, match="kept: has something else"):
+        export(other, "--no-model", "--run", to)
 
 
 def test_the_baseline_metric_and_labels_are_chosen(task, capsys):

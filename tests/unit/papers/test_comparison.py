@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from records import write_record
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.flags import replaced, typed_flags
@@ -14,7 +15,7 @@ from dc_nmt_plugin.papers.reader import find_item
 from dc_nmt_plugin.papers.selection import baseline
 from dc_nmt_plugin.papers.systems import decoding_of
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
-from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, TextFile, write_record
+from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, TextFile
 
 TABLE = "thesis, Table 4.6b"
 OTHER = "to published: nothing for runs of other settings: "

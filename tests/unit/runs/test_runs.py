@@ -10,13 +10,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from records import REFERENCE, change, values_of, write_run, write_scored
+from records import REFERENCE, change, values_of, write_record, write_run, write_scored
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.runs import record as schema
 from dc_nmt_plugin.runs.finding import Run, text_file
-from dc_nmt_plugin.runs.record import read_record, record_path, write_record
+from dc_nmt_plugin.runs.record import read_record, record_path
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "runs.md"
@@ -132,7 +132,7 @@ def test_a_translation_is_named_behind_a_colon(run):
 
 
 def test_a_folder_that_is_no_run(tmp_path):
-    with pytest.raises(UserError, match=r"no run\.json in it: the run has not begun, or no run"):
+    with pytest.raises(UserError, match=r"no run\.json in it; fairseq-train"):
         record_path(tmp_path)
 
 

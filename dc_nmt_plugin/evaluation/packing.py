@@ -1,0 +1,141 @@
+"""Packs a run into one folder that works anywhere, without any text of others."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from ..checkpoints.names import CHECKPOINTS
+from ..errors import UsageError, UserError
+from ..files import replacing, write_lines
+from ..runs.finding import Run, located
+from ..runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
+from ..text.lines import read_log
+from .logs import parse_statistics
+from .systems import files_of
+from .texts import load_texts
+
+DATA = "data/bin"  # inside the folder of a packed model
+_TEXT = re.compile(r"(?:.*/)?(runs/[^/]+/data/.*)")  # where recipes put a task's text
+
+
+def pack(
+    folder: Path, to: Path, model: tuple[Path, Path] | None, codes: Path | None = None
+) -> None:
+    """Writes a run's record, translations and learning curve, and its model if asked for.
+
+    The packed folder is read as the run's own is: ``dc-nmt results``, ``compare`` and ``analyze
+    curves`` make from it what they make from the run, with the task's text (``dc-nmt prepare``) for
+    the references alone. ``dc-nmt translate`` works with its model.
+
+    Args:
+        folder: of the run
+        to: made where it is missing; an earlier pack of the same run is replaced
+        model: its checkpoint and the folder of its dictionaries; None: pack no model
+        codes: BPE codes that are not in the run's own place
+
+    Raises:
+        UserError: `to` has something else, or a text or dictionary is missing
+    """
+    record = read_record(folder)
+    if to.exists() and (to.is_file() or any(to.iterdir())):
+        known = read_record(to) if (to / RECORD).is_file() else None
+        if known is None or known.written_in or known.settings != record.settings:
+            raise UsageError(f"--run {to}: has something else; name another folder")
+    runs = Run.all_of(folder)
+    # all that can fail comes before anything is written
+    texts = [load_texts(files_of(run)) for run in runs]
+    if model and not any(model[1].glob("dict.*.txt")):
+        raise UserError(f"{folder}: its dictionaries are not there: {model[1]}")
+    decodings = []
+    for run, text in zip(runs, texts, strict=True):
+        # tokenised as it was translated: what is tokenised again need not be the same
+        side = text.raw if run.decoding.kind == "raw" else text.tokenized or text.raw
+        name = f"-{run.decoding.way}" if run.decoding.way else ""
+        path = to / f"hypotheses{name}.{record.data.target}"
+        write_lines(path, side.hypotheses)
+        decodings.append(_portable_decoding(run, to, path.name))
+    log = _curve_of(folder, to)
+    data = record.data.folder
+    if data:
+        data = DATA if model else _portable(folder / RECORD, record, data, to)
+    if model:
+        _write_model(*model, codes, to)
+    packed = replace(
+        record,
+        data=replace(record.data, folder=data),
+        training=replace(record.training, log=log),
+        checkpoints=(),
+        decodings=tuple(decodings),
+        written_in=None,
+    )
+    update_record(to / RECORD, lambda _: packed)
+
+
+def _curve_of(folder: Path, to: Path) -> str | None:
+    """Copies the learning curve; of a log of fairseq-train, which names places, its statistics."""
+    for name in (CURVE, "train.log"):
+        if (folder / name).is_file():
+            lines = read_log(folder / name)
+            parsed = [(line, parse_statistics(line)) for line in lines]
+            kept = [line for line, values in parsed if values and values[0] != "train"]
+            write_lines(to / name, kept)
+            return name
+    return None
+
+
+def _portable_decoding(run: Run, to: Path, hypotheses: str) -> Decoding:
+    """Returns a translation without places of this machine."""
+
+    def portable(file: TextFile) -> TextFile:
+        return replace(file, path=_portable(run.path, run.record, file.path, to))
+
+    decoding = run.decoding
+    tokenized, source = decoding.tokenized_reference, decoding.source
+    return replace(
+        decoding,
+        hypotheses=hypotheses,
+        kind="raw" if decoding.kind == "raw" else "tokenized",
+        references=tuple(map(portable, decoding.references)),
+        tokenized_reference=tokenized and portable(tokenized),
+        source=source and portable(source),
+        plain=None,
+        checkpoint=None,
+        stamp=None,
+    )
+
+
+def _portable(origin: Path, record: Record, path: str, to: Path) -> str:
+    """Returns a task's text from the root of the checkout, other text from the packed folder."""
+    full = Path(located(origin, record, path) or path).resolve()
+    of_task = _TEXT.fullmatch(full.as_posix())
+    return of_task[1] if of_task else Path(os.path.relpath(full, to.resolve())).as_posix()
+
+
+def _write_model(checkpoint: Path, data: Path, codes: Path | None, to: Path) -> None:
+    """Writes the model in half precision, its dictionaries and its segmentation."""
+    import torch
+
+    from ..checkpoints.loading import load_checkpoint
+    from ..checkpoints.plain import portable
+
+    state = portable(load_checkpoint(str(checkpoint)), str(checkpoint), DATA)
+    place = to / CHECKPOINTS[0]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(place) as temporary:
+        torch.save(state, temporary)
+    beside = data.resolve().parent
+    for origin, inside, pattern in (
+        (data, DATA, "dict.*.txt"),
+        (beside / data.resolve().name.replace("bin", "bpe", 1), "data/bpe", "codes*"),
+        (beside / "raw", "data/raw", "manifest.json"),
+        (beside / "raw", "data/raw", "truecase.*"),
+    ):
+        (to / inside).mkdir(parents=True, exist_ok=True)
+        for file in origin.glob(pattern):
+            shutil.copyfile(file, to / inside / file.name)
+    if codes:
+        shutil.copyfile(codes, to / "data/bpe/codes")

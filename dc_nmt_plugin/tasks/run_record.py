@@ -1,0 +1,207 @@
+"""Writes ``run.json`` and ``curve.log`` while ``fairseq-train`` trains, whoever started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from fairseq.data.data_utils import infer_language_pair
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.logging import metrics
+from fairseq.models import MODEL_DATACLASS_REGISTRY
+from omegaconf import OmegaConf
+
+from ..checkpoints.loading import architecture_of
+from ..files import load_json
+from ..flags import typed_flags
+from ..machine import used_device
+from ..runs.finding import described
+from ..runs.record import (
+    CURVE,
+    RECORD,
+    SCHEMA,
+    Flags,
+    Record,
+    Training,
+    run_folder,
+    update_record,
+)
+
+_PLACES = ("user-dir", "save-dir")  # flags whose values are places of this machine
+_SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}
+_PACKAGES = ("dc_nmt_plugin", "torch", "fairseq", "ve-fairseq", "fairseq-fixed")
+_SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
+_CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last validation
+
+
+class RunRecord:
+    """The record and the learning curve of one training run, for the process that saves it.
+
+    The record has settings and text from the beginning, and what was measured after each
+    validation and each saved checkpoint. The curve has two lines a validation, in the form of
+    ``--log-format json``.
+
+    Args:
+        trainer: fairseq's, after it has loaded a checkpoint
+
+    Raises:
+        UserError: the folder has a ``run.json`` that is no record
+    """
+
+    def __init__(self, trainer: Any) -> None:
+        cfg = trainer.cfg
+        self._trainer = trainer
+        self._folder = run_folder(Path(cfg.checkpoint.save_dir))
+        self._every = 1 if 0 < cfg.optimization.max_update < 100 else 10  # updates of an interval
+        self._speeds: list[float] = []  # tokens a second
+        self._validated = -1  # update of the last validation
+        self._restart_clock()
+        continued = bool(trainer.get_num_updates())
+        update_record(
+            self._folder / RECORD,
+            lambda before: _record(cfg, self._folder, before if continued else None),
+        )
+        if not continued:
+            (self._folder / CURVE).unlink(missing_ok=True)
+
+    def _restart_clock(self) -> None:
+        self._tokens, self._updates, self._began = 0, 0, time.perf_counter()
+
+    def add_update(self, tokens: int) -> None:
+        """Counts an update with so many target tokens."""
+        self._tokens += tokens
+        self._updates += 1
+        if self._updates == self._every:
+            self._speeds.append(self._tokens / (time.perf_counter() - self._began))
+            self._restart_clock()
+
+    def add_validation(self, values: Mapping[str, Any]) -> None:
+        """Adds the numbers of a validation, with those of the training before it, to the curve.
+
+        Args:
+            values: fairseq's statistics; of several sets, the first one counts
+        """
+        updates = self._trainer.get_num_updates()
+        if updates != self._validated:
+            self._validated = updates
+            training = metrics.get_smoothed_values(_CURVE) if self._speeds else {}
+            with open(self._folder / CURVE, "a", encoding="utf-8") as curve:
+                for kind, numbers in (("train_inner", training), ("valid", values)):
+                    known = {n: _plain(v) for n, v in numbers.items() if n not in _SPEEDS}
+                    if known:
+                        line = json.dumps({**known, "num_updates": updates})
+                        curve.write(f"| {kind} | {line}\n")
+            metrics.reset_meters(_CURVE)
+            self.measure()
+        self._restart_clock()  # validation is no training
+
+    def measure(self) -> None:
+        """Enters the updates so far, their time and speed into the record."""
+        trainer = self._trainer
+        # the first interval includes the start
+        speeds = self._speeds[1:] or self._speeds
+        numbers = {
+            "updates": trainer.get_num_updates(),
+            "parameters": sum(p.numel() for p in trainer.get_model().parameters()),
+            "seconds": trainer.cumulative_training_time(),
+        }
+        if speeds:
+            numbers["tokens_per_second"] = statistics.median(speeds)
+
+        def measured(record: Record | None) -> Record:
+            record = record or _record(trainer.cfg, self._folder, None)  # somebody removed it
+            return replace(record, training=replace(record.training, **numbers))
+
+        update_record(self._folder / RECORD, measured)
+
+
+def of_training() -> Any:
+    """Returns a context in which fairseq's numbers also count for the learning curve."""
+    return metrics.aggregate(_CURVE)
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return round(float(value), 5)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _record(cfg: Any, folder: Path, before: Record | None) -> Record:
+    """Returns the record of a run that begins; `before`: of the run that it continues."""
+    settings = _settings(cfg)
+    name = before.name if before else folder.resolve().name
+    data = Path(str(cfg.task.data).split(os.pathsep)[0])
+    source, target = cfg.task.source_lang, cfg.task.target_lang
+    if source is None or target is None:
+        source, target = infer_language_pair(str(data))
+    frequency, most = list(cfg.optimization.update_freq), cfg.dataset.max_tokens
+    world = cfg.distributed_training.distributed_world_size
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    training = Training(
+        tokens=int(most * world * frequency[0]) if most and len(frequency) == 1 else None,
+        device=used_device({**settings, "distributed-world-size": world}),
+        versions=versions,
+        log=CURVE,
+    )
+    return Record(
+        schema=SCHEMA,
+        name=name,
+        system=name.removesuffix(f"-s{cfg.common.seed}"),
+        data=described(folder, data, source, target),
+        task=_recipe(data, source, target),
+        architecture=architecture_of(cfg.model),
+        seed=cfg.common.seed,
+        settings=settings,
+        training=training,
+        decodings=before.decodings if before else (),
+        written_in=os.path.abspath(folder),
+    )
+
+
+def _settings(cfg: Any) -> Flags:
+    """Returns the flags of fairseq-train; under Hydra, the values that are no defaults."""
+    words = [_SHORT.get(word, word) for word in sys.argv[1:] if word != str(cfg.task.data)]
+    if any(word.partition("=")[0] == "--arch" for word in words):
+        return {name: value for name, value in typed_flags(words).items() if name not in _PLACES}
+    values = OmegaConf.to_container(OmegaConf.create(cfg), resolve=True)
+    defaults = OmegaConf.to_container(OmegaConf.structured(FairseqConfig))
+    model = MODEL_DATACLASS_REGISTRY.get(values["model"].get("_name"))
+    defaults["model"] = OmegaConf.to_container(OmegaConf.structured(model)) if model else {}
+    settings: Flags = {"arch": str(architecture_of(cfg.model))}
+    for group, own in values.items():
+        if not isinstance(own, dict):
+            continue
+        usual = defaults.get(group) or {}
+        for name, value in own.items():
+            flag = name.replace("_", "-")
+            if name == "_name":
+                settings.setdefault(group.replace("_", "-"), str(value))
+            elif value not in (None, usual.get(name)) and flag not in _PLACES:
+                single = isinstance(value, list) and len(value) == 1
+                value = value[0] if single else value
+                settings[flag] = value if isinstance(value, bool | int | float) else str(value)
+    return settings
+
+
+def _recipe(data: Path, source: str, target: str) -> str | None:
+    """Returns the task whose text ``dc-nmt prepare`` wrote beside this data."""
+    manifest = data.resolve().parent / "raw/manifest.json"
+    if not manifest.is_file():
+        return None
+    task = str(load_json(manifest)["task"])
+    return task.replace(f"{target}_{source}", f"{source}_{target}")

@@ -1,0 +1,82 @@
+"""A run of plain ``fairseq-train`` in dc-nmt's commands: record, learning curve, text, pack."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from commands import run
+from systems import generation, training
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.analysis.curves import read_curves
+from dc_nmt_plugin.runs.record import read_record, run_folder
+
+ARCH = "transformer_dc"
+
+
+@pytest.fixture(scope="module")
+def plain(corpus, tmp_path_factory):
+    """Save folder of a run with a log that nothing reads, stopped after 3 updates and continued."""
+    folder = tmp_path_factory.mktemp("plain")
+    flags = ["--arch", ARCH, "--task", ARCH, "--criterion", ARCH, "--log-format", "simple"]
+    for updates in (3, 6):
+        more = ["--max-update", updates, "--validate-interval-updates", 2, "--seed", 7]
+        run(folder, "train", *training(corpus, folder / "dc-s7", *flags, *more)).good()
+    return folder / "dc-s7"
+
+
+def dc_nmt(capfd, *words):
+    code = cli.main(list(map(str, words)))
+    output, errors = capfd.readouterr()
+    assert code == 0, errors
+    return output
+
+
+def test_fairseq_train_writes_the_record(plain, corpus):
+    record = read_record(plain)
+    assert (record.name, record.system, record.seed) == ("dc-s7", "dc", 7)
+    assert record.architecture == ARCH and record.settings["validate-interval-updates"] == 2
+    assert record.settings.keys().isdisjoint(("user-dir", "save-dir"))
+    assert record.training.updates == 6 and record.training.tokens_per_second > 0
+    assert record.training.parameters > 0 and record.training.device
+    assert record.data.dictionaries and record.data.text and record.decodings == ()
+    curves = read_curves(plain / "curve.log")
+    assert [update for update, _ in curves["valid:loss"]] == [2, 3, 4, 6]
+    assert curves["train:loss"][-1][0] == 6 and "valid:dv_encoder" in curves
+
+
+def test_all_commands_take_it(plain, corpus, tmp_path, capfd):
+    folder = shutil.copytree(plain, tmp_path / "dc-s7")
+    assert "valid:loss" in dc_nmt(capfd, "analyze", "curves", folder)
+    words = generation(corpus, folder / "checkpoint_last.pt", ARCH)
+    output = run(tmp_path, "generate", *words).good().output
+    (tmp_path / "output.txt").write_text(output)
+    lines = [line.split("\t") for line in output.splitlines() if line.startswith("T-")]
+    reference = [text for _, text in sorted((int(number[2:]), text) for number, text in lines)]
+    (tmp_path / "reference").write_text("".join(f"{line}\n" for line in reference))
+    assert cli.main(["results", str(folder)]) == 1
+    assert f"score OUTPUT … --out {folder}/run.json" in capfd.readouterr().err
+    words = ["score", tmp_path / "output.txt", "--reference", tmp_path / "reference"]
+    dc_nmt(capfd, *words, "--target-lang", "de", "--out", folder / "run.json")
+    (row,) = json.loads(dc_nmt(capfd, "results", folder, "--json"))["rows"]
+    assert (row["label"], row["updates"], row["arch"]) == ("dc-s7", 6, ARCH)
+
+    def translated(place, *more):
+        words = ["translate", place, "--sentence", "badun kefar", "--tokenizer", "none", "--cpu"]
+        return dc_nmt(capfd, *words, *more)
+
+    expected = translated(folder / "checkpoint_last.pt", "--data", corpus)
+    dc_nmt(capfd, "export", folder, "--run", tmp_path / "packed", "--data", corpus)
+    assert len(expected.splitlines()) == len(translated(tmp_path / "packed").splitlines()) == 1
+    (tmp_path / "codes").write_text("#version: 0.2\nb a\n")
+    pieces = translated(folder, "--bpe-codes", tmp_path / "codes")
+    assert len(pieces.splitlines()) == 1
+
+
+def test_the_folder_of_a_run_is_that_of_its_checkpoints(tmp_path):
+    assert run_folder(tmp_path / "run/checkpoints") == tmp_path / "run"
+    assert run_folder(tmp_path / "run") == tmp_path / "run"
+    here = type(tmp_path)("checkpoints")
+    assert run_folder(here) == here
