@@ -64,7 +64,7 @@ def show_item(args: argparse.Namespace) -> int:
     form = form_of(args)
     print(f"{form.comment}{item.full_name} ({item.place}): {item.title}")
     if rows:
-        print(f"\n{form.write(['', *(name or 'value' for name in columns)], rows)}")
+        print(f"\n{form.write(['row', *(name or 'value' for name in columns)], rows)}")
     absent = {each.absent for each in item.entries if each.absent and each.value is None}
     notes = [item.note, *(f"{name}: {text}" for name, text in item.shows.items())]
     notes += [f"{each.row}: {each.note}" for each in item.entries if each.note]
@@ -110,7 +110,8 @@ def show_table(args: argparse.Namespace) -> int:
     elif compared:
         form = form_of(args)
         print(f"{form.comment}{item.full_name}: {item.title}\n")
-        print(f"{form.write(*_compared(compared))}\n")
+        keys = {} if form.comment or args.markdown else {"keys": 2}
+        print(f"{form.write(*_compared(compared), **keys)}\n")
         print(form.lines(_notes(compared)))
     elif args.command == "table":
         _print_analyses(item)
@@ -133,7 +134,7 @@ def _print_analyses(item: Item) -> None:
 def _compared(found: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     from ..evaluation.difference_text import TEST_COLUMNS, test_cells
 
-    header = ["", "", "by", "published", "measured", "± sd", "seeds", "to published"]
+    header = ["row", "column", "by", "published", "measured", "± sd", "seeds", "to published"]
     header += ["published diff.", "published p", *TEST_COLUMNS]
     rows = []
     for cell in found:
@@ -173,7 +174,15 @@ def print_counts(rows: Sequence[CountRow], as_json: bool) -> int:
     if as_json:
         print_json([asdict(row) for row in rows])
     else:
-        header = ["", "vocabulary", "built (M)", "published (M)", "difference", "", ""]
+        header = [
+            "model",
+            "vocabulary",
+            "built (M)",
+            "published (M)",
+            "difference",
+            "check",
+            "note",
+        ]
         blocks = []
         for table in dict.fromkeys(row.table for row in rows):
             lines = [_count_cells(row) for row in rows if row.table == table]

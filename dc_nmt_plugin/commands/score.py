@@ -109,11 +109,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding) -> str:
     """Returns a row for each metric: score, mark of one, signature, processing of the text."""
     mark = "main" if args.main else "the paper's"
+    header = ("metric", "score", "mark", "signature", "text")
     rows = [
         (s.metric, f"{s.value:.2f}", mark if s.paper else "", s.signature, s.text)
         for s in decoding.scores
     ]
     if args.latex:
-        return form_of(args).write(("metric", "score", "", "signature", "text"), rows)
+        return form_of(args).write(header, rows)
     title = f"{record.name}: {decoding.sentences:,} sentences, target language {record.data.target}"
-    return f"{title}\n\n{form_of(args).write(('metric', 'score', '', '', ''), rows)}"
+    return f"{title}\n\n{form_of(args).write(header, rows)}"

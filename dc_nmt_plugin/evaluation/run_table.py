@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -19,7 +20,17 @@ from .significance import Comparison, compare_systems, paired_bootstrap
 from .systems import PlainTextOptions, System, default_metric, labels, load_systems, sides_of
 
 BASELINE_ARCH = "transformer_standard"
-# further columns of scores; each shows the first of its metrics that the baseline has
+# flags that make another model of it, and their values that do not
+_MECHANISMS = {
+    "encoder-self-attention": r"standard",
+    "decoder-self-attention": r"standard",
+    "encoder-layers-of": r"(standard(\s*\*\s*\d+)?\s*)*",
+    "decoder-layers-of": r"(standard(\s*\*\s*\d+)?\s*)*",
+    "source-features": r"top",
+    "aux-layers": r"",
+}
+_PRECISIONS = ("fp16", "bf16", "amp", "memory-efficient-fp16", "memory-efficient-bf16")
+# further columns of scores; of each kind, the first metric that a run has
 FURTHER_METRICS = (("mteval-v13a-lc", "zh-lc"), ("chrf",))
 # flags of fairseq-train that do not change the settings of a run: seed, folders, and settings of
 # the machine; the tokens of an update are compared as a product
@@ -28,7 +39,7 @@ _NOT_SETTINGS = {
     *("max-tokens", "max-tokens-valid", "update-freq", "num-workers", "ddp-backend", "cpu"),
     *("distributed-world-size", "log-format", "log-interval", "log-file", "no-progress-bar"),
 }
-_TOKENS = "tokens an update"
+_TOKENS, _TEXT = "tokens an update", "digest of the training text"
 _OPEN_END = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
 
 
@@ -67,7 +78,8 @@ class RunRow:
     # all seeds; None for the baseline and single runs
     compared_seeds: list[str] | None = None
     against: Difference | None = None  # None for the baseline, and for too little text
-    corrected_p: float | None = None  # by Holm for the number of systems
+    corrected_p: float | None = None  # by Holm for the number of systems; None if `differs`
+    differs: str = ""  # what differs from the baseline's training, besides the model
     published_parameters: int | None = None
     published_score: float | None = None
     published_metric: str | None = None
@@ -141,14 +153,18 @@ def collect(
     signatures = {metric.name: signature}
     compared_to = rows[first][0]
     for metrics in FURTHER_METRICS:
-        score = compared_to.decoding.score(*metrics)
-        if score:
+        scores = [run.decoding.score(*metrics) for own in rows.values() for run in own]
+        for score in filter(None, scores):
             signatures.setdefault(score.metric, score.signature)
     others = list(signatures)[1:]
     table = []
     for comparison, own in zip(comparisons, rows.values(), strict=True):
         numbers = published(own[0], metric.name)
-        table.append(_row(comparison, own, others, compared_to, numbers, metric.name))
+        row = _row(comparison, own, others, compared_to, numbers, metric.name)
+        if row.corrected_p is not None and not baseline:
+            differs = _differences(own[0], compared_to)
+            row = replace(row, differs=differs, corrected_p=None if differs else row.corrected_p)
+        table.append(row)
     return RunTable(metric.name, signatures, len(systems[0].texts.raw.hypotheses), table)
 
 
@@ -191,10 +207,34 @@ def _baseline(rows: Mapping[str, Sequence[Run]], label: str | None) -> str:
     if label:
         check_choices("--baseline", [label], rows)
         return label
-    for name, runs in rows.items():
-        if (runs[0].record.architecture or "").startswith(BASELINE_ARCH):
-            return name
-    return next(iter(rows))
+    return next((name for name, runs in rows.items() if _is_plain(runs[0])), next(iter(rows)))
+
+
+def _is_plain(run: Run) -> bool:
+    """Returns True for a plain Transformer, by its settings."""
+    if not (run.record.architecture or "").startswith(BASELINE_ARCH):
+        return False
+    settings = run.record.settings
+    return all(
+        re.fullmatch(values, str(settings[name]))
+        for name, values in _MECHANISMS.items()
+        if name in settings
+    )
+
+
+def _differences(run: Run, baseline: Run) -> str:
+    """Returns in which facts of the training, besides the model, two runs differ."""
+    differing = []
+    for name in ("updates", _TOKENS, _TEXT, "precision"):
+        own, other = _facts(run)[name], _facts(baseline)[name]
+        if None in (own, other) or own == other:
+            continue
+        if name == _TEXT:
+            differing.append("another training text")
+        elif name != _TOKENS or not math.isclose(own, other, rel_tol=0.02):
+            numbers = [f"{each:,}" if isinstance(each, int) else each for each in (own, other)]
+            differing.append(f"{name} {' instead of '.join(numbers)}")
+    return "; ".join(differing)
 
 
 def _compare(
@@ -327,12 +367,19 @@ def _check_one_system(row: str, runs: Sequence[Run]) -> None:
 
 def _settings(run: Run) -> dict[str, Any]:
     """Returns the settings that are the same for every seed: name → value, None if unknown."""
+    settings = run.record.settings
+    flags = {f"--{flag}": value for flag, value in settings.items() if flag not in _NOT_SETTINGS}
+    facts = _facts(run)
+    return {**flags, **{name: facts[name] for name in ("updates", _TOKENS, _TEXT)}}
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    """Returns facts of a training, None if unknown."""
     record = run.record
-    flags = {f"--{flag}": v for flag, v in record.settings.items() if flag not in _NOT_SETTINGS}
     return {
-        **flags,
         # open ends: such a run stops where it learns no more
         "updates": None if record.settings.keys() & _OPEN_END else run.updates,
         _TOKENS: record.training.tokens,
-        "digest of the training text": record.data.text,
+        _TEXT: record.data.text,
+        "precision": next((p for p in _PRECISIONS if record.settings.get(p)), "fp32"),
     }

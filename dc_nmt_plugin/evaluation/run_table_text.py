@@ -10,6 +10,7 @@ from ..table import LATEX, TEXT, Form, number_cell
 from .difference_text import TEST_COLUMNS, difference_notes, score_name, test_cells
 from .run_table import RunRow, RunTable, collect
 
+SCORE = 7  # number of the column of the table's metric
 # metric → its column's heading, and its name below the table
 HEADINGS = {
     "mteval-v13a-lc": ("lower-cased", "BLEU lc"),
@@ -29,6 +30,9 @@ def format_run_table(table: RunTable, form: Form) -> str:
     if form is LATEX:
         return f"{form.lines(_notes(table))}\n{form.write(header, rows)}"
     if form is TEXT:
+        # scores come first, before what the terminal has no room for beside them
+        order = [0, *range(SCORE, len(header)), *range(1, SCORE)]
+        header, *rows = ([row[n] for n in order] for row in (header, *rows))
         return f"{form.write(header, rows)}\n\n{form.lines(_notes(table))}"
     code = [[f"`{row[0]}`", f"`{row[1]}`" if row[1] else "", *row[2:]] for row in rows]
     notes = "\n".join(f"- {note}" for note in _notes(table, mark="`"))
@@ -89,6 +93,12 @@ def _notes(table: RunTable, mark: str = "") -> list[str]:
         tests = {row.label: row.against for row in others}
         notes += difference_notes(tests, baseline.label, table.metric)
         notes += _notes_on_seeds(table)
+        notes += [
+            f"{row.label}: no stars, because its training differs from the baseline's: "
+            f"{row.differs} (--baseline NAME tests it all the same)"
+            for row in others
+            if row.differs
+        ]
     return notes + _notes_on_speeds(table) + _notes_on_published(table)
 
 

@@ -70,7 +70,9 @@ class RunRecord:
             self._folder / RECORD,
             lambda before: _record(cfg, self._folder, before if continued else None),
         )
-        if not continued:
+        if continued:
+            self.measure()  # perhaps there is nothing left to train
+        else:
             (self._folder / CURVE).unlink(missing_ok=True)
 
     def _restart_clock(self) -> None:
@@ -154,6 +156,7 @@ def _record(cfg: Any, folder: Path, before: Record | None) -> Record:
             continue
     training = Training(
         tokens=int(most * world * frequency[0]) if most and len(frequency) == 1 else None,
+        tokens_per_second=before.training.tokens_per_second if before else None,
         device=used_device({**settings, "distributed-world-size": world}),
         versions=versions,
         log=CURVE,
