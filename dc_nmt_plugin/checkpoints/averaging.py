@@ -89,28 +89,20 @@ def find_checkpoints(
     folder: Path,
     *,
     last: int | None = None,
-    updates: tuple[int, int] | None = None,
     kind: str | None = None,
 ) -> list[Path]:
-    """Chooses checkpoints of a save folder: the last ones, or those of an interval of updates.
+    """Chooses checkpoints of a save folder: the last ones.
 
     Args:
         folder: fairseq's ``--save-dir``
         last: number of checkpoints
-        updates: first and last update; instead of `last`
         kind: epoch or update; None if the folder has one kind
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of checkpoints")
     epochs, of_updates = numbered(folder, EPOCH), numbered(folder, UPDATE)
-    if updates is not None:
-        first, final = updates
-        paths = [path for number, path in of_updates if first <= number <= final]
-        if not paths:
-            raise UserError(f"{folder}: no checkpoint_*_U.pt with U in {first}:{final}")
-        return paths
     if last is None:
-        raise UserError(f"{folder}: is a folder; choose checkpoints in it with --last or --updates")
+        raise UserError(f"{folder}: is a folder; choose checkpoints in it with --last")
     if epochs and of_updates and kind is None:
         raise UserError(
             f"{folder} has checkpoints of epochs and of updates: "

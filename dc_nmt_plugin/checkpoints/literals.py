@@ -7,13 +7,9 @@ stranger's checkpoint safe.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import operator
-from collections.abc import Iterator, Mapping
 from typing import Any
-
-from omegaconf import OmegaConf
 
 from ..errors import UserError
 
@@ -24,20 +20,6 @@ _OPERATORS: dict[type[ast.AST], Any] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-# settings that a builder of fairseq evaluates (a test compares them with fairseq's source)
-EVALUATED = frozenset(
-    (
-        *("adafactor_eps", "adam_betas", "adamax_betas", "lamb_betas"),
-        *("adaptive_input_cutoff", "adaptive_softmax_cutoff", "character_filters"),
-        *("conv_aggregator_layers", "conv_feature_layers", "feature_encoder_spec"),
-        *("encoder_layers", "encoder_attention", "decoder_layers", "decoder_attention"),
-        *("self_attention", "project_input", "gated_attention", "downsample", "pretrained"),
-        *("left_pad_source", "left_pad_target", "wer_args", "xformers_att_config"),
-        "override_encoder_layers",  # of ve-fairseq
-        *("pipeline_balance", "pipeline_devices", "pipeline_encoder_balance"),
-        *("pipeline_encoder_devices", "pipeline_decoder_balance", "pipeline_decoder_devices"),
-    )
-)
 
 
 def plain_value(text: Any, *_: Any) -> Any:
@@ -82,41 +64,3 @@ def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Tuple):
         return tuple(_value(item) for item in node.elts)
     return ast.literal_eval(node)  # with a sign, of sets and of dictionaries
-
-
-def check_configuration(path: str, state: Mapping[str, Any]) -> None:
-    """Refuses a checkpoint whose configuration has code where fairseq evaluates a value.
-
-    Args:
-        path: of the checkpoint, for the message
-        state: its content
-
-    Raises:
-        UserError: naming the setting
-    """
-    for part in ("args", "cfg"):
-        for name, text in _strings(state.get(part)):
-            if name not in EVALUATED or not text.strip():
-                continue
-            try:
-                plain_value(text)
-            except UserError as error:
-                raise UserError(
-                    f"{path}: its configuration sets {name}, which fairseq evaluates, to something "
-                    f"that is not a plain value; nothing of it was run: {error}"
-                ) from None
-
-
-def _strings(config: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yields (name, text) of every setting that is a string."""
-    if OmegaConf.is_config(config):
-        config = OmegaConf.to_container(config, resolve=False)  # a resolver may be a program
-    elif isinstance(config, argparse.Namespace):
-        config = vars(config)
-    if depth > 20 or not isinstance(config, Mapping):
-        return
-    for name, value in config.items():
-        if isinstance(value, str):
-            yield str(name), value
-        else:
-            yield from _strings(value, depth + 1)

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 
 from ..errors import UserError
-from .literals import check_configuration
 
 LAST = "checkpoint_last.pt"
 # endings of unused names that fairseq 0.12.2 saves with sinusoidal positions
@@ -35,8 +34,7 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         mmap: read tensors only when they are used
 
     Raises:
-        UserError: missing, empty, truncated, not a fairseq checkpoint, or with a program in its
-            configuration
+        UserError: missing, empty, truncated, or not a fairseq checkpoint
     """
     allow_fairseq_checkpoints()
     check_checkpoint_file(path)
@@ -49,7 +47,6 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
     problem = _problem(state)
     if problem:
         raise UserError(f"{path}: is not a fairseq checkpoint ({problem}).")
-    check_configuration(path, state)
     return dict(state)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,14 +33,9 @@ def add_checkpoints(parser: argparse.ArgumentParser) -> None:
         "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT|FOLDER",
         help="checkpoints, or the folder of a run or of fairseq's --save-dir",
     )  # fmt: skip
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
+    parser.add_argument(
         "--last", type=number(1), metavar="N", help="average the last N of the folder"
     )
-    choice.add_argument(
-        "--updates", type=_interval, metavar="A:B",
-        help="average those of the folder saved at updates A to B",
-    )  # fmt: skip
     parser.add_argument(
         "--kind", choices=("epoch", "update"), help="kind of checkpoint that --last counts"
     )
@@ -56,18 +50,14 @@ def chosen_checkpoints(args: argparse.Namespace) -> list[Path]:
     from ..checkpoints.averaging import find_checkpoints
 
     first, *others = args.checkpoints
-    choice = {flag: getattr(args, flag) for flag in ("last", "updates")}
-    flags = [flag for flag, value in choice.items() if value is not None]
-    if args.kind and flags != ["last"]:
+    if args.kind and args.last is None:
         raise UsageError("--kind: goes with --last")
-    if flags and (others or first.is_file()):
-        raise UsageError(
-            f"--{flags[0]}: goes with one folder, and {first} is a file or one of several"
-        )
-    if not flags and not first.is_dir():
+    if args.last is not None and (others or first.is_file()):
+        raise UsageError(f"--last: goes with one folder, and {first} is a file or one of several")
+    if args.last is None and not first.is_dir():
         return list(args.checkpoints)
     inside = first / "checkpoints"  # of a run
-    return find_checkpoints(inside if inside.is_dir() else first, kind=args.kind, **choice)
+    return find_checkpoints(inside if inside.is_dir() else first, last=args.last, kind=args.kind)
 
 
 def save_checkpoint(state: dict[str, Any], path: Path) -> None:
@@ -83,10 +73,3 @@ def save_checkpoint(state: dict[str, Any], path: Path) -> None:
             torch.save(state, temporary)
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         raise UserError(f"cannot write {path}: {error}") from error
-
-
-def _interval(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+):(\d+)", text)
-    if not match or int(match[1]) > int(match[2]):
-        raise argparse.ArgumentTypeError(f"{text} is not A:B with A not above B")
-    return int(match[1]), int(match[2])

@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     if not args.run and (args.no_model or args.bpe_codes):
         parser.error("--no-model and --bpe-codes go with --run")
     if args.run:
-        if args.form or len(args.checkpoints) > 1 or args.last or args.updates:
+        if args.form or len(args.checkpoints) > 1 or args.last:
             parser.error("--run: goes with the folder of one run")
         _pack(args)
         return 0
@@ -74,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
     from ..models.transformer.stock_checkpoint import drop_auxiliary, to_stock
 
     own = of_run(args.checkpoints[0])
-    chosen = any((args.last, args.updates, args.kind))
+    chosen = args.last or args.kind
     paths = [own] if own and not chosen else chosen_checkpoints(args)
     name = str(paths[-1])
     state = load_checkpoint(name) if len(paths) == 1 else average_checkpoints(paths)

@@ -105,13 +105,13 @@ def _run(args: argparse.Namespace) -> int:
         trees=args.trees,
     )
     jobs = plan(item, args.rows, options, folder)
-    for name, reason in left_out(item, args.rows, options.given).items():
+    for name, reason in left_out(item, args.rows, options.flags).items():
         print(f"left out: {name}: {reason}", file=sys.stderr)
     if args.dry_run:
         print(*jobs, sep="\n")
-        trainings = [job.training for job in jobs if job.training]
-        if trainings:
-            print(f"# {size_of(trainings, args.max_update)}")
+        runs = [job.training for job in jobs if job.training]
+        if runs:
+            print(f"# {size_of(runs, args.max_update)}")
         return 0
     with stoppable():
         run_jobs(jobs)

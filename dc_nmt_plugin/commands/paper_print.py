@@ -33,10 +33,10 @@ def list_items(args: argparse.Namespace) -> int:
     for document in documents:
         lines = []
         for item in document.items:
-            found = {entry.reproducible for entry in item.entries} or {item.reproducible}
-            needs = sorted(reason for reason in found if reason.startswith("needs"))
+            reasons = {entry.reproducible for entry in item.entries} or {item.reproducible}
+            needs = sorted(reason for reason in reasons if reason.startswith("needs"))
             word = "no"
-            if "yes" in found:
+            if "yes" in reasons:
                 word = "partly" if needs else "yes"
             lines.append((item.name, str(len(item.rows) or ""), word, item.title))
             lines += [("", "", "", f"  {reason}") for reason in needs]
@@ -48,7 +48,7 @@ def list_items(args: argparse.Namespace) -> int:
 def show_item(args: argparse.Namespace) -> int:
     """``dc-nmt paper show``."""
     from ..papers.reader import find_item
-    from ..papers.selection import trainings_of
+    from ..papers.selection import runs_of
     from ..papers.systems import size_of
 
     item = find_item(args.item)
@@ -70,9 +70,9 @@ def show_item(args: argparse.Namespace) -> int:
     notes += [f"{each.row}: {each.note}" for each in item.entries if each.note]
     notes += [f"no number where {reason}" for reason in sorted(absent)]
     notes += item.prose
-    trainings = trainings_of(item)
-    if trainings:
-        notes.append(f"to train all rows with one seed: {size_of(trainings)}")
+    runs = runs_of(item)
+    if runs:
+        notes.append(f"to train all rows with one seed: {size_of(runs)}")
     shown = list(dict.fromkeys(note for note in notes if note))
     print(f"\n{form.lines(shown)}" if shown else "")
     return 0
@@ -131,13 +131,13 @@ def _print_analyses(item: Item) -> None:
     print("\n\n".join(f"{path}\n\n{path.read_text('utf-8').strip()}" for path in paths))
 
 
-def _compared(found: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
+def _compared(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     from ..evaluation.difference_text import TEST_COLUMNS, test_cells
 
     header = ["row", "column", "by", "published", "measured", "± sd", "seeds", "to published"]
     header += ["published diff.", "published p", *TEST_COLUMNS]
     rows = []
-    for cell in found:
+    for cell in cells:
         row = [cell.row, cell.column, cell.measure, cell.published or ""]
         row += [number_cell(cell.mean, ".2f"), number_cell(cell.deviation, ".2f")]
         row += [str(len(cell.ours)), number_cell(cell.gap, "+.2f")]
@@ -147,12 +147,12 @@ def _compared(found: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _notes(found: Sequence[Cell]) -> list[str]:
+def _notes(cells: Sequence[Cell]) -> list[str]:
     from ..evaluation.difference_text import difference_notes
 
     notes = ["measured: mean over the seeds that are trained to their end and scored"]
     families: dict[tuple[str, str], dict[str, Any]] = {}
-    for cell in found:
+    for cell in cells:
         if cell.tested:
             name = f"{cell.row} {cell.column}".strip()
             families.setdefault((cell.against, cell.measure), {})[name] = cell.tested
@@ -161,8 +161,8 @@ def _notes(found: Sequence[Cell]) -> list[str]:
     for (against, measure), tests in families.items():
         notes += difference_notes(tests, against, measure)
     # each setting in which runs differ from the published ones, once
-    differing = dict.fromkeys(text for cell in found for text in cell.other_settings)
-    of_baseline = dict.fromkeys(text for cell in found for text in cell.other_settings_against)
+    differing = dict.fromkeys(text for cell in cells for text in cell.other_settings)
+    of_baseline = dict.fromkeys(text for cell in cells for text in cell.other_settings_against)
     notes += [f"to published: nothing for runs of other settings: {text}" for text in differing]
     alone = [text for text in of_baseline if text not in differing]
     notes += [f"difference: to a run of other settings: {text}" for text in alone]

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..checkpoints.literals import check_configuration, plain_value
+from ..checkpoints.literals import plain_value
 from ..checkpoints.loading import (
     DEAD_PARAMETERS,
     allow_fairseq_checkpoints,
@@ -50,8 +50,7 @@ def evaluate_plain_values() -> None:
 
 @replace(
     {"fairseq.checkpoint_utils:load_checkpoint_to_cpu": "c29761d99de7"},
-    reason="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD switches off the safe loader, and a checkpoint's "
-    "configuration may hold a program",
+    reason="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD switches off the safe loader",
     since="fairseq 0.12.2",
     test="tests/system/test_strangers.py",
     loading=True,
@@ -70,7 +69,6 @@ def load_safely(stock: Callable[..., dict[str, Any]]) -> Callable[..., dict[str,
         finally:
             if unsafe is not None:
                 os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = unsafe
-        check_configuration(path, state)
         return state
 
     return load_checkpoint_to_cpu

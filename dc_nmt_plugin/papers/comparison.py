@@ -91,8 +91,11 @@ def _cell(entry: Entry, seeds: Sequence[int]) -> Cell:
     runs, base = _runs(entry, seeds), baseline(entry)
     base_runs = _runs(base, seeds) if base else {}
     both = [seed for seed in runs if seed in base_runs]
-    ours = _numbers([runs[seed] for seed in both], entry.measure)
-    theirs = _numbers([base_runs[seed] for seed in both], entry.measure)
+    scores = _numbers([runs[seed] for seed in both], entry.measure)
+    base_scores = _numbers([base_runs[seed] for seed in both], entry.measure)
+    gap = (
+        statistics.fmean(scores) - statistics.fmean(base_scores) if scores and base_scores else None
+    )
     return Cell(
         row=entry.row,
         column=entry.column,
@@ -101,7 +104,7 @@ def _cell(entry: Entry, seeds: Sequence[int]) -> Cell:
         published_difference=None if entry.difference is None else f"{entry.difference:+}",
         published_p=None if entry.p is None else str(entry.p),
         ours=tuple(_numbers(list(runs.values()), entry.measure)),
-        difference=statistics.fmean(ours) - statistics.fmean(theirs) if ours and theirs else None,
+        difference=gap,
         tested=_tested(base_runs, runs, both, entry.measure),
         against=entry.row if is_masked(entry) else entry.against,
         other_settings=_other_settings(entry, runs.values()),
@@ -109,25 +112,25 @@ def _cell(entry: Entry, seeds: Sequence[int]) -> Cell:
     )
 
 
-def _corrected(found: Sequence[Cell]) -> list[Cell]:
+def _corrected(cells: Sequence[Cell]) -> list[Cell]:
     """Returns the cells with p corrected over the cells of one column, measure and baseline."""
     families: dict[tuple[str, str, str], list[int]] = {}
-    for place, cell in enumerate(found):
+    for place, cell in enumerate(cells):
         if cell.tested:
             families.setdefault((cell.column, cell.measure, cell.against), []).append(place)
-    cells = list(found)
+    corrected = list(cells)
     for places in families.values():
-        tests = [found[place].tested for place in places]
+        tests = [cells[place].tested for place in places]
         p_values = holm([test.p_value for test in tests if test])
         for place, p_value in zip(places, p_values, strict=True):
-            cells[place] = replace(found[place], corrected_p=p_value)
-    return cells
+            corrected[place] = replace(cells[place], corrected_p=p_value)
+    return corrected
 
 
 def _runs(entry: Entry, seeds: Sequence[int]) -> dict[int, Run]:
     """Returns the run of each seed that was trained to its end and then scored."""
     decoding = decoding_of(entry)
-    found = {}
+    runs = {}
     for seed in seeds:
         planned = decoding.run(seed)
         if not (planned.record.is_file() and planned.is_trained()):
@@ -138,18 +141,18 @@ def _runs(entry: Entry, seeds: Sequence[int]) -> dict[int, Run]:
             run = Run(planned.record, record, decoded)
             updates, whole = run.updates, record.settings.get("max-update")
             if updates is None or not isinstance(whole, int | float) or updates >= _WHOLE * whole:
-                found[seed] = run
-    return found
+                runs[seed] = run
+    return runs
 
 
 def _other_settings(entry: Entry | None, runs: Iterable[Run]) -> tuple[str, ...]:
     """Returns the settings in which runs differ from a published entry, each once."""
-    found: dict[str, None] = {}
+    settings: dict[str, None] = {}
     for run in runs:
         assert entry is not None  # only an entry has runs
         differing = differing_settings(entry, run.record.settings, run.decoding.search)
-        found.update(dict.fromkeys(differing))
-    return tuple(found)
+        settings.update(dict.fromkeys(differing))
+    return tuple(settings)
 
 
 def _numbers(runs: Sequence[Run], measure: str) -> list[float]:

@@ -35,7 +35,7 @@ class Options:
     trees: Path | None = None
 
     @property
-    def given(self) -> list[str]:
+    def flags(self) -> list[str]:
         """Returns the flags of :data:`NEEDED` that are given."""
         values = (self.any_counts, self.probing, self.trees)
         return [flag for flag, value in zip(NEEDED, values, strict=True) if value]

@@ -48,8 +48,8 @@ def parsed_settings(arch: str, words: Sequence[str]) -> tuple[dict[str, Any], li
     """Returns the settings of an architecture in a command line, and the other words."""
     parser = _Parser(allow_abbrev=False, add_help=False, argument_default=argparse.SUPPRESS)
     add_flags(parser, architectures()[arch].config)
-    found, rest = parser.parse_known_args(list(words))
-    return vars(found), rest
+    settings, rest = parser.parse_known_args(list(words))
+    return vars(settings), rest
 
 
 def model_settings(arch: str, words: Sequence[str]) -> dict[str, Any]:
@@ -96,13 +96,13 @@ def published_items() -> Iterator[tuple[str, list[Entry]]]:
     """Yields the name of each table with parameter counts of these architectures, and them."""
     for document in read_documents():
         for item in document.items:
-            found = [
+            counted = [
                 entry
                 for entry in item.entries
                 if entry.measure == "params" and not entry.other and entry.value is not None
             ]
-            if found:
-                yield item.full_name, found
+            if counted:
+                yield item.full_name, counted
 
 
 def published_rows(table: str, entries: list[Entry]) -> list[CountRow]:

@@ -24,7 +24,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
     Raises:
         UserError: no such row, or one that cannot be run
     """
-    entries = entries_of(item, rows, options.given)
+    entries = entries_of(item, rows, options.flags)
     trained = [entry for entry in entries if entry.measure not in UNTRAINED]
     of_text = [entry for entry in entries if entry.measure in OF_TEXT]
     decodings: dict[Decoding, None] = {}

@@ -109,8 +109,8 @@ def differing_settings(
     if not settings:
         return ["the settings of the run are unknown"]
     recipe = settings_of(load(entry.task), entry.arch, like=entry.training)
-    given = given_flags(as_flags(settings))
-    run = {flag: value for flag, value in given.items() if flag[2:] not in _NEUTRAL}
+    flags = given_flags(as_flags(settings))
+    run = {flag: value for flag, value in flags.items() if flag[2:] not in _NEUTRAL}
     training = {**given_flags(recipe.flags), "--max-update": str(recipe.updates)}
     model = given_flags(as_flags(entry.flags))
     # a setting, of the run, of the recipe
@@ -130,9 +130,9 @@ def differing_settings(
         wanted, own = given_flags(recipe.decode), given_flags(as_flags(search))
         pairs += [(flag, own[flag], wanted.get(flag)) for flag in _SEARCH if flag in own]
     return [
-        f"{name} {_shown(ours)}, in the recipe {_shown(theirs)}"
-        for name, ours, theirs in pairs
-        if _plain(ours) != _plain(theirs)
+        f"{name} {_shown(own)}, in the recipe {_shown(expected_value)}"
+        for name, own, expected_value in pairs
+        if _plain(own) != _plain(expected_value)
     ]
 
 
@@ -175,7 +175,7 @@ def published_scores(task: str) -> list[Score]:
     Args:
         task: such as ``iwslt14_es_en``, languages in the order of the direction
     """
-    found: dict[tuple[str, str, str], list[Entry]] = {}
+    entries_of: dict[tuple[str, str, str], list[Entry]] = {}
     for document in read_documents():
         for entry in document.entries:
             is_part = entry.of or entry.decoding or entry.other
@@ -184,9 +184,9 @@ def published_scores(task: str) -> list[Score]:
                 by = [entry.measure]
                 by += [entry.subset] if entry.subset != "test" else []
                 by += [entry.part] if entry.part != "main" else []
-                found.setdefault((model, entry.training, ", ".join(by)), []).append(entry)
+                entries_of.setdefault((model, entry.training, ", ".join(by)), []).append(entry)
     rows = []
-    for (model, settings, metric), entries in found.items():
+    for (model, settings, metric), entries in entries_of.items():
         values = dict.fromkeys(str(entry.value) for entry in entries)
         places = dict.fromkeys(f"{entry.document}, {entry.item}" for entry in entries)
         rows.append(Score(model, settings, " or ".join(values), metric, "; ".join(places)))

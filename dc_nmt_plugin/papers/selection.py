@@ -19,44 +19,44 @@ NEEDED = ("--any-counts", "--probing", "--trees")
 _OF_RUNS = (*SCORES, "params", "train-steps", "decode-sentences", "decode-tokens")
 
 
-def entries_of(item: Item, rows: Sequence[str], given: Collection[str]) -> list[Entry]:
+def entries_of(item: Item, rows: Sequence[str], flags: Collection[str]) -> list[Entry]:
     """Returns the entries of an item that runs can give.
 
     Args:
         rows: names of rows or columns; none for all
-        given: flags of :data:`NEEDED` that the user gives
+        flags: of :data:`NEEDED`, as the user gives them
 
     Raises:
         UserError: no such row, or nothing of the item can be run
     """
     chosen = _chosen(item, rows)
-    found = [
+    open_entries = [
         entry
         for entry in chosen
-        if is_open(entry, given) and (entry.measure == "params" or has_run(entry))
+        if is_open(entry, flags) and (entry.measure == "params" or has_run(entry))
     ]
-    if not found:
+    if not open_entries:
         blocked = [entry for entry in (*chosen, *item.entries) if entry.reproducible != YES]
         reason = blocked[0].reproducible if blocked else "nothing of it is trained here"
         raise UserError(f"{item.full_name}: cannot be run: {reason}")
-    return found
+    return open_entries
 
 
-def left_out(item: Item, rows: Sequence[str], given: Collection[str]) -> dict[str, str]:
+def left_out(item: Item, rows: Sequence[str], flags: Collection[str]) -> dict[str, str]:
     """Returns the rows, or cells of a row, that a plan leaves out, with the reason."""
     chosen = _chosen(item, rows)
-    open_rows = {e.row for e in chosen if is_open(e, given) and e.measure != "params"}
+    open_rows = {e.row for e in chosen if is_open(e, flags) and e.measure != "params"}
     reasons = {}
     for entry in chosen:
-        if not is_open(entry, given):
+        if not is_open(entry, flags):
             name = f"{entry.row}, {entry.column}" if entry.row in open_rows else entry.row
             reasons[name] = entry.reproducible
     return reasons
 
 
-def is_open(entry: Entry, given: Collection[str]) -> bool:
+def is_open(entry: Entry, flags: Collection[str]) -> bool:
     """Returns True if an entry is reproducible with the flags that the user gives."""
-    return entry.reproducible == YES or any(flag in entry.reproducible for flag in given)
+    return entry.reproducible == YES or any(flag in entry.reproducible for flag in flags)
 
 
 def of_runs(entry: Entry) -> bool:
@@ -64,7 +64,7 @@ def of_runs(entry: Entry) -> bool:
     return entry.measure in _OF_RUNS and has_run(entry) and not entry.of
 
 
-def trainings_of(item: Item) -> list[Training]:
+def runs_of(item: Item) -> list[Training]:
     """Returns the training runs of an item, each once."""
     needed = [e for e in _shown(item) if has_run(e) and e.measure not in UNTRAINED]
     return list(dict.fromkeys(map(training_of, needed)))
@@ -80,10 +80,12 @@ def baseline(entry: Entry) -> Entry | None:
         return msgspec.structs.replace(entry, decoding={})
     ours = [each for each in read_document(entry.document).entries if not each.other]
     place = (entry.item, entry.against, entry.column)
-    found = [each for each in ours if (each.item, each.row, each.column) == place]
-    found = found or [e for e in ours if e.system == entry.against and _is_comparable(e, entry)]
+    candidates = [each for each in ours if (each.item, each.row, each.column) == place]
+    candidates = candidates or [
+        e for e in ours if e.system == entry.against and _is_comparable(e, entry)
+    ]
     # a system's rows may have flags on top of its own
-    base = min(found, key=lambda each: len(each.flags), default=None)
+    base = min(candidates, key=lambda each: len(each.flags), default=None)
     return None if base is entry else base
 
 

@@ -116,11 +116,11 @@ def has_run(entry: Entry) -> bool:
     return entry.is_of_a_run and bool(entry.training)
 
 
-def size_of(trainings: Sequence[Training], max_update: int | None = None) -> str:
+def size_of(runs: Sequence[Training], max_update: int | None = None) -> str:
     """Returns the size of training runs: updates, tokens with padding, largest model.
 
     Args:
-        trainings: each as often as it runs
+        runs: each as often as it runs
         max_update: number of updates of each, in place of the recipe's
 
     Raises:
@@ -128,16 +128,16 @@ def size_of(trainings: Sequence[Training], max_update: int | None = None) -> str
     """
     known = counted_parameters()
     updates = tokens = 0
-    for training in trainings:
+    for training in runs:
         if str(training) not in known:
             raise UserError(f"{MODELS}: has no {training}; scripts/count_models.py writes it")
         own = max_update or training.settings.updates
         updates += own
         tokens += own * training.settings.tokens
-    largest = short(max(known[str(training)] for training in trainings))
-    runs = "1 training run" if len(trainings) == 1 else f"{len(trainings)} training runs"
-    size = largest if len(trainings) == 1 else f"up to {largest}"
-    return f"{runs}, {short(updates)} updates, {short(tokens)} tokens, {size} parameters"
+    largest = short(max(known[str(training)] for training in runs))
+    count = "1 training run" if len(runs) == 1 else f"{len(runs)} training runs"
+    size = largest if len(runs) == 1 else f"up to {largest}"
+    return f"{count}, {short(updates)} updates, {short(tokens)} tokens, {size} parameters"
 
 
 @cache

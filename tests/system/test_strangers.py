@@ -20,7 +20,7 @@ from commands import run
 from systems import SOURCE, TARGET, family, training
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.checkpoints.literals import EVALUATED, plain_value
+from dc_nmt_plugin.checkpoints.literals import plain_value
 from dc_nmt_plugin.errors import UserError
 
 # architecture of fairseq's → its setting that fairseq evaluates
@@ -63,12 +63,12 @@ def good(trained):
     return torch.load(trained("transformer_dc") / "checkpoint_last.pt", weights_only=True)
 
 
-def assert_harmless(result, path, folder):
+def assert_harmless(result, piece, folder):
     assert not (folder / OWNED).exists(), "the program was run"
     everything = result.output + result.errors
     assert result.code == 1 and "Traceback" not in everything, everything[-3000:]
     last = result.errors.rstrip().splitlines()[-1]
-    assert last.startswith("error: ") and str(path) in last, last
+    assert last.startswith("error: ") and piece in last, last
 
 
 LANGUAGES = ("--source-lang", SOURCE, "--target-lang", TARGET)
@@ -84,26 +84,17 @@ def test_strings_that_fairseq_evaluates(command, corpus, good, tmp_path):
     path = evaluated("lstm", good, tmp_path)
     flags = [corpus, "--path", path, "--task", "translation", "--cpu", "--max-tokens", 80]
     result = run(tmp_path, command, *flags, *PROGRAMS[command])
-    assert_harmless(result, path, tmp_path)
-    assert EVALUATING["lstm"] in result.errors and "not a plain value" in result.errors
+    assert_harmless(result, "is not a plain value", tmp_path)
 
 
 @pytest.mark.parametrize("arch", ["lightconv", "transformer_standard"])
 def test_every_kind_of_loading(arch, corpus, good, tmp_path, capsys):
     path = evaluated(arch, good, tmp_path)
-    output = ("--out", str(tmp_path / "out.pt"))
-    commands = [
-        ["average", str(path), *output],
-        ["export", str(path), *output],
-        ["analyze", "source-layers", str(path), "--data", str(corpus), "--cpu"],
-    ]
-    for command in commands:
-        assert cli.main(command) == 1
-        assert str(path) in capsys.readouterr().err
-        assert not (tmp_path / OWNED).exists()
+    assert cli.main(["analyze", "source-layers", str(path), "--data", str(corpus), "--cpu"]) == 1
+    assert not (tmp_path / OWNED).exists()
     from dc_nmt_plugin.models.transformer.model import TransformerModel
 
-    with pytest.raises(UserError, match=EVALUATING[arch]):
+    with pytest.raises(UserError, match="is not a plain value"):
         TransformerModel.from_pretrained(str(tmp_path), path.name, str(corpus))
     assert sorted(each.name for each in tmp_path.iterdir()) == [path.name]
 
@@ -115,13 +106,13 @@ def test_pickles(corpus, good, tmp_path, monkeypatch):
     torch.save({**good, "extra_state": Malicious(tmp_path)}, path)
     for command in ("generate", "interactive"):
         flags = (corpus, "--path", path, "--task", "transformer_dc", "--cpu", *LANGUAGES)
-        assert_harmless(run(tmp_path / "run", command, *flags), path, tmp_path)
+        assert_harmless(run(tmp_path / "run", command, *flags), str(path), tmp_path)
     save = tmp_path / "save"
     save.mkdir()
     path = path.rename(save / "checkpoint_last.pt")
     for flags in ([], ["--restore-file", path, "--save-dir", tmp_path / "other"]):
         command = training(corpus, save, *family("transformer_dc"), *flags)
-        assert_harmless(run(tmp_path / "run", "train", *command), path, tmp_path)
+        assert_harmless(run(tmp_path / "run", "train", *command), str(path), tmp_path)
     for command in ("average", "export"):
         assert cli.main([command, str(path), "--out", str(tmp_path / "out.pt")]) == 1
         assert not (tmp_path / OWNED).exists() and not (tmp_path / "out.pt").exists()
@@ -174,12 +165,6 @@ def test_every_eval_of_fairseq_is_replaced():
     for name in modules:
         assert name in sys.modules, f"{name} would be imported later"
         assert vars(importlib.import_module(name))["eval"] is plain_value
-
-
-@pytest.mark.parametrize("function", ["eval", "eval_str_list", "eval_str_dict", "eval_bool"])
-def test_every_setting_that_is_evaluated_is_known(function):
-    settings = {node.attr for _, node in calls(function) if isinstance(node, ast.Attribute)}
-    assert settings - {"model_overrides"} <= EVALUATED
 
 
 GOOD = ("[(512, 3)] * 20 + [(1024, 1)]", "(0.9, 0.98)", "True", "None", "10000,20000", "-1e-3",

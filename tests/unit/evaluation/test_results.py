@@ -94,6 +94,40 @@ def test_the_table_of_runs(task, capsys):
     assert "with 80% power such a test (p < 0.05) finds a difference of" in printed
 
 
+def test_the_baseline_is_plain_by_its_settings(task, capsys):
+    """Not by its name; and a shorter training is no reason for stars."""
+    plain = "transformer_standard"
+    finished(task, "a-mixed", arch=plain, flags="--encoder-layers-of 'dual_context standard'")
+    finished(task, "a-standard", arch=plain, flags="--encoder-layers-of 'standard * 2'")
+    worse = ["Ein Haus.", *OTHER[1:]]
+    finished(task, "short", worse, updates=60, flags="--fp16")
+    first, *others = rows(capsys, task)
+    assert first["label"] == "a-standard"
+    (short,) = [row for row in others if row["label"] == "short"]
+    assert short["differs"] == "updates 60 instead of 2,000; precision fp16 instead of fp32"
+    assert short["against"]["p_value"] < 0.05 and short["corrected_p"] is None
+    results(task)
+    assert "short: no stars, because its training differs" in capsys.readouterr().out
+    results(task, "--baseline", "a-standard")
+    assert "no stars" not in capsys.readouterr().out
+
+
+def test_a_wide_table_fits_and_loses_no_metric(task, capsys):
+    decoded(task / "b-plain", scores=(Score("mteval-v13a", 1.0, "b", "raw"),))
+    for number in range(3):
+        finished(task, f"a-rather-long-name-of-a-system-{number}", OTHER)
+    results(task)
+    table, *_ = capsys.readouterr().out.split("\nmteval-v13a: ")
+    assert max(map(len, table.splitlines())) <= 100
+    assert table.count("a-rather-long-name-of-a-system-2 ") >= 2 and "chrF" in table
+    for block in table.strip().split("\n\n"):
+        header, rule, *_ = block.splitlines()
+        starts = [
+            place for place, mark in enumerate(f" {rule}") if f" {rule}"[place : place + 2] == " -"
+        ]
+        assert all(header[place:].strip() for place in starts)
+
+
 def test_speeds_are_compared_on_one_device(task, capsys):
     finished(task, "c-old", OTHER)
     for name, device in (("a-dc", "1 x NVIDIA H200"), ("b-plain", "Intel Xeon"), ("c-old", None)):

@@ -15,7 +15,7 @@ from dc_nmt_plugin.papers.document import SCORES
 from dc_nmt_plugin.papers.jobs import Options
 from dc_nmt_plugin.papers.plan import plan
 from dc_nmt_plugin.papers.reader import find_item, read_documents
-from dc_nmt_plugin.papers.selection import NEEDED, _shown, is_open, left_out, trainings_of
+from dc_nmt_plugin.papers.selection import NEEDED, _shown, is_open, left_out, runs_of
 from dc_nmt_plugin.papers.systems import (
     MODELS,
     UNTRAINED,
@@ -86,7 +86,7 @@ def test_every_other_number_is_left_out_with_its_reason():
 
 def test_every_training_run_has_a_counted_model():
     """`scripts/count_models.py` writes the file."""
-    needed = {str(training) for item in ITEMS for training in trainings_of(item)}
+    needed = {str(training) for item in ITEMS for training in runs_of(item)}
     assert needed == set(counted_parameters()), MODELS
     trained = [e for item in ITEMS for e in item.entries if has_run(e)]
     assert {str(decoding_of(e).training) for e in trained if e.measure not in UNTRAINED} <= needed
@@ -102,7 +102,7 @@ def test_the_commands_understand_their_words(tmp_path, monkeypatch):
 
 
 def test_sizes_of_trainings_add_up():
-    runs = trainings_of(find_item("dual-context, Table 1"))
+    runs = runs_of(find_item("dual-context, Table 1"))
     assert size_of(runs) == "4 training runs, 640k updates, 3.17G tokens, up to 86.4M parameters"
     assert size_of(runs[:1], 10).startswith("1 training run, 10 updates, 49.6k tokens, 61.2M")
 
