@@ -16,7 +16,7 @@ from dc_nmt_plugin.files import write_text
 from dc_nmt_plugin.models.count import build, count, dummy_dictionary
 from dc_nmt_plugin.papers.parameters import fitted_vocabulary, parsed_settings
 from dc_nmt_plugin.papers.reader import read_documents
-from dc_nmt_plugin.papers.selection import trainings_of
+from dc_nmt_plugin.papers.selection import runs_of
 from dc_nmt_plugin.papers.systems import MODELS, Training
 from dc_nmt_plugin.recipes.recipe import load
 
@@ -26,7 +26,7 @@ HEAD = "# Parameters of the model of each training run; scripts/count_models.py 
 def main() -> None:
     """Writes a line for each training run."""
     items = [item for document in read_documents() for item in document.items]
-    needed = dict.fromkeys(training for item in items for training in trainings_of(item))
+    needed = dict.fromkeys(training for item in items for training in runs_of(item))
     lines = [f'"{training}": {parameters_of(training)}' for training in needed]
     write_text(MODELS, "\n".join([HEAD, *lines]) + "\n")
 

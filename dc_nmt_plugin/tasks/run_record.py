@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from omegaconf import OmegaConf
 from ..checkpoints.loading import architecture_of
 from ..files import load_json
 from ..flags import typed_flags
+from ..install_fairseq import NAMES, version_of
 from ..machine import used_device
 from ..runs.finding import described
 from ..runs.record import (
@@ -38,7 +38,6 @@ from ..runs.record import (
 
 _PLACES = ("user-dir", "save-dir")  # flags whose values are places of this machine
 _SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}
-_PACKAGES = ("dc_nmt_plugin", "torch", "fairseq", "ve-fairseq", "fairseq-fixed")
 _SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
 _CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last validation
 
@@ -148,17 +147,13 @@ def _record(cfg: Any, folder: Path, before: Record | None) -> Record:
         source, target = infer_language_pair(str(data))
     frequency, most = list(cfg.optimization.update_freq), cfg.dataset.max_tokens
     world = cfg.distributed_training.distributed_world_size
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
+    versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *NAMES)}
+    versions = {"python": platform.python_version(), **versions}
     training = Training(
         tokens=int(most * world * frequency[0]) if most and len(frequency) == 1 else None,
         tokens_per_second=before.training.tokens_per_second if before else None,
         device=used_device({**settings, "distributed-world-size": world}),
-        versions=versions,
+        versions={package: each for package, each in versions.items() if each},
         log=CURVE,
     )
     return Record(
