@@ -54,6 +54,10 @@ def find_runs(
     for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
         folder = path if path.is_dir() else _run_of(checkpoint)
         task = task_settings(str(checkpoint))
+        record = record_of(folder)
+        if record and not (task.get("source_lang") and task.get("target_lang")):
+            # fairseq reads them from names of files, which a packed run has not
+            task |= {"source_lang": record.data.source, "target_lang": record.data.target}
         own_data = data or _data(folder, task, path)
         found.append(TrainedRun(label, folder, checkpoint, own_data, task))
     return found

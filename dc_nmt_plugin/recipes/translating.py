@@ -77,9 +77,6 @@ class LoadedRun:
             raise UserError(f"{run}: is a language model; it translates nothing.")
         self.checkpoint = place.checkpoint
         self.source, self.target = place.task.get("source_lang"), place.task.get("target_lang")
-        record = record_of(place.folder)
-        if record and not (self.source and self.target):
-            self.source, self.target = record.data.source, record.data.target
         if not self.source or not self.target:  # read from file names
             self.source, self.target = infer_language_pair(str(place.data))
         if not self.source or not self.target:
