@@ -158,6 +158,12 @@ def checkpoint_architecture(path: str) -> str | None:
     return saved_architecture(load_checkpoint(path, mmap=True))
 
 
+def updates_of(path: str) -> int | None:
+    """Returns the updates after which a checkpoint was saved; of a mean, the last one's."""
+    history = load_checkpoint(path, mmap=True).get("optimizer_history") or [{}]
+    return history[-1].get("num_updates")
+
+
 def task_settings(path: str) -> dict[str, Any]:
     """Returns fairseq's settings of a checkpoint's task; the name is ``_name``."""
     state = load_checkpoint(path, mmap=True)

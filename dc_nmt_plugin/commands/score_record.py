@@ -59,13 +59,14 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     known = before and before.decoding(decoding.way)
     if known and generated and is_same_search(known.search, generated.search):
         # dc-nmt evaluate knows all flags of its search, its checkpoint and its device
-        kept = ("search", "checkpoint", "averaged", "device")
+        kept = ("search", "checkpoint", "averaged", "updates", "device")
         decoding = replace(decoding, **{name: getattr(known, name) for name in kept})
     decoding = replace(decoding, sentences=sentences, scores=tuple(scores))
 
     def scored(record: Record | None) -> Record:
         record = _named(args, record if before else None)
-        return with_decoding(record, replace(decoding, updates=record.training.updates))
+        updates = decoding.updates or record.training.updates
+        return with_decoding(record, replace(decoding, updates=updates))
 
     record = update_record(args.out, scored) if args.out else scored(None)
     return record, decoding, texts.warnings

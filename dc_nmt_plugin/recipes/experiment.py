@@ -171,16 +171,20 @@ class Translation(Step):
         Raises:
             UserError: fairseq-generate failed
         """
+        from ..checkpoints.loading import updates_of
+
         run, device = self.run, None  # a translation without its entry may have been made elsewhere
         if not super().is_done():
             super().make()
             # fairseq-generate takes one GPU
             device = used_device({**typed_flags(run.decode), "distributed-world-size": 1})
+        checkpoint = run.folder / run.averaged / "checkpoint.pt"
         decoding = Decoding(
             run.decoding,
             run.split,
             typed_flags(run.decode),
-            checkpoint=path_from(run.folder, run.folder / run.averaged / "checkpoint.pt"),
+            checkpoint=path_from(run.folder, checkpoint),
+            updates=updates_of(str(checkpoint)),
             averaged=run.average,
             device=device,
         )

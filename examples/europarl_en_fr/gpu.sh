@@ -127,7 +127,7 @@ evaluate() {
   for subset in test europarl; do
     [ -e "$out/data/raw/$subset.en" ] || continue
     dc-nmt evaluate "$task" "$1" --name "$1-s$seed" "${common[@]}" --subset "$subset" "${decoding[@]}"
-    dc-nmt results "$(run_of "$1")" --subset "$subset" --keep "$keep" >/dev/null
+    dc-nmt export "$(run_of "$1")" --no-model --run "$keep/$1-s$seed" >/dev/null
   done
   [[ " ${parameters[*]-} " != *" $1 "* ]] || pack "$1"
 }
@@ -135,7 +135,7 @@ evaluate() {
 # pack SYSTEM: its mean parameters in half precision, with dictionaries and codes, in parts.
 pack() {
   local model=$work/models
-  dc-nmt results "$(run_of "$1")" --keep "$model" --with-model >/dev/null
+  dc-nmt export "$(run_of "$1")" --run "$model/$1-s$seed" >/dev/null
   tar -C "$model" -c "$1-s$seed" | split -b 15m - "$keep/$1-s$seed.tar."
 }
 
@@ -159,7 +159,6 @@ if [ ! -e "$work/trained" ]; then
   for system in "${systems[@]}"; do
     run=$(run_of "$system")
     if [ -d "$run/later" ]; then
-      mv -f "$run/later/train.log" "$run/"
       find "$run/later" -name '*.pt' -exec mv -f {} "$run/checkpoints/" \;
       rmdir "$run/later"
     fi
@@ -180,16 +179,13 @@ chosen=$(for system in "${systems[@]}"; do updates_of "$system"; done | sort -n 
   awk -v n=${#systems[@]} '$1 == n { last = $2 } END { print last }')
 [ -n "$chosen" ] || die "no number of updates for which every system has a checkpoint: the same command trains on"
 [ ${#failed[@]} -gt 0 ] || touch "$work/trained"
-# what came after it is put aside, also of the log, from which the record has its numbers
+# what came after it is put aside
 for system in "${systems[@]}"; do
   run=$(run_of "$system")
   mkdir -p "$run/later"
   for update in $(updates_of "$system"); do
     [ "$update" -le "$chosen" ] || mv "$run"/checkpoints/checkpoint_*_"$update".pt "$run/later/"
   done
-  [ -e "$run/later/train.log" ] || cp "$run/train.log" "$run/later/"
-  awk -v last="$chosen" '!match($0, /num_updates": "[0-9]+/) || substr($0, RSTART + 15, RLENGTH - 15) + 0 <= last' \
-    "$run/later/train.log" >"$run/train.log"
 done
 count=$(updates_of "${systems[0]}" | wc -l)
 mean=5 # as in the recipe

@@ -90,7 +90,7 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.fr" --source-lang en --target-lang fr \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.fr" \
   --metrics mteval-v13a,mteval-v13a-lc,multi-bleu,chrf --paper mteval-v13a \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.fr" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.fr" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_dc_iwslt-s$SEED
 UPDATE_FREQ=$(((4096 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -127,4 +127,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.fr" --source-lang en --target-lang fr \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.fr" \
   --metrics mteval-v13a,mteval-v13a-lc,multi-bleu,chrf --paper mteval-v13a \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.fr" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.fr" --out "$RUN/run.json"

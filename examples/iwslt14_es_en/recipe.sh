@@ -85,7 +85,7 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task transformer_dc --sour
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.es" --reference "$DATA/raw/test.en" --source-lang es --target-lang en \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper multi-bleu \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_mlmha_m_00_iwslt-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -123,7 +123,7 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task transformer_mlmha --s
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.es" --reference "$DATA/raw/test.en" --source-lang es --target-lang en \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper multi-bleu \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_ms_aux_3_aif_iwslt-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -161,4 +161,4 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task transformer_ms_aux --
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.es" --reference "$DATA/raw/test.en" --source-lang es --target-lang en \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper multi-bleu \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"

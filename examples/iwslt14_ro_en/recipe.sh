@@ -85,4 +85,4 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task transformer_dc --sour
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.ro" --reference "$DATA/raw/test.en" --source-lang ro --target-lang en \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper multi-bleu \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"

@@ -86,7 +86,7 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.vi" --source-lang en --target-lang vi \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.vi" \
   --metrics sacrebleu,sacrebleu-tokenized,multi-bleu,multi-bleu-lc,chrf,ter --paper sacrebleu \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.vi" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.vi" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_mlmha_iter_c_agg_iwslt-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -125,7 +125,7 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.vi" --source-lang en --target-lang vi \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.vi" \
   --metrics sacrebleu,sacrebleu-tokenized,multi-bleu,multi-bleu-lc,chrf,ter --paper sacrebleu \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.vi" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.vi" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_ms_aux_3_aif_iwslt-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -164,4 +164,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.vi" --source-lang en --target-lang vi \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.vi" \
   --metrics sacrebleu,sacrebleu-tokenized,multi-bleu,multi-bleu-lc,chrf,ter --paper sacrebleu \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.vi" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.vi" --out "$RUN/run.json"

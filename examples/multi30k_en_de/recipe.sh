@@ -84,7 +84,7 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task translation_dc_nmt --
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.de" --source-lang en --target-lang de \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_dc-tiny-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 2048 - 1) / (PROCESSES * 2048)))
@@ -121,4 +121,4 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task transformer_dc --sour
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.de" --source-lang en --target-lang de \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"

@@ -86,4 +86,4 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task gru_selfattn_residual
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.zh" --source-lang en --target-lang zh \
   --tokenizer none --tokenized-reference "$DATA/raw/tokenised/test.zh" --paper zh-words \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.zh" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.zh" --out "$RUN/run.json"

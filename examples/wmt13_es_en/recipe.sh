@@ -86,5 +86,4 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task gru_selfattn_residual
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.es" --reference "$DATA/raw/test.en" --source-lang es --target-lang en \
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.en" --truecased \
-  --paper multi-bleu-lc --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.en" \
-  --out "$RUN/run.json"
+  --paper multi-bleu-lc --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"

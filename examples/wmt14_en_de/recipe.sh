@@ -120,7 +120,7 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task transformer_dc --sour
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.de" --source-lang en --target-lang de \
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_ctxaware_unshared-s$SEED
 UPDATE_FREQ=$(((32768 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -158,7 +158,7 @@ fairseq-generate "$DATA/bin-separate" --user-dir "$USER_DIR" --task transformer_
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.de" --source-lang en --target-lang de \
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.de" --paper multi-bleu \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_cross_agg_sum-s$SEED
 UPDATE_FREQ=$(((24576 + PROCESSES * 2048 - 1) / (PROCESSES * 2048)))
@@ -196,7 +196,7 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task transformer_cross_agg
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.de" --source-lang en --target-lang de \
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_mlmha-s$SEED
 UPDATE_FREQ=$(((4960 + PROCESSES * 4960 - 1) / (PROCESSES * 4960)))
@@ -234,4 +234,4 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task transformer_mlmha --s
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.de" --source-lang en --target-lang de \
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"

@@ -100,5 +100,4 @@ fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task gru_selfattn_residual
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.en" --reference "$DATA/raw/test.de" --source-lang en --target-lang de \
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.de" --truecased \
-  --paper multi-bleu-lc --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.de" \
-  --out "$RUN/run.json"
+  --paper multi-bleu-lc --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json"

@@ -120,7 +120,7 @@ fairseq-generate "$DATA/bin-separate" --user-dir "$USER_DIR" --task transformer_
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.zh" --reference "$DATA/raw/test.en" --source-lang zh --target-lang en \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper mteval-v13a \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
 
 RUN=$OUT/transformer_cross_agg_sum_unshared-s$SEED
 UPDATE_FREQ=$(((24576 + PROCESSES * 2048 - 1) / (PROCESSES * 2048)))
@@ -159,4 +159,4 @@ fairseq-generate "$DATA/bin-under50" --user-dir "$USER_DIR" --task transformer_c
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.zh" --reference "$DATA/raw/test.en" --source-lang zh --target-lang en \
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper mteval-v13a \
-  --train-log "$RUN/train.log" --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
+  --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"

@@ -16,7 +16,7 @@ DC_NMT = """#!/usr/bin/env bash
 set -eu
 command=$1 system=${3:-} out="" keep=""
 while [ $# -gt 0 ]; do
-  case $1 in --out) out=$2 ;; --keep) keep=$2 ;; esac
+  case $1 in --out) out=$2 ;; --run) keep=$2 ;; esac
   shift
 done
 case $command in
@@ -31,7 +31,7 @@ case $command in
     done
     ;;
   evaluate) ls $out/$system-s1/checkpoints >$out/$system-s1/evaluated ;;
-  results) touch $keep/results ;;
+  export) mkdir -p $keep ;;
 esac
 """
 
@@ -77,7 +77,6 @@ def test_systems_are_compared_after_equally_many_updates_also_continued(folder):
     compared = updates(folder, "slow")
     assert updates(folder, "quick") == compared
     assert min(updates(folder, "quick", "later")) > max(compared)
-    assert f'"{max(compared)}"' in (folder / "out/quick-s1/train.log").read_text().splitlines()[-1]
     assert f"evaluated after {max(compared)} updates" in said
     assert (folder / "out/kept-s1/done").is_file()
     assert "is complete" in begin(folder, "quick", "slow").communicate(timeout=20)[0]
