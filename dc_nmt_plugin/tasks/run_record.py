@@ -22,8 +22,8 @@ from omegaconf import OmegaConf
 from ..checkpoints.loading import architecture_of
 from ..files import load_json
 from ..flags import typed_flags
-from ..install_fairseq import NAMES, version_of
 from ..machine import used_device
+from ..names import FAIRSEQS, version_of
 from ..runs.finding import described
 from ..runs.record import (
     CURVE,
@@ -147,7 +147,7 @@ def _record(cfg: Any, folder: Path, before: Record | None) -> Record:
         source, target = infer_language_pair(str(data))
     frequency, most = list(cfg.optimization.update_freq), cfg.dataset.max_tokens
     world = cfg.distributed_training.distributed_world_size
-    versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *NAMES)}
+    versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
     versions = {"python": platform.python_version(), **versions}
     training = Training(
         tokens=int(most * world * frequency[0]) if most and len(frequency) == 1 else None,
