@@ -6,6 +6,8 @@ nothing.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -207,10 +209,42 @@ def add_legend(figure: Any, *axes: Any) -> None:
 def save(figure: Any, path: Path) -> list[Path]:
     """Writes a figure, and returns its files; a name without ending becomes a PNG and an SVG."""
     paths = [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
+    _choose_fonts(figure)
     for target in paths:
         with replacing(target) as temporary:
             _write(figure, temporary, target.suffix[1:].lower())
     return paths
+
+
+def _choose_fonts(figure: Any) -> None:
+    """Gives texts further fonts where matplotlib's own has no such letters, as of Chinese.
+
+    Prints a sentence when no font of the system has them.
+    """
+    from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+    from matplotlib.text import Text
+
+    texts = figure.findobj(Text)
+    letters = {ord(letter) for text in texts for letter in text.get_text() if letter.isprintable()}
+    missing = letters - get_font(findfont(FontProperties())).get_charmap().keys()
+    families = ["DejaVu Sans"]
+    for font in sorted(fontManager.ttflist, key=lambda font: "Noto Sans" not in font.name):
+        if not missing:
+            break
+        if missing & get_font(font.fname).get_charmap().keys():
+            missing -= get_font(font.fname).get_charmap().keys()
+            families.append(font.name)
+    if len(families) > 1:
+        for text in texts:
+            text.set_fontfamily(families)
+    if missing:
+        shown = "".join(map(chr, sorted(missing)[:5]))
+        print(
+            f"warning: no font of this system has {len(missing)} letters of the figure ({shown}), "
+            "which are drawn as boxes; the package fonts-noto-cjk has Chinese, Japanese and "
+            "Korean, and fonts-noto-core most other scripts",
+            file=sys.stderr,
+        )
 
 
 def as_svg(figure: Any) -> str:
@@ -225,5 +259,6 @@ def _write(figure: Any, target: Any, form: str) -> None:
     import matplotlib
 
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-    with matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
+    with matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # see _choose_fonts
         figure.savefig(target, format=form, dpi=150, metadata=metadata)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from ..errors import UsageError, UserError
 from ..evaluation.buckets import (
+    LEAST_SENTENCES,
     NO_GROUP_SCORE,
     Bucket,
     bucket_table,
@@ -26,7 +28,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unit", choices=("words", "pieces"), default="words")
     parser.add_argument(
         "--groups", type=int, default=10, metavar="N",
-        help="number of groups with about equally many sentences",
+        help="number of groups with about equally many sentences, fewer where one would have below "
+        f"{LEAST_SENTENCES}",
     )  # fmt: skip
     parser.add_argument(
         "--edges", metavar="N,N,…",
@@ -50,15 +53,17 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     score = TextScore(subject, args)
     hypotheses = subject.translate()
     bleu, signature = score(hypotheses)
-    systems = {subject.label: score.lines(hypotheses)}
-    references, *more = score.references(hypotheses)
-    buckets = score_buckets(systems, references, lengths, edges, score.metric, score.lang, more)
-    groups = []
+    lines, references = score.lines(hypotheses), score.references(hypotheses)
+    buckets = score_buckets(
+        subject.label, lines, references, lengths, edges, score.metric, score.lang
+    )
+    groups: list[dict[str, Any]] = []
     for bucket in buckets:
         group = {"from": bucket.low, "to": bucket.high, "sentences": bucket.sentences}
-        groups.append({**group, "bleu": bucket.scores[subject.label]})
+        own = bucket.scores.get(subject.label)
+        groups.append({**group, "bleu": own.score if own else None})
     return {"unit": args.unit, "text": score.text, "bleu": bleu, "signature": signature,
-            "groups": groups}  # fmt: skip
+            "groups": groups, "_buckets": buckets}  # fmt: skip
 
 
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
@@ -67,15 +72,17 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     baseline = next(iter(results.values()))
     whole = {label: found["bleu"] for label, found in results.items()}
     title = f"BLEU by source length in {baseline['unit']}; {baseline['text']}"
-    missing = any(None in bucket.scores.values() for bucket in buckets)
+    missing = any(len(bucket.scores) < len(results) for bucket in buckets)
     notes = [NO_GROUP_SCORE] if missing else []
+    if len(results) > 1:
+        notes.append("95% interval: paired bootstrap over the sentences of the group")
     return [Table(title, *bucket_table(buckets, baseline["unit"], whole), notes)]
 
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws BLEU above, and the differences to the first run below (Fig. 5)."""
     unit = next(iter(results.values()))["unit"]
-    draw_buckets(figure, _side_by_side(results), "BLEU", unit)
+    draw_buckets(figure, _side_by_side(results), list(results), "BLEU", unit)
 
 
 def _side_by_side(results: Results) -> list[Bucket]:
@@ -96,7 +103,7 @@ def _side_by_side(results: Results) -> list[Bucket]:
                 "on the same text, with --unit words where their pieces differ."
             )
     buckets = []
-    for place, bounds in enumerate(groups[first]):
-        scores = {label: found["groups"][place]["bleu"] for label, found in results.items()}
-        buckets.append(Bucket(*bounds, scores))
+    for same in zip(*(found["_buckets"] for found in results.values()), strict=True):
+        scores = {name: score for bucket in same for name, score in bucket.scores.items()}
+        buckets.append(replace(same[0], scores=scores))
     return buckets

@@ -192,7 +192,7 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     panels = [(label, matrix) for label, found in results.items() for matrix in found["matrices"]]
     if len(panels) > MOST:
         raise UsageError(f"--plot: {len(panels)} matrices; choose at most {MOST} with --of.")
-    columns = min(len(panels), 3)
+    columns = min(len(panels), 2 if len(panels) < 5 else 3)  # four are two by two
     rows = -(-len(panels) // columns)
     figure.set_size_inches(4.2 * columns, 3.8 * rows)
     grid = figure.subplots(rows, columns, squeeze=False)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 WIDTH = 100
 FOOT = """\
 A size is appended to a name; a name without one has the published size. A variant with auxiliary
-decoders has only the sizes with enough encoder layers. dc-nmt arch-flags ARCH prints all flags of
-one name, dc-nmt arch-flags --json every name."""
+decoders has only the sizes with enough encoder layers. dc-nmt arch-flags ARCH prints a training
+command and the flags of one name, dc-nmt arch-flags --json every name."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,12 +27,13 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
     parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
     form = parser.add_mutually_exclusive_group()
+    form.add_argument("--all", action="store_true", help="print all flags of the architecture")
     names_help = "print only --arch, --task and --criterion, for use in a command"
     form.add_argument("--names", action="store_true", help=names_help)
     add_json(form)
     args = parser.parse_args(argv)
-    if args.names and not args.arch:
-        parser.error("--names goes with an architecture")
+    if (args.names or args.all) and not args.arch:
+        parser.error("--names and --all go with an architecture")
 
     from ..models.presets import FAMILIES, architectures
     from ..recipes.architecture import describe
@@ -50,16 +51,26 @@ def main(argv: Sequence[str]) -> int:
     elif args.names:
         print(names)
     else:
-        own = _own_flags(architectures()[args.arch].family)
-        print(f"{found.name}: {found.about}\n({found.cites})\n\n{names}\n")
-        print(f"On one GPU, with the paper's schedule:\n\n{found.command}\n")
-        print(textwrap.fill(f"Where the training settings come from: {found.source}", WIDTH))
-        for title, flags in (
-            ("Flags of the mechanism", [flag for flag in found.flags if flag.name in own]),
-            ("Other flags of the model", [flag for flag in found.flags if flag.name not in own]),
-        ):
-            if flags:
-                print("\n".join([f"\n{title}:\n", *map(_flag, flags)]))
+        family = architectures()[args.arch].family
+        print(textwrap.fill(f"{found.name}: {found.about}", WIDTH))
+        if found.cites:
+            print(f"Published: {found.cites}")
+        print(f"\n{found.command}\n")
+        print(textwrap.fill(f"Settings of this command: {found.source}", WIDTH))
+        of_mechanism = _own_flags(family)
+        own = [flag for flag in found.flags if flag.name in of_mechanism]
+        others = [flag for flag in found.flags if flag not in own]
+        if own:
+            print("\nFlags of the mechanism, with the values of this name:")
+            print("\n".join(map(_flag, own)))
+        if args.all:
+            print("\n".join(["\nAll other flags:", *map(_flag, others)]))
+        else:
+            of_size = {flag_name(setting) for size in family.sizes.values() for setting in size}
+            size = [f"{flag.name} {flag.here}" for flag in others if flag.name in of_size]
+            if size:
+                print("\n" + _filled(f"Size: {', '.join(size)}"))
+            print(f"All flags: dc-nmt arch-flags {found.name} --all")
     return 0
 
 
@@ -94,7 +105,9 @@ def _own_flags(family: Family) -> set[str]:
 
 
 def _flag(flag: Flag) -> str:
-    about = f"{flag.about}. {flag.choices}; default {flag.default or 'none'}"
-    indent = " " * 6
-    text = textwrap.fill(about, WIDTH, initial_indent=indent, subsequent_indent=indent)
-    return f"{f'  {flag.name} {flag.here}'.rstrip()}\n{text}"
+    value = flag.here or "(none)"
+    return _filled(f"  {flag.name} {value}: {flag.about}. {flag.choices}")
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False)

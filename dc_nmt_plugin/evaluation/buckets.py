@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UsageError
 from ..figure import Chart, Line, draw_charts
+from .chance import Scores, compare
 from .metrics import Metric
-from .significance import LEAST_SENTENCES
+from .significance import resampled
 
-NO_GROUP_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or no 4-gram"
+LEAST_SENTENCES = 50  # of a group; fewer show chance alone
+NO_GROUP_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or fewer than ten with a 4-gram"
 PANEL = (8.0, 2.8)  # inches
-
-# system → corpus score; None where a score would be meaningless
-Scores = Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -26,20 +25,30 @@ class Bucket:
     Attributes:
         low, high: both included; high is None in the last bucket
         sentences: how many
-        scores: of these sentences; None for fewer than ten, and for BLEU where the system or the
-            reference has no 4-gram
+        scores: system → corpus score of these sentences and of their resamples; empty where they
+            would be meaningless
     """
 
     low: int
     high: int | None
     sentences: int
-    scores: Scores
+    scores: dict[str, Scores] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         if self.low == self.high:
             return str(self.low)
         return f"{self.low}+" if self.high is None else f"{self.low}-{self.high}"
+
+    def gain(self, name: str, first: str) -> tuple[float, float, float]:
+        """Returns the gain of a system over the first and its 95% interval; NaN without scores.
+
+        The interval is of the choice of sentences (paired bootstrap).
+        """
+        if name not in self.scores or first not in self.scores:
+            return math.nan, math.nan, math.nan
+        found = compare({"": self.scores[name]}, {"": self.scores[first]})
+        return found.value, *found.interval
 
 
 def parse_edges(flag: str, text: str) -> tuple[int, ...]:
@@ -60,17 +69,29 @@ def parse_edges(flag: str, text: str) -> tuple[int, ...]:
 def quantile_edges(lengths: Sequence[int], groups: int) -> tuple[int, ...]:
     """Returns the lengths at which buckets of nearly equal numbers of sentences begin.
 
-    Sentences of one length stay together, so a text with few lengths has fewer buckets.
+    Sentences of one length stay together, so a text with few lengths has fewer buckets. No bucket
+    has too few sentences for a score.
+
+    Args:
+        lengths: of the sentences
+        groups: number of buckets, at most
     """
     ordered = sorted(lengths)
-    starts = {ordered[len(ordered) * group // groups] for group in range(1, groups)}
-    return tuple(sorted(starts - {ordered[0]}))
+    edges: list[int] = []
+    below = 0  # sentences below the last edge
+    for group in range(1, groups):
+        edge = ordered[len(ordered) * group // groups]
+        shorter = ordered.index(edge)
+        if min(shorter - below, len(ordered) - shorter) >= LEAST_SENTENCES:
+            edges.append(edge)
+            below = shorter
+    return tuple(edges)
 
 
 def group_by_length(
     lengths: Sequence[int], edges: Sequence[int]
 ) -> Iterator[tuple[Bucket, list[int]]]:
-    """Yields each bucket, without scores, and the indices of its sentences, if any.
+    """Yields each bucket that is not empty, without scores, and the indices of its sentences.
 
     Args:
         lengths: of the sentences
@@ -79,115 +100,101 @@ def group_by_length(
     for low, end in zip((0, *edges), (*edges, None), strict=True):
         last = math.inf if end is None else end - 1
         chosen = [i for i, length in enumerate(lengths) if low <= length <= last]
-        yield Bucket(low, None if end is None else end - 1, len(chosen), {}), chosen
+        if chosen:
+            yield Bucket(low, None if end is None else end - 1, len(chosen)), chosen
 
 
 def score_buckets(
-    systems: Mapping[str, Sequence[str]],
-    references: Sequence[str],
+    name: str,
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
     lengths: Sequence[int],
     edges: Sequence[int],
     metric: Metric,
     target_lang: str,
-    more: Sequence[Sequence[str]] = (),
 ) -> list[Bucket]:
-    """Scores the sentences of each length separately; leaves out empty buckets.
+    """Scores the sentences of each length separately.
 
     Args:
-        systems: name → hypotheses
-        references: as many
+        name: of the system
+        hypotheses: of the sentences
+        references: as many lines, for each reference
         lengths: of the source sentences
         edges: see :func:`group_by_length`
         metric: what is computed
         target_lang: chooses sacreBLEU's tokeniser
-        more: further references of the same sentences
     """
     buckets = []
     for bucket, chosen in group_by_length(lengths, edges):
-        if chosen:
-            sides = [[lines[i] for i in chosen] for lines in (references, *more)]
-            scores = {
-                name: _group_score(metric, [lines[i] for i in chosen], sides, target_lang)
-                for name, lines in systems.items()
-            }
-            buckets.append(replace(bucket, scores=scores))
+        if len(chosen) >= LEAST_SENTENCES:
+            sides = [metric.prepared([lines[i] for i in chosen]) for lines in references]
+            runs = {name: {"": [hypotheses[i] for i in chosen]}}
+            scores, enough = resampled(runs, sides, metric.make(target_lang), metric)
+            if enough[name]:
+                bucket.scores[name] = scores[name][""]
+        buckets.append(bucket)
     return buckets
 
 
-def _group_score(
-    metric: Metric, lines: list[str], references: list[list[str]], target_lang: str
-) -> float | None:
-    """Returns the corpus score of some sentences; None when it would be meaningless.
-
-    Two short sentences with a perfect translation have a BLEU of 0.
-    """
-    if len(lines) < LEAST_SENTENCES:
-        return None
-    if metric.is_bleu:
-        scorer = metric.make(target_lang)
-        for side in (lines, *references):
-            prepared = metric.prepared(side)
-            counts = scorer._extract_corpus_statistics(prepared, [prepared])
-            if not any(row[-1] for row in counts):  # 4-grams
-                return None
-    first, *more = references
-    return metric.score(lines, first, target_lang, more)[0]
-
-
 def bucket_table(
-    buckets: Sequence[Bucket], unit: str, whole: Mapping[str, float] | None = None
+    buckets: Sequence[Bucket], unit: str, whole: Mapping[str, float]
 ) -> tuple[list[str], list[list[str]]]:
     """Returns header and cells of a table with a row a bucket, and the gains over the first system.
 
     Args:
-        buckets: from :func:`score_buckets`
+        buckets: from :func:`score_buckets`, with all systems
         unit: what lengths count, such as "words"
         whole: system → score of all sentences, for a last row
     """
-    first, *others = buckets[0].scores
+    first, *others = whole
     header = [f"source {unit}", "sentences", first]
     for name in others:
-        header += [name, "gain"]
-    rows: list[tuple[str, int, Scores]] = [(b.label, b.sentences, b.scores) for b in buckets]
-    if whole:
-        rows.append(("all", sum(b.sentences for b in buckets), whole))
+        header += [name, "gain", "95% interval"]
     cells = []
-    for label, sentences, scores in rows:
-        row = [label, f"{sentences:,}", _cell(scores[first], ".2f")]
+    for bucket in buckets:
+        row = [bucket.label, f"{bucket.sentences:,}", _score(bucket, first)]
         for name in others:
-            row += [_cell(scores[name], ".2f"), _cell(_gain(scores, name, first), "+.2f")]
+            gain, low, high = bucket.gain(name, first)
+            shown = ["-", "-"] if math.isnan(gain) else [f"{gain:+.2f}", f"[{low:.2f}, {high:.2f}]"]
+            row += [_score(bucket, name), *shown]
         cells.append(row)
-    return header, cells
+    row = ["all", f"{sum(bucket.sentences for bucket in buckets):,}", f"{whole[first]:.2f}"]
+    for name in others:
+        row += [f"{whole[name]:.2f}", f"{whole[name] - whole[first]:+.2f}", ""]
+    return header, [*cells, row]
 
 
-def _cell(score: float | None, form: str) -> str:
-    return "-" if score is None else format(score, form)
+def _score(bucket: Bucket, name: str) -> str:
+    return f"{bucket.scores[name].score:.2f}" if name in bucket.scores else "-"
 
 
-def _gain(scores: Scores, name: str, first: str) -> float | None:
-    score, baseline = scores[name], scores[first]
-    return None if score is None or baseline is None else score - baseline
-
-
-def draw_buckets(figure: Any, buckets: Sequence[Bucket], metric: str, unit: str) -> None:
-    """Draws the scores of each system, and below them their differences to the first system.
+def draw_buckets(
+    figure: Any, buckets: Sequence[Bucket], names: Sequence[str], metric: str, unit: str
+) -> None:
+    """Draws the scores of each system, and below them the gains over the first with intervals.
 
     Args:
         figure: an empty matplotlib figure
-        buckets: from :func:`score_buckets`
+        buckets: from :func:`score_buckets`, with all systems
+        names: of the systems
         metric: name of the vertical axis
         unit: what lengths count, such as "words"
     """
-    first, *others = buckets[0].scores
+    first, *others = names
+    places = range(len(buckets))
     scores, gains = {}, {}
-    for name in (first, *others):
-        scores[name] = _line([bucket.scores[name] for bucket in buckets])
-        gains[name] = _line([_gain(bucket.scores, name, first) for bucket in buckets])
-    del gains[first]
+    for name in names:
+        # matplotlib draws nothing for NaN
+        values = [b.scores[name].score if name in b.scores else math.nan for b in buckets]
+        scores[name] = Line(places, values)
+    for number, name in enumerate(others):
+        value, low, high = zip(*(bucket.gain(name, first) for bucket in buckets), strict=True)
+        beside = [place + 0.06 * number for place in places]  # so that all intervals are seen
+        gains[name] = Line(beside, value, (low, high), like=name)
 
     def name_groups(axes: Any) -> None:
         labels = [f"{b.label}\n({b.sentences:,})" for b in buckets]
-        axes.set_xticks(range(len(buckets)), labels, fontsize=8)
+        axes.set_xticks(places, labels, fontsize=8)
 
     def mark_baseline(axes: Any) -> None:
         name_groups(axes)
@@ -196,10 +203,6 @@ def draw_buckets(figure: Any, buckets: Sequence[Bucket], metric: str, unit: str)
     x = f"{unit} of the source sentence (number of sentences)"
     charts = [Chart(x, metric, scores, finish=name_groups)]
     if others:
-        charts.append(Chart(x, f"{metric} above {first}", gains, finish=mark_baseline))
+        y = f"{metric} above {first}, 95% interval"
+        charts.append(Chart(x, y, gains, finish=mark_baseline))
     draw_charts(figure, charts, columns=1, size=PANEL)
-
-
-def _line(values: Sequence[float | None]) -> Line:
-    # matplotlib draws nothing for NaN
-    return Line(range(len(values)), [math.nan if value is None else value for value in values])

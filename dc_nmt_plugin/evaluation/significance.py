@@ -67,7 +67,7 @@ def compare_systems(
     """
     metric = metric or METRICS["sacrebleu"]
     sides = [metric.prepared(lines) for lines in (references, *more)]
-    scores, enough = _resampled(hypotheses, sides, metric.make(target_lang), metric)
+    scores, enough = resampled(hypotheses, sides, metric.make(target_lang), metric)
     baseline = next(iter(scores))
     comparisons = [_described(name, runs) for name, runs in scores.items()]
     for number, (name, runs) in enumerate(scores.items()):
@@ -97,10 +97,16 @@ def paired_bootstrap(
     return [replace(comparison, seeds=None) for comparison in comparisons]
 
 
-def _resampled(
+def resampled(
     hypotheses: Mapping[str, Runs], sides: Sequence[Sequence[str]], scorer: Any, metric: Metric
 ) -> tuple[dict[str, dict[str, Scores]], dict[str, bool]]:
     """Scores runs on the test set and on its resamples, with sacreBLEU's counts of each sentence.
+
+    Args:
+        hypotheses: see :func:`compare_systems`
+        sides: lines of each reference, as `metric` prepares them
+        scorer: made by `metric` for the target language
+        metric: of the scores
 
     Returns:
         system → seed → scores; system → whether a run has enough text for a test
@@ -110,16 +116,16 @@ def _resampled(
         for seed, lines in runs.items():
             counts[name, seed] = scorer._extract_corpus_statistics(metric.prepared(lines), sides)
     tables = {run: np.array(rows, dtype=float) for run, rows in counts.items()}
-    resampled: dict[tuple[str, str], list[float]] = {run: [] for run in counts}
+    values: dict[tuple[str, str], list[float]] = {run: [] for run in counts}
     for block in draws(len(sides[0])):  # (resamples, sentences)
         for run, table in tables.items():
             sums = (block @ table).astype("float32")  # as sacreBLEU adds them up
-            resampled[run] += [scorer._compute_score_from_stats(row).score for row in sums]
+            values[run] += [scorer._compute_score_from_stats(row).score for row in sums]
     scores: dict[str, dict[str, Scores]] = {}
     enough = dict.fromkeys(hypotheses, False)
     for (name, seed), table in tables.items():
         score = float(scorer._aggregate_and_compute(counts[name, seed]).score)
-        scores.setdefault(name, {})[seed] = Scores(score, np.array(resampled[name, seed]))
+        scores.setdefault(name, {})[seed] = Scores(score, np.array(values[name, seed]))
         sentences = int((table[:, _LONGEST_NGRAM] > 0).sum()) if metric.is_bleu else len(table)
         enough[name] |= sentences >= LEAST_SENTENCES
     return scores, enough

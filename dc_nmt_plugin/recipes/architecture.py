@@ -78,7 +78,7 @@ def describe(name: str, user_dir: str) -> Description:
         family.criterion,
         family.about,
         family.cites,
-        published.source if published else family.cites,
+        f"{recipe.name}'s recipe, on one GPU. {published.source}" if published else family.cites,
         flags,
         _command(architecture, published, user_dir),
     )

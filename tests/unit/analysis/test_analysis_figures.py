@@ -2,16 +2,19 @@
 
 import argparse
 import math
+import warnings
 from argparse import ArgumentTypeError
 from dataclasses import asdict
 from importlib import import_module
 
+import numpy as np
 import pytest
 
 from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.chance import Difference
+from dc_nmt_plugin.evaluation.buckets import Bucket
+from dc_nmt_plugin.evaluation.chance import Difference, Scores
 from dc_nmt_plugin.figure import new_figure, save
 
 
@@ -166,27 +169,42 @@ def test_trees():
     assert leaves == [0, 1, 2]
 
 
-def lengths(values):
-    groups = [
-        {"from": low, "to": None if low else 4, "sentences": 10, "bleu": bleu}
+def lengths(name, values):
+    buckets = [
+        Bucket(low, None if low else 4, 60, {name: Scores(bleu, np.array([bleu - 1, bleu + 1]))})
         for low, bleu in zip((0, 5), values, strict=True)
     ]
-    return {"unit": "words", "text": "", "bleu": 20.0, "groups": groups}
+    groups = [{"from": b.low, "to": b.high, "sentences": b.sentences} for b in buckets]
+    return {"unit": "words", "text": "", "bleu": 20.0, "groups": groups, "_buckets": buckets}
 
 
 def test_lengths():
-    results = {"base": lengths([10.0, 20.0]), "new": lengths([12.0, 19.0])}
+    results = {"base": lengths("base", [10.0, 20.0]), "new": lengths("new", [12.0, 19.0])}
     (bleu, gap), tables = drawn("lengths", results)
     assert line(bleu, "base") == [10, 20] and line(gap, "new") == [2, -1]
-    assert tables[0].rows[0] == ["0-4", "10", "10.00", "12.00", "+2.00"]
-    results["base"]["groups"][0]["bleu"] = None
+    assert tables[0].rows[0] == ["0-4", "60", "10.00", "12.00", "+2.00", "[2.00, 2.00]"]
+    results["base"]["_buckets"][0].scores.clear()
     (bleu, gap), (table,) = drawn("lengths", results)
-    assert table.rows[0] == ["0-4", "10", "-", "12.00", "-"]
-    assert table.notes == ["-: fewer than 10 sentences, or no 4-gram"]
+    assert table.rows[0] == ["0-4", "60", "-", "12.00", "-", "-"]
+    assert table.notes[0].startswith("-: fewer than 50 sentences")
     assert math.isnan(line(bleu, "base")[0]) and math.isnan(line(gap, "new")[0])
     results["new"]["groups"][0]["sentences"] = 9
     with pytest.raises(UserError, match="base and new have other sentences"):
         drawn("lengths", results)
+
+
+def test_letters_without_a_font_are_named(tmp_path, monkeypatch, capsys):
+    """c62: one sentence with a package, and none of matplotlib's warnings."""
+    from matplotlib import font_manager
+
+    fonts = [font for font in font_manager.fontManager.ttflist if "DejaVu" in font.name]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
+    figure = new_figure()
+    figure.subplots().set_title("老师")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save(figure, tmp_path / "title.svg")
+    assert "has 2 letters of the figure" in capsys.readouterr().err
 
 
 def test_matrix():

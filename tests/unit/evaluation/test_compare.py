@@ -134,24 +134,24 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
 @pytest.mark.parametrize(
     ("lines", "metric", "scored"),
     [
-        (["a b c d"] * 9, "multi-bleu", False),  # too few
-        (["a b c d"] * 10, "multi-bleu", True),
-        (["a b c"] * 10, "multi-bleu", False),  # perfect, and 0.00 BLEU
-        (["a b c"] * 10, "chrf", True),
-        (["a b c"] * 9, "ter", False),
+        (["a b c d"] * 49, "multi-bleu", False),  # too few
+        (["a b c d"] * 50, "multi-bleu", True),
+        (["a b c"] * 50, "multi-bleu", False),  # perfect, and 0.00 BLEU
+        (["a b c"] * 50, "chrf", True),
     ],
 )
-def test_a_bucket_without_a_4_gram_or_ten_sentences_has_no_score(lines, metric, scored):
-    text = [*lines, *["a b c d e f g h i j k l"] * 12]
+def test_a_bucket_without_4_grams_or_fifty_sentences_has_no_score(lines, metric, scored):
+    text = [*lines, *["a b c d e f g h i j k l"] * 52]
     lengths = [len(line.split()) for line in text]
-    systems = {"a": text, "b": text}
-    short, rest = score_buckets(systems, text, lengths, (10, 40), METRICS[metric], "en")
+    short, rest = score_buckets("a", text, [text], lengths, (10, 40), METRICS[metric], "en")
     assert (short.label, short.sentences, rest.label, rest.sentences) == (
-        "0-9", len(lines), "10-39", 12,
+        "0-9", len(lines), "10-39", 52,
     )  # fmt: skip
-    assert (None not in short.scores.values()) == scored and None not in rest.scores.values()
-    _, cells = bucket_table([short, rest], "words")
-    assert (cells[0][2:] == ["-", "-", "-"]) != scored and cells[1][4] == "+0.00"
+    assert bool(short.scores) == scored and rest.scores["a"].score > 99
+    rest.scores["b"] = rest.scores["a"]
+    _, cells = bucket_table([short, rest], "words", {"a": 1.0, "b": 2.0})
+    assert cells[0][2:] == [cells[0][2], "-", "-", "-"] and (cells[0][2] != "-") == scored
+    assert cells[1][4:] == ["+0.00", "[0.00, 0.00]"] and cells[2][4:] == ["+1.00", ""]
 
 
 def test_a_t_test_of_no_bleu_is_refused(folder, capsys):
