@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..steps import Pipeline, stoppable
-from .parser import Parser, use_threads
-from .recipe_options import add_common, add_run, pipeline_of, values_of
+from .parser import Parser, add_common, add_run, pipeline_of, use_threads, values_of
 
 if TYPE_CHECKING:
     from ..recipes.plan import RunOptions

@@ -6,8 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from .parser import Parser, number
-from .recipe_options import values_of
+from .parser import Parser, number, values_of
 
 
 def parser() -> Parser:

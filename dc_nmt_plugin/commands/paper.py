@@ -10,8 +10,7 @@ from pathlib import Path
 
 from ..errors import UsageError, check_architectures
 from . import paper_print
-from .parser import Parser, add_forms, add_json, add_plot, number
-from .recipe_options import add_text
+from .parser import Parser, add_forms, add_json, add_plot, add_text, number
 
 
 def main(argv: Sequence[str] | None = None) -> int:

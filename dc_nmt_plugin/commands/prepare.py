@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..flags import listed
 from ..steps import Pipeline, stoppable
-from .parser import Parser
-from .recipe_options import add_common, add_text, pipeline_of, values_of
+from .parser import Parser, add_common, add_text, pipeline_of, values_of
 
 if TYPE_CHECKING:
     from ..recipes.preparation import TextOptions

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from .parser import Parser, number
-from .recipe_options import add_text
+from .parser import Parser, add_text, number
 
 
 def main(argv: Sequence[str]) -> int:

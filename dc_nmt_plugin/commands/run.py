@@ -8,9 +8,17 @@ from dataclasses import replace
 from ..errors import UsageError
 from ..steps import stoppable
 from .evaluate import evaluate
-from .parser import Parser, use_threads
+from .parser import (
+    Parser,
+    add_common,
+    add_run,
+    add_text,
+    add_training,
+    pipeline_of,
+    use_threads,
+    values_of,
+)
 from .prepare import prepare
-from .recipe_options import add_common, add_run, add_text, add_training, pipeline_of, values_of
 from .train import options_of, train
 
 

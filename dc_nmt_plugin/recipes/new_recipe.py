@@ -19,8 +19,8 @@ from ..errors import UsageError, UserError
 from ..evaluation.metrics import default_bleu
 from ..files import sha256, write_text
 from ..text.tokenizers import detokenize, tokenize
-from .batch import visible_gpus
 from .own_text import SEED, Corpus, languages_of
+from .plan import visible_gpus
 from .recipe import OWN, SPLITS, Recipe, tasks
 from .settings import translation_family
 

@@ -11,11 +11,9 @@ from ..errors import UsageError
 from ..files import load_json
 from ..flags import flag_value, replaced
 from ..steps import ShellWord, digest
-from .batch import Batch, share_out, visible_gpus
-from .experiment import Experiment
+from .experiment import Experiment, TrainingStep, training_step
 from .recipe import Recipe, load
 from .settings import RunSettings, for_sample, settings_of, with_updates
-from .training import TrainingStep, training_step
 
 PRECISIONS = {"--amp", "--bf16", "--fp16", "--memory-efficient-bf16", "--memory-efficient-fp16"}
 LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
@@ -219,3 +217,58 @@ def longest_pieces(folder: Path) -> dict[str, int]:
 def _longest(lengths: dict[str, int], split: str) -> int:
     """Returns the tokens of a split's longest sentence, with the end token; 0 if unknown."""
     return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
+
+
+# -- GPUs --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Distribution of an update's tokens over processes."""
+
+    workers: int  # number of processes
+    max_tokens: int  # of one process at a time
+    update_freq: int  # number of batches whose gradients each process sums
+
+    @property
+    def tokens(self) -> int:
+        """Returns the tokens of one update."""
+        return self.workers * self.max_tokens * self.update_freq
+
+    def describe(self, published: int) -> str:
+        """Returns a sentence for the user."""
+        text = (
+            f"{self.tokens:,} tokens per update = {self.workers} x {self.max_tokens:,} "
+            f"(--max-tokens) x {self.update_freq} (--update-freq)"
+        )
+        if abs(self.tokens - published) > 0.01 * published:
+            return f"{text}; not the recipe's {published:,}"
+        return text
+
+
+def share_out(tokens: int, workers: int, max_tokens: int, longest: int = 0) -> Batch:
+    """Distributes an update's ``tokens`` over ``workers``, each ``max_tokens`` at most at a time.
+
+    Raises:
+        UserError: a process would get fewer tokens than the longest sentence has
+    """
+    update_freq = -(-tokens // (workers * max_tokens))
+    batch = Batch(workers, round(tokens / (workers * update_freq)), update_freq)
+    if batch.max_tokens >= max(1, longest):
+        return batch
+    if max_tokens < longest:
+        raise UsageError(
+            f"--max-tokens {max_tokens}: the longest sentence has {longest} tokens and has to "
+            "fit into a batch"
+        )
+    raise UsageError(
+        f"--gpus: {workers} processes would each get {batch.max_tokens} of an update's "
+        f"{tokens:,} tokens, and the longest sentence has {longest}: use fewer"
+    )
+
+
+def visible_gpus() -> int:
+    """Returns the number of GPUs of this machine that torch may use."""
+    import torch
+
+    return torch.cuda.device_count()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..text.settings import TextSettings
+from ..text import TextSettings
 
 
 @dataclass

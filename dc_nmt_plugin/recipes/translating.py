@@ -20,10 +20,10 @@ from ..errors import UserError
 from ..files import load_json
 from ..flags import as_flags
 from ..runs.record import record_of
+from ..text import TextSettings
 from ..text.checks import escape_symbols, is_visible
 from ..text.lines import remove_bpe, with_plain_ends
 from ..text.preparation import load_truecaser, tokenise
-from ..text.settings import TextSettings
 from ..text.tokenizers import tokenize, untokenize
 
 _OWN_FLAGS = (

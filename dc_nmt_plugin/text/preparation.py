@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..machine import usable_cpus
+from . import TextSettings
 from .checks import escape_symbols
 from .languages import known_as
-from .settings import TextSettings
 from .tokenizers import moses_tokenizer, split_line
 
 CHUNK = 2000  # lines for a process at a time

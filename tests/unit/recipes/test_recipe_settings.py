@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 from dc_nmt_plugin import machine
 from dc_nmt_plugin.commands import prepare, train
-from dc_nmt_plugin.commands.recipe_options import values_of
+from dc_nmt_plugin.commands.parser import values_of
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import flag_value
 from dc_nmt_plugin.models.presets import FAMILIES
 from dc_nmt_plugin.papers.published import published_tables
 from dc_nmt_plugin.recipes import plan, preparation
-from dc_nmt_plugin.recipes.batch import share_out
-from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_run, plan_training
+from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_run, plan_training, share_out
 from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.settings import settings_of, variants_of

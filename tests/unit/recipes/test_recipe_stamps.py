@@ -10,13 +10,12 @@ import pytest
 from records import write_run
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes.experiment import Experiment
+from dc_nmt_plugin.recipes.experiment import Experiment, training_step
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.recipe import SPLITS
 from dc_nmt_plugin.recipes.schema import Segmentation
-from dc_nmt_plugin.recipes.training import training_step
 from dc_nmt_plugin.steps import digest, file_digest
-from dc_nmt_plugin.text.settings import TextSettings
+from dc_nmt_plugin.text import TextSettings
 
 TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
 
@@ -63,12 +62,12 @@ def test_an_evaluation(tmp_path):
     translated = digest(["9-9", "5", *decode])
     expected = [digest(["9-9", "5"]), translated, f"{translated}-{digest(score)}"]
     assert [step.stamp() for step in run.evaluation()] == expected
-    assert [step.folder.name for step in run.evaluation()] == ["average", "generate", "run.json"]
+    assert [step.folder.name for step in run.evaluation()] == ["average", "generate", tmp_path.name]
     other = replace(run, decode=(*decode, "--lenpen", "2"), decoding="x")
     assert [step.folder.name for step in other.evaluation()] == [
         "average",
         "generate-x",
-        "run.json",
+        tmp_path.name,
     ]
     (tmp_path / "training.stamp").unlink()
     (tmp_path / "checkpoints").mkdir()
@@ -88,7 +87,7 @@ def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_p
         (tmp_path / name).write_text("9-9\n")
     (tmp_path / "train.log").write_text("of ten hours\n")
     with pytest.raises(UserError, match="has a run with other data or settings"):
-        training_step(run, 10, 5, ("--dropout", "0.3"), (), ("true",)).make()
+        training_step(run, 10, 5, ("--dropout", "0.3"), ()).make()
     assert (tmp_path / "train.log").read_text() == "of ten hours\n"
 
 

@@ -23,9 +23,8 @@ from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import _leave_out_others, make_text
 from dc_nmt_plugin.steps import digest
-from dc_nmt_plugin.text import preparation
+from dc_nmt_plugin.text import TextSettings, preparation
 from dc_nmt_plugin.text.preparation import fits, learn_truecaser, tokenise
-from dc_nmt_plugin.text.settings import TextSettings
 
 RECIPES = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
 

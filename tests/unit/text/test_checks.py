@@ -8,9 +8,9 @@ import pytest
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.recipes import new_recipe
+from dc_nmt_plugin.text import TextSettings
 from dc_nmt_plugin.text.checks import KINDS, SYMBOLS, escape_symbols, scan, scan_lines
 from dc_nmt_plugin.text.preparation import tokenise
-from dc_nmt_plugin.text.settings import TextSettings
 
 PAIRS = 300
 
