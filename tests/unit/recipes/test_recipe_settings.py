@@ -287,10 +287,10 @@ def test_an_evaluation_is_that_of_its_training():
     assert plan_run(same) == training(*task, *words).training.run
     assert plan_run(RunOptions(*task, decoding="aux1")).score_log.name == "score-aux1.log"
     own = [step.folder.name for step in plan_run(same).evaluation()]
-    assert own == ["average", "generate", "run.json"]
+    assert own == ["average", "generate", plan_run(same).folder.name]
     way = plan_run(RunOptions(*task, average=2, decoding="x"))  # leaves the run's own mean alone
     assert [step.folder.name for step in way.evaluation()] == [
-        "average-2", "generate-x", "run.json",
+        "average-2", "generate-x", way.folder.name,
     ]  # fmt: skip
     translate = list(way.evaluation())[1].commands(way.folder)[0].words
     assert str(way.folder / "average-2/checkpoint.pt") in translate
