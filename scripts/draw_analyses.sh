@@ -3,7 +3,7 @@
 #
 # usage: scripts/draw_analyses.sh FOLDER SUFFIX [--python VERSION]
 #   FOLDER   of runs, such as runs/multi30k_en_de
-#   SUFFIX   part of the runs' names after the architecture, such as -tiny-s1
+#   SUFFIX   part of the runs' names after the architecture, such as -s1
 # FIGURES=names draws only these; DC_NMT_PYTHON=/path/to/python uses that environment.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -34,11 +34,8 @@ draw() {
 both="transformer_standard transformer_dc"
 search=(--beam 5 --max-len-a 2 --max-len-b 20)
 every="$both transformer_ctxaware transformer_cross_agg transformer_mlmha transformer_ms_aux_aif"
-[ "$suffix" = -tiny-s1 ] || draw learning "analyze curves" "$every" --numbers valid:ppl # whole training runs
+draw learning "analyze curves" "$every" --numbers valid:ppl # whole training runs
 draw divergence "analyze divergence" "transformer_dc transformer_dc-dc-kernel-size-5 transformer_dc-dc-kernel-size-8"
-draw spans "analyze attention" "transformer_standard transformer_mlmha"
-draw gates "analyze gates" transformer_ctxaware
-draw parts-of-speech "analyze parts-of-speech" transformer_ctxaware
 draw routing "analyze routing" transformer_cross_agg
 draw source-layers "analyze source-layers" transformer_mlmha "${search[@]}"
 draw dependency "analyze dependency" transformer_ms_aux_aif
@@ -48,7 +45,3 @@ draw previous-words "analyze previous-words" \
 own=(--source "$ROOT/examples/multi30k_en_de/sentences.en" --reference "$ROOT/examples/multi30k_en_de/sentences.de")
 draw words-matrix "analyze matrix" gru_selfattn_residual --of decoder.words "${own[@]}"
 draw trees "analyze trees" gru_selfattn_residual --index 3 "${own[@]}"
-
-# what the encoders know: tasks made of the training text, 4,000 training sentences each
-draw probing probe "$every" \
-  --from-text "$runs/data/raw/tokenised/train.en" --limit 4000 --setting thesis

@@ -91,7 +91,7 @@ def quantile_edges(lengths: Sequence[int], groups: int) -> tuple[int, ...]:
 def group_by_length(
     lengths: Sequence[int], edges: Sequence[int]
 ) -> Iterator[tuple[Bucket, list[int]]]:
-    """Yields each bucket that is not empty, without scores, and the indices of its sentences.
+    """Yields each bucket, without scores, and the indices of its sentences.
 
     Args:
         lengths: of the sentences
@@ -100,8 +100,7 @@ def group_by_length(
     for low, end in zip((0, *edges), (*edges, None), strict=True):
         last = math.inf if end is None else end - 1
         chosen = [i for i, length in enumerate(lengths) if low <= length <= last]
-        if chosen:
-            yield Bucket(low, None if end is None else end - 1, len(chosen)), chosen
+        yield Bucket(low, None if end is None else end - 1, len(chosen)), chosen
 
 
 def score_buckets(
@@ -113,7 +112,7 @@ def score_buckets(
     metric: Metric,
     target_lang: str,
 ) -> list[Bucket]:
-    """Scores the sentences of each length separately.
+    """Scores the sentences of each length separately; leaves out empty buckets.
 
     Args:
         name: of the system
@@ -126,6 +125,8 @@ def score_buckets(
     """
     buckets = []
     for bucket, chosen in group_by_length(lengths, edges):
+        if not chosen:
+            continue
         if len(chosen) >= LEAST_SENTENCES:
             sides = [metric.prepared([lines[i] for i in chosen]) for lines in references]
             runs = {name: {"": [hypotheses[i] for i in chosen]}}
