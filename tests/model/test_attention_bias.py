@@ -8,7 +8,6 @@ import torch
 from helpers import build, few, perturb, sample, sentences
 from variants import MODULES, VARIANTS
 
-from dc_nmt_plugin.commands.paper import main as paper
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.models.transformer.stock_checkpoint import to_stock
 
@@ -62,23 +61,8 @@ def test_a_masked_layer_leaves_nothing():
     assert differs == {False: True, True: False}
 
 
-def test_the_default_has_the_biases_of_fairseq():
-    net = build("transformer_standard")
-    assert sum("encoder_attn.q_proj.bias" in name for name in biases(net)) == len(
-        net.decoder.stack.layers
-    )
-
-
 def test_fairseq_has_no_such_transformer():
     settings = {"encoder_self_attention": "standard", "no_attention_bias": True}
     state = {"cfg": {"model": argparse.Namespace(**settings)}, "model": {}}
     with pytest.raises(UserError, match=r"needs a standard Transformer, .* has --no-"):
         to_stock(state, "x.pt")
-
-
-def test_parameters_are_counted_without_them(capsys):
-    assert paper(["parameters", "transformer_standard_tiny", "--no-attention-bias", "--json"]) == 0
-    with pytest.raises(
-        UserError, match="'--no-attention-bias' is no flag of gru_selfattn_residual"
-    ):
-        paper(["parameters", "gru_selfattn_residual", "--no-attention-bias"])

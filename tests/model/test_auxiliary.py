@@ -113,14 +113,6 @@ def test_any_decoder_decodes_incrementally(arch):
             assert torch.allclose(last[real, -1], features[real, step - 1], atol=1e-5)
 
 
-def test_validation_counts_every_decoders_accuracy():
-    model = perturb(build("transformer_ms_aux"))
-    _, _, log = criterion()(model.eval(), batch())
-    assert log["total"] == 12 and "aux1_n_correct" in log
-    _, _, log = criterion()(model.train(), batch())
-    assert "total" not in log
-
-
 def checkpoint(arch, **settings):
     model = perturb(build(arch, share_all_embeddings=True, **settings))
     flags = argparse.Namespace(arch=arch, _name=arch, **{**TINY, **settings})
@@ -172,14 +164,6 @@ def test_what_the_main_decoder_reads_is_trained_at_gamma_zero():
     norms = model.encoder.tap_norms
     trained = {name: norm.weight.requires_grad for name, norm in norms.items()}
     assert trained == {"1": False, "2": True}
-
-
-def test_export_takes_plain_settings_as_hydra_saves_them():
-    _, state = checkpoint("transformer_ms_aux")
-    state["cfg"]["model"] = vars(state["cfg"]["model"])
-    exported = drop_auxiliary(state, "file")
-    assert exported["cfg"]["model"]._name == "transformer_standard"
-    assert to_stock(exported, "file")["cfg"]["model"]["arch"] == "transformer"
 
 
 def test_export_refuses_what_it_cannot_do():

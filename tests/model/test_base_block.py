@@ -8,7 +8,7 @@ from reference.base_block import rms_norm, swiglu_network
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.count import count
 from dc_nmt_plugin.models.transformer.axes import BASES, NORMS, POSITIONS
-from dc_nmt_plugin.models.transformer.config import TransformerConfig, idle_settings
+from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.modules.feed_forward import gated_width
 
 MODERN = {"base": "modern"}
@@ -88,8 +88,3 @@ def test_wrong_values_are_named(settings, words):
     with pytest.raises(ConfigError) as caught:
         build("transformer_standard", **settings)
     assert all(word in str(caught.value) for word in words), caught.value
-
-
-def test_flags_without_effect_are_known():
-    assert "max_relative_position" in idle_settings(TransformerConfig(base="modern"))
-    assert "max_relative_position" not in idle_settings(TransformerConfig(positions="relative"))

@@ -6,45 +6,13 @@ import pytest
 import torch
 from commands import run
 from systems import (
-    ADADELTA,
-    RECURRENT_NAMES,
     SOURCE,
-    SPLITS,
     TARGET,
     load,
-    recurrent_generation,
     recurrent_training,
     write_text,
 )
 from two_processes import train_on_two
-
-
-def test_published_training_resume_validate_generate_interactive(corpus, tmp_path):
-    save, last = tmp_path / "save", tmp_path / "save" / "checkpoint_last.pt"
-    words = recurrent_training(corpus, save, "", *ADADELTA)
-    begun = run(tmp_path, "train", *words, "--max-epoch", 1).good()
-    settings = vars(load(save)["cfg"]["model"])
-    assert (settings["dropout"], settings["dropout_after"]) == (0.5, "all")
-    resumed = run(tmp_path, "train", *words, "--max-epoch", 2).good()
-    assert "Loaded checkpoint" in resumed.output
-    assert load(save)["extra_state"]["train_iterator"]["epoch"] == 3
-    losses = [log.logged("valid_loss")[-1] for log in (begun, resumed)]
-    assert losses[1] < losses[0]
-    for name in ("entropy", "last"):
-        assert resumed.logged(f"valid_previous_{name}")
-
-    flags = [corpus, "--path", last, *RECURRENT_NAMES]
-    flags += ["--label-smoothing", 0.1, "--max-tokens", 80, "--cpu"]
-    validated = run(tmp_path, "validate", *flags, "--log-format", "json").good()
-    expected = resumed.logged("valid_loss")[-1]
-    assert validated.logged("valid_loss")[-1] == pytest.approx(expected, abs=2e-3)
-
-    generated = run(tmp_path, "generate", *recurrent_generation(corpus, last)).good().hypotheses()
-    assert sorted(generated) == list(range(SPLITS["test"]))
-    source = corpus.parent / "text" / f"test.{SOURCE}"
-    flags = recurrent_generation(corpus, last, "--input", source, "--buffer-size", 7)
-    typed = run(tmp_path, "interactive", *flags).good().hypotheses()
-    assert [text for _, text in typed.values()] == [generated[i][1] for i in range(len(generated))]
 
 
 @pytest.fixture(scope="module")

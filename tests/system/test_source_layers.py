@@ -48,22 +48,3 @@ def test_every_row_is_what_generate_gives(command, corpus, checkpoint, tmp_path)
         assert row["difference"] == pytest.approx(row["bleu"] - found["bleu"], abs=1e-9)
     assert len({row["bleu"] for row in found["masked"]} | {found["bleu"]}) == 3
     assert all(row.keys() >= {"against", "corrected_p"} for row in found["masked"])
-
-
-def test_several_references_count_together(command, corpus, checkpoint, tmp_path):
-    """Every BLEU is sacreBLEU's own of both references."""
-    lines = (corpus.parent / "text" / f"test.{TARGET}").read_text().splitlines()
-    raw = [tmp_path / "raw", tmp_path / "second"]
-    raw[0].write_text("".join(f"{line}\n" for line in lines))
-    raw[1].write_text("".join(f"{line}\n" for line in reversed(lines)))
-    plot = tmp_path / "plot.svg"
-    flags = ["--reference", *raw, "--beam", 1, "--json", "--names", "tiny", "--plot", plot]
-    code, output, _ = command(*flags)
-    assert code == 0 and plot.is_file()
-    found = json.loads(output)["runs"]["tiny"]
-    assert "nrefs:2" in found["signature"] and "tok:13a" in found["signature"]
-    flags = generation(corpus, checkpoint, "transformer_mlmha", "--beam", 1)
-    hypotheses = run(tmp_path, "generate", *flags).good().hypotheses()
-    own = [hypotheses[number][1] for number in range(50)]
-    expected = BLEU(force=True).corpus_score(own, [lines, lines[::-1]]).score
-    assert found["bleu"] == pytest.approx(expected, abs=1e-9)

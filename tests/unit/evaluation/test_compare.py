@@ -154,11 +154,6 @@ def test_a_bucket_without_4_grams_or_fifty_sentences_has_no_score(lines, metric,
     assert cells[1][4:] == ["+0.00", "[0.00, 0.00]"] and cells[2][4:] == ["+1.00", ""]
 
 
-def test_a_t_test_of_no_bleu_is_refused(folder, capsys):
-    with pytest.raises(UserError, match="--t-test: is of sentence BLEU, not of ter"):
-        compare(folder, f"{TEXT} --metric ter --t-test", capsys)
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

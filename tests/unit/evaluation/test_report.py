@@ -62,13 +62,6 @@ def test_hypotheses_come_back_in_order_without_bpe(tmp_path):
     assert found.sentences_per_second == 2.0
 
 
-def test_the_speed_may_be_in_the_log(tmp_path):
-    (tmp_path / "gen.txt").write_text("H-0\t-0.1\ta\n")
-    (tmp_path / "log").write_text(SPEED)
-    assert read_generated(tmp_path / "gen.txt").sentences_per_second is None
-    assert read_generated(tmp_path / "gen.txt", tmp_path / "log").sentences_per_second == 500.0
-
-
 def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):
     log = tmp_path / "generate.log"
     log.write_text(

@@ -211,18 +211,6 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
         results(task, "--over-seeds")
 
 
-def test_runs_in_two_folders_are_two_systems(task, capsys):
-    old = task.parent / "old"
-    for home, seeds in ((task, (1, 2, 3)), (old, (1, 4))):
-        for seed in seeds:
-            finished(home, f"x-s{seed}")
-    seeds = {row["label"]: row["seeds"] for row in rows(capsys, task, old, "--over-seeds")}
-    assert seeds == {"b-plain": 1, "a-dc": 1, "multi30k_en_de/x": 3, "old/x": 2}
-    shutil.copytree(task / "x-s1", task / "copy")  # it is the same run in a renamed folder
-    with pytest.raises(UserError, match=r"--over-seeds: two of copy, .* have the same seed; leave"):
-        results(task, old, "--over-seeds")
-
-
 def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
     for seed, chrf in ((1, 40.0), (2, 44.0)):
         scores = (Score("mteval-v13a", 1.0, "b", ""), Score("chrf", chrf, "c", ""))
@@ -329,26 +317,6 @@ def test_no_pack_replaces_something_else(task, tmp_path):
         export(other, "--no-model", "--run", to)
 
 
-def test_the_baseline_metric_and_labels_are_chosen(task, capsys):
-    flags = [task, "--baseline", "a-dc", "--metric", "chrf"]
-    first, second = rows(capsys, *flags)
-    assert (first["label"], second["label"]) == ("a-dc", "b-plain")
-    assert first["difference"] is None and second["difference"] > 0
-    results(*flags)
-    assert "chrf: nrefs:1" in capsys.readouterr().out
-
-
-def test_of_one_subset_and_as_latex(task, capsys):
-    decoded(task / "b-plain", OTHER, name="x", subset="valid")
-    (only,) = rows(capsys, task, "--subset", "valid")
-    assert only["label"].startswith("b-plain") and only["score"] < 100
-    with pytest.raises(UserError, match="--subset test2: no run has it; there is test, valid"):
-        results(task, "--subset", "test2")
-    results(task, "--latex")
-    printed = capsys.readouterr().out
-    assert r"\begin{tabular}" in printed and "% difference: to b-plain; 95% interval" in printed
-
-
 def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     (alone,) = rows(capsys, task / "a-dc")
     assert alone["label"] == "a-dc" and alone["against"] is None and alone["score"] < 100
@@ -358,15 +326,6 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     again = finished(task.parent / "again", "a-dc")
     labels = [row["label"] for row in rows(capsys, task / "a-dc", again)]
     assert labels == ["multi30k_en_de/a-dc", "again/a-dc"]
-
-
-def test_one_run_decoded_in_two_ways(task, capsys):
-    run = finished(task, "d-aux", arch="transformer_ms_aux")
-    decoded(run, OTHER, name="aux2", search="--decode-with aux:2")
-    main, auxiliary = rows(capsys, run)
-    assert (main["label"], auxiliary["label"]) == ("d-aux", "d-aux, aux2")
-    (alone,) = rows(capsys, f"{run}:aux2")
-    assert alone["label"] == "d-aux, aux2"
 
 
 # -- stored numbers and READMEs ----------------------------------------------------------------

@@ -178,17 +178,6 @@ def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
         folder.score("raw --reference ref --truecased")
 
 
-def test_metrics_are_chosen_and_one_is_the_papers(folder):
-    flags = "raw --reference ref --tokenizer moses"
-    rows, _, result = folder.score(f"{flags} --metrics chrf,multi-bleu-lc --paper multi-bleu-lc")
-    assert list(rows)[-2:] == ["chrf", "multi-bleu-lc"]
-    assert "the paper's" in rows["multi-bleu-lc"] and "the paper's" not in rows["chrf"]
-    assert [s["paper"] for s in result["scores"]] == [False, True]
-    rows, _, _ = folder.score(f"{flags} --metrics chrf --paper ter")  # added where not listed
-    assert list(rows)[-1] == "ter"
-    assert result["tokenizer"] == "moses"
-
-
 @pytest.mark.parametrize(
     ("texts", "flags", "message"),
     [
@@ -232,12 +221,3 @@ def test_french_spaces_and_single_marks_are_not_taken_for_tokens(folder):
     folder.write(raw="\n".join(lines), ref="\n".join(lines))
     rows, err, _ = folder.score("raw --reference ref", lang="fr")
     assert err == "" and " 100.00 " in rows["mteval-v13a"]
-
-
-def test_chinese_may_come_in_words(folder):
-    words = "我们 在 家 , 你们 呢 。\n好 , 好 。\n"
-    folder.write(raw=words, ref=words)
-    flags = "raw --tokenized --reference ref --tokenized-reference raw"
-    rows, err, _ = folder.score(flags, lang="zh")
-    assert err == "" and list(rows)[-4:] == ["zh", "zh-words", "chrf", "ter-char"]
-    assert " 100.00 " in rows["zh-words"] and "tok:zh" in rows["zh"]
