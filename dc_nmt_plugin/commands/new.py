@@ -1,4 +1,4 @@
-"""``dc-nmt new``: a recipe of one's own corpus, fitted to it and to the machine."""
+"""``dc-nmt new``: writes a recipe for your own text, fitted to it and to the machine."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _write(
     chosen = choose(train, pairs["train"], visible_gpus(), options)
     why += chosen.why
     content = {
-        "title": f"{folder.resolve().name}, text of one's own",
+        "title": f"{folder.resolve().name}, your own text",
         "pair": "-".join(train.languages),
         "archs": list(options.archs),
         **_files(folder, train.languages, files, pairs),

@@ -32,6 +32,9 @@ _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^]]*)\]\((?P<file>[\w./-]*)(?P<anc
 _PICTURE = re.compile(
     r'<p><img alt="(?P<alt>[^"]*)" src="(?P<src>[^"]*)"(?: title="(?P<title>[^"]*)")? ?/?></p>'
 )
+_CODE = re.compile(r"<code.*?</code>", re.S)
+# a flag in the text of HTML, outside its tags; browsers break lines at its hyphens
+_FLAG = re.compile(r"(?<![\w-])--?[a-z][\w-]*(?![^<]*>)")
 _NO_SEARCH = "---\nsearch:\n  exclude: true\nhide:\n  - navigation\n  - toc\n---\n\n"
 
 
@@ -110,7 +113,8 @@ def _abbreviations() -> str:
 
 
 def on_page_content(html: str, **unused: Any) -> str:
-    """Formulas as MathML; pictures with a caption: their title, else their alternative text."""
+    """Formulas as MathML; flags that never break; pictures with their title or text as caption."""
+    html = _CODE.sub(lambda code: _FLAG.sub(r'<span class="flag">\g<0></span>', code[0]), html)
     return _PICTURE.sub(_figure, formulas.as_mathml(html))
 
 
