@@ -68,16 +68,16 @@ def bfloat16_without_tpu(
         if getattr(args, "bf16", False):
             xla = importlib.util.find_spec("torch_xla")
             args.tpu = xla is not None and not torch.cuda.is_available()
-        if hasattr(args, "path") and _multiplies_in_bfloat16(args):  # of trained models
+        if hasattr(args, "path") and _bfloat16_flag(args):  # of trained models
             _for_the_program.enter_context(bfloat16_products())
         return parsed
 
     def init(self: Any, cfg: Any, *parts: Any, **kwargs: Any) -> None:
-        chosen = _multiplies_in_bfloat16(cfg.common)
-        if chosen:  # all else is as in float32: optimizer, checkpoints, no scale of the loss
+        flag = self.bfloat16_flag = _bfloat16_flag(cfg.common)
+        if flag:  # all else is as in float32: optimizer, checkpoints, no scale of the loss
             cfg.common.amp = cfg.common.bf16 = cfg.common.memory_efficient_bf16 = False
         start(self, cfg, *parts, **kwargs)
-        if chosen:
+        if flag:
             logger.info("linear layers multiply in bfloat16; all else is in float32")
             self.train_step = bfloat16_products()(self.train_step)
             self.valid_step = bfloat16_products()(self.valid_step)
@@ -85,8 +85,8 @@ def bfloat16_without_tpu(
     return parse_args_and_arch, init
 
 
-def _multiplies_in_bfloat16(common: Any) -> bool:
-    """Returns whether a program is to use bfloat16 on a CPU.
+def _bfloat16_flag(common: Any) -> str | None:
+    """Returns the name of the flag by which a program uses bfloat16 on a CPU; None without.
 
     Args:
         common: the settings of this group, or all
@@ -96,11 +96,11 @@ def _multiplies_in_bfloat16(common: Any) -> bool:
     """
     flag = next((flag for flag in ("bf16", "amp") if getattr(common, flag, False)), None)
     on_gpu = torch.cuda.is_available() and not getattr(common, "cpu", False)
-    if flag is None or on_gpu or getattr(common, "tpu", False):
-        return False
-    if not machine.multiplies_bfloat16():
+    if on_gpu or getattr(common, "tpu", False):
+        return None
+    if flag and not machine.multiplies_bfloat16():
         raise ConfigError(
             f"--{flag}: this CPU ({machine.processor()}) has no instructions for bfloat16 "
             "(avx512_bf16 or amx_bf16), so it would be slower with it; leave the flag out."
         )
-    return True
+    return flag

@@ -67,7 +67,7 @@ class RunRecord:
         continued = bool(trainer.get_num_updates())
         update_record(
             self._folder / RECORD,
-            lambda before: _record(cfg, self._folder, before if continued else None),
+            lambda before: _record(trainer, self._folder, before if continued else None),
         )
         if continued:
             self.measure()  # perhaps there is nothing left to train
@@ -119,7 +119,7 @@ class RunRecord:
             numbers["tokens_per_second"] = statistics.median(speeds)
 
         def measured(record: Record | None) -> Record:
-            record = record or _record(trainer.cfg, self._folder, None)  # somebody removed it
+            record = record or _record(trainer, self._folder, None)  # somebody removed it
             return replace(record, training=replace(record.training, **numbers))
 
         update_record(self._folder / RECORD, measured)
@@ -137,9 +137,12 @@ def _plain(value: Any) -> Any:
         return str(value)
 
 
-def _record(cfg: Any, folder: Path, before: Record | None) -> Record:
+def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     """Returns the record of a run that begins; `before`: of the run that it continues."""
+    cfg = trainer.cfg
     settings = _settings(cfg)
+    flag = getattr(trainer, "bfloat16_flag", None)  # which the settings have no more
+    settings.update({flag: True} if flag else {})
     name = before.name if before else folder.resolve().name
     data = Path(str(cfg.task.data).split(os.pathsep)[0])
     source, target = cfg.task.source_lang, cfg.task.target_lang

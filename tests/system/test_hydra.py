@@ -47,6 +47,8 @@ def test_both_programs_reach_the_same_parameters(amp, corpus, tmp_path, monkeypa
     words = training(corpus, tmp_path / "flags", *FLAGS, "--criterion", "transformer_ms_aux")
     done = run(tmp_path, "train", *words, "--disable-validation", *["--amp"] * amp).good()
     assert ("multiply in bfloat16" in done.output) == amp
+    for folder in ("save", "flags"):
+        assert read_record(tmp_path / folder).settings.get("amp", False) == amp
     ours, theirs = load(tmp_path / "save"), load(tmp_path / "flags")
     assert ours["optimizer_history"][-1]["num_updates"] == 3
     hydras, flags = (read_record(tmp_path / name) for name in ("save", "flags"))
