@@ -179,8 +179,8 @@ def _settings(cfg: Any) -> Flags:
     words = [_SHORT.get(word, word) for word in sys.argv[1:] if word != str(cfg.task.data)]
     if any(word.partition("=")[0] == "--arch" for word in words):
         return {name: value for name, value in typed_flags(words).items() if name not in _PLACES}
-    values = OmegaConf.to_container(OmegaConf.create(cfg), resolve=True)
-    defaults = OmegaConf.to_container(OmegaConf.structured(FairseqConfig))
+    values: Any = OmegaConf.to_container(OmegaConf.create(cfg), resolve=True)
+    defaults: Any = OmegaConf.to_container(OmegaConf.structured(FairseqConfig))
     model = MODEL_DATACLASS_REGISTRY.get(values["model"].get("_name"))
     defaults["model"] = OmegaConf.to_container(OmegaConf.structured(model)) if model else {}
     settings: Flags = {"arch": str(architecture_of(cfg.model))}
