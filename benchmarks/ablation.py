@@ -45,7 +45,7 @@ class Group(NamedTuple):
 
 PLAIN = ("standard",)
 TRAINING = ("chunked_loss", "packing", "own_gather", "fused_adam")
-DECODING = ("beam_search", "best_blocks", "beams")
+DECODING = ("beam_search", "best_blocks")
 GROUPS = (
     Group("train", "bf16", PLAIN, TRAINING, 8),
     Group("decode", "bf16", PLAIN, DECODING, 10),

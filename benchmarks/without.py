@@ -13,8 +13,6 @@ import torch.nn.functional as F
 from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
 from torch import Tensor
 
-from dc_nmt_plugin.models.decoder import Decoder
-from dc_nmt_plugin.models.transformer.decoder import TransformerDecoder
 from dc_nmt_plugin.modules.core import attention
 from dc_nmt_plugin.modules.fast import chunked_loss, dropout, packing
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
@@ -100,11 +98,6 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
         Swap(beam_search.BeamSearchGenerator, "_is_plain", lambda self, net_input: False)
     ],
     "best_blocks": lambda: everywhere(beam_search._worth_comparing, plain_candidates),
-    "beams": lambda: [
-        Swap(TransformerDecoder, "begin_beam_search", Decoder.begin_beam_search),
-        Swap(TransformerDecoder, "reorder_hypotheses", Decoder.reorder_hypotheses),
-    ],
-    "few_queries": lambda: [Swap(attention, "_MANY", 1 << 60)],
     "joint_attention": lambda: [
         Swap(MultiLayerAttention, "project_for_decoding", project_joint),
         Swap(MultiLayerAttention, "_attend_to_sums", attend_layer_by_layer),

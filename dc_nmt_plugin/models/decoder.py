@@ -9,7 +9,6 @@ from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor, nn
 
 from ..errors import ConfigError
-from ..modules.core.state import State, Stateful
 
 DecoderOutput = tuple[Tensor, dict[str, Any]]
 
@@ -27,10 +26,12 @@ class Decoder(FairseqIncrementalDecoder):
     Attributes:
         output_projection: C → vocabulary, possibly tied to the embeddings
         need_attn: whether to return attention weights
+        one_source_a_sentence: see :class:`~..modules.core.source.Source`; for the beam search
     """
 
     output_projection: nn.Linear
     need_attn = False
+    one_source_a_sentence = True
 
     def __init__(self, dictionary: Dictionary, *, max_target_positions: int) -> None:
         super().__init__(dictionary)
@@ -67,19 +68,6 @@ class Decoder(FairseqIncrementalDecoder):
 
     def check_use(self, features_only: bool) -> None:
         """Refuses a use that would lose something without a word; subclasses have reasons."""
-
-    def begin_beam_search(self, state: State) -> None:
-        """Makes `state`, a new decoding session, one of this plugin's beam search.
-
-        Its first step has one row a sentence, all others the same number of rows, which are
-        reordered by :meth:`reorder_hypotheses` only.
-        """
-
-    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None:
-        """See :meth:`~..modules.core.state.Stateful.reorder_hypotheses`; reorders all modules."""
-        for module in self.modules():
-            if isinstance(module, Stateful):
-                module.reorder_hypotheses(state, rows, sentences)
 
     def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
         """Projects (…, C) → logits (…, V)."""

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.attention import attend_to_source, merge_heads, softmax, split_heads
+from .core.attention import attend, merge_heads, softmax, split_heads
 from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
 from .core.recording import Recordable
@@ -114,7 +114,7 @@ class MultiLayerAttention(Recordable):
         if self.joint_weights:
             contexts = self._attend_jointly(query, projected, source, length)
         else:
-            contexts = self._attend_separately(query, projected, flow, length)
+            contexts = self._attend_separately(query, projected, source, length)
         merged = [merge_heads(context) for context in contexts]  # (S, beam·T, C), or all n·C
         if self.sum_contexts:
             of_layers = [part for context in merged for part in context.split(width, dim=-1)]
@@ -141,20 +141,20 @@ class MultiLayerAttention(Recordable):
         return [weights @ value for value in values]  # Eq. (3.9)
 
     def _attend_separately(
-        self, query: Tensor, projected: Sequence[Tensor], flow: Flow, length: int
+        self, query: Tensor, projected: Sequence[Tensor], source: Source, length: int
     ) -> list[Tensor]:
         """Returns contexts c^i (S, H, beam·T, K); in decoding, all in one (S, n·H, beam·T, K)."""
-        source, calls = flow.source, len(projected) // 2
+        calls = len(projected) // 2
         heads = self.num_layers * self.num_heads // calls
         contexts, all_weights = [], []
         for part, key, value in zip(
             query.chunk(calls, dim=-1), projected[:calls], projected[calls:], strict=True
         ):
-            context, weights = attend_to_source(  # Eq. (3.8)
+            context, weights = attend(  # Eq. (3.8)
                 split_heads(part, heads),
                 key,
                 value,
-                flow,
+                allowed=source.allowed,
                 dropout=self.dropout if self.training else 0.0,
                 need_weights=self.wants("weights"),
             )

@@ -15,7 +15,6 @@ from ...modules.core.masks import SequenceMask
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
-from ...modules.fast import beams
 from ...modules.fast.packing import real_rows_and_side, worth_packing
 from ..decoder import Decoder, DecoderOutput
 from .embedding import TokenEmbedding
@@ -88,15 +87,6 @@ class TransformerDecoder(Decoder):
                 "joint_label_smoothed_cross_entropy."
             )
 
-    def begin_beam_search(self, state: State) -> None:
-        """See :meth:`Decoder.begin_beam_search`; keys and values of the past are then shared."""
-        beams.begin(state)
-
-    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None:
-        """See :meth:`Decoder.reorder_hypotheses`."""
-        super().reorder_hypotheses(state, rows, sentences)
-        beams.reorder(state, rows, sentences)
-
     def extract_features(
         self,
         prev_output_tokens: Tensor,
@@ -122,10 +112,6 @@ class TransformerDecoder(Decoder):
             "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}
         """
         mask = self._mask(prev_output_tokens, incremental_state)
-        step = None
-        if incremental_state is not None:
-            rows, device = len(prev_output_tokens), prev_output_tokens.device
-            step = beams.advance(incremental_state, encoder_out.beam, rows, device)
 
         def run(stack: Any, source: Source, fused: list[Tensor] | None = None) -> list[Tensor]:
             # every decoder embeds for itself: its dropout is its own
@@ -134,7 +120,6 @@ class TransformerDecoder(Decoder):
                 mask,
                 tokens=prev_output_tokens,
                 state=incremental_state,
-                beams=step,
                 past=None if incremental_state is None else stack.slot(incremental_state),
                 source=source,
                 auxiliary=fused,

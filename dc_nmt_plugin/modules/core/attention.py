@@ -18,8 +18,6 @@ from .initial_weights import input_projection, output_projection
 from .recording import Recordable
 from .source import Source
 
-_MANY = 128  # sentences × heads; see attend_from_few
-
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """Splits heads, (B, T, C) → (B, H, T, K)."""
@@ -101,55 +99,6 @@ def attend(
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
-def attend_from_few(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    *,
-    dropout: float = 0.0,
-    need_weights: bool = False,
-) -> tuple[Tensor, Tensor | None]:
-    """Returns what :func:`attend` does, for the few queries b of a decoding step.
-
-    For many of them torch's fused attention takes longer on a CPU than products: 1.2 times with 400
-    sentences × heads, 5 queries and 22 keys. For few, the number of operations decides.
-
-    Args:
-        query: (S, H, b, K)
-        key, value: (S, H, N, K)
-        mask: 0 where attention is allowed, else -inf, broadcastable to (S, H, b, N), or None
-        dropout, need_weights: see :func:`attend`
-    """
-    fused = query.device.type != "cpu" or query.size(0) * query.size(1) < _MANY
-    if fused and not need_weights:
-        if mask is not None:
-            mask = mask.to(query.dtype)
-        output = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, dropout_p=dropout
-        )
-        return output, None
-    scores = query @ key.transpose(-2, -1)  # (S, H, b, K) @ (S, H, K, N) = (S, H, b, N)
-    scale = 1 / math.sqrt(query.size(-1))
-    logits = scores * scale if mask is None else torch.add(mask, scores, alpha=scale)
-    weights = softmax(logits, value.dtype)
-    return drop(weights, dropout, True) @ value, weights if need_weights else None
-
-
-def attend_to_source(
-    query: Tensor, key: Tensor, value: Tensor, flow: Flow, *, dropout: float, need_weights: bool
-) -> tuple[Tensor, Tensor | None]:
-    """Returns :func:`attend` to the source of `flow`, in the form for whole sequences or for the
-    queries of a decoding step."""
-    if flow.state is not None:
-        return attend_from_few(
-            query, key, value, flow.source.mask, dropout=dropout, need_weights=need_weights
-        )
-    return attend(
-        query, key, value, allowed=flow.source.allowed, dropout=dropout, need_weights=need_weights
-    )
-
-
 class SourceAttention(Recordable):
     """Encoder-decoder attention over one source representation.
 
@@ -200,11 +149,11 @@ class SourceAttention(Recordable):
         key, value = source.cached(self, self.project_source, keep=flow.state is not None)
         # hypotheses of a sentence are further queries on the same keys
         query = split_heads(self.q_proj(x).view(source.sentences, -1, width), self.num_heads)
-        output, weights = attend_to_source(
+        output, weights = attend(
             query,  # (sentences, H, beam * T, K)
             key,
             value,
-            flow,
+            allowed=source.allowed,
             dropout=self.dropout if self.training else 0.0,
             need_weights=self.wants("weights"),
         )

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from ..fast.beams import Beams
 from .masks import SequenceMask
 from .source import Source
 from .state import State
@@ -28,7 +27,6 @@ class Flow:
         mask: padding and causality of the stack's sequences; None: no padding, not causal
         tokens: (B, T) their token ids; when decoding, of the whole prefix
         state: the decoding session, or None
-        beams: the step of a session of beam search, or None
         past: for incremental decoding, the slot (kept between steps, one row a hypothesis) that
             holds the running sums; None otherwise
         source: what decoder layers attend to; None in encoders
@@ -44,7 +42,6 @@ class Flow:
         *,
         tokens: Tensor | None = None,
         state: State | None = None,
-        beams: Beams | None = None,
         past: dict[str, Tensor] | None = None,
         source: Source | None = None,
         auxiliary: list[Tensor] | None = None,
@@ -52,7 +49,6 @@ class Flow:
         self.mask = SequenceMask() if mask is None else mask
         self.tokens = tokens
         self.state = state
-        self.beams = beams
         self.past = past
         self._source = source
         self.auxiliary = auxiliary

@@ -10,10 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..fast.beams import Beams
 from ..fast.dropout import dropout as drop
 from .attention import (
-    attend_from_few,
     attention_logits,
     masked,
     merge_heads,
@@ -100,9 +98,7 @@ class MultiHeadSelfAttention(Recordable, Stateful):
     ) -> Tensor:
         """Returns softmax(q kᵀ / √K) v, with the outputs of the heads concatenated.
 
-        When decoding, keys and values of the earlier steps are kept here. In the plugin's beam
-        search (:class:`~..fast.beams.Beams`) the hypotheses of a sentence share them, and they are
-        never reordered, unless :meth:`logits` wants the keys of each hypothesis.
+        When decoding, keys and values of the earlier steps are kept here.
 
         Args:
             query, key, value: (B, H, T, K), of the positions of the layer's input
@@ -120,8 +116,6 @@ class MultiHeadSelfAttention(Recordable, Stateful):
                 f"{query.size(-2)} queries and {key.size(-2)} keys: give attend() the keys of the "
                 "layer's input alone; it keeps those of earlier steps itself"
             )
-        if flow.beams is not None and not self.needs_logits:
-            return self._attend_to_columns(query, key, value, flow.beams, record)
         key, value = self.with_past(flow, key, value, name=record)
         dropout = self.dropout if self.training else 0.0
         if not (self.needs_logits or self.wants(record)):
@@ -138,22 +132,6 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         if self.positions is not None:
             output = output + self.positions.values(weights, flow)
         return merge_heads(output)
-
-    def _attend_to_columns(
-        self, query: Tensor, key: Tensor, value: Tensor, step: Beams, record: str
-    ) -> Tensor:
-        """Returns :meth:`attend` of one step of beam search, (R, 1, C)."""
-        output, weights = attend_from_few(
-            step.queries(query),
-            step.keep((id(self), record, "key"), key),
-            step.keep((id(self), record, "value"), value),
-            step.seen,
-            dropout=self.dropout if self.training else 0.0,
-            need_weights=self.wants(record),
-        )
-        if weights is not None:
-            self.record(**{record: step.by_position(weights)})
-        return merge_heads(step.rows(output))
 
     def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
         """Returns the attention logits q kᵀ / √K, with what positions add.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -45,14 +44,6 @@ class Source:
     def allowed(self) -> Tensor | None:
         """Returns (sentences, 1, 1, M) bool, True = may be attended; None without padding."""
         return None if self.padding is None else ~self.padding[:, None, None, :]
-
-    @cached_property
-    def mask(self) -> Tensor | None:
-        """Returns (sentences, 1, 1, M), 0 where `allowed`, else -inf; None without padding."""
-        if self.padding is None:
-            return None
-        zeros = torch.zeros(self.padding.shape, device=self.padding.device)
-        return zeros.masked_fill(self.padding, -math.inf)[:, None, None, :]
 
     def cached(
         self,

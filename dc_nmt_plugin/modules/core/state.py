@@ -30,13 +30,3 @@ class Stateful(nn.Module):
         slot = self.slot(incremental_state)
         for name, tensor in slot.items():
             slot[name] = tensor.index_select(0, new_order)
-
-    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None:
-        """Replaces hypotheses inside their sentences; called by this plugin's beam search.
-
-        Args:
-            state: the decoding session
-            rows: (R') indices of rows, for all sentences that are left
-            sentences: (S') numbers of the sentences that are left, or None when all are
-        """
-        self.reorder_incremental_state(state, rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
 from fairseq.search import BeamSearch
@@ -29,15 +29,6 @@ class _Candidates(NamedTuple):
 
     def of(self, sentences: Tensor) -> _Candidates:
         return _Candidates(*(part.index_select(0, sentences) for part in self))
-
-
-@runtime_checkable
-class KnowsSentences(Protocol):
-    """A decoder of this plugin; see :class:`..models.decoder.Decoder`."""
-
-    def begin_beam_search(self, state: State) -> None: ...
-
-    def reorder_hypotheses(self, state: State, rows: Tensor, sentences: Tensor | None) -> None: ...
 
 
 class BeamSearchGenerator(SequenceGenerator):
@@ -67,8 +58,9 @@ class BeamSearchGenerator(SequenceGenerator):
         return finalized
 
     def _is_plain(self, net_input: dict[str, Any]) -> bool:
+        decoders = [model.decoder for model in self.model.models]
         return (
-            all(isinstance(model.decoder, KnowsSentences) for model in self.model.models)
+            all(getattr(decoder, "one_source_a_sentence", False) for decoder in decoders)
             and type(self.search) is BeamSearch
             and "src_lengths" in net_input
             and self.lm_model is None
@@ -94,8 +86,6 @@ class BeamSearchGenerator(SequenceGenerator):
         sentences, beam, longest = source.size(0), self.beam_size, self._longest(source)
         encoded: list[Source] = self.model.forward_encoder(net_input)
         states: list[State] = [{} for _ in self.model.models]
-        for model, state in zip(self.model.models, states, strict=True):
-            model.decoder.begin_beam_search(state)
         tokens = source.new_full((sentences * beam, longest + 2), self.pad)
         tokens[:, 0] = self.eos if bos_token is None else bos_token
         scores = torch.zeros(sentences * beam, longest + 1, device=source.device)  # cumulative
@@ -153,8 +143,7 @@ class BeamSearchGenerator(SequenceGenerator):
                 attention = attention.index_select(0, rows)
             if step == 0:  # the models have one row a sentence
                 rows = rows.div(beam, rounding_mode="floor")
-            for model, state in zip(self.model.models, states, strict=True):
-                model.decoder.reorder_hypotheses(state, rows, keep)
+            self.model.reorder_incremental_state(states, rows)
             # a source has one row a sentence, so only an ended sentence changes it
             if keep is not None:
                 encoded = [source.select(keep) for source in encoded]

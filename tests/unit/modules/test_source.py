@@ -50,7 +50,6 @@ def test_without_a_look_at_the_order():
     assert left.beam == compared.beam == 2
     assert torch.equal(rows(left), rows(compared))
     assert torch.equal(left.padding, compared.padding)
-    assert torch.equal(source.mask.eq(0), source.allowed)
 
 
 def test_any_other_order_is_followed():

@@ -26,6 +26,8 @@ class Encoder(torch.nn.Module):
 class Decoder(FairseqIncrementalDecoder):
     """Log-probabilities by the source, the whole prefix and its length; keeps its prefixes."""
 
+    one_source_a_sentence = True
+
     def __init__(self, words, sharpness, nan_after=None):
         super().__init__(words)
         generator = torch.Generator().manual_seed(3)
@@ -46,12 +48,6 @@ class Decoder(FairseqIncrementalDecoder):
             logits[::4] = math.nan
         attn = torch.softmax(logits[:, :, : source.size(1)], dim=-1)
         return logits, {"attn": [attn]}
-
-    def begin_beam_search(self, state):
-        pass
-
-    def reorder_hypotheses(self, state, rows, sentences):
-        self.reorder_incremental_state(state, rows)
 
     def reorder_incremental_state(self, incremental_state, new_order):
         kept = incremental_state["prefix"]
