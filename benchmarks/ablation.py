@@ -44,7 +44,7 @@ class Group(NamedTuple):
 
 
 PLAIN = ("standard",)
-TRAINING = ("chunked_loss", "packing", "own_gather", "fused_adam")
+TRAINING = ("chunked_loss", "packing", "fused_adam")
 DECODING = ("beam_search", "best_blocks")
 GROUPS = (
     Group("train", "bf16", PLAIN, TRAINING, 8),

@@ -88,9 +88,6 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
     ],
     "chunked_loss": lambda: everywhere(chunked_loss.label_smoothed_loss, plain_loss),
     "fused_adam": lambda: everywhere(fused_adam.step_fused, lambda optimizer: False),
-    "own_gather": lambda: everywhere(
-        packing.pack, lambda x, rows: x.flatten(0, 1).index_select(0, rows)
-    ),
     # of both
     "onednn": lambda: everywhere(onednn_layers.onednn_layers, lambda parts: nullcontext()),
     # of decoding

@@ -15,7 +15,7 @@ from ...modules.core.masks import SequenceMask
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
-from ...modules.fast.packing import real_rows_and_side, worth_packing
+from ...modules.fast.packing import real_rows, worth_packing
 from ..decoder import Decoder, DecoderOutput
 from .embedding import TokenEmbedding
 from .layers import LayerStack
@@ -157,6 +157,6 @@ class TransformerDecoder(Decoder):
             return SequenceMask.build(None, causal=True)
         is_padding = tokens.eq(self.padding_idx)
         # padding on the right is never seen by a real position: only padding on the left matters
-        rows, on_left = real_rows_and_side(is_padding)
-        padding = is_padding if on_left else None
+        padding = is_padding if bool(is_padding[:, 0].any()) else None
+        rows = real_rows(is_padding)
         return SequenceMask.build(padding, causal=True, rows=worth_packing(rows, is_padding))

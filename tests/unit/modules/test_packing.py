@@ -1,13 +1,11 @@
 """Leaving padding out changes nothing at real positions, forward and backward."""
 
-import pytest
 import torch
 
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.fast.packing import (
     pack,
     real_rows,
-    real_rows_and_side,
     unpack,
 )
 
@@ -35,15 +33,3 @@ def test_a_function_of_real_positions():
         results.append([y, *torch.autograd.grad(y.square().sum(), (x, *linear.parameters()))])
     for packed, plain in zip(*results, strict=True):
         torch.testing.assert_close(packed, plain, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("side", ["left", "right", "neither", "all"])
-def test_the_side_of_padding_is_told_with_the_rows(side):
-    padding = torch.zeros(3, 4, dtype=torch.bool)
-    if side == "all":
-        padding[:] = True
-    elif side != "neither":
-        padding[1, 0 if side == "left" else -1] = True
-    rows, on_left = real_rows_and_side(padding)
-    assert torch.equal(rows, real_rows(padding))
-    assert on_left == bool(padding[:, 0].any())
