@@ -4,6 +4,7 @@
   programs  fairseq-train and fairseq-generate as users run them, in turn
   steps     training or decoding steps over batches of real text, in turn in one process
   growth    time and peak memory of a step on random sentences of growing length
+  ablation  steps of every architecture, and without each piece of speed, most important first
 
 With --without, steps also times each architecture without a piece of speed. "of all" is this
 speed, divided by that of the whole. A ratio above 1 is faster than stock. "stock again" is the
@@ -14,6 +15,8 @@ examples:
   python benchmarks/bench.py programs DATA transformer_standard_iwslt --mode train --rounds 15
   python benchmarks/bench.py steps DATA transformer_dc_iwslt 'transformer_dc_iwslt --dropout 0'
   python benchmarks/bench.py growth DATA transformer_cross_agg_iwslt --lengths 10 100 1000
+  python benchmarks/bench.py ablation DATA --device cuda --max-tokens 4096 --rounds 60 \\
+    --batches 6 --seconds 120
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from ablation import measure_groups
 from programs import compare_programs
 from steps import compare_steps, measure_growth
 from tabulate import tabulate
@@ -39,9 +43,9 @@ def parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = result.add_argument
-    add("what", choices=MEASURES)
+    add("what", choices=(*MEASURES, "ablation"))
     add("data", help="folder made by fairseq-preprocess")
-    add("archs", nargs="+", metavar="ARCH", help="architectures; flags may follow, in quotes")
+    add("archs", nargs="*", metavar="ARCH", help="architectures; flags may follow, in quotes")
     add("--mode", choices=("train", "decode"), default="train")
     add("--rounds", type=int, default=5, help="of programs and steps (default: 5)")
     add("--max-tokens", type=int, default=2048, help="of a batch (default: 2048)")
@@ -61,7 +65,12 @@ def parser() -> argparse.ArgumentParser:
     add("--checkpoint", type=Path, help="of a trained standard Transformer, for decoding")
     add("--length", type=int, default=20, help="of hypotheses of untrained models (default: 20)")
     add("--lengths", type=int, nargs="+", default=[10, 100, 300, 1000], help="of growth, rising")
-    add("--seconds", type=float, default=1.0, help="that growth repeats a step (default: 1)")
+    add(
+        "--seconds",
+        type=float,
+        default=1.0,
+        help="of a step in growth; of an ablation (default: 1)",
+    )
     add("--json", type=Path, metavar="FILE", help="write all numbers")
     return result
 
@@ -107,6 +116,12 @@ def main() -> None:
     logging.disable(logging.WARNING)  # fairseq's
     warnings.simplefilter("ignore")  # Hydra's and torch's, for fairseq
     options.data = os.path.abspath(options.data)
+    if options.what == "ablation":
+        for title, rows in measure_groups(options):
+            print(f"\n{title}\n\n{table(rows, options)}", flush=True)
+        return
+    if not options.archs:
+        raise SystemExit("name at least one architecture; dc-nmt arch-flags lists all")
     rows = MEASURES[options.what](options.mode, options.archs, options)
     print(table(rows, options))
     if options.json:
