@@ -40,6 +40,7 @@ class System:
         precision = [] if options.precision == "fp32" else [f"--{options.precision}"]
         words = [*training_words(name, like, options.data), *cpu, *precision, *flags]
         self.cfg = convert_namespace_to_omegaconf(parse([*words, "--max-tokens", "4000"]))
+        self.cfg.common.tpu = False  # fairseq takes --bf16 for a TPU
         self.length = options.length
         self.cuda = options.device == "cuda"
         self.precision = options.precision

@@ -54,14 +54,6 @@ def plain_loss(
     return chunked_loss.SmoothedLoss(loss, nll.detach(), correct)
 
 
-def plain_candidates(lprobs: Tensor, scores: Tensor | None, number: int) -> Tensor:
-    """Returns the best continuations of each sentence, chosen among all."""
-    beam = 1 if scores is None else scores.size(1)
-    sums = lprobs.view(-1, beam, lprobs.size(1))
-    sums = sums if scores is None else sums + scores[:, :, None]
-    return sums.flatten(1).topk(number).indices
-
-
 def attend_layer_by_layer(
     self: Any, queries: Tensor, projected: Any, source: Any, length: int
 ) -> Tensor:
@@ -94,7 +86,6 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
     "beam_search": lambda: [
         Swap(beam_search.BeamSearchGenerator, "_is_plain", lambda self, net_input: False)
     ],
-    "best_blocks": lambda: everywhere(beam_search._worth_comparing, plain_candidates),
     "joint_attention": lambda: [
         Swap(MultiLayerAttention, "project_for_decoding", project_joint),
         Swap(MultiLayerAttention, "_attend_to_sums", attend_layer_by_layer),
