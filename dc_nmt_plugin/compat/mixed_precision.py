@@ -88,9 +88,6 @@ def bfloat16_without_tpu(
 def _bfloat16_flag(common: Any) -> str | None:
     """Returns the name of the flag by which a program uses bfloat16 on a CPU; None without.
 
-    Args:
-        common: the settings of this group, or all
-
     Raises:
         ConfigError: the processor cannot
     """
