@@ -46,21 +46,19 @@ class Translator:
     """Holds the models of a command line of ``fairseq-generate``, ready to decode.
 
     Args:
-        flags: the command line, without the program's name; has ``--remove-bpe`` by default
+        flags: with ``--path``; ``--remove-bpe`` is the default
 
     Attributes:
         task: change its settings between generators
         models: of ``--path``
 
     Raises:
-        UserError: no ``--path``, or a checkpoint that cannot be loaded
+        UserError: a checkpoint that cannot be loaded
     """
 
     def __init__(self, flags: Sequence[str]) -> None:
         args = parse_flags(GENERATE, ["--remove-bpe=subword_nmt", *flags])
         self._cfg = cfg = convert_namespace_to_omegaconf(args)
-        if cfg.common_eval.path is None:
-            raise UsageError("--path: name the checkpoint to translate with.")
         utils.import_user_module(cfg.common)
         self.task: Any = tasks.setup_task(cfg.task)
         self.models = self._load()
