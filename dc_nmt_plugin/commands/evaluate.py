@@ -70,6 +70,7 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
         flags: of fairseq-generate, after the recipe's
     """
     from ..recipes.plan import plan_run
+    from ..recipes.scoring import evaluation
 
     run = plan_run(options)
     run = replace(run, decode=(*run.decode, *flags))
@@ -94,6 +95,6 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
     pipeline.enter(run.folder)
     # jobs of one run, such as those of dc-nmt paper run --on slurm, may start together
     with pipeline.alone(run.folder, wait="SLURM_JOB_ID" in os.environ):
-        pipeline.run(*run.evaluation())
+        pipeline.run(*evaluation(run))
     if not pipeline.dry_run:
         print(run.score_log.read_text("utf-8"), end="")

@@ -1,21 +1,16 @@
-"""Steps of one model: training, averaging, translation, scoring.
+"""One model in its folder, and the step that trains it.
 
-fairseq-train writes the record of a run (tasks/run_record.py); the others enter theirs.
+fairseq-train writes the record of the run (tasks/run_record.py).
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 
 from ..errors import UserError
-from ..flags import typed_flags
-from ..machine import used_device
-from ..runs.finding import is_its_text, path_from
-from ..runs.record import RECORD, Decoding, Record, read_record, update_record, with_decoding
 from ..steps import Command, ShellWord, Step, check_space, digest, read_stamp, running, write_stamp
 
 PLUGIN = ShellWord(Path(__file__).parents[1], '"$USER_DIR"')
@@ -51,12 +46,13 @@ class Experiment:
 
     @property
     def record(self) -> Path:
-        return self.folder / RECORD
+        return self.folder / "run.json"
 
     @property
     def way(self) -> str:
         """Returns the translated set and the decoding; "" for the recipe's of the test set."""
-        return Decoding(self.decoding, self.split).way
+        subset = "" if self.split == "test" else self.split
+        return ".".join(filter(None, (subset, self.decoding)))
 
     @property
     def suffix(self) -> str:
@@ -72,162 +68,6 @@ class Experiment:
         """Returns True if the training in this folder is finished."""
         stamp = read_stamp(self.folder / "training.stamp")
         return stamp is not None and stamp == read_stamp(self.folder / "settings.stamp")
-
-    def evaluation(self) -> Iterator[Step]:
-        """Yields the steps that average, translate and score."""
-
-        def stamp() -> str:
-            return digest([self._trained_stamp(), self.average, *self.decode])
-
-        yield Step(
-            f"{self.arch}: average the last {self.average} checkpoints",
-            self.folder / self.averaged,
-            lambda: digest([self._trained_stamp(), self.average]),
-            self._average,
-        )
-        what = "the test set" if self.split == "test" else self.split
-        yield Translation(
-            f"{self.arch}: translate {what}",
-            self.folder / f"generate{self.suffix}",
-            stamp,
-            self._translate,
-            run=self,
-        )
-        yield Scoring(
-            f"{self.arch}: score",
-            self.folder,
-            lambda: f"{stamp()}{self.score_stamp}",
-            self._score,
-            run=self,
-        )
-
-    def _trained_stamp(self) -> str:
-        """Returns the stamp of the training; before its end, that of the existing checkpoints."""
-        stamp = read_stamp(self.folder / "settings.stamp")
-        if stamp is None:
-            raise UserError(
-                f"{self.folder}/settings.stamp is missing: dc-nmt train did not make this folder"
-            )
-        if not is_its_text(read_record(self.folder), self.binarised):
-            raise UserError(
-                f"{self.folder} was trained when {self.binarised} had other text: train anew with "
-                "another --name, or prepare that text again"
-            )
-        if self.is_trained():
-            return stamp
-        return f"{stamp}-{digest(sorted(self.checkpoints.glob('*')))}"
-
-    def _average(self, to: Path) -> list[Command]:
-        which = [str(self.checkpoints), "--last", str(self.average), "--kind", "update"]
-        if self.average == 0:
-            which = [str(self.checkpoints / "checkpoint_best.pt")]
-        elif self.is_trained():
-            from ..checkpoints.names import UPDATE, numbered
-
-            kept = numbered(self.checkpoints, UPDATE)
-            if len(kept) < self.average:  # the training kept no more: its own --average was smaller
-                paths = [path for _, path in kept]
-                end = read_record(self.folder).settings.get("max-update")
-                if not kept or kept[-1][0] != end:
-                    paths.append(self.checkpoints / "checkpoint_last.pt")
-                print(
-                    f"{self.checkpoints}: {len(kept)} of {self.average} update checkpoints (the "
-                    "training keeps no more than its own --average): the mean is of "
-                    f"{', '.join(path.name for path in paths)}",
-                    file=sys.stderr,
-                )
-                which = list(map(str, paths))
-        return [Command(["dc-nmt", "average", *which, "--out", str(to / "checkpoint.pt")])]
-
-    def _translate(self, to: Path) -> list[Command]:
-        words = ["fairseq-generate", str(self.binarised), "--user-dir", PLUGIN]
-        words += ["--task", self.task, "--source-lang", self.source, "--target-lang", self.target]
-        words += ["--path", str(self.folder / self.averaged / "checkpoint.pt")]
-        words += ["--gen-subset", self.subset]
-        words += ["--results-path", str(to), *self.decode]
-        return [Command(words, log=self.folder / f"generate{self.suffix}.log")]
-
-    def _score(self, _: Path) -> list[Command]:
-        translated = f"{self.folder}/generate{self.suffix}"
-        words = ["dc-nmt", "score", f"{translated}/generate-{self.subset}.txt"]
-        words += ["--generate-log", f"{translated}.log"]
-        words += ["--source", str(self.raw / f"{self.split}.{self.source}")]
-        words += ["--reference", str(self.raw / f"{self.split}.{self.target}")]
-        words += ["--source-lang", self.source, "--target-lang", self.target, *self.score]
-        words += ["--detokenized", f"{self.folder}/hypotheses{self.suffix}.{self.target}"]
-        if self.decoding:
-            words += ["--as", self.decoding]
-        if self.split != "test":
-            words += ["--subset", self.split]
-        return [Command([*words, "--out", str(self.record)])]
-
-
-@dataclass(frozen=True)
-class Translation(Step):
-    """Translation step: also enters the translation into the record of the run."""
-
-    run: Experiment = field(kw_only=True)
-
-    def is_done(self) -> bool:
-        return super().is_done() and bool(read_record(self.run.folder).decoding(self.run.way))
-
-    def make(self) -> None:
-        """Translates; the record gets the settings, and loses the scores of a translation before.
-
-        Raises:
-            UserError: fairseq-generate failed
-        """
-        from ..checkpoints.loading import updates_of
-
-        run, device = self.run, None  # a translation without its entry may have been made elsewhere
-        if not super().is_done():
-            super().make()
-            # fairseq-generate takes one GPU
-            device = used_device({**typed_flags(run.decode), "distributed-world-size": 1})
-        checkpoint = run.folder / run.averaged / "checkpoint.pt"
-        decoding = Decoding(
-            run.decoding,
-            run.split,
-            typed_flags(run.decode),
-            checkpoint=path_from(run.folder, checkpoint),
-            updates=updates_of(str(checkpoint)),
-            averaged=run.average,
-            device=device,
-        )
-        record = read_record(run.folder)
-        update_record(run.record, lambda known: with_decoding(known or record, decoding))
-
-
-@dataclass(frozen=True)
-class Scoring(Step):
-    """Scoring step: fills the record of the run in place."""
-
-    run: Experiment = field(kw_only=True)
-
-    def is_done(self) -> bool:
-        decoding = read_record(self.run.folder).decoding(self.run.way)
-        return decoding is not None and decoding.stamp == self.stamp()
-
-    def make(self) -> None:
-        """Scores the translation of the run.
-
-        Raises:
-            UserError: dc-nmt score failed
-        """
-        stamp = self.stamp()
-        self.run.score_log.write_text("")
-        for command in self.commands(self.folder):
-            command.run(self.run.score_log)
-
-        def stamped(record: Record | None) -> Record:
-            decoding = record and record.decoding(self.run.way)
-            assert record and decoding, "the translation entered it"
-            return with_decoding(record, replace(decoding, stamp=stamp))
-
-        update_record(self.run.record, stamped)
-
-
-# -- training ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

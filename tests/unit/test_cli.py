@@ -66,7 +66,7 @@ LIGHT = {
     "recipe list": (0, 17),
     "paper list": (0, 25),
     f"results {ROOT}/examples/multi30k_en_de/runs/modern": (0, 30),
-    "train multi30k_en_de transformer_dc --dry-run": (0, 35),
+    "train multi30k_en_de transformer_dc --dry-run": (0, 32),
     "arch-flags transformer_dcc": (2, 40),
     "prepare wmt14_en_ed": (2, 54),
 }

@@ -23,6 +23,7 @@ from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_run, plan_training, share_out
 from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
+from dc_nmt_plugin.recipes.scoring import evaluation
 from dc_nmt_plugin.recipes.settings import settings_of, variants_of
 
 FOLDERS = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
@@ -286,13 +287,13 @@ def test_an_evaluation_is_that_of_its_training():
     same = RunOptions(*task, seed=3, average=2, out=Path("x"), sample=90)
     assert plan_run(same) == training(*task, *words).training.run
     assert plan_run(RunOptions(*task, decoding="aux1")).score_log.name == "score-aux1.log"
-    own = [step.folder.name for step in plan_run(same).evaluation()]
+    own = [step.folder.name for step in evaluation(plan_run(same))]
     assert own == ["average", "generate", plan_run(same).folder.name]
     way = plan_run(RunOptions(*task, average=2, decoding="x"))  # leaves the run's own mean alone
-    assert [step.folder.name for step in way.evaluation()] == [
+    assert [step.folder.name for step in evaluation(way)] == [
         "average-2", "generate-x", way.folder.name,
     ]  # fmt: skip
-    translate = list(way.evaluation())[1].commands(way.folder)[0].words
+    translate = list(evaluation(way))[1].commands(way.folder)[0].words
     assert str(way.folder / "average-2/checkpoint.pt") in translate
     with pytest.raises(UserError, match=r"--as: '\.\./x'"):
         plan_run(RunOptions(*task, decoding="../x"))

@@ -14,6 +14,7 @@ from dc_nmt_plugin.recipes.experiment import Experiment, training_step
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.recipe import SPLITS
 from dc_nmt_plugin.recipes.schema import Segmentation
+from dc_nmt_plugin.recipes.scoring import evaluation
 from dc_nmt_plugin.steps import digest, file_digest
 from dc_nmt_plugin.text import TextSettings
 
@@ -61,10 +62,10 @@ def test_an_evaluation(tmp_path):
     (tmp_path / "training.stamp").write_text("9-9\n")
     translated = digest(["9-9", "5", *decode])
     expected = [digest(["9-9", "5"]), translated, f"{translated}-{digest(score)}"]
-    assert [step.stamp() for step in run.evaluation()] == expected
-    assert [step.folder.name for step in run.evaluation()] == ["average", "generate", tmp_path.name]
+    assert [step.stamp() for step in evaluation(run)] == expected
+    assert [step.folder.name for step in evaluation(run)] == ["average", "generate", tmp_path.name]
     other = replace(run, decode=(*decode, "--lenpen", "2"), decoding="x")
-    assert [step.folder.name for step in other.evaluation()] == [
+    assert [step.folder.name for step in evaluation(other)] == [
         "average",
         "generate-x",
         tmp_path.name,
@@ -74,7 +75,7 @@ def test_an_evaluation(tmp_path):
     for name in ("b.pt", "a.pt"):
         (tmp_path / "checkpoints" / name).touch()
     there = digest(tmp_path / "checkpoints" / name for name in ("a.pt", "b.pt"))
-    assert next(run.evaluation()).stamp() == digest([f"9-9-{there}", "5"])
+    assert next(evaluation(run)).stamp() == digest([f"9-9-{there}", "5"])
 
 
 def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_path):
@@ -93,7 +94,7 @@ def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_p
 
 def averaged(run):
     """What the mean is of, as the command names it."""
-    words = next(run.evaluation()).commands(run.folder / "average")[0].words
+    words = next(evaluation(run)).commands(run.folder / "average")[0].words
     return [Path(word).name for word in words[2:-2]]
 
 
