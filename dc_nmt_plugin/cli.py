@@ -95,29 +95,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is escaped
             stream.reconfigure(errors="backslashreplace")
     name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
-    if name in ("-V", "--version"):
-        print(version())
-        return 0
-    if name in ("-h", "--help"):
-        print(usage())
-        return 0
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     if not debugging():
         warnings.simplefilter("ignore")  # of Hydra and torch, about how fairseq calls them
     try:
+        if name in ("-V", "--version", "-h", "--help"):
+            print(usage() if name in ("-h", "--help") else version(), flush=True)
+            return 0
         problem = choice_problem("command", name, COMMANDS, "dc-nmt --help")
         if problem:
             raise UsageError(problem)
         module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
-        return int(module.main(rest) or 0)
+        try:
+            status = int(module.main(rest) or 0)
+        except SystemExit as end:
+            if end.code:
+                raise
+            status = 0  # of --help
+        if sys.stdout:  # which is None where it is closed
+            sys.stdout.flush()  # fails here, if it fails, and not after the last word
+        return status
     except KeyboardInterrupt:
         if debugging():
             raise
         return INTERRUPTED
     except Exception as error:
         if isinstance(error, BrokenPipeError) and _reader_has_gone():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             return 0
+        if no_space(error):
+            _drop_output()
         sentence = _sentence(error)
         if sentence is None or debugging():
             raise
@@ -140,6 +147,14 @@ def _sentence(error: Exception) -> str | None:
         module = error.name.partition(".")[0]
         return f"{module} is not installed: pip install {PACKAGES.get(module, module)}"
     return refusal(error)
+
+
+def _drop_output() -> None:
+    """Drops what standard output cannot take, so that its end does not fail again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _reader_has_gone() -> bool:

@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import IO, Any, TextIO, TypeVar
@@ -19,7 +19,7 @@ from typing import IO, Any, TextIO, TypeVar
 import msgspec
 import yaml
 
-from .errors import UserError, choice_problem
+from .errors import UsageError, UserError, choice_problem
 
 T = TypeVar("T")
 # may be redirected to a file, which must not be replaced
@@ -36,7 +36,8 @@ def no_space(error: BaseException) -> str | None:
     # torch's writer keeps the system's reason for itself
     if isinstance(error, RuntimeError) and "inline_container.cc" in str(error):
         return os.strerror(errno.ENOSPC)
-    return None
+    # and that of safetensors has it in its text
+    return next((reason for reason in map(os.strerror, FULL) if reason in str(error)), None)
 
 
 def take_lock(lock: IO[Any], busy: Callable[[], None]) -> None:
@@ -99,6 +100,53 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if reason:
             raise UserError(f"cannot write {path}: {reason}: {MAKE_ROOM}") from error
         raise
+
+
+@contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """Yields a new folder beside `folder`, and gives it the name if the block succeeds.
+
+    Of two processes that make it at once, one gets the name.
+
+    Raises:
+        UserError: `folder` exists and is not empty, or its disk is full
+    """
+    target = Path(os.path.realpath(folder))
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    _refuse_existing(folder)
+    shutil.rmtree(part, ignore_errors=True)  # of a killed process that had this number
+    try:
+        part.mkdir(parents=True)
+        yield part
+        _refuse_existing(folder)
+        part.replace(target)  # only an empty folder can be there
+    except BaseException as error:
+        shutil.rmtree(part, ignore_errors=True)
+        if no_space(error):
+            raise UserError(f"cannot write {folder}: {no_space(error)}: {MAKE_ROOM}") from error
+        raise
+
+
+def _refuse_existing(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} exists already; take another name, or remove it")
+
+
+@contextmanager
+def changing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Holds a lock in which a file is read, changed and written; others wait for its end.
+
+    The lock is on the file's folder, because each change replaces the file.
+    """
+    folder = Path(path).resolve().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 @contextmanager

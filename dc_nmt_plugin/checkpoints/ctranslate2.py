@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..errors import UsageError, UserError, check_choices
+from ..errors import UserError, check_choices
 from .dictionaries import languages_of
 
 INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
@@ -24,13 +24,13 @@ def to_ctranslate2(
     Args:
         stock: from :func:`.stock_checkpoint.to_stock`
         data: folder with the dictionaries that the model was trained with
-        output: created; an earlier model in it is replaced
+        output: an empty folder
         quantization: one of QUANTIZATIONS; None keeps float32
         name: path of the checkpoint
 
     Raises:
-        UserError: CTranslate2 is not installed or does not support a part of the model, `data` has
-            no dictionaries or others than the training, or `output` holds something else
+        UserError: CTranslate2 is not installed or does not support a part of the model, or `data`
+            has no dictionaries or others than the training
     """
     if quantization:
         check_choices("--quantization", [quantization], QUANTIZATIONS)
@@ -39,8 +39,6 @@ def to_ctranslate2(
     except ImportError as error:
         raise UserError(f"CTranslate2 cannot be imported ({error}): {INSTALL}") from error
     task, languages = stock["cfg"]["task"], languages_of(stock, data, name)
-    if output.exists() and not (output / "model.bin").is_file() and any(output.iterdir()):
-        raise UsageError(f"--out {output}: exists and is no model of CTranslate2")
     # the converter reads fairseq's older form, in which all settings are one Namespace
     settings = argparse.Namespace(**{**task, **stock["cfg"]["model"], "task": "translation"})
     with tempfile.TemporaryDirectory() as folder:

@@ -19,6 +19,7 @@ from .loading import load_checkpoint, setting
 
 # in a checkpoint's extra_state; fairseq's loader ignores keys that it does not know
 KEY = "dictionaries"
+LANGUAGES = "languages"  # as KEY: source and target, which fairseq may read from names of files
 _SIDES = {"source": "encoder", "target": "decoder"}
 _EMBEDDINGS = ("embed_tokens.weight", "embedding.tokens.weight")  # fairseq's, this plugin's
 
@@ -74,6 +75,54 @@ def check_dictionaries(path: str, task: Any) -> None:
             )
 
 
+def languages_in_task(task: Any) -> list[str | None]:
+    """Returns source and target language of fairseq's translation task; None if unknown."""
+    config = getattr(task, "cfg", None) or getattr(task, "args", None)
+    return [setting(config, "source_lang"), setting(config, "target_lang")]
+
+
+def check_direction(path: str, task: Any) -> None:
+    """Refuses a checkpoint of the opposite direction, which has the same joined dictionary.
+
+    Args:
+        path: of the checkpoint
+        task: fairseq's, with the languages of the text
+
+    Raises:
+        UserError: naming the checkpoint's languages
+    """
+    state, here = load_checkpoint(path, mmap=True), languages_in_task(task)
+    pair = (state.get("extra_state") or {}).get(LANGUAGES) or _languages_of_training(state)[1]
+    if None not in pair and pair[0] != pair[1] and here == list(pair)[::-1]:
+        raise UserError(
+            f"{path}: was trained from {pair[0]} to {pair[1]}, and --source-lang {here[0]} "
+            f"--target-lang {here[1]} is the other direction."
+        )
+
+
+def check_further_folders(task: Any) -> None:
+    """Refuses DATA:OTHER where OTHER has another dictionary.
+
+    fairseq reads the text of all folders with the dictionaries of the first folder.
+
+    Raises:
+        UserError: naming the dictionary
+    """
+    config = getattr(task, "cfg", None) or getattr(task, "args", None)
+    first, *others = str(getattr(config, "data", None) or "").split(os.pathsep)
+    languages = languages_in_task(task)
+    names = ["dict.txt"] if None in languages else [f"dict.{each}.txt" for each in languages]
+    for folder in others:
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and _words(path) != _words(os.path.join(first, name)):
+                raise UserError(
+                    f"{path}: has other words, or another order, than {first}. fairseq reads all "
+                    "folders of DATA with the first dictionary; prepare this one with --srcdict "
+                    "and --tgtdict of the first."
+                )
+
+
 def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str]:
     """Returns source and target language of a checkpoint, whose dictionaries are in `data`.
 
@@ -110,6 +159,11 @@ def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str
     return source, target
 
 
+def _words(path: str) -> list[str]:
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        return [line.rstrip().rpartition(" ")[0] for line in lines]
+
+
 def _by_side(task: Any) -> dict[str, Any]:
     languages = getattr(task, "dicts", None)
     if isinstance(languages, Mapping):
@@ -133,15 +187,10 @@ def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[
     Leaves out a dictionary that was written after the checkpoint, or has another size.
     """
     from fairseq.data import Dictionary
-    from fairseq.data.data_utils import infer_language_pair
 
-    task = setting(state["cfg"], "task") if state.get("cfg") else state.get("args")
-    folder = str(setting(task, "data") or "").split(os.pathsep)[0]
+    folder, languages = _languages_of_training(state)
     if not os.path.isdir(folder):
         return folder, {}
-    languages = [setting(task, "source_lang"), setting(task, "target_lang")]
-    if None in languages:
-        languages = list(infer_language_pair(folder))
     digests = {}
     for side, language in zip(_SIDES, languages, strict=True):
         file = os.path.join(folder, f"dict.{language}.txt")
@@ -151,6 +200,18 @@ def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[
                 if _rows(state, side) == len(dictionary):
                     digests[side] = _digest(dictionary)
     return folder, digests
+
+
+def _languages_of_training(state: Mapping[str, Any]) -> tuple[str, list[str | None]]:
+    """Returns the training folder of a checkpoint, and its languages if they are known."""
+    from fairseq.data.data_utils import infer_language_pair
+
+    task = setting(state["cfg"], "task") if state.get("cfg") else state.get("args")
+    folder = str(setting(task, "data") or "").split(os.pathsep)[0]
+    languages = [setting(task, "source_lang"), setting(task, "target_lang")]
+    if None in languages and os.path.isdir(folder):
+        languages = list(infer_language_pair(folder))
+    return folder, languages
 
 
 def _rows(state: Mapping[str, Any], side: str) -> int | None:

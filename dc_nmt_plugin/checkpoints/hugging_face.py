@@ -9,7 +9,7 @@ from typing import Any
 
 from fairseq.data import Dictionary
 
-from ..errors import UsageError, UserError
+from ..errors import UserError
 from ..flags import flag_name
 
 INSTALL = "pip install 'dc_nmt_plugin[transformers]'"
@@ -52,12 +52,12 @@ def to_hugging_face(
         data: folder with the dictionaries that the model was trained with
         languages: source and target, from :func:`.dictionaries.languages_of`
         codes: the source's BPE codes, from subword-nmt; None if there are none
-        output: created; an earlier model in it is replaced
+        output: an empty folder
         name: path of the checkpoint
 
     Raises:
-        UserError: ``transformers`` is not installed, FSMT lacks a part of the model, there are no
-            codes, or `output` holds something else
+        UserError: ``transformers`` is not installed, FSMT lacks a part of the model, or there are
+            no codes
     """
     try:
         from transformers import FSMTConfig, FSMTForConditionalGeneration, FSMTTokenizer
@@ -73,8 +73,6 @@ def to_hugging_face(
         raise UserError(f"{name}: --hf: FSMT has one width for encoder and decoder")
     if codes is None or codes.suffix == ".model":
         raise UserError(f"--data {data}: has no BPE codes beside it, which FSMT's tokeniser needs")
-    if output.exists() and not (output / "config.json").is_file() and any(output.iterdir()):
-        raise UsageError(f"--out {output}: exists and is no model of transformers")
     source, target = (_vocabulary(data / f"dict.{language}.txt") for language in languages)
     config = FSMTConfig(
         langs=list(languages),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
     from ..checkpoints.averaging import average_checkpoints
 
     paths = chosen_checkpoints(args)
-    save_checkpoint(average_checkpoints(paths), args.out)
+    save_checkpoint(average_checkpoints(paths), args.out, paths)
     print(f"{args.out}: mean of {', '.join(path.name for path in paths)}")
     return 0
 
@@ -60,14 +61,18 @@ def chosen_checkpoints(args: argparse.Namespace) -> list[Path]:
     return find_checkpoints(inside if inside.is_dir() else first, last=args.last, kind=args.kind)
 
 
-def save_checkpoint(state: dict[str, Any], path: Path) -> None:
-    """Writes a checkpoint, whole or not at all.
+def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) -> None:
+    """Writes a checkpoint, whole or not at all, that was made of others.
 
     Raises:
-        UserError: the file cannot be written
+        UserError: the file cannot be written, or is one of `sources` or no checkpoint
     """
     import torch
 
+    if path.is_file() and any(path.samefile(source) for source in sources):
+        raise UsageError(f"--out {path}: is a checkpoint that is read; take another name")
+    if path.is_file() and not zipfile.is_zipfile(path):
+        raise UsageError(f"--out {path}: exists and is no checkpoint; take another name")
     try:
         with replacing(path) as temporary:
             torch.save(state, temporary)

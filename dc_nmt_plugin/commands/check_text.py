@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from ..errors import UserError
 from ..table import format_table
-from ..text.checks import NOTHING, UNUSABLE, Scan, as_table, refuse, scan_groups
+from ..text.checks import UNUSABLE, as_table, refuse, scan_groups, shared_lines
 from ..text.lines import check_same_count, read_lines
 from .parser import Parser
 
@@ -60,19 +58,9 @@ def main(argv: Sequence[str]) -> int:
     for pair in scans:
         names = " and ".join(side.name for side in pair)
         print(f"{names}: {pair[0].lines} {'pairs' if len(pair) == 2 else 'lines'}")
-    for other in scans[1:]:
-        _print_shared(scans[0][0], other[0])
+    for sentence in shared_lines(scans):
+        print(sentence)
     return 0
-
-
-def _print_shared(train: Scan, other: Scan) -> None:
-    """Prints how many training lines are also in another set, whose score they make too good."""
-    shared = np.flatnonzero(np.isin(train.texts, other.texts) & (train.texts != NOTHING))
-    if len(shared):
-        print(
-            f"{train.name}: {len(shared):,} lines are also in {other.name}, the first is line "
-            f"{shared[0] + 1:,}; leave such pairs out of training"
-        )
 
 
 def _lengths(path: Path, edges: str) -> str:

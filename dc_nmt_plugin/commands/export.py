@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..files import making
 from .average import add_checkpoints, chosen_checkpoints, save_checkpoint
 from .parser import Parser
 
@@ -85,7 +86,8 @@ def main(argv: Sequence[str]) -> int:
     if args.form == "--ctranslate2":
         from ..checkpoints.ctranslate2 import to_ctranslate2
 
-        to_ctranslate2(state, args.data, args.out, args.quantization, name)
+        with making(args.out) as part:
+            to_ctranslate2(state, args.data, part, args.quantization, name)
         print(f"{args.out}: for ctranslate2.Translator")
     elif args.form == "--hf":
         from ..analysis.sentence import codes_of
@@ -94,10 +96,11 @@ def main(argv: Sequence[str]) -> int:
 
         languages = languages_of(state, args.data, name)
         codes = codes_of(args.data, languages[0])
-        to_hugging_face(state, args.data, languages, codes, args.out, name)
+        with making(args.out) as part:
+            to_hugging_face(state, args.data, languages, codes, part, name)
         print(f"{args.out}: for transformers.FSMTForConditionalGeneration")
     else:
-        save_checkpoint(state, args.out)
+        save_checkpoint(state, args.out, paths)
         print(args.out)
     return 0
 

@@ -89,6 +89,9 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(words, namespace)
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        if "" in arg_strings and action.metavar != "TEXT":  # which a sentence may be
+            name = action.option_strings[-1] if action.option_strings else str(action.metavar)
+            self.error(f"{name}: '' is not a value; leave it out, or give one")
         if action.option_strings and action.nargs != 0:
             if action in self._given and not isinstance(action, argparse._AppendAction):
                 both = f"{' '.join(self._given[action])!r} and with {' '.join(arg_strings)!r}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, UserError
-from ..files import write_json
+from ..files import load_json, write_json
 from ..runs.finding import Run, find_runs
 from ..runs.record import RECORD
 from .parser import Parser, add_forms, form_of, print_json
@@ -64,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         table = _collect(args, _of_subset(args))
     if args.out:
+        if args.out.is_file():
+            load_json(args.out)  # not over another kind of file
         write_json(args.out, table.facts())
     if args.json:
         print_json(table.facts())

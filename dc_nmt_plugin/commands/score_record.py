@@ -30,6 +30,8 @@ from ..text.lines import read_lines
 def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, list[str]]:
     """Returns the record with the scored translation, the translation, and warnings.
 
+    Writes the record to ``--out``, and text to ``--detokenized``.
+
     Args:
         args: of ``dc-nmt score``
         kind: of the hypotheses, as in :class:`~.record.Decoding`
@@ -52,9 +54,12 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
         raise UsageError(f"--source {args.source}: {lines} lines for {sentences} hypotheses")
     scores = _scores(args, texts)
     if args.detokenized:
+        inputs = [args.file, args.source, args.tokenized_reference, *args.reference]
+        if args.detokenized.resolve() in [Path(path).resolve() for path in inputs if path]:
+            raise UsageError(f"--detokenized {args.detokenized}: is a file that is read")
         write_lines(args.detokenized, texts.raw.hypotheses)
     decoding, before = _decoding(args, files, generated), None
-    if args.out is not None and args.out.is_file() and args.out.name == RECORD:
+    if args.out is not None and args.out.is_file() and args.out.stat().st_size:
         before = read_record(args.out)
     known = before and before.decoding(decoding.way)
     if known and generated and is_same_search(known.search, generated.search):
@@ -64,7 +69,7 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     decoding = replace(decoding, sentences=sentences, scores=tuple(scores))
 
     def scored(record: Record | None) -> Record:
-        record = _named(args, record if before else None)
+        record = _named(args, record)
         updates = decoding.updates or record.training.updates
         return with_decoding(record, replace(decoding, updates=updates))
 

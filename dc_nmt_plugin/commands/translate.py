@@ -67,7 +67,9 @@ def main(argv: Sequence[str]) -> int:
     args, flags = parser.parse_with_flags(argv)
     if args.sentence and args.file != "-":
         raise UsageError(f"--sentence: stands for FILE, which is {args.file}; give one of them")
-    terminal = args.file == "-" and sys.stdin.isatty() and not args.sentence
+    if args.file == "-" and sys.stdin is None and not args.sentence:
+        raise UsageError("FILE: standard input is closed; name a file")
+    terminal = args.file == "-" and not args.sentence and sys.stdin.isatty()
     lines = iter(args.sentence or _lines(args.file))
 
     from ..recipes.translating import LoadedRun

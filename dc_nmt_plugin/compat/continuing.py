@@ -11,6 +11,7 @@ from typing import Any
 from fairseq import checkpoint_utils
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 
+from ..checkpoints.folder import lock_folder, missing_best, restore_last
 from ..checkpoints.loading import LAST
 from .change import program_module, replace
 
@@ -37,57 +38,43 @@ def _is_of_this_run(cfg: Any, trainer: Any) -> bool:
 @replace(
     {
         "fairseq.trainer:Trainer.save_checkpoint": "49a930e8722b",
-        "fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2",
-    },
-    reason="a run that is stopped and continued starts to count --patience anew",
-    since="fairseq 0.12.2",
-    test="tests/system/test_continuing.py",
-)
-def keep_the_patience(
-    save: Callable[..., Any], load: Callable[..., Any]
-) -> tuple[Callable[..., Any], ...]:
-    def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
-        count = {name: _count()[name] for name in ("best", "num_runs") if name in _count()}
-        return save(self, filename, {**extra_state, PATIENCE: count} if count else extra_state)
-
-    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        continues = _is_of_this_run(cfg, trainer)
-        extra_state, epochs = load(cfg, trainer, **kwargs)
-        if extra_state and continues and not (cfg.reset_optimizer or cfg.reset_meters):
-            _count().update(extra_state.get(PATIENCE) or {})
-        return extra_state, epochs
-
-    return save_checkpoint, load_checkpoint
-
-
-@replace(
-    {
         "fairseq.optim.lr_scheduler.reduce_lr_on_plateau:"
         "ReduceLROnPlateauLRSchedule.state_dict": "4d6e0955119c",
         "fairseq.optim.lr_scheduler.reduce_lr_on_plateau:"
         "ReduceLROnPlateauLRSchedule.load_state_dict": "46d72960564a",
         "fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2",
     },
-    reason="a run that is continued counts --lr-patience anew and without its last validation, and "
-    "lowers the learning rate too late",
+    reason="a run that is stopped and continued starts to count --patience and --lr-patience anew, "
+    "the latter without its last validation, and lowers the learning rate too late",
     since="fairseq 0.12.2",
     test="tests/system/test_continuing.py",
 )
-def keep_the_lr_patience(
-    save: Callable[..., Any], restore: Callable[..., Any], load: Callable[..., Any]
+def keep_the_patience(
+    save: Callable[..., Any],
+    save_schedule: Callable[..., Any],
+    restore_schedule: Callable[..., Any],
+    load: Callable[..., Any],
 ) -> tuple[Callable[..., Any], ...]:
+    def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+        count = {name: _count()[name] for name in ("best", "num_runs") if name in _count()}
+        return save(self, filename, {**extra_state, PATIENCE: count} if count else extra_state)
+
     def state_dict(self: Any) -> dict[str, Any]:
-        return {**save(self), BAD_EPOCHS: self.lr_scheduler.num_bad_epochs}
+        return {**save_schedule(self), BAD_EPOCHS: self.lr_scheduler.num_bad_epochs}
 
     def load_state_dict(self: Any, state: dict[str, Any]) -> None:
-        restore(self, state)
+        restore_schedule(self, state)
         self.lr_scheduler.num_bad_epochs = state.get(BAD_EPOCHS, 0)
 
     def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        continues = _is_of_this_run(cfg, trainer)
         extra_state, epochs = load(cfg, trainer, **kwargs)
+        if not extra_state or cfg.reset_optimizer:
+            return extra_state, epochs
+        if continues and not cfg.reset_meters:
+            _count().update(extra_state.get(PATIENCE) or {})
         # a schedule that was reset is at its first update, or has not counted these epochs
-        resets = cfg.reset_optimizer or cfg.reset_lr_scheduler or cfg.reset_dataloader
-        if extra_state and not resets and trainer.get_num_updates():
+        if not (cfg.reset_lr_scheduler or cfg.reset_dataloader) and trainer.get_num_updates():
             # an epoch's checkpoint is saved before the schedule sees its validation
             place, loss = extra_state["train_iterator"], extra_state.get("val_loss")
             schedule = isinstance(trainer.lr_scheduler, ReduceLROnPlateauLRSchedule)
@@ -95,7 +82,29 @@ def keep_the_lr_patience(
                 trainer.lr_step(place["epoch"] - 1, loss)
         return extra_state, epochs
 
-    return state_dict, load_state_dict, load_checkpoint
+    return save_checkpoint, state_dict, load_state_dict, load_checkpoint
+
+
+@replace(
+    {"fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2"},
+    reason="two trainings in one folder mix their checkpoints; without checkpoint_last.pt (the "
+    "disk was full) a run starts anew and replaces the other checkpoints; flags that contradict "
+    "each other, such as --maximize-best-checkpoint-metric of a loss, are taken",
+    since="fairseq 0.12.2",
+    test="tests/system/test_second_round.py",
+)
+def begin_safely(load: Callable[..., Any]) -> Callable[..., Any]:
+    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        if hasattr(trainer.task, "check_training"):
+            trainer.task.check_training(trainer.cfg)
+        if not cfg.no_save:
+            if trainer.data_parallel_rank == 0:
+                lock_folder(cfg.save_dir, trainer.checkpoint_suffix)
+            if cfg.restore_file == LAST:
+                restore_last(cfg.save_dir, trainer.checkpoint_suffix)
+        return load(cfg, trainer, **kwargs)
+
+    return load_checkpoint
 
 
 @replace(
@@ -167,7 +176,8 @@ def _why_ended(cfg: Any, trainer: Any) -> str | None:
         "fairseq_cli.train:validate_and_save": "3022f920884a",
         "fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2",
     },
-    reason="checkpoint_best.pt is not the best: a validation between two saved checkpoints "
+    reason="--keep-best-checkpoints 3 leaves out the second and third best that are worse than the "
+    "first; checkpoint_best.pt is not the best: a validation between two saved checkpoints "
     "(--validate-interval-updates, --save-interval) does not count, and after --restore-file the "
     "best value of another run does",
     since="fairseq 0.12.2",
@@ -186,6 +196,11 @@ def save_the_best(
             better = best is None or (losses[0] > best if highest else losses[0] < best)
             if better or cfg.checkpoint.keep_best_checkpoints > 0:
                 checkpoint_utils.save_checkpoint(cfg.checkpoint, trainer, epochs, losses[0])
+        path = missing_best(cfg.checkpoint, losses[0], trainer.checkpoint_suffix)
+        if path:
+            state = {"train_iterator": epochs.state_dict(), "val_loss": losses[0]}
+            state["best"] = checkpoint_utils.save_checkpoint.best
+            trainer.save_checkpoint(path, state)
         return losses, stops
 
     def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,15 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from ..checkpoints.dictionaries import KEY, check_dictionaries, dictionaries_of
+from ..checkpoints.dictionaries import (
+    KEY,
+    LANGUAGES,
+    check_dictionaries,
+    check_direction,
+    check_further_folders,
+    dictionaries_of,
+    languages_in_task,
+)
 from ..checkpoints.loading import LAST, architecture_of, checkpoint_architecture
 from ..errors import UserError
 from .change import replace
@@ -33,6 +41,7 @@ def same_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
         paths = [path for path in filenames if os.path.isfile(path)]
         if task is not None:  # parameters of another size would fail with torch's words
             for path in paths:
+                check_direction(path, task)
                 check_dictionaries(path, task)
         models, cfg, its_task = stock(filenames, overrides, task, *args, **kwargs)
         if task is None:
@@ -57,13 +66,14 @@ def same_dictionaries_in_training(
     save: Callable[..., Any], load: Callable[..., Any]
 ) -> tuple[Callable[..., Any], ...]:
     def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
-        saved = save(self, filename, {**extra_state, KEY: dictionaries_of(self.task)})
+        data = {KEY: dictionaries_of(self.task), LANGUAGES: languages_in_task(self.task)}
+        saved = save(self, filename, {**extra_state, **data})
         if hasattr(self.task, "save_run"):  # this package's
             self.task.save_run()
         return saved
 
     def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
-        _check_further_folders(self.task)
+        check_further_folders(self.task)
         if os.path.isfile(filename):
             _check_architecture(self, filename)
             check_dictionaries(filename, self.task)
@@ -73,34 +83,6 @@ def same_dictionaries_in_training(
         return extra_state
 
     return save_checkpoint, load_checkpoint
-
-
-def _check_further_folders(task: Any) -> None:
-    """Refuses DATA:OTHER where OTHER has another dictionary.
-
-    fairseq reads the text of all folders with the dictionaries of the first folder.
-
-    Raises:
-        UserError: naming the dictionary
-    """
-    config = getattr(task, "cfg", None) or getattr(task, "args", None)
-    first, *others = str(getattr(config, "data", None) or "").split(os.pathsep)
-    languages = [getattr(config, "source_lang", None), getattr(config, "target_lang", None)]
-    names = ["dict.txt"] if None in languages else [f"dict.{each}.txt" for each in languages]
-    for folder in others:
-        for name in names:
-            path = os.path.join(folder, name)
-            if os.path.isfile(path) and _words(path) != _words(os.path.join(first, name)):
-                raise UserError(
-                    f"{path}: has other words, or another order, than {first}. fairseq reads all "
-                    "folders of DATA with the first dictionary; prepare this one with --srcdict "
-                    "and --tgtdict of the first."
-                )
-
-
-def _words(path: str) -> list[str]:
-    with open(path, encoding="utf-8", newline="\n") as lines:
-        return [line.rstrip().rpartition(" ")[0] for line in lines]
 
 
 def _check_architecture(trainer: Any, path: str) -> None:
@@ -118,6 +100,7 @@ def _check_architecture(trainer: Any, path: str) -> None:
     ours = any(type(part).__module__.partition(".")[0] == package for part in parts)
     if not ours or checkpoint.restore_file != LAST or path != own:
         return  # --finetune-from-model and --restore-file may start from another one
+    check_direction(path, trainer.task)
     here, there = architecture_of(trainer.cfg.model), checkpoint_architecture(path)
     if None not in (here, there) and here != there:
         raise UserError(

@@ -23,7 +23,8 @@ def end_with_a_sentence() -> None:
 
 @replace(
     {"fairseq.options:parse_args_and_arch": "4417ffdbba30"},
-    reason="a flag of a mechanism that the architecture lacks changes nothing, and nothing says so",
+    reason="a flag of a mechanism that the architecture lacks changes nothing, as --num-shards "
+    "always, and nothing says so",
     since="fairseq 0.12.2",
     test="tests/system/test_failures.py",
 )
@@ -33,6 +34,8 @@ def refuse_idle_flags(stock: Callable[..., Any]) -> Callable[..., Any]:
 
         parsed = stock(parser, input_args, *more, **kwargs)
         args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
+        if (getattr(args, "num_shards", 1) or 1) > 1:
+            raise ConfigError("--num-shards: fairseq ignores it; divide the text into files.")
         model = ARCH_MODEL_REGISTRY.get(getattr(args, "arch", None))
         if not hasattr(model, "idle_settings"):
             return parsed

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
 from ..flags import listed
-from ..text.languages import is_spaceless, spaceless_codes
+from ..text.languages import bleu_tokenizer, is_spaceless, spaceless_codes
 
 # tokenizer.perl -a has split hyphens to "@-@" already, which is one word, not a compound
 COMPOUND = re.compile(r"(?:^|(?<=\s))@-@(?=\s|$)|(\S)-(\S)")
@@ -190,9 +190,8 @@ def default_bleu(target_lang: str, references: Sequence[str] = ()) -> str:
         target_lang: two letters
         references: text in the language; its script decides when the code is unknown
     """
-    if target_lang == "zh":
-        return "zh"
-    return "char" if is_spaceless(target_lang, references) else "mteval-v13a"
+    tokenizer = bleu_tokenizer(target_lang, references)
+    return "mteval-v13a" if tokenizer == "13a" else tokenizer
 
 
 def default_metrics(target_lang: str, tokenized: bool, references: Sequence[str] = ()) -> list[str]:

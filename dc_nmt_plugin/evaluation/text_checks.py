@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ..errors import UserError
 from ..text.checks import refuse, scan_lines, tokenized_sign
+from ..text.forms import form_of
 
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 
@@ -92,3 +93,14 @@ def case_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str
     if len(lower) != 1:
         return []
     return [f"{path}: only the {lower[0]} are lower-cased: see the metrics with -lc"]
+
+
+def form_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
+    """Returns a warning if the sides are in different forms of Unicode."""
+    forms = form_of(hypotheses), form_of(references)
+    if None in forms or forms[0] == forms[1]:
+        return []
+    return [
+        f"{path}: the hypotheses are in Unicode's form {forms[0]}, the references in {forms[1]}: "
+        "equal letters do not match; bring both into one form"
+    ]

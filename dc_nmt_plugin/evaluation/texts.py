@@ -18,6 +18,7 @@ from .text_checks import (
     check_raw,
     check_reference,
     check_text,
+    form_warnings,
     hypothesis_warnings,
 )
 
@@ -158,6 +159,7 @@ def load_texts(files: TextFiles) -> Texts:
         warnings.append(f"{files.tokenized_reference}: does not look tokenised ({text})")
     either = tokenized or raw
     warnings += case_warnings(files.hypotheses, either.hypotheses, either.references)
+    warnings += form_warnings(files.hypotheses, either.hypotheses, either.references)
     return Texts(raw, tokenized, warnings)
 
 

@@ -118,7 +118,7 @@ class TrainingStep(Step):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / COMMAND).write_text(f"{Command(self.command[:-2])}\n", "utf-8")
         write_stamp(folder / "settings.stamp", stamp)
-        if not (self.run.checkpoints / "checkpoint_last.pt").is_file():
+        if not begun:
             (folder / LOG).unlink(missing_ok=True)
         if not self._train():
             raise UserError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +16,8 @@ import yaml
 
 from ..errors import UsageError, UserError
 from ..evaluation.metrics import default_bleu
-from ..files import sha256, write_text
+from ..files import making, sha256, write_text
+from ..text.checks import as_table, mixed_forms, refuse, shared_lines
 from ..text.tokenizers import detokenize, tokenize
 from .own_text import SEED, Corpus, languages_of
 from .plan import visible_gpus
@@ -109,35 +109,40 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
     corpora = {
         split: Corpus(split, paths, pair, options.tokenized) for split, paths in files.items()
     }
+    scans = [corpus.scans for corpus in corpora.values()]
+    forms = mixed_forms(scans)
+    if forms:
+        print(as_table(forms), end="\n\n")
+    refuse(forms, ("form",))
     train = corpora["train"]
     if train.pairs - train.blank < LEAST:
         raise UserError(
             f"--train: {train.pairs - train.blank} pairs are too few to learn from and to measure "
             f"with; {LEAST} are the least"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        return _write(options, files, corpora)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    with making(folder) as part:
+        why = _write(part, options, files, corpora)
+    return Recipe(folder / OWN), why
 
 
 def _check_folder(folder: Path) -> None:
     name = folder.resolve().name
-    if not re.fullmatch(r"[\w.+-]+", name):
-        raise UsageError(f"FOLDER: {name!r} has something else than letters, digits, _ . + and -")
+    if not re.fullmatch(r"[\w.+][\w.+-]*", name):
+        raise UsageError(
+            f"FOLDER: {name!r} begins with -, or has something else than letters, digits, _ . + -"
+        )
     if name in tasks():
         raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"FOLDER: {folder} exists already; take another name, or remove it")
 
 
 def _write(
-    options: NewOptions, files: dict[str, Sequence[Path]], corpora: dict[str, Corpus]
-) -> tuple[Recipe, list[str]]:
-    """Writes the held-out text and the recipe."""
-    folder, train = options.folder, corpora["train"]
+    folder: Path,
+    options: NewOptions,
+    files: dict[str, Sequence[Path]],
+    corpora: dict[str, Corpus],
+) -> list[str]:
+    """Writes the held-out text and the recipe; returns a sentence for each choice."""
+    train = corpora["train"]
     pairs = {split: corpus.pairs for split, corpus in corpora.items()}
     origins = {split: " and ".join(map(str, paths)) for split, paths in files.items()}
     missing = [split for split in SPLITS if split not in files]
@@ -150,12 +155,13 @@ def _write(
         for split in missing:
             origins[split] = f"held out of --train (seed {SEED}), among pairs that occur once"
     why = [f"{pairs[split]:,} pairs for {split}: {origins[split]}" for split in SPLITS]
+    why += shared_lines([corpora[split].scans for split in SPLITS if split in corpora])
     if train.blank:
         why.append(f"{train.blank:,} training pairs with a blank side are left out")
     chosen = choose(train, pairs["train"], visible_gpus(), options)
     why += chosen.why
     content = {
-        "title": f"{folder.resolve().name}, your own text",
+        "title": f"{options.folder.resolve().name}, your own text",
         "pair": "-".join(train.languages),
         "archs": list(options.archs),
         **_files(folder, train.languages, files, pairs),
@@ -170,7 +176,7 @@ def _write(
     head += [line for sentence in why for line in wrap(f"- {sentence}")]
     body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
     write_text(folder / OWN, "".join(f"# {line}\n" for line in head) + body)
-    return Recipe(folder / OWN), why
+    return why
 
 
 # -- choices -----------------------------------------------------------------------------------

@@ -28,9 +28,9 @@ COUNTED = 50_000  # pairs whose letters and words are counted
 
 # refused in addition to SPOILT; blank pairs of the training text are dropped
 REFUSED = {
-    "train": ("tokenized", "unseen", "symbol"),
-    "valid": ("tokenized", "unseen", "symbol", "blank"),
-    "test": ("tokenized", "unseen", "symbol", "blank"),
+    "train": ("tokenized", "unseen", "symbol", "form"),
+    "valid": ("tokenized", "unseen", "symbol", "form", "blank"),
+    "test": ("tokenized", "unseen", "symbol", "form", "blank"),
 }
 
 
@@ -44,6 +44,7 @@ class Corpus:
         tokenized: the text may be tokenised
 
     Attributes:
+        scans: of source and target
         pairs: their number
         blank: number of pairs with a blank side
         sources, targets: a number for each line; equal for lines that differ in spaces only
@@ -71,7 +72,7 @@ class Corpus:
             refuse(findings, REFUSED[split], allowed=("tokenized",) if tokenized else ())
         except UserError as error:
             raise UserError(f"--{split}: {error}") from None
-        source, target = scans[0]
+        source, target = self.scans = scans[0]
         self.sources, self.targets = source.texts, target.texts
         self.pairs = source.lines
         self.blank = int(((self.sources == NOTHING) | (self.targets == NOTHING)).sum())

@@ -22,6 +22,7 @@ from ..flags import as_flags
 from ..runs.record import record_of
 from ..text import TextSettings
 from ..text.checks import escape_symbols, is_visible
+from ..text.forms import Form, form_of, in_form
 from ..text.lines import remove_bpe, with_plain_ends
 from ..text.preparation import load_truecaser, tokenise
 from ..text.tokenizers import tokenize, untokenize
@@ -181,9 +182,11 @@ class RunText:
     tokenizer: str  # undone in the target, as by dc-nmt score
     truecased: bool
     target: str  # language
+    form: Form | None = None  # Unicode's, of the source's dictionary
 
     def pieces(self, lines: Sequence[str]) -> list[str]:
         """Converts raw source lines to model input."""
+        lines = [in_form(line, self.form) for line in lines]
         tokens = [escape_symbols(line) for line in self.tokens(lines)]
         if self.codes is None:
             return tokens
@@ -214,9 +217,9 @@ def text_of(
         UserError: the preparation is unknown, or its files are gone
     """
     codes = codes or codes_of(place.data, source)
-    if not (codes and codes.is_file()) and "@@ " in (place.data / f"dict.{source}.txt").read_text(
-        "utf-8"
-    ):
+    words = (place.data / f"dict.{source}.txt").read_text("utf-8")
+    form = form_of(word for word in words.splitlines() if not word.isascii())
+    if not (codes and codes.is_file()) and "@@ " in words:
         raise UserError(
             f"{codes or place.data}: the text is segmented by BPE, and its codes are missing: name "
             "subword-nmt's file with --bpe-codes"
@@ -224,7 +227,9 @@ def text_of(
     manifest = place.data.resolve().parent / "raw/manifest.json"
     if tokenizer is not None or not manifest.is_file():
         name = tokenizer or _scored_as(place)
-        return RunText(lambda lines: tokenize(lines, name, source), codes, name, False, target)
+        return RunText(
+            lambda lines: tokenize(lines, name, source), codes, name, False, target, form
+        )
     prepared = load_json(manifest)
     settings = TextSettings(**prepared["text"])
     truecase: Callable[[str], str] = str
@@ -239,7 +244,7 @@ def text_of(
     def tokens(lines: Sequence[str]) -> list[str]:
         return [truecase(line) for line in tokenise(lines, source, settings)]
 
-    return RunText(tokens, codes, settings.scored_as, settings.casing == "truecase", target)
+    return RunText(tokens, codes, settings.scored_as, settings.casing == "truecase", target, form)
 
 
 def _scored_as(place: TrainedRun) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import UserError
-from ..files import load_json, read_json, write_json
+from ..files import changing, load_json, read_json, write_json
 
 SCHEMA = 1
 RECORD = "run.json"
@@ -208,8 +208,11 @@ def update_record(path: Path, change: Callable[[Record | None], Record]) -> Reco
     Raises:
         UserError: the file is damaged, of another version, or no record
     """
-    record = change(read_record(path) if path.is_file() else None)
-    write_json(path, asdict(record))
+    with changing(path):  # by one process at a time
+        # an empty file may be standard output
+        old = read_record(path) if path.is_file() and path.stat().st_size else None
+        record = change(old)
+        write_json(path, asdict(record))
     return record
 
 

@@ -10,7 +10,7 @@ from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
 from ..errors import ConfigError, choice_problem
 from ..names import PUBLISHED
-from .decoder_bleu import bleu_statistics, log_bleu
+from .decoder_bleu import bleu_statistics, log_bleu, validation_bleu
 from .decoding import (
     MAIN,
     choose_decoder,
@@ -19,11 +19,12 @@ from .decoding import (
     layers_for_bleu,
     mask_source_layers,
 )
-from .fast.beam_search import BeamSearchGenerator
+from .fast.beam_search import BeamSearchGenerator, RepeatBlocker
 from .fast.fused_adam import step_fused
 from .fast.int8 import use_int8
 from .length_penalty import WuLengthPenalty
 from .run_record import RunRecord, of_training
+from .training_flags import contradictions
 
 LENGTH_PENALTIES = ("fairseq", "wu")
 
@@ -113,6 +114,16 @@ class JointTranslationTask(FairseqTranslationTask):
         )
         return model
 
+    def check_training(self, cfg: Any) -> None:
+        """Is called by ``compat/continuing.py`` with fairseq's configuration, before training.
+
+        Raises:
+            ConfigError: flags contradict each other
+        """
+        problems = contradictions(cfg)
+        if problems:
+            raise ConfigError(problems)
+
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
         # A reused iterator repeats the batches of the first epoch. A continued run makes batches
         # for its current epoch, and would train on others than an uninterrupted run.
@@ -139,6 +150,10 @@ class JointTranslationTask(FairseqTranslationTask):
                     bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
                 log.update(bleu_statistics(f"bleu_aux{layer}", bleu))
         return loss, sample_size, log
+
+    def _inference_with_bleu(self, generator: Any, sample: Any, model: Any) -> Any:
+        hypotheses = self.inference_step(generator, [model], sample)
+        return validation_bleu(self, hypotheses, sample["target"])
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
         """Runs fairseq's optimizer step, with Adam in one operation."""
@@ -202,6 +217,8 @@ class JointTranslationTask(FairseqTranslationTask):
         )
         if self.cfg.length_penalty == "wu" and hasattr(generator, "len_penalty"):
             generator.len_penalty = WuLengthPenalty(generator.len_penalty)
+        if getattr(generator, "repeat_ngram_blocker", None) is not None:
+            generator.repeat_ngram_blocker = RepeatBlocker(args.no_repeat_ngram_size)
         return generator
 
 

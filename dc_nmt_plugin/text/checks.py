@@ -17,11 +17,13 @@ import regex
 
 from ..errors import UserError
 from ..table import format_table
+from .forms import is_composed, is_decomposed
 from .languages import SAMPLED, is_spaceless
 from .lines import character, stream_lines
 
 RARE = 100  # a problem with a threshold counts in more than one line in so many
 HEAD = 20_000  # lines from which a text's tokenisation is decided
+LONG_WORDS, LONG_CHARACTERS, LONG_SPACELESS = 250, 5000, 500
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")  # in every dictionary of fairseq
 NOTHING = 0  # the number of a line without visible characters
 
@@ -93,14 +95,21 @@ KINDS = {
         _MISREAD,
         single=False,
     ),
+    "form": Kind(
+        "mixed Unicode forms",
+        "has several characters for one letter ({}), where other text of the language has one; "
+        "perl -CSD -MUnicode::Normalize -pe '$_=NFC($_)' {file} > NEW makes one",
+        single=False,
+    ),
     "tokenized": Kind(
         "tokenised", "the text looks tokenised ({}); give --tokenized, or the raw text"
     ),
+    "long": Kind("long lines", "has {}; split the sentence, or leave the pair out"),
 }
 # kinds for which text is refused for every purpose
 SPOILT = ("pieces", "markup", "tab", "mojibake")
 # further kinds, for files that fairseq reads directly
-UNUSABLE = ("control", "blank", "unseen", "symbol")
+UNUSABLE = ("control", "blank", "unseen", "symbol", "form")
 
 
 @dataclass(frozen=True)
@@ -135,6 +144,7 @@ class Scan:
     blank: int  # lines without visible characters
     texts: Any  # (lines) a number each, equal for lines that differ only in spaces and case
     findings: list[Finding]  # in the order of KINDS
+    composed: int  # lines with letters in Unicode's form NFC
 
 
 def scan(path: Path | str) -> Scan:
@@ -151,13 +161,20 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     rest = iter(lines)
     head = list(islice(rest, HEAD))
     spaceless = is_spaceless(None, head[:SAMPLED])
+    most = LONG_SPACELESS if spaceless else LONG_CHARACTERS
     texts: list[int] = []
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
-    returns = 0
+    returns = composed = 0
     for number, line in enumerate(chain(head, rest), start=1):
         visible = is_visible(line)
         texts.append(hash(bare(line)) if visible else NOTHING)
-        for kind, example in _problems(line) if visible else _nothing(line):
+        if not line.isascii():
+            composed += is_composed(line)
+            if is_decomposed(line):
+                example = next(filter(is_decomposed, regex.findall(r"\X", line)), "")
+                before, first, example = counts.get("form", (0, number, example))
+                counts["form"] = (before + 1, first, example)
+        for kind, example in _problems(line, most) if visible else _nothing(line):
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
         returns += line.count("\r")
@@ -170,15 +187,22 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     if sign:
         counts["tokenized"] = sign
     findings = [Finding(k, str(name), *counts[k], len(texts)) for k in KINDS if k in counts]
-    return Scan(str(name), len(texts), texts.count(NOTHING), np.array(texts, np.int64), findings)
+    numbers = np.array(texts, np.int64)
+    return Scan(str(name), len(texts), texts.count(NOTHING), numbers, findings, composed)
 
 
 def _nothing(line: str) -> Iterator[tuple[str, str]]:
     yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
 
 
-def _problems(line: str) -> Iterator[tuple[str, str]]:
-    """Yields the kind and an example of each problem of a line."""
+def _problems(line: str, most: int) -> Iterator[tuple[str, str]]:
+    """Yields the kind and an example of each problem of a line with at most `most` characters."""
+    if len(line) > LONG_WORDS:
+        words = len(line.split())
+        if words > LONG_WORDS:
+            yield "long", f"{words:,} words"
+        elif len(line) > most:
+            yield "long", f"{len(line):,} characters"
     if not _SUSPECT.search(line):
         return
     for name, kind in KINDS.items():
@@ -214,7 +238,37 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
                     f"{first.name} has {first.lines} lines but {other.name} has {other.lines}: "
                     "line n of one must translate line n of the other"
                 )
-    return scans, [finding for group in scans for side in group for finding in side.findings]
+    every = [finding for group in scans for side in group for finding in side.findings]
+    findings = [finding for finding in every if finding.kind != "form"]
+    return scans, findings + mixed_forms(scans)
+
+
+def mixed_forms(groups: Sequence[Sequence[Scan]]) -> list[Finding]:
+    """Returns the files in Unicode's form NFD of a language that has text in NFC too."""
+    found = []
+    for scans in zip(*groups, strict=True):
+        if any(scan.composed * RARE > scan.lines for scan in scans):
+            found += [each for scan in scans for each in scan.findings if each.kind == "form"]
+    return found
+
+
+def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
+    """Returns a sentence for each two sets that share more than one line in a hundred, by side.
+
+    Args:
+        sets: scans of training, validation and test text, in this order
+    """
+    sentences = []
+    for number, first in enumerate(sets):
+        for other in sets[number + 1 :]:
+            for one, two in zip(first, other, strict=True):
+                places = np.flatnonzero(np.isin(two.texts, one.texts) & (two.texts != NOTHING))
+                if len(places) * RARE > two.lines:
+                    sentences.append(
+                        f"{two.name}: {len(places):,} of {two.lines:,} lines are also in "
+                        f"{one.name}, the first is line {places[0] + 1:,}; scores would be too good"
+                    )
+    return sentences
 
 
 def as_table(findings: Sequence[Finding]) -> str:

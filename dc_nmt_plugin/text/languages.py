@@ -85,3 +85,10 @@ def is_spaceless(code: str | None, lines: Iterable[str] = ()) -> bool:
         return True
     letters, spaceless = count_letters("\n".join(islice(lines, SAMPLED)))
     return 2 * spaceless > letters
+
+
+def bleu_tokenizer(code: str, lines: Iterable[str] = ()) -> str:
+    """Returns the name of sacreBLEU's tokeniser that suits a language; see :func:`is_spaceless`."""
+    if code == "zh":
+        return "zh"
+    return "char" if is_spaceless(code, lines) else "13a"

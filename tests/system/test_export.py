@@ -63,8 +63,8 @@ def test_ctranslate2_translates_alike(trained, corpus, tmp_path):
         _, text = expected[number]
         pieces = [piece for piece in found.hypotheses[0] if piece != "<s>"]  # fairseq prints none
         assert " ".join(pieces) == text
-    export([str(path), *words, "--quantization", "int8"])  # over the earlier one
-    small = sum(file.stat().st_size for file in (tmp_path / "ct2").iterdir())
+    export([str(path), *words[:-1], str(tmp_path / "int8"), "--quantization", "int8"])
+    small = sum(file.stat().st_size for file in (tmp_path / "int8").iterdir())
     assert small < path.stat().st_size
 
 
@@ -93,7 +93,7 @@ def test_what_other_programs_cannot_compute_is_refused(trained, corpus, tmp_path
             export([str(tmp_path / "dc.pt"), kind, *flags])
     (tmp_path / "ct2").mkdir()
     (tmp_path / "ct2" / "thesis.tex").write_text(TARGET)
-    with pytest.raises(UserError, match="exists and is no model"):
+    with pytest.raises(UserError, match="exists already"):
         export([str(path), "--ctranslate2", *flags])
     assert [file.name for file in (tmp_path / "ct2").iterdir()] == ["thesis.tex"]
 

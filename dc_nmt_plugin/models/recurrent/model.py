@@ -38,6 +38,7 @@ class GRUModel(FairseqEncoderDecoderModel):
 
     encoder: GRUEncoder
     decoder: GRUDecoder
+    config_class = GRUConfig
 
     @staticmethod
     def add_args(parser: argparse.ArgumentParser) -> None:

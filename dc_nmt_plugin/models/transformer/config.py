@@ -76,9 +76,10 @@ class TransformerConfig(CheckedConfig):
         "that of --base)",
         one_of=POSITIONS,
     )
-    max_relative_position: int = size(
-        16, "relative positions: the largest distance with vectors of its own"
-    )
+    max_relative_position: int = flag(
+        16, "relative positions: the largest distance with vectors of its own",
+        at_least=1, below=10_001,
+    )  # fmt: skip
     share_decoder_input_output_embed: bool = flag(
         False, "share the decoder's input and output embeddings"
     )

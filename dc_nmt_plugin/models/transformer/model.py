@@ -27,6 +27,7 @@ class TransformerModel(FairseqEncoderDecoderModel):
     encoder: TransformerEncoder
     decoder: TransformerDecoder
     aux_weight: float = 1.0  # γ of the joint loss
+    config_class = TransformerConfig
 
     @staticmethod
     def add_args(parser: argparse.ArgumentParser) -> None:

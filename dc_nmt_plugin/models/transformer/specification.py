@@ -81,7 +81,10 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
             raise ConfigError(problem)
         explicit = _explicit_options(item["options"] or "", place, kind, cfg)
         options = {**layer_kind(kind, cfg).options, **explicit}
-        layers += [LayerKind(kind, options)] * int(item["times"] or 1)
+        number, most = int(item["times"] or 1), getattr(cfg, f"{side}_layers")
+        if number > most:  # before so many are made
+            raise ConfigError(f"{place}: has {number} layers, and --{side}-layers is {most}.")
+        layers += [LayerKind(kind, options)] * number
         names = {**option_flags(kind), **{name: f"{place}: {name}" for name in explicit}}
         problem = contradiction(kind, options, names, highest=len(layers))
         if problem:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from fairseq.search import BeamSearch
 from fairseq.sequence_generator import SequenceGenerator
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...errors import UserError
 from ...modules.core.source import Source
@@ -30,14 +30,41 @@ class _Candidates(NamedTuple):
         return _Candidates(*(part.index_select(0, sentences) for part in self))
 
 
+class RepeatBlocker(nn.Module):
+    """Forbids n-grams that a hypothesis has already (``--no-repeat-ngram-size``).
+
+    fairseq's own module reads the padding behind a hypothesis instead, and forbids nothing.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, tokens: Tensor, lprobs: Tensor, _: int, __: int, step: int) -> Tensor:
+        """
+        Args:
+            tokens: (rows, longest) hypotheses, the start symbol first and padding last
+            lprobs: (rows, V) log-probabilities of the next token; changed in place
+            step: number of tokens of each hypothesis
+        """
+        words = tokens[:, 1 : step + 1]
+        if step < self.size:
+            return lprobs
+        grams = words.unfold(1, self.size, 1)  # (rows, step - n + 1, n)
+        last = words[:, step - self.size + 1 :]  # (rows, n - 1)
+        repeats = grams[:, :, :-1].eq(last[:, None]).all(dim=-1)
+        forbidden = torch.zeros_like(repeats, dtype=lprobs.dtype).masked_fill(repeats, -math.inf)
+        return lprobs.scatter_add_(1, grams[:, :, -1], forbidden)
+
+
 class BeamSearchGenerator(SequenceGenerator):
     """Finds the hypotheses of fairseq's generator, with a faster loop for plain beam search.
 
     At every step fairseq searches hypotheses × vocabulary for NaN, several times, and reorders the
     encoder's output, which all hypotheses of a sentence share.
 
-    All other searches (sampling, prefixes, constraints, n-gram blocking, a second language model)
-    and models of stock fairseq use fairseq's own loop.
+    All other searches (sampling, prefixes, constraints, a second language model) and models of
+    stock fairseq use fairseq's own loop.
     """
 
     def _generate(
@@ -51,7 +78,18 @@ class BeamSearchGenerator(SequenceGenerator):
         with onednn_layers(getattr(model, "decoder", model) for model in self.model.models):
             if prefix_tokens is None and constraints is None and self._is_plain(net_input):
                 return self._beam_search(net_input, bos_token)
-            finalized: Hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
+            try:
+                finalized: Hypotheses = super()._generate(
+                    sample, prefix_tokens, constraints, bos_token
+                )
+            except RuntimeError as error:
+                if "multinomial" not in str(error):
+                    raise
+                raise UserError(
+                    f"--temperature: {self.temperature} is too low for --sampling: words that may "
+                    "follow get probability 0. Give a higher one, or leave out --sampling: --beam "
+                    "1 alone takes the most probable words."
+                ) from error
         return finalized
 
     def _is_plain(self, net_input: dict[str, Any]) -> bool:
@@ -61,7 +99,6 @@ class BeamSearchGenerator(SequenceGenerator):
             and type(self.search) is BeamSearch
             and "src_lengths" in net_input
             and self.lm_model is None
-            and self.repeat_ngram_blocker is None
             and self.token_indices_to_suppress is None
             and not self.match_source_len
             and self.vocab_size > 2 * self.beam_size  # that many candidates a hypothesis
@@ -95,6 +132,8 @@ class BeamSearchGenerator(SequenceGenerator):
             prefix = tokens[:, : step + 1] if step else tokens[::beam, :1]
             lprobs, weights = self.model.forward_decoder(prefix, encoded, states, self.temperature)
             self._forbid(lprobs, step, longest)
+            if self.repeat_ngram_blocker is not None:
+                self.repeat_ngram_blocker(tokens, lprobs, sentences, beam, step)
             candidates = self._candidates(lprobs, scores[:, step - 1] if step else None)
             if weights is not None:
                 if attention is None:

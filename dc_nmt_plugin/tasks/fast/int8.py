@@ -35,6 +35,8 @@ def use_int8(model: Any) -> None:
         problem = "makes 8-bit layers of a model in float32; leave --fp16 and --bf16 out."
     elif importlib.util.find_spec("torch.ao.quantization") is None:
         problem = f"torch {torch.__version__} has no dynamic quantization; decode without it."
+    elif not all(each.isfinite().all() for each in model.parameters()):
+        problem = "the model's parameters are not numbers (NaN): its training has diverged."
     if problem:
         raise ConfigError([f"--int8: {problem}"])
     chosen: set[Any] = set()

@@ -131,7 +131,7 @@ def test_gzipped_files_and_codes(here):
     [
         (["here.de", "--train", "a.de", "a.en"], ["here.de exists already"]),
         (["wmt14_en_de", "--train", "a.de", "a.en"], ["'wmt14_en_de' is a published task's name"]),
-        (["a b", "--train", "a.de", "a.en"], ["'a b' has something else than letters"]),
+        (["a b", "--train", "a.de", "a.en"], ["has something else than letters"]),
         (["mine", "--train", "a.de", "t.en"], ["a.de has 400 lines but t.en has 20"]),
         (["mine", "--train", "t.de", "t.en"], ["20 pairs are too few", "200 are the least"]),
         (["mine", "--train", "a.de", "a.de"], ["are both de"]),

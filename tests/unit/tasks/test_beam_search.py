@@ -10,7 +10,7 @@ from helpers import dictionary
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.modules.core.source import Source
-from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator
+from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator, RepeatBlocker
 
 WORDS = 30
 
@@ -149,9 +149,41 @@ def test_our_own_loop_is_what_runs(words, batch, monkeypatch):
 
 def test_what_is_more_than_beam_search_is_fairseqs(words, batch):
     models = [Model(words, 1.0)]
-    for settings in ({"no_repeat_ngram_size": 2}, {"match_source_len": True}):
-        found = [
-            searched(kind, models, words, batch, settings)
-            for kind in (BeamSearchGenerator, SequenceGenerator)
-        ]
-        assert_same(*found)
+    found = [
+        searched(kind, models, words, batch, {"match_source_len": True})
+        for kind in (BeamSearchGenerator, SequenceGenerator)
+    ]
+    assert_same(*found)
+
+
+class LoopBlocker(torch.nn.Module):
+    """Forbids each word that would repeat an n-gram of its hypothesis."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+    def forward(self, tokens, lprobs, sentences, beam, step):
+        for row, scores in zip(tokens[:, 1 : step + 1].tolist(), lprobs, strict=True):
+            grams = {tuple(row[n : n + self.size]) for n in range(len(row) - self.size + 1)}
+            for word in range(len(scores)):
+                if (*row[len(row) - self.size + 1 :], word) in grams:
+                    scores[word] = -math.inf
+        return lprobs
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_ngram_twice(size, words, batch):
+    models, found = [Model(words, 0.3)], []
+    plain = searched(BeamSearchGenerator, models, words, batch, {"min_len": 12})
+    # in fairseq's loop with a plain reference, in it with ours (as sampling does), in our own
+    searches = [(SequenceGenerator, LoopBlocker), (SequenceGenerator, RepeatBlocker)]
+    for kind, blocker in [*searches, (BeamSearchGenerator, RepeatBlocker)]:
+        settings = {"beam_size": 4, "max_len_b": 12, "min_len": 12, "no_repeat_ngram_size": size}
+        generator = kind(models, words, **settings)
+        generator.repeat_ngram_blocker = blocker(size)
+        found.append(generator.generate(models, batch))
+    assert_same(found[0], found[1])
+    assert_same(found[0], found[2])
+    texts = [[rows[0]["tokens"].tolist() for rows in each] for each in (plain, found[0])]
+    assert texts[0] != texts[1]

@@ -1,0 +1,109 @@
+"""What users ran into with fairseq's programs: nothing silently wrong, nothing lost."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import yaml
+from commands import ROOT, assert_explained, run
+from fairseq import options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from systems import SOURCE, TARGET, family, generation, load, train, training
+
+from dc_nmt_plugin.checkpoints.folder import lock_folder
+from dc_nmt_plugin.tasks.training_flags import contradictions
+
+ARCH = "transformer_dc"
+
+
+# flags of a training → what the one sentence must name; c53, c59, c59c, c61
+REFUSED = {
+    "--maximize-best-checkpoint-metric": ["--maximize-best-checkpoint-metric", "lower"],
+    "--best-checkpoint-metric accuracy": ["--best-checkpoint-metric", "higher"],
+    "--lr-scheduler inverse_sqrt --warmup-updates 0": ["--warmup-updates: 0", "at least 1"],
+    "--lr-scheduler polynomial_decay --total-num-update 3 --max-update 6": ["--total-num-update"],
+    "--lr-scheduler cosine --warmup-updates 6 --max-update 6": ["--warmup-updates: 6"],
+    "--wandb-project P": ["--wandb-project", "pip install wandb"],
+}
+
+
+def test_contradictions_are_refused_before_training(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("fairseq.logging.progress_bar.wandb", None)
+    first, *_ = REFUSED
+    result = train(corpus, tmp_path / "save", ARCH, first)
+    assert_explained(result, *REFUSED[first])
+    assert not list(tmp_path.rglob("*.pt"))
+    words = [str(word) for word in training(corpus, tmp_path, *family(ARCH))]
+    for flags, pieces in REFUSED.items():
+        parser = options.get_training_parser()
+        args = options.parse_args_and_arch(parser, [*words, *flags.split()])
+        (problem,) = contradictions(convert_namespace_to_omegaconf(args))
+        assert all(piece in problem for piece in pieces), problem
+
+
+def test_misspelt_settings_in_a_file_of_hydra(corpus, tmp_path):
+    settings = {
+        "common": {"user_dir": str(ROOT / "dc_nmt_plugin"), "cpu": True},
+        "task": {"_name": ARCH, "data": str(corpus)},
+        "model": {"_name": ARCH, "encoder_layer": 2, "dc_kernel_sice": 3},
+        "criterion": {"_name": ARCH},
+        "optimizer": {"_name": "adam"},
+        "lr_scheduler": {"_name": "fixed"},
+        "dataset": {"max_tokens": 80, "num_workers": 0},
+        "checkpoint": {"save_dir": str(tmp_path / "save")},
+    }
+    (tmp_path / "small.yaml").write_text(f"# @package _global_\n{yaml.safe_dump(settings)}")
+    words = ["--config-dir", tmp_path, "--config-name", "small", f"hydra.run.dir={tmp_path}"]
+    result = run(tmp_path, "hydra-train", *words)
+    assert result.code  # behind Hydra's words
+    assert "model.encoder_layer: transformer_dc has no such setting. Did you mean" in result.errors
+    assert "model.dc_kernel_sice" in result.errors and "'dc_kernel_size'" in result.errors
+
+
+def test_the_best_are_kept_and_a_lost_last_one_is_no_loss(corpus, tmp_path):
+    """c20, c54, c56: with a rate that makes validations worse and better."""
+    save, flags = tmp_path / "save", ["--keep-best-checkpoints", 3, "--lr", 0.3]
+    losses = train(corpus, save, ARCH, *flags, "--max-epoch", 4).good().logged("valid_loss")
+    assert losses != sorted(losses, reverse=True)  # fairseq keeps what is better than all before
+    kept = sorted(path.name.split("_")[-1][:-4] for path in save.glob("checkpoint.best_loss_*.pt"))
+    assert sorted(map(float, kept)) == sorted(losses)[:3]
+
+    lock_folder(str(save))
+    refused = train(corpus, save, ARCH, *flags, "--max-epoch", 5)
+    assert_explained(refused, f"--save-dir {save}", "another training")
+
+    one = tmp_path / "one"  # as a disk leaves it that was full before checkpoint_last.pt
+    one.mkdir()
+    first = (save / "checkpoint1.pt").read_bytes()
+    (one / "checkpoint1.pt").write_bytes(first)
+    (one / "checkpoint2.pt").write_bytes(first[:100])
+    again = train(corpus, one, ARCH, *flags, "--max-epoch", 2).good()
+    assert "continuing from checkpoint1.pt" in again.output
+    assert again.logged("valid_loss") == losses[1:2]
+    assert (one / "checkpoint1.pt").read_bytes() == first
+    updates = [load(each)["optimizer_history"][-1]["num_updates"] for each in (one, save)]
+    assert updates[1] == 2 * updates[0]
+
+
+def test_flags_of_decoding_do_what_they_say(corpus, lively, tmp_path):
+    """c51, c40b, c60, --num-shards."""
+    checkpoint = lively("transformer_standard")
+
+    def generate(*flags):
+        words = generation(corpus, checkpoint, "transformer_standard", "--beam", 1, *flags)
+        return run(tmp_path, "generate", *words)
+
+    def repeats(result):
+        texts = [text.split() for _, text in result.good().hypotheses().values()]
+        pairs = [list(pairwise(text)) for text in texts]
+        return sum(len(each) - len(set(each)) for each in pairs)
+
+    forced = ["--min-len", 12]
+    assert repeats(generate(*forced)) > 0
+    assert repeats(generate(*forced, "--no-repeat-ngram-size", 2)) == 0
+    sampled = [*forced, "--sampling", "--no-repeat-ngram-size", 2]
+    assert repeats(generate(*sampled)) == 0
+    assert_explained(generate(*forced, "--sampling", "--temperature", 0.001), "--temperature")
+    assert_explained(generate("--num-shards", 2), "--num-shards")
+    other = generate("--source-lang", TARGET, "--target-lang", SOURCE)
+    assert_explained(other, checkpoint, f"from {SOURCE} to {TARGET}")

@@ -1,0 +1,87 @@
+"""Two commands at once, damaged and foreign files, empty values and closed streams."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.errors import UsageError
+from dc_nmt_plugin.files import making, no_space
+
+PROGRAM = [sys.executable, "-m", "dc_nmt_plugin"]
+SCORE = ["score", "h.de", "--reference", "r.de", "--target-lang", "de", "--metrics", "chrf"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a translation and its reference."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "h.de").write_text("ein Haus am See\n" * 3)
+    (tmp_path / "r.de").write_text("ein Haus beim See\n" * 3)
+    return tmp_path
+
+
+def refused(capsys, *words):
+    code = cli.main(list(words))
+    told = capsys.readouterr().err
+    assert code and told.count("\n") == 1 and "Traceback" not in told
+    return told
+
+
+def test_scores_at_once_are_all_in_the_record(here):
+    def score(name):
+        return subprocess.run([*PROGRAM, *SCORE, "--as", name, "--out", "runs.json"], check=True)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(score, "abc"))
+    names = [each["name"] for each in json.loads((here / "runs.json").read_text())["decodings"]]
+    assert sorted(names) == ["a", "b", "c"]
+
+
+def test_what_cannot_be_read_is_not_replaced(here, capsys):
+    for name, content in (("run.json", "{"), ("foreign.json", '{"mine": 1}'), ("text", "mine")):
+        (here / name).write_text(content)
+        assert name in refused(capsys, *SCORE, "--out", name)
+        assert (here / name).read_text() == content
+    assert "is a file that is read" in refused(capsys, *SCORE, "--detokenized", "h.de")
+    torch.save({"model": {"w": torch.zeros(1)}}, here / "m.pt")
+    for out in ("text", "m.pt"):
+        assert out in refused(capsys, "average", "m.pt", "--out", out)
+    assert (here / "text").read_text() == "mine"
+
+
+def test_one_of_two_gets_a_folder(here):
+    with pytest.raises(UsageError, match="exists already"), making(here / "new") as mine:
+        (mine / "file").write_text("mine")
+        (here / "new").mkdir()  # by another process
+        (here / "new/file").write_text("other")
+    assert (here / "new/file").read_text() == "other"
+    with pytest.raises(OSError, match="full"), making(here / "full"):
+        raise OSError("full")
+    assert sorted(path.name for path in here.iterdir() if path.is_dir()) == ["new"]
+    assert no_space(ValueError("I/O error: No space left on device (os error 28)"))
+
+
+def test_empty_values_and_closed_streams(here, capsys):
+    for words in (
+        [*SCORE, "--out", ""],
+        ["analyze", "gates", "--plot", ""],
+        ["average", "", "--out", "x"],
+    ):
+        assert "'' is not a value" in refused(capsys, *words)
+    assert "begins with -" in refused(capsys, "new", "./-x", "--train", "h.de", "r.de")
+    for command, sentence in (
+        ("translate . <&-", "standard input is closed"),
+        ("--help >/dev/full", "No space left"),
+        ("--help >&-", ""),
+    ):
+        words = f"{sys.executable} -m dc_nmt_plugin {command}"
+        done = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
+        assert sentence in done.stderr and done.stderr.count("\n") == bool(sentence)
+        assert "Traceback" not in done.stderr and "Exception" not in done.stderr

@@ -1,0 +1,30 @@
+"""``--eval-bleu`` scores as ``dc-nmt score --target-lang`` does."""
+
+from argparse import Namespace
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+
+from dc_nmt_plugin.evaluation.metrics import METRICS, default_bleu
+from dc_nmt_plugin.tasks.decoder_bleu import validation_bleu
+
+TEXTS = {
+    "zh": ("我 的 老师 忘 了 公园 的 地图 。", "我 老师 在 公园 忘 了 地图 。"),
+    "th": ("ครู ของ ฉัน ลืม แผนที่", "ครู ฉัน ลืม แผนที่ ใน"),
+    "de": ("mein Lehrer vergaß die Karten im Park .", "mein Lehrer vergaß die Karte im Park ."),
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_tokeniser_is_the_languages(language):
+    hypothesis, reference = TEXTS[language]
+    words = Dictionary()
+    rows = [words.encode_line(text) for text in (hypothesis, reference)]
+    settings = {"eval_bleu_remove_bpe": None, "eval_bleu_print_samples": False}
+    config = Namespace(target_lang=language, eval_tokenized_bleu=False, **settings)
+    task = Namespace(tgt_dict=words, tokenizer=None, cfg=config)
+    bleu = validation_bleu(task, [[{"tokens": rows[0]}]], torch.stack([rows[1].long()]))
+    metric = METRICS[default_bleu(language, [reference])]
+    expected, _ = metric.score([hypothesis], [reference], language)
+    assert bleu.score == expected > 0
