@@ -57,11 +57,10 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     buckets = score_buckets(
         subject.label, lines, references, lengths, edges, score.metric, score.lang
     )
-    groups: list[dict[str, Any]] = []
-    for bucket in buckets:
-        group = {"from": bucket.low, "to": bucket.high, "sentences": bucket.sentences}
-        own = bucket.scores.get(subject.label)
-        groups.append({**group, "bleu": own.score if own else None})
+    groups = [
+        {"from": b.low, "to": b.high, "sentences": b.sentences, "bleu": b.score(subject.label)}
+        for b in buckets
+    ]
     return {"unit": args.unit, "text": score.text, "bleu": bleu, "signature": signature,
             "groups": groups, "_buckets": buckets}  # fmt: skip
 

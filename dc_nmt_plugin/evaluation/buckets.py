@@ -40,6 +40,10 @@ class Bucket:
             return str(self.low)
         return f"{self.low}+" if self.high is None else f"{self.low}-{self.high}"
 
+    def score(self, name: str) -> float | None:
+        """Returns the score of a system; None without one."""
+        return self.scores[name].score if name in self.scores else None
+
     def gain(self, name: str, first: str) -> tuple[float, float, float]:
         """Returns the gain of a system over the first and its 95% interval; NaN without scores.
 
@@ -153,11 +157,11 @@ def bucket_table(
         header += [name, "gain", "95% interval"]
     cells = []
     for bucket in buckets:
-        row = [bucket.label, f"{bucket.sentences:,}", _score(bucket, first)]
+        row = [bucket.label, f"{bucket.sentences:,}", _cell(bucket.score(first))]
         for name in others:
             gain, low, high = bucket.gain(name, first)
             shown = ["-", "-"] if math.isnan(gain) else [f"{gain:+.2f}", f"[{low:.2f}, {high:.2f}]"]
-            row += [_score(bucket, name), *shown]
+            row += [_cell(bucket.score(name)), *shown]
         cells.append(row)
     row = ["all", f"{sum(bucket.sentences for bucket in buckets):,}", f"{whole[first]:.2f}"]
     for name in others:
@@ -165,8 +169,8 @@ def bucket_table(
     return header, [*cells, row]
 
 
-def _score(bucket: Bucket, name: str) -> str:
-    return f"{bucket.scores[name].score:.2f}" if name in bucket.scores else "-"
+def _cell(score: float | None) -> str:
+    return "-" if score is None else f"{score:.2f}"
 
 
 def draw_buckets(
@@ -185,9 +189,9 @@ def draw_buckets(
     places = range(len(buckets))
     scores, gains = {}, {}
     for name in names:
+        values = [bucket.score(name) for bucket in buckets]
         # matplotlib draws nothing for NaN
-        values = [b.scores[name].score if name in b.scores else math.nan for b in buckets]
-        scores[name] = Line(places, values)
+        scores[name] = Line(places, [math.nan if value is None else value for value in values])
     for number, name in enumerate(others):
         value, low, high = zip(*(bucket.gain(name, first) for bucket in buckets), strict=True)
         beside = [place + 0.06 * number for place in places]  # so that all intervals are seen
