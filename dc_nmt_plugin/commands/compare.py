@@ -94,10 +94,10 @@ def compare(
     systems: Sequence[System], metric: Metric, args: argparse.Namespace
 ) -> ComparisonReport:
     """Tests the systems, and writes the requested texts."""
-    from ..evaluation import t_test
     from ..evaluation.difference_text import comparison_notes
     from ..evaluation.significance import paired_bootstrap
     from ..evaluation.systems import sides_of
+    from ..evaluation.t_test import t_tests
 
     sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
@@ -110,16 +110,12 @@ def compare(
             tokenize = metric.make(language).tokenizer
             words = {name: list(map(tokenize, metric.prepared(words[name]))) for name in words}
         _write_texts(args.texts, words, metric.lowercase)
-    if args.t_test:
-        t_test.check_t_test(metric, len(references))
+    tests = t_tests(texts, references, language, metric) if args.t_test else []
     _, signature = metric.score(first.hypotheses, references, language)
     _progress(f"paired bootstrap of {len(texts)} systems, {len(references):,} sentences")
     comparisons = paired_bootstrap(texts, references, language, metric)
     notes = comparison_notes(comparisons, metric.name)
-    report = ComparisonReport(metric.name, signature, first.origin, notes, comparisons)
-    if args.t_test:
-        report.t_tests = t_test.t_tests(texts, references, language, metric)
-    return report
+    return ComparisonReport(metric.name, signature, first.origin, notes, comparisons, tests)
 
 
 def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bool) -> None:

@@ -49,19 +49,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def prepare(pipeline: Pipeline, options: TextOptions) -> None:
-    """Prepares the text of a task and prints the sizes of its dictionaries."""
+    """Prepares the text of a task."""
     from ..recipes.preparation import plan_text
 
     preparation = plan_text(options)
     pipeline.begin(preparation.work)
     with pipeline.alone(preparation.work, wait=True):
         pipeline.run(*preparation.steps())
-    if pipeline.dry_run:
-        return
-    for segmentation in preparation.segmentations:
-        published = ""
-        if segmentation.vocabulary:
-            published = f", published: about {segmentation.vocabulary}"
-        for language, size in preparation.dictionary_sizes(segmentation).items():
-            pipeline.say(f"dictionary of {language}{segmentation.suffix}: {size} types{published}")
-    pipeline.say(f"done; everything is in {preparation.work}")
+    if not pipeline.dry_run:
+        pipeline.say(f"done; everything is in {preparation.work}")

@@ -30,8 +30,11 @@ def format_run_table(table: RunTable, form: Form) -> str:
     if form is LATEX:
         return f"{form.lines(_notes(table))}\n{form.write(header, rows)}"
     if form is TEXT:
-        # scores come first, before what the terminal has no room for beside them
-        order = [0, *range(SCORE, len(header)), *range(1, SCORE)]
+        # score and tests come first, before what the terminal has no room for beside them
+        tests = header.index(TEST_COLUMNS[0])
+        end = tests + len(TEST_COLUMNS)
+        order = [0, SCORE, *range(tests, end), *range(SCORE + 1, tests), *range(end, len(header))]
+        order += range(1, SCORE)
         header, *rows = ([row[n] for n in order] for row in (header, *rows))
         return f"{form.write(header, rows)}\n\n{form.lines(_notes(table))}"
     code = [[f"`{row[0]}`", f"`{row[1]}`" if row[1] else "", *row[2:]] for row in rows]

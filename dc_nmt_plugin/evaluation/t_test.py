@@ -9,17 +9,6 @@ from ..errors import UsageError
 from .metrics import Metric
 
 
-def check_t_test(metric: Metric, sentences: int) -> None:
-    """
-    Raises:
-        UserError: fewer than two sentences, or a metric that is no BLEU
-    """
-    if not metric.is_bleu:
-        raise UsageError(f"--t-test: is of sentence BLEU, not of {metric.name}")
-    if sentences < 2:
-        raise UsageError(f"--t-test: {sentences} sentence is too few")
-
-
 @dataclass(frozen=True)
 class TTest:
     """The test of a system against the baseline.
@@ -50,7 +39,14 @@ def t_tests(
         references: lines
         target_lang: chooses sacreBLEU's tokeniser
         metric: BLEU of some kind
+
+    Raises:
+        UserError: fewer than two sentences, or a metric that is no BLEU
     """
+    if not metric.is_bleu:
+        raise UsageError(f"--t-test: is of sentence BLEU, not of {metric.name}")
+    if len(references) < 2:
+        raise UsageError(f"--t-test: {len(references)} sentence is too few")
     from sacrebleu.metrics import BLEU
     from scipy.stats import ttest_rel
 

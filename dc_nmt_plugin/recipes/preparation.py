@@ -124,15 +124,6 @@ class Preparation:
         """Returns the data folder for fairseq-train."""
         return self.work / f"bin{segmentation.suffix}"
 
-    def dictionary_sizes(self, segmentation: Segmentation) -> dict[str, int]:
-        """Returns the number of types in the dictionary of each language."""
-        sizes = {}
-        for language in self.recipe.pair:
-            path = self.binarised(segmentation) / f"dict.{language}.txt"
-            with open(path, encoding="utf-8", newline="\n") as lines:
-                sizes[language] = sum(1 for _ in lines)
-        return sizes
-
     def _texts(self, folder: Path) -> list[Path]:
         return [
             folder / f"{split}.{lang}" for split in self.recipe.splits for lang in self.recipe.pair

@@ -86,7 +86,6 @@ class Segmentation:
     max_tokens: int = 0  # longer training pairs are dropped after BPE; 0 for no limit
     ratio: float = 0  # more uneven training pairs are dropped; 0 for no limit
     max_words: int = 0  # as max_tokens, for words
-    vocabulary: int | None = None  # published number of types
 
     @property
     def suffix(self) -> str:

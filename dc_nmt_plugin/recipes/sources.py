@@ -132,16 +132,11 @@ class Sources:
         if file.checksum:
             kind, expected = file.checksum
             origin = f"the published one{f' ({file.listed})' if file.listed else ''}"
-        elif record.is_file():
-            kind, expected = "sha256", record.read_text(encoding="utf-8").split()[0]
-            origin = f"that of the first time, in {record} (remove that if this is the right file)"
         else:
-            write_text(record, f"{sha256(path)}  {file.name}\n")
-            self.say(
-                f"  {file.name}: nobody published a checksum of it; its own is kept in {record}, "
-                "and compared from now on"
-            )
-            return
+            if not record.is_file():
+                write_text(record, f"{sha256(path)}  {file.name}\n")
+            kind, expected = "sha256", record.read_text("utf-8").split()[0]
+            origin = f"that of the first time, in {record} (remove that if this is the right file)"
         actual = digest(kind, path)
         if actual == expected:
             return
@@ -197,12 +192,11 @@ def fetch(url: str, part: Path, say: Say = print) -> None:
     try:
         answer = urllib.request.urlopen(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
-        if error.code != 416 or not have:  # 416: the file is already complete
+        if error.code != 416 or not have:
             raise
-        if error.headers.get("Content-Range", "").rpartition("/")[2] == str(have):
-            return
-        part.unlink()
-        raise OSError(f"what is here, {have} bytes, is not its beginning; run again") from error
+        part.unlink()  # it was complete, or is no beginning of the file
+        fetch(url, part, say)
+        return
     with answer:
         if have and answer.status != 206:
             have = 0  # a server that cannot continue

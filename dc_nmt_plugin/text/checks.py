@@ -23,7 +23,6 @@ from .lines import character, stream_lines
 
 RARE = 100  # a problem with a threshold counts in more than one line in so many
 HEAD = 20_000  # lines from which a text's tokenisation is decided
-LONG_WORDS, LONG_CHARACTERS, LONG_SPACELESS = 250, 5000, 500
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")  # in every dictionary of fairseq
 NOTHING = 0  # the number of a line without visible characters
 
@@ -104,7 +103,6 @@ KINDS = {
     "tokenized": Kind(
         "tokenised", "the text looks tokenised ({}); give --tokenized, or the raw text"
     ),
-    "long": Kind("long lines", "has {}; split the sentence, or leave the pair out"),
 }
 # kinds for which text is refused for every purpose
 SPOILT = ("pieces", "markup", "tab", "mojibake")
@@ -161,7 +159,6 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     rest = iter(lines)
     head = list(islice(rest, HEAD))
     spaceless = is_spaceless(None, head[:SAMPLED])
-    most = LONG_SPACELESS if spaceless else LONG_CHARACTERS
     texts: list[int] = []
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
     returns = composed = 0
@@ -174,7 +171,7 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
                 example = next(filter(is_decomposed, regex.findall(r"\X", line)), "")
                 before, first, example = counts.get("form", (0, number, example))
                 counts["form"] = (before + 1, first, example)
-        for kind, example in _problems(line, most) if visible else _nothing(line):
+        for kind, example in _problems(line) if visible else _nothing(line):
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
         returns += line.count("\r")
@@ -195,14 +192,8 @@ def _nothing(line: str) -> Iterator[tuple[str, str]]:
     yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
 
 
-def _problems(line: str, most: int) -> Iterator[tuple[str, str]]:
-    """Yields the kind and an example of each problem of a line with at most `most` characters."""
-    if len(line) > LONG_WORDS:
-        words = len(line.split())
-        if words > LONG_WORDS:
-            yield "long", f"{words:,} words"
-        elif len(line) > most:
-            yield "long", f"{len(line):,} characters"
+def _problems(line: str) -> Iterator[tuple[str, str]]:
+    """Yields the kind and an example of each problem of a line."""
     if not _SUSPECT.search(line):
         return
     for name, kind in KINDS.items():

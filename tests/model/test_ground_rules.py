@@ -9,13 +9,17 @@ import itertools
 
 import pytest
 import torch
+from fairseq.sequence_generator import SequenceGenerator
 from helpers import build, few, pad, perturb, sample, sentences, shifted, task
 from product import PAIRS, PRODUCT, SMALL, settings
 from variants import MODULES, VARIANTS
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.models.transformer.build import SELF_ATTENTIONS
 from dc_nmt_plugin.modules.core.recording import recording
+from dc_nmt_plugin.modules.core.self_attention import SelfAttention
+from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator
 
 LENGTHS = [7, 3, 5]
 SOME = few(VARIANTS, *MODULES)
@@ -84,11 +88,18 @@ def check_causality(net, source, target, expected):
 
 def check_incremental_decoding(net, source):
     """With duplicated, exchanged and dropped beams, as beam search makes them."""
-    sentence = torch.arange(3).repeat_interleave(2)
-    source = pad(source, left=True)
-    encoded = net.encoder.reorder_encoder_out(net.encoder(source), sentence)
-    prefix, state, steps = torch.full((6, 1), 2), {}, []
-    orders = [[1, 0, 2, 2, 5, 4], [0, 1, 3, 2, 4, 4], [2, 3, 4, 5], [1, 1, 2, 3], [2, 3]]
+    sentence, source = torch.arange(3), pad(source, left=True)
+    encoded = net.encoder(source)
+    prefix, state, steps = torch.full((3, 1), 2), {}, []
+    # the first step has one row a sentence, as in the plugin's beam search
+    orders = [
+        [0, 0, 1, 1, 2, 2],
+        [1, 0, 2, 2, 5, 4],
+        [0, 1, 3, 2, 4, 4],
+        [2, 3, 4, 5],
+        [1, 1, 2, 3],
+        [2, 3],
+    ]
     for order in [None, *orders]:
         if order is not None:
             order = torch.tensor(order)
@@ -134,6 +145,52 @@ def test_every_parameter_gets_a_finite_gradient(name):
         plain, again, otherwise = gradients
         assert any(not torch.allclose(plain[key], otherwise[key], atol=1e-4) for key in plain)
         assert all(torch.allclose(plain[key], again[key], atol=1e-6) for key in plain)
+
+
+class OwnLogits(SelfAttention):
+    """A kind that changes logits: a learned temperature, a distance bias and a mix of heads."""
+
+    def __init__(self, *, num_heads, **options):
+        super().__init__(num_heads=num_heads, **options)
+        self.scale = torch.nn.Parameter(torch.tensor(0.7))
+        self.mix = torch.nn.Parameter(torch.eye(num_heads) - 0.4)
+
+    def logits(self, query, key, flow):
+        there = torch.arange(key.size(-2))
+        here = flow.first + torch.arange(query.size(-2))[:, None]
+        logits = super().logits(query, key, flow) * self.scale - 0.3 * (here - there).abs()
+        return torch.einsum("gh,bhts->bgts", self.mix, logits)
+
+
+@pytest.mark.parametrize("base", ["original", "modern"])
+def test_logits_of_a_new_kind_are_used_everywhere(base, monkeypatch):
+    monkeypatch.setitem(SELF_ATTENTIONS, "standard", OwnLogits)
+    for cases in (CASES, VARIANTS):
+        monkeypatch.setitem(cases, "own", ("transformer_standard", {"base": base}))
+    test_ground_rules("own")
+    test_every_parameter_gets_a_finite_gradient("own")
+    net = model("own")
+    batch = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))
+    with torch.no_grad():
+        plain, _ = net(**batch["net_input"])
+        with recording(net):
+            recorded, _ = net(**batch["net_input"])
+    assert torch.allclose(recorded, plain, atol=1e-6)
+    words = task().target_dictionary
+    ours, fairseqs = (
+        search([net], words, beam_size=3, max_len_b=8).generate([net], batch)
+        for search in (BeamSearchGenerator, SequenceGenerator)
+    )
+    for one, other in zip(ours, fairseqs, strict=True):
+        assert [row["tokens"].tolist() for row in one] == [row["tokens"].tolist() for row in other]
+
+
+@pytest.mark.parametrize("name", ["needs_logits", "position_scores"])
+def test_a_change_that_nothing_would_use_is_refused(name, monkeypatch):
+    own = type("Own", (SelfAttention,), {name: property()})
+    monkeypatch.setitem(SELF_ATTENTIONS, "standard", own)
+    with pytest.raises(ConfigError, match=rf"standard: Own replaces {name}, .* logits\(\)"):
+        build("transformer_standard")
 
 
 class NewAttention(torch.nn.Module):

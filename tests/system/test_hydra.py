@@ -58,18 +58,3 @@ def test_both_programs_reach_the_same_parameters(amp, corpus, tmp_path, monkeypa
         assert getattr(hydras, name) == getattr(flags, name), name
     for name, parameter in theirs["model"].items():
         assert torch.equal(ours["model"][name], parameter), name
-
-
-def test_only_its_own_checkpoints_are_continued(corpus, tmp_path):
-    """Both architectures have parameters of the same names and shapes."""
-    arch = "gru_selfattn_residual"
-    common = [
-        *(f"common.user_dir={ROOT / 'dc_nmt_plugin'}", "common.cpu=true", f"task.data={corpus}"),
-        *(f"task={arch}", f"criterion={arch}", "optimizer=adam", "lr_scheduler=fixed"),
-        *("dataset.max_tokens=80", "dataset.num_workers=0", "dataset.disable_validation=true"),
-        *("model.embed_dim=8", "model.hidden_dim=10", f"checkpoint.save_dir={tmp_path / 'save'}"),
-    ]
-    hydra(tmp_path, *common, f"model={arch}_baseline", "optimization.max_update=1").good()
-    result = hydra(tmp_path, *common, f"model={arch}_mean", "optimization.max_update=2")
-    assert result.code
-    assert f"holds checkpoints of '{arch}_baseline'" in result.errors

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.steps import (
@@ -27,9 +25,8 @@ def test_files_of_the_same_bytes_have_the_same_digest(tmp_path):
     assert file_digest(files) != file_digest(files[:2])
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8")), max_size=4))
-def test_other_words_have_another_digest(words):
-    assert digest(words) != digest([*words, ""])
+def test_other_words_have_another_digest():
+    assert len({digest(words) for words in (["a b"], ["a", "b"], ["a", "b", ""], ["b", "a"])}) == 4
 
 
 def step(folder: Path, stamp: str, *commands: Command) -> Step:

@@ -128,20 +128,20 @@ def self_attention(
 
 
 def check_hooks(kind: str, attention: type) -> None:
-    """Refuses a kind with changes that training or a way to decode would not use.
+    """Refuses a kind with changes that nothing would use.
 
     Raises:
-        ConfigError: no :class:`MultiHeadSelfAttention`, or it replaces what is not to be replaced
+        ConfigError: no :class:`MultiHeadSelfAttention`, or it has hooks that do not exist
     """
     if not issubclass(attention, MultiHeadSelfAttention):
         raise ConfigError(
             f"self-attention {kind}: {attention.__name__} is no subclass of MultiHeadSelfAttention."
         )
-    for name in ("attend", "with_past", "needs_logits", "position_scores"):
+    for name in ("needs_logits", "position_scores"):
         if getattr(attention, name, None) is not getattr(MultiHeadSelfAttention, name, None):
             raise ConfigError(
-                f"self-attention {kind}: {attention.__name__} replaces {name}(), which beam search "
-                "and fused attention do not call; change the attention logits in logits()."
+                f"self-attention {kind}: {attention.__name__} replaces {name}, which is no hook; "
+                "change the attention logits in logits()."
             )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
-import fairseq
 import pytest
+from commands import real
 from fairseq.data import Dictionary
 
 from dc_nmt_plugin import compat
@@ -50,20 +48,6 @@ print("done", sum(after.get(place) is not before[place] for place in before))
 """
 
 
-def python(code: str, **environment: str) -> str:
-    """What Python code prints, started in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_nothing_is_replaced_that_is_not_declared(bare, tmp_path):
     done = bare.run(CHANGED, folder=tmp_path, path=[ROOT]).good()
     *others, last = done.output.splitlines()
@@ -83,38 +67,21 @@ def test_all_are_applied_where_fairseq_is_as_expected():
     assert not left
 
 
-@pytest.fixture
-def another_fairseq(tmp_path):
-    """A copy of the installed fairseq in which one line of two patched functions is another."""
-    here = Path(fairseq.__file__).parent
-    for name, old, new in (
-        ("optim/amp_optimizer.py", "self.scaler.unscale_(self.optimizer)", "pass"),
-        ("data/data_utils.py", "int(max_tokens) if max_tokens is not None else -1", "-1"),
-    ):
-        target = tmp_path / "fairseq" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        text = (here / name).read_text(encoding="utf-8")
-        assert old in text
-        target.write_text(text.replace(old, new, 1), encoding="utf-8")
-    for folder, _, names in os.walk(here):
-        inside = tmp_path / "fairseq" / Path(folder).relative_to(here)
-        inside.mkdir(exist_ok=True)
-        for name in names:
-            if name.endswith((".py", ".so", ".yaml")) and not (inside / name).exists():
-                (inside / name).symlink_to(Path(folder, name))
-    return tmp_path
+def test_a_changed_function_is_left_alone_and_named(bare, tmp_path):
+    code = """
+import fairseq.data.data_utils
+fairseq.data.data_utils.batch_by_size = lambda *args: "another fairseq"
+from dc_nmt_plugin.commands.doctor import main
+main([])
+"""
+    done = bare.run(code, folder=tmp_path, path=[ROOT])
+    lines = done.output.replace("\n    ", " ").splitlines()
+    (left_out,) = [line for line in lines if "LEFT OUT" in line]
+    assert "keep_every_sentence" in left_out
+    assert "fairseq.data.data_utils:batch_by_size" in left_out
 
 
-def test_a_changed_function_is_left_alone_and_named(another_fairseq):
-    code = "from dc_nmt_plugin.commands.doctor import main; main([])"
-    done = python(code, PYTHONPATH=f"{another_fairseq}{os.pathsep}{ROOT}")
-    lines = done.replace("\n    ", " ").splitlines()
-    alone = {line.split(":")[0].strip("* "): line for line in lines if "LEFT OUT" in line}
-    assert alone.keys() == {"unscale_once", "keep_every_sentence"}
-    assert "fairseq.data.data_utils:batch_by_size" in alone["keep_every_sentence"]
-
-
-def test_ones_own_python_gets_what_loading_needs():
+def test_ones_own_python_gets_what_loading_needs(tmp_path):
     code = """
 import sys
 import fairseq.trainer
@@ -124,7 +91,9 @@ from dc_nmt_plugin import compat
 print(*(change.name for change, _ in compat.apply() if not change.loading))
 print(sys.excepthook is hook, hasattr(fairseq.trainer.Trainer.load_checkpoint, "__wrapped__"))
 """
-    assert python(code).splitlines() == ["", "True False"]
+    own = {"PYTHONPATH": str(ROOT)}
+    done = real("python", "-W", "ignore", "-c", code, folder=tmp_path, environment=own).good()
+    assert done.output.splitlines() == ["", "True False"]
 
 
 def test_a_digest_is_of_what_a_function_does():
@@ -163,11 +132,11 @@ def test_a_target_that_is_another_stays_as_it_is(change, said, monkeypatch):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 14), reason="an older Python starts forks")
-def test_workers_of_a_program_are_forks():
+def test_workers_of_a_program_are_forks(bare, tmp_path):
     code = """
 import multiprocessing
 import fairseq_cli.train
 import dc_nmt_plugin.registration
 print(multiprocessing.get_start_method())
 """
-    assert python(code) == "fork\n"
+    assert bare.run(code, folder=tmp_path, path=[ROOT]).good().output == "fork\n"

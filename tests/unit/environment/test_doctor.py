@@ -12,25 +12,21 @@ from dc_nmt_plugin.commands import doctor
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def run_doctor(path):
-    words = [sys.executable, "-m", "dc_nmt_plugin", "doctor"]
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": path}
-    return subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True)
-
-
-def test_this_environment_is_sound():
-    done = run_doctor(str(ROOT))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"torch      {metadata.version('torch')}" in done.stdout
-    assert f"--user-dir {ROOT / 'dc_nmt_plugin'}" in done.stdout
-    assert "load_safely: " in done.stdout and "LEFT OUT" not in done.stdout
+def test_this_environment_is_sound(capsys):
+    assert doctor.main([]) == 0
+    printed = capsys.readouterr().out
+    assert f"torch      {metadata.version('torch')}" in printed
+    assert f"--user-dir {ROOT / 'dc_nmt_plugin'}" in printed
+    assert "load_safely: " in printed and "LEFT OUT" not in printed
 
 
 def test_broken_torch_and_fairseq_are_reported_not_raised(tmp_path):
     """A torch that cannot be imported takes fairseq with it; the report still comes."""
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('libcudart.so.12: gone')\n")
-    done = run_doctor(f"{tmp_path}:{ROOT}")
+    words = [sys.executable, "-m", "dc_nmt_plugin", "doctor"]
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True)
     lines = done.stdout.splitlines()
     row = lines.index("torch      BROKEN: ImportError: libcudart.so.12: gone")
     assert done.returncode == 1 and "pip install torch==" in lines[row + 1]

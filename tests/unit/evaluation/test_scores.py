@@ -124,7 +124,11 @@ class Folder:
         words += ["--target-lang", lang, "--out", str(out)]
         assert score_command.main(words) == 0
         printed = self.capsys.readouterr()
-        rows = {line.split()[0]: line for line in printed.out.splitlines() if line.strip()}
+        rows = {}  # a wide table goes on below
+        for line in printed.out.partition("---")[2].splitlines()[1:]:
+            name = line.partition(" ")[0]
+            if name in METRICS:
+                rows[name] = f"{rows.get(name, '')} {line} "
         return rows, printed.err, json.loads(out.read_text())["decodings"][0]
 
 

@@ -125,7 +125,7 @@ def test_a_home_that_cannot_continue_starts_anew(sources, tmp_path):
     (tmp_path / "downloads/x.tgz.part").write_bytes(b"something else")
     assert sources("whole").path("x.tgz").read_bytes() == DATA
     (tmp_path / "downloads/x.tgz").rename(tmp_path / "downloads/x.tgz.part")
-    assert sources("good").path("x.tgz").read_bytes() == DATA  # nothing was left to fetch
+    assert sources("good").path("x.tgz").read_bytes() == DATA  # all of it was there already
 
 
 def test_another_checksum_is_refused_and_the_next_home_tried(sources, server, tmp_path):
