@@ -275,18 +275,16 @@ def stoppable() -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def program_path() -> str:
-    """Returns PATH with the programs of this Python's environment first."""
-    return os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
-
-
 def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:
     """Starts a program of this environment.
 
     Raises:
         UserError: there is no such program
     """
-    environment = {**os.environ, "PATH": program_path()}
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+    environment = {**os.environ, "PATH": path}
+    if "--cpu" in words:  # parts of fairseq use a GPU all the same where they see one
+        environment["CUDA_VISIBLE_DEVICES"] = ""
     try:
         return subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)  # type: ignore[call-overload]
     except FileNotFoundError as error:

@@ -117,7 +117,7 @@ def load_texts(files: TextFiles) -> Texts:
     check_choices("--tokenizer", [files.tokenizer], TOKENIZERS)
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
     lines = generated.hypotheses if generated else read_lines(files.hypotheses)
-    pieces = ("piece",) if files.tokenizer == "split" else ()  # the marks of --tokenizer split
+    pieces = ("pieces",) if files.tokenizer == "split" else ()  # the marks of --tokenizer split
     check_text(files.hypotheses, lines, allowed=() if files.kind == "raw" else pieces)
     warnings = hypothesis_warnings(files.hypotheses, lines)
 

@@ -63,6 +63,7 @@ class Script(Pipeline):
             lines.append(f"GPUS=${{GPUS:-{GPUS if gpus is None else gpus}}} # 0: the CPU")
             lines.append("PROCESSES=$((GPUS > 0 ? GPUS : 1))")
             lines.append(f'CPU=$([ "$GPUS" -gt 0 ] || echo --cpu{"" if fp32 else AMP})')
+            lines.append('[ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES=')
             lines.append(USER_DIR)
         print(*lines, sep="\n")
 

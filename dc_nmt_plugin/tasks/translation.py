@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from fairseq import utils
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig as FairseqTranslationConfig
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
@@ -162,6 +163,9 @@ class JointTranslationTask(FairseqTranslationTask):
 
     def begin_run(self, trainer: Any) -> None:
         """Begins the record of a training run; compat/dictionaries.py calls it."""
+        if trainer.cfg.common.cpu:
+            # without apex, clip_grad_norm_ moves the norms to a GPU that it sees
+            utils.multi_tensor_l2norm_available = True
         if trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save:
             self._run = RunRecord(trainer)
 

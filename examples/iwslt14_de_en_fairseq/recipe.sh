@@ -7,6 +7,7 @@ SEED=${SEED:-1}
 GPUS=${GPUS:-$(nvidia-smi -L 2>/dev/null | grep -c GPU || true)} # 0: the CPU
 PROCESSES=$((GPUS > 0 ? GPUS : 1))
 CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/cpuinfo && echo --amp))
+[ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES=
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 
 # text of iwslt14_de_en_fairseq

@@ -71,3 +71,11 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path):
     nowhere = Pipeline().alone(tmp_path / "file/x", wait=True)
     with pytest.raises(UserError, match=r"--out: .*file/x"), nowhere:
         pass
+
+
+@pytest.mark.parametrize(("flag", "visible"), [("--cpu", ""), ("--fp16", "0")])
+def test_a_program_with_cpu_sees_no_gpu(flag, visible, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    code = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
+    Command(["python", "-c", code, flag], output=tmp_path / "out").run(tmp_path / "log")
+    assert (tmp_path / "out").read_text() == f"{visible}\n"

@@ -217,3 +217,11 @@ def test_sets_in_different_forms_of_unicode(here, capsys):
 def test_every_kind_is_found_in_some_test():
     names = {name.partition(":")[0].removesuffix(" of BPE") for name in (*SPOILT, *NAMED)}
     assert {kind.name for kind in KINDS.values()} == names and len(KINDS) <= 11
+
+
+def test_the_marks_of_the_tokenizer_split_are_scored(here, capsys):
+    write(here / "hyp", ["▁A ▁dog , ▁it ▁runs ."])
+    write(here / "ref", ["A dog, it runs."])
+    words = ["score", "hyp", "--tokenized", "--tokenizer", "split", "--reference", "ref"]
+    code, out, err = called(capsys, *words, "--target-lang", "en", "--metrics", "multi-bleu")
+    assert code == 0 and "100.00" in out, err
