@@ -237,15 +237,6 @@ def test_update_freq_is_computed_and_said():
         share_out(2048, 1, 30, longest=40)
 
 
-@pytest.mark.parametrize("like", ["context-aware", "context-aware-big"])
-def test_another_papers_settings_of_big_come_with_big(like):
-    found = settings_of(load("wmt14_en_de"), "transformer_standard", size="big_unshared", like=like)
-    assert (found.updates, found.average) == (300_000, 20)
-    assert flag_value(found.flags, "--dropout") == "0.3"
-    base = settings_of(load("wmt14_en_de"), "transformer_standard", like="context-aware")
-    assert (base.updates, base.average) == (100_000, 5)
-
-
 def test_a_short_training_has_a_warm_up_as_much_shorter():
     plan = training("wmt14_en_de", "transformer_dc", "--max-update", 100)
     whole = training("wmt14_en_de", "transformer_dc")
@@ -260,25 +251,6 @@ def test_another_number_of_updates_ends_linear_decay_there():
     flags = flags_of(training(*words, "--max-update", 10000))
     assert flag_value(flags, "--total-num-update") == "10000"
     assert flag_value(flags_of(training(*words)), "--total-num-update") == "200000"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["--gpus", "many"], "--gpus: 'many' is not a whole number from 0 on"),
-        (["--seed"], "--seed"),
-        (["--sample", "3"], "--sample: '3' is not a whole number from 20 on"),
-        (
-            ["--max-update", "100", "--warmup-updates", "100"],
-            "--warmup-updates 100: must be below --max-update 100",
-        ),
-        (["--max-update", "3", "--warmup-updates", "1"], "--max-update 3: too few for the mean"),
-    ],
-)
-def test_options_that_cannot_work_are_one_sentence(arguments, named):
-    with pytest.raises(UserError, match=re.escape(named)) as error:
-        training("wmt14_en_de", "transformer_dc", *arguments)
-    assert len(str(error.value).splitlines()) == 1
 
 
 def test_an_evaluation_is_that_of_its_training():
@@ -297,21 +269,6 @@ def test_an_evaluation_is_that_of_its_training():
     assert str(way.folder / "average-2/checkpoint.pt") in translate
     with pytest.raises(UserError, match=r"--as: '\.\./x'"):
         plan_run(RunOptions(*task, decoding="../x"))
-
-
-def test_arguments_and_flags_of_fairseq_go_apart(tmp_path):
-    plan = training(
-        "--seed", 3, "iwslt15_vi_en", "transformer_ms_aux", "--aux-layers", "2", "--fp16",
-        "--name=mine", "--dropout", "0.2", "--out", tmp_path, "--max-update", 100000, "--",
-        "--min-lr", "-1"
-    )  # fmt: skip
-    own = "--seed 3 --aux-layers 2 --fp16 --dropout 0.2 --min-lr -1"
-    assert " ".join(flags_of(plan)).endswith(
-        f"--max-tokens 2048 {own} --cpu --distributed-world-size 1"
-    )
-    run = plan.training.run
-    assert run.folder == tmp_path / "mine" and plan.settings.updates == 100000
-    assert plan.settings.save_every == 2000 and (run.source, run.target) == ("vi", "en")
 
 
 def test_both_directions_share_the_data():

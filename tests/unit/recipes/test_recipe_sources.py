@@ -120,14 +120,6 @@ def test_a_download_that_is_cut_off_is_continued(sources, server, tmp_path):
     assert server.asked[-1] == ("/cut/x.tgz", f"bytes={half}-")
 
 
-def test_a_home_that_cannot_continue_starts_anew(sources, tmp_path):
-    (tmp_path / "downloads").mkdir()
-    (tmp_path / "downloads/x.tgz.part").write_bytes(b"something else")
-    assert sources("whole").path("x.tgz").read_bytes() == DATA
-    (tmp_path / "downloads/x.tgz").rename(tmp_path / "downloads/x.tgz.part")
-    assert sources("good").path("x.tgz").read_bytes() == DATA  # all of it was there already
-
-
 def test_another_checksum_is_refused_and_the_next_home_tried(sources, server, tmp_path):
     wrong = "0" * 64
     with pytest.raises(UserError, match=f"its sha256 is {SHA256}, and {wrong} is the published"):
@@ -159,12 +151,6 @@ def test_a_wrong_file_is_told_before_its_checksum_is_kept(sources, tmp_path):
     assert not list(tmp_path.rglob("x.tgz.sha256"))
     (raw / "x.tgz").write_bytes(DATA)
     assert sources("gone", raw=raw).path("x.tgz") == raw / "x.tgz"
-
-
-def test_a_mirror_of_ones_own_comes_first(sources, server, monkeypatch):
-    monkeypatch.setenv("DC_NMT_MIRROR", f"http://127.0.0.1:{server.server_port}/mine/")
-    sources("good").path("x.tgz")
-    assert server.asked == [("/mine/x.tgz", None)]
 
 
 def test_when_all_homes_are_gone_the_user_is_told_what_to_put_where(sources, tmp_path):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,12 +16,11 @@ from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.plan import longest_pieces
-from dc_nmt_plugin.recipes.preparation import TextOptions, clean_pieces, plan_text
+from dc_nmt_plugin.recipes.preparation import clean_pieces
 from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import _leave_out_others, make_text
-from dc_nmt_plugin.steps import digest
-from dc_nmt_plugin.text import TextSettings, preparation
+from dc_nmt_plugin.text import TextSettings
 from dc_nmt_plugin.text.preparation import fits, learn_truecaser, tokenise
 
 RECIPES = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
@@ -136,15 +133,6 @@ def test_a_tokenised_corpus_is_not_tokenised_again(tmp_path, monkeypatch):
     assert set(prepared.text("test.en")) == {"It's here & there."}
 
 
-def test_fairseq_s_test_sets_have_plain_apostrophes(tmp_path, monkeypatch):
-    pairs = [(f"So geht’s {n}.", f"That’s it {n}.") for n in range(200)]
-    monkeypatch.setattr(generated_files, "generated_pairs", lambda *_: pairs)
-    prepared = Prepared(tmp_path, "iwslt14_de_en_fairseq")
-    prepared.make()
-    assert all("That's it" in line for line in prepared.text("test.en"))
-    assert all("That’s it" in line for line in prepared.text("train.en"))
-
-
 def test_a_sample_takes_of_every_corpus(tmp_path):
     prepared = Prepared(tmp_path, "wmt14_en_de")
     counts = prepared.make(sample=30)
@@ -212,20 +200,6 @@ def test_a_truecaser_is_the_library_s_and_learnt_line_by_line(tmp_path):
     assert truecase("The House !") == "the house !"
 
 
-def test_a_killed_process_is_told_of(monkeypatch):
-    monkeypatch.setattr(preparation, "_line_tokenizer", lambda *_: killed)
-    monkeypatch.setattr(preparation, "usable_cpus", lambda: 2)
-    lines = ["x"] * preparation.CHUNK + ["die"] * preparation.CHUNK
-    with pytest.raises(UserError, match="a process that tokenised was killed"):
-        list(tokenise(lines, "en", TextSettings()))
-
-
-def killed(line):
-    if line == "die":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return line
-
-
 def test_chinese_words_hyphens_punctuation_and_case():
     assert list(tokenise(["我们爱北京。"], "zh", SETTINGS)) == ["我们 爱 北京 。"]
     hyphens = replace(SETTINGS, hyphens=True, casing="lower")
@@ -263,17 +237,3 @@ def test_training_text_is_cleaned_after_bpe_and_long_sentences_are_found(tmp_pat
     with pytest.raises(UserError, match="no training pair has at most 0"):
         (tmp_path / "train.en").write_text("\n\n")
         clean_pieces(tmp_path, ("en", "de"), 0, 0)
-
-
-def test_an_optional_corpus_that_comes_later_is_another_text(tmp_path):
-    def stamp(**options):
-        options = TextOptions("wmt17_zh_en", out=tmp_path, downloads=tmp_path / "none", **options)
-        return plan_text(options).text.stamp()
-
-    without = stamp()
-    raw = tmp_path / "cwmt"
-    raw.mkdir()
-    (raw / "cwmt.tgz").write_text("x\n")
-    assert stamp(raw=raw) != without
-    assert stamp() == without
-    assert without == digest(["None", *load("wmt17_zh_en").text_words()])
