@@ -83,8 +83,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from ..papers.jobs import Options, run_jobs
-    from ..papers.plan import plan
+    from ..papers.plan import Options, plan, run_jobs
     from ..papers.reader import find_item
     from ..papers.selection import left_out
     from ..papers.systems import size_of

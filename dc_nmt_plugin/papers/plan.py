@@ -1,17 +1,67 @@
-"""Plans the commands that make a table or figure again, each once."""
+"""Plans the commands that make a table or figure again, each once, and runs them."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import re
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import UserError
+from ..evaluation.metrics import METRICS
+from ..files import writing
+from ..flags import flag_value
 from ..recipes.recipe import load
-from .analyses import Analyses
-from .document import Entry, Item
-from .jobs import Job, Options
-from .selection import baseline, entries_of
-from .systems import OF_TEXT, UNTRAINED, Decoding, decoding_of
+from .document import SCORES, Entry, Item
+from .selection import NEEDED, baseline, entries_of
+from .systems import OF_TEXT, UNTRAINED, Decoding, Training, decoding_of
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of ``dc-nmt paper run``.
+
+    Attributes:
+        seeds: a training run for each
+        max_update: another number of updates
+        text: further words for ``dc-nmt prepare``
+        any_counts: train on the pairs that are there
+        probing, trees: the user's files
+    """
+
+    seeds: tuple[int, ...] = (1,)
+    max_update: int | None = None
+    text: tuple[str, ...] = ()
+    any_counts: bool = False
+    probing: Path | None = None
+    trees: Path | None = None
+
+    @property
+    def flags(self) -> list[str]:
+        """Returns the flags of :data:`NEEDED` that are given."""
+        values = (self.any_counts, self.probing, self.trees)
+        return [flag for flag, value in zip(NEEDED, values, strict=True) if value]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command of dc-nmt.
+
+    Attributes:
+        words: of the command, without ``dc-nmt``
+        output: file of standard output
+        training: the run; None for other commands
+    """
+
+    words: tuple[str, ...]
+    output: Path | None = None
+    training: Training | None = None
+
+    def __str__(self) -> str:
+        return f"dc-nmt {shlex.join(self.words)}" + (f" > {self.output}" if self.output else "")
 
 
 def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Job]:
@@ -97,3 +147,102 @@ def _counting(item: Item, entry: Entry, options: Options, to: Path) -> Job:
     words = ("check-text", "--lengths", edges, str(folder / f"{run.split}.{run.source}"))
     name = f"source-lengths-{edges}" if own else "source-lengths"
     return Job(words, output=to / f"{name}.txt")
+
+
+@dataclass(frozen=True)
+class Analyses:
+    """Makes the analyses of an item's runs of one seed.
+
+    Attributes:
+        item, options, seed: of the runs
+        to: folder for the output
+    """
+
+    item: Item
+    options: Options
+    seed: int
+    to: Path
+
+    def jobs(self, by: str, entries: Sequence[Entry]) -> Iterator[Job]:
+        """Yields the jobs with which a command, such as ``analyze gates``, makes entries."""
+        decodings = list(dict.fromkeys(decoding_of(entry) for entry in entries))
+        command, *words = by.split()
+        if command == "analyze":
+            yield self._analysis(words, decodings, entries[0].measure)
+        elif command == "probe":
+            words = ["probe", *self._folders(decodings), "--tasks", str(self.options.probing)]
+            yield self._job("probing", [*words, *self._published()], plot=True)
+        elif command == "translate":
+            sentences = [word for text in self.item.sources for word in ("--sentence", text)]
+            for each in decodings:
+                folder = each.run(self.seed).folder
+                name = f"examples-{folder.name}-{each.name}".removesuffix("-")
+                words = ["translate", str(folder), *sentences, *each.flags]
+                yield Job(tuple(words), output=self.to / f"{name}.txt")
+        elif words == ["--t-test"]:
+            yield from self._t_tests(entries)
+
+    def _analysis(self, by: Sequence[str], decodings: Sequence[Decoding], measure: str) -> Job:
+        name = by[0]
+        words = ["analyze", name, *self._folders(decodings), "--subset", decodings[0].subset]
+        words += self._published()
+        if "--trees" in by:
+            name = "parseval"
+            words += ["--trees", str(self.options.trees)]
+        if name == "lengths":
+            run = decodings[0].run(self.seed)
+            if measure in SCORES and not METRICS[measure].tokenized:
+                words += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
+                words += ["--tokenizer", flag_value(run.score, "--tokenizer") or "none"]
+            words += run.decode
+        return self._job(name, words, plot=True)
+
+    def _t_tests(self, entries: Sequence[Entry]) -> Iterator[Job]:
+        """Yields a test of each set and metric: the baseline, then the systems with a printed p."""
+        for column, measure in dict.fromkeys((entry.column, entry.measure) for entry in entries):
+            own = [entry for entry in entries if entry.column == column]
+            systems = []
+            for each in dict.fromkeys(decoding_of(entry) for entry in own):
+                run = each.run(self.seed)
+                systems.append(f"{run.folder}:{run.way}" if run.way else str(run.folder))
+            words = ["compare", *systems, "--metric", measure, "--t-test"]
+            yield self._job(f"t-test-{column}", words)
+
+    def _folders(self, decodings: Sequence[Decoding]) -> list[str]:
+        return list(dict.fromkeys(str(each.run(self.seed).folder) for each in decodings))
+
+    def _published(self) -> list[str]:
+        """Returns the published options of the analysis."""
+        words = []
+        for name, value in self.item.analysis.items():
+            words += [f"--{name}", value]
+        return words
+
+    def _job(self, name: str, words: Sequence[str], plot: bool = False) -> Job:
+        """Returns a job with its output in a file, and its figure beside this file."""
+        if len(self.options.seeds) > 1:
+            name = f"{name}-s{self.seed}"
+        words = [*words, "--plot", str(self.to / name)] if plot else words
+        return Job(tuple(words), output=self.to / f"{name}.txt")
+
+
+def run_jobs(jobs: Sequence[Job]) -> None:
+    """Runs the jobs of a plan, one after the other.
+
+    Skips finished texts, training runs and evaluations; always repeats analyses.
+
+    Raises:
+        UserError: a job failed
+    """
+    for number, job in enumerate(jobs, 1):
+        print(f"[{number}/{len(jobs)}] {job}", flush=True)
+        name = job.words[0].replace("-", "_")
+        main = importlib.import_module(f"dc_nmt_plugin.commands.{name}").main
+        if job.output is None:
+            code = main(list(job.words[1:]))
+        else:
+            job.output.parent.mkdir(parents=True, exist_ok=True)
+            with writing(job.output) as out, contextlib.redirect_stdout(out):
+                code = main(list(job.words[1:]))
+        if code:
+            raise UserError(f"failed: {job}")

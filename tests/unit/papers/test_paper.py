@@ -11,7 +11,8 @@ from numpy.testing import assert_array_equal
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.papers import curve, jobs
+from dc_nmt_plugin.papers import curve
+from dc_nmt_plugin.papers import plan as jobs
 from dc_nmt_plugin.papers.comparison import Cell
 
 

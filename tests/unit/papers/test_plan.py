@@ -12,8 +12,7 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.papers.comparison import Cell
 from dc_nmt_plugin.papers.curve import series
 from dc_nmt_plugin.papers.document import SCORES
-from dc_nmt_plugin.papers.jobs import Options
-from dc_nmt_plugin.papers.plan import plan
+from dc_nmt_plugin.papers.plan import Options, plan
 from dc_nmt_plugin.papers.reader import find_item, read_documents
 from dc_nmt_plugin.papers.selection import NEEDED, _shown, is_open, left_out, runs_of
 from dc_nmt_plugin.papers.systems import (
