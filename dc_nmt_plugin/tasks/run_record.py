@@ -113,7 +113,7 @@ class RunRecord:
         numbers = {
             "updates": trainer.get_num_updates(),
             "parameters": sum(p.numel() for p in trainer.get_model().parameters()),
-            "seconds": trainer.cumulative_training_time(),
+            "seconds": float(trainer.cumulative_training_time()),  # a tensor of several processes
         }
         if speeds:
             numbers["tokens_per_second"] = statistics.median(speeds)
