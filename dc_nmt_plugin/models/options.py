@@ -7,7 +7,7 @@ this way can several named architectures share a model in both fairseq distribut
 
 import argparse
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -101,15 +101,12 @@ class CheckedConfig:
             problem = value_problem(each, getattr(self, each.name), flag_name(each.name))
             if problem:
                 problems.append(problem)
-        problems += self.contradictions()
+        problems = problems or list(self.contradictions())
         if problems:
             raise ConfigError(dict.fromkeys(problems))  # each once
 
-    def contradictions(self) -> list[str]:
-        """Returns one sentence for each contradiction between fields.
-
-        Wrong single values are reported elsewhere; do not report them again.
-        """
+    def contradictions(self) -> Iterable[str]:
+        """Returns one sentence for each contradiction between fields, of which each is valid."""
         return []
 
 

@@ -1,5 +1,6 @@
 """Flags of the recurrent models, and checks of their values."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..options import CheckedConfig, flag, rate, size
@@ -93,12 +94,11 @@ class LanguageModelConfig(_RecurrentConfig):
     )
     max_target_positions: int = size(100000, "longest text, in tokens")
 
-    def contradictions(self) -> list[str]:
+    def contradictions(self) -> Iterator[str]:
         """See :class:`CheckedConfig`."""
         tied_widths_differ = self.readout == "plain" and self.embed_dim != self.hidden_dim
-        if not (self.share_decoder_input_output_embed and tied_widths_differ):
-            return []
-        return [
-            "--share-decoder-input-output-embed: with --readout plain, --embed-dim "
-            f"{self.embed_dim} and --hidden-dim {self.hidden_dim} must be equal."
-        ]
+        if self.share_decoder_input_output_embed and tied_widths_differ:
+            yield (
+                "--share-decoder-input-output-embed: with --readout plain, --embed-dim "
+                f"{self.embed_dim} and --hidden-dim {self.hidden_dim} must be equal."
+            )

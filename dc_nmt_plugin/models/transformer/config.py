@@ -1,6 +1,7 @@
 """Flags of all Transformer variants, and their contradictions."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -256,102 +257,91 @@ class TransformerConfig(CheckedConfig):
             )
         return int(first), int(last)
 
-    def contradictions(self) -> list[str]:
+    def contradictions(self) -> Iterator[str]:
         """See :class:`CheckedConfig`."""
-        problems = []
         for side in SIDES:
-            problems += self._of_widths(side)
-            problems += self._of_layers(side)
+            yield from self._of_widths(side)
+            yield from self._of_layers(side)
         if self.share_all_embeddings and self.encoder_embed_dim != self.decoder_embed_dim:
-            problems.append(
+            yield (
                 f"--share-all-embeddings: --encoder-embed-dim {self.encoder_embed_dim} and "
                 f"--decoder-embed-dim {self.decoder_embed_dim} must be equal."
             )
-        return problems + self._of_source_features() + self._of_auxiliary()
+        yield from self._of_source_features()
+        yield from self._of_auxiliary()
 
-    def _of_widths(self, side: str) -> list[str]:
-        problems = []
-        positions = self.of_base.positions if self.base in BASES else ""
+    def _of_widths(self, side: str) -> Iterator[str]:
+        positions = self.of_base.positions
         width, heads = self.of_side(side, "embed_dim"), self.of_side(side, "attention_heads")
-        if width >= 1 and heads >= 1 and width % heads:
-            problems.append(
+        if width % heads:
+            yield (
                 f"--{side}-attention-heads: {heads} heads do not divide --{side}-embed-dim {width}."
             )
-        elif heads >= 1 and width // heads % 2 and positions == "rotary":
-            problems.append(
+        elif width // heads % 2 and positions == "rotary":
+            yield (
                 f"--positions: rotary turns pairs of numbers, and a head of {width // heads} "
                 f"(--{side}-embed-dim {width}, --{side}-attention-heads {heads}) is odd."
             )
-        if positions in ("rotary", "relative") and self.of_side(side, "learned_pos"):
-            problems.append(
+        if positions != "absolute" and self.of_side(side, "learned_pos"):
+            yield (
                 f"--{side}-learned-pos: learns positions that are added to the embeddings, and "
                 f"with --positions {positions} none are."
             )
-        return problems
 
-    def _of_layers(self, side: str) -> list[str]:
-        kind = self.of_side(side, "self_attention")
-        problems = []
+    def _of_layers(self, side: str) -> Iterator[str]:
         if self.of_side(side, "layers_of") is not None:
-            said_twice = {
+            kind = self.of_side(side, "self_attention")
+            flags = {
                 f"--{side}-self-attention": None if kind == "standard" else kind,
                 f"--{side}-self-attention-layers": self.of_side(side, "self_attention_layers"),
             }
-            for name, value in said_twice.items():
+            for name, value in flags.items():
                 if value is not None:
-                    problems.append(
+                    yield (
                         f"{name}: {value} is what --{side}-layers-of says of each layer; give one "
                         "of both (with --arch transformer_standard, if the architecture sets it)."
                     )
-        elif kind not in SELF_ATTENTION_KINDS:
-            return []  # refused as a value of its flag
         try:
             self.layers_of(side)
         except ConfigError as error:
-            problems += error.problems
-        return problems
+            yield from error.problems
 
-    def _of_source_features(self) -> list[str]:
+    def _of_source_features(self) -> Iterator[str]:
         name, number = self.source_features, self.source_layers
-        if name not in SOURCE_FEATURES or number is None:
-            return []
-        if name == "top" and number != 1:
-            return [
+        if name == "top" and number not in (None, 1):
+            yield (
                 f"--source-layers: {number} layers need --source-features "
                 f"{', '.join(SOURCE_FEATURES[1:])}; {name!r} is one layer."
-            ]
-        if name in AGGREGATIONS and number == 1:
-            return [
+            )
+        elif name in AGGREGATIONS and number == 1:
+            yield (
                 f"--source-layers: {name} of 1 layer aggregates nothing; choose "
                 f"2-{self.encoder_layers}, or --source-features top."
-            ]
-        if not 1 <= number <= self.encoder_layers:
-            return [
+            )
+        elif number is not None and not 1 <= number <= self.encoder_layers:
+            yield (
                 f"--source-layers: {number} is not within 1-{self.encoder_layers} "
                 f"(--encoder-layers {self.encoder_layers})."
-            ]
-        return []
+            )
 
     def _auxiliary(self) -> list[str]:
         """Splits a list; Hydra turns a list of one number into a number."""
         text = "" if self.aux_layers is None else str(self.aux_layers).strip()
         return [part.strip() for part in text.split(",")] if text else []
 
-    def _of_auxiliary(self) -> list[str]:
+    def _of_auxiliary(self) -> Iterator[str]:
         parts = self._auxiliary()
         highest = self.encoder_layers - 1
-        problems = []
         if any(not (part.isdecimal() and 1 <= int(part) <= highest) for part in parts):
             valid = f"1-{highest}" if highest else "none: --encoder-layers is 1"
-            problems.append(
+            yield (
                 f"--aux-layers: {self.aux_layers!r} is not a list of encoder layers below the top "
                 f"one, such as 1,3 (valid: {valid})."
             )
         elif len(set(map(int, parts))) < len(parts):
-            problems.append(f"--aux-layers: {self.aux_layers!r} names a layer twice.")
+            yield f"--aux-layers: {self.aux_layers!r} names a layer twice."
         if self.aux_fusion and not parts:
-            problems.append("--aux-fusion: there is nothing to fuse without --aux-layers.")
-        return problems
+            yield "--aux-fusion: there is nothing to fuse without --aux-layers."
 
 
 def idle_settings(cfg: TransformerConfig) -> dict[str, str]:
