@@ -1,4 +1,4 @@
-"""Applies decoding flags to a loaded model; each change can be reverted.
+"""Applies decoding flags to a loaded model, where each change can be reverted, and to the search.
 
 Each function raises ConfigError, with the flag, if the model lacks the part that the flag names.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConfigError
@@ -93,3 +94,23 @@ def decoding_with(model: Any, layer: int) -> Iterator[None]:
 
 def _not_a_decoder(name: str, choices: dict[str, int | None]) -> str:
     return f"{name!r} is not one of {', '.join(choices)} (the decoders of this model)."
+
+
+@dataclass(frozen=True)
+class WuLengthPenalty:
+    """The papers' length penalty lp(Y) = ((5 + |Y|) / 6)^α (Wu et al. 2016, eq. 14).
+
+    fairseq's generator divides a hypothesis's score by ``|Y| ** len_penalty``; this object makes
+    that expression Wu's. |Y| counts the end token, as in fairseq, and may be a number, an array of
+    numpy's or a tensor. The class is not a float, because numpy and torch would then use the
+    float's power.
+
+    >>> 7 ** WuLengthPenalty(1.0)
+    2.0
+    """
+
+    alpha: float
+    __array_ufunc__ = None  # so that numpy leaves the power to this class
+
+    def __rpow__(self, length: Any) -> Any:
+        return ((5.0 + length) / 6.0) ** self.alpha

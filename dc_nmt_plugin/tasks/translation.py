@@ -14,6 +14,7 @@ from ..names import PUBLISHED
 from .decoder_bleu import bleu_statistics, log_bleu, validation_bleu
 from .decoding import (
     MAIN,
+    WuLengthPenalty,
     choose_decoder,
     choose_fusion,
     decoding_with,
@@ -23,7 +24,6 @@ from .decoding import (
 from .fast.beam_search import BeamSearchGenerator, RepeatBlocker
 from .fast.fused_adam import step_fused
 from .fast.int8 import use_int8
-from .length_penalty import WuLengthPenalty
 from .run_record import RunRecord, of_training
 from .training_flags import contradictions
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dc_nmt_plugin.tasks.length_penalty import WuLengthPenalty
+from dc_nmt_plugin.tasks.decoding import WuLengthPenalty
 
 LENGTHS = {
     "int": 7,
