@@ -14,6 +14,8 @@ from ..text.languages import bleu_tokenizer, is_spaceless, spaceless_codes
 # tokenizer.perl -a has split hyphens to "@-@" already, which is one word, not a compound
 COMPOUND = re.compile(r"(?:^|(?<=\s))@-@(?=\s|$)|(\S)-(\S)")
 
+DOTLESS = ("tr", "az")  # languages whose I becomes ı: -lc, which makes it i, does not suit them
+
 
 def split_compounds(line: str) -> str:
     """Puts ``##AT##-##AT##`` around hyphens inside words, as tensor2tensor's get_ende_bleu.sh.
@@ -207,6 +209,8 @@ def default_metrics(target_lang: str, tokenized: bool, references: Sequence[str]
         of_language = {"de": ["compound-split"], "vi": ["sacrebleu-tokenized"]}
         raw = [bleu, "mteval-v13a-lc"]
         words = ["multi-bleu", "multi-bleu-lc", *of_language.get(target_lang, [])]
+        if target_lang in DOTLESS:
+            raw, words = raw[:1], words[:1]
         others = ["chrf", "ter"]
     else:
         raw = [bleu]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..errors import UserError
 from ..text.checks import refuse, scan_lines, tokenized_sign
 from ..text.forms import form_of
+from .metrics import DOTLESS
 
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 
@@ -84,7 +85,9 @@ def hypothesis_warnings(path: str, lines: Sequence[str]) -> list[str]:
     return warnings
 
 
-def case_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
+def case_warnings(
+    path: str, hypotheses: Sequence[str], references: Sequence[str], target_lang: str
+) -> list[str]:
     """Returns a warning if only one side is lower-cased."""
     lower = []
     for side, lines in (("hypotheses", hypotheses), ("references", references)):
@@ -92,7 +95,10 @@ def case_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str
             lower.append(side)
     if len(lower) != 1:
         return []
-    return [f"{path}: only the {lower[0]} are lower-cased: see the metrics with -lc"]
+    remedy = "see the metrics with -lc"
+    if target_lang in DOTLESS:
+        remedy = f"lower-case both as {target_lang} does, because metrics with -lc make i of I"
+    return [f"{path}: only the {lower[0]} are lower-cased: {remedy}"]
 
 
 def form_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:

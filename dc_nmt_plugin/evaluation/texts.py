@@ -158,8 +158,9 @@ def load_texts(files: TextFiles) -> Texts:
     if tokenized_reference and not as_it_is and (text := untokenized_sign(tokenized_reference)):
         warnings.append(f"{files.tokenized_reference}: does not look tokenised ({text})")
     either = tokenized or raw
-    warnings += case_warnings(files.hypotheses, either.hypotheses, either.references)
-    warnings += form_warnings(files.hypotheses, either.hypotheses, either.references)
+    sides = (files.hypotheses, either.hypotheses, either.references)
+    warnings += case_warnings(*sides, files.target_lang)
+    warnings += form_warnings(*sides)
     return Texts(raw, tokenized, warnings)
 
 

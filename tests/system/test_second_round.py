@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
+import torch
 import yaml
 from commands import ROOT, assert_explained, run
 from fairseq import options
@@ -86,7 +88,7 @@ def test_the_best_are_kept_and_a_lost_last_one_is_no_loss(corpus, tmp_path):
 
 
 def test_flags_of_decoding_do_what_they_say(corpus, lively, tmp_path):
-    """c51, c40b, c60, --num-shards."""
+    """c51, c40b, c60, --num-shards, a model that is not registered, --int8 of NaN."""
     checkpoint = lively("transformer_standard")
 
     def generate(*flags):
@@ -107,3 +109,12 @@ def test_flags_of_decoding_do_what_they_say(corpus, lively, tmp_path):
     assert_explained(generate("--num-shards", 2), "--num-shards")
     other = generate("--source-lang", TARGET, "--target-lang", SOURCE)
     assert_explained(other, checkpoint, f"from {SOURCE} to {TARGET}")
+    state = torch.load(checkpoint, weights_only=True)
+    name = next(name for name in state["model"] if name.endswith("weight"))
+    state["model"][name].fill_(math.nan)
+    torch.save(state, tmp_path / "nan.pt")
+    assert_explained(generate("--path", tmp_path / "nan.pt", "--int8"), "--int8", "NaN")
+    state["cfg"]["model"].arch = state["cfg"]["model"]._name = "transformer_of_others"
+    torch.save(state, tmp_path / "others.pt")
+    others = generate("--path", tmp_path / "others.pt")
+    assert_explained(others, "'transformer_of_others'", "--user-dir")
