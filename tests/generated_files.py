@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 import yaml
 from helpers import toy_text
 
-from dc_nmt_plugin.recipes.recipe import Recipe, recipes_folder
+from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
 from dc_nmt_plugin.recipes.schema import Part
 from dc_nmt_plugin.text.tokenizers import tokenize
 
@@ -33,7 +33,7 @@ TALK = (
 def unchecked_recipes(folder: Path) -> Path:
     """Writes a copy of the recipes without checksums and local files."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in recipes_folder().glob("*.yaml"):
+    for path in TASKS.glob("*.yaml"):
         task = yaml.safe_load(path.read_text("utf-8"))
         task.pop("nearby", None)
         for file in task["files"].values():

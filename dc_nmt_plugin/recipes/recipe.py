@@ -15,6 +15,7 @@ from .schema import Part, SourceFile, Task
 
 SPLITS = ("train", "valid", "test")
 CHECKOUT = Path(__file__).parents[2]
+TASKS = Path(__file__).with_name("tasks")
 OWN = "recipe.yaml"  # in a folder that dc-nmt new made
 
 
@@ -177,21 +178,9 @@ def _name_in(folder: str, pair: str, direction: str) -> str:
     return folder.replace("_" + pair.replace("-", "_"), "_" + direction.replace("-", "_"), 1)
 
 
-def recipes_folder() -> Path:
-    """Returns the folder of the recipes; ``DC_NMT_RECIPES`` names another folder.
-
-    Raises:
-        UserError: there is none
-    """
-    folder = Path(os.environ.get("DC_NMT_RECIPES") or Path(__file__).with_name("tasks"))
-    if not folder.is_dir():
-        raise UserError(f"DC_NMT_RECIPES: {folder} is not a folder")
-    return folder
-
-
 def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
     """Returns (YAML file, direction) of every published direction of every task."""
-    folder = folder or recipes_folder()
+    folder = folder or TASKS
     return dict(_tasks(folder, tuple(sorted(os.listdir(folder)))))
 
 
@@ -220,7 +209,7 @@ def load(name: str, folder: Path | None = None) -> Recipe:
     if own.is_file():
         return _load(own, None, own.stat().st_mtime_ns)
     task = name.rstrip("/").rsplit("/", 1)[-1]
-    path, direction = (folder or recipes_folder()) / f"{task}.yaml", None
+    path, direction = (folder or TASKS) / f"{task}.yaml", None
     if not path.is_file():
         known = tasks(folder)
         problem = choice_problem("task", task, known)

@@ -53,7 +53,9 @@ class Script(Pipeline):
         if self._variables:
             return
         self._variables = {f"{data}/": "DATA"}
-        lines = ["#!/usr/bin/env bash", f"# Made by: {self._made_by}", "set -euo pipefail"]
+        lines = ["#!/usr/bin/env bash", f"# Made by: {self._made_by}"]
+        lines.append("# Run it with the environment's programs on PATH, such as: SEED=2 bash FILE")
+        lines.append("set -euo pipefail")
         lines.append(f"DATA=${{DATA:-{shlex.quote(str(data))}}} # the prepared text")
         if out is not None:
             self._seed = seed

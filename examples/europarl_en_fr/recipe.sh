@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Made by: dc-nmt run europarl_en_fr --dry-run
+# Run it with the environment's programs on PATH, such as: SEED=2 bash FILE
 set -euo pipefail
 DATA=${DATA:-runs/europarl_en_fr/data} # the prepared text
 OUT=${OUT:-runs/europarl_en_fr} # the runs

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Made by: dc-nmt run un_en_zh --any-counts --dry-run
+# Run it with the environment's programs on PATH, such as: SEED=2 bash FILE
 set -euo pipefail
 DATA=${DATA:-runs/un_en_zh/data} # the prepared text
 OUT=${OUT:-runs/un_en_zh} # the runs

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Made by: dc-nmt run wmt17_zh_en --any-counts --dry-run
+# Run it with the environment's programs on PATH, such as: SEED=2 bash FILE
 set -euo pipefail
 DATA=${DATA:-runs/wmt17_zh_en/data} # the prepared text
 OUT=${OUT:-runs/wmt17_zh_en} # the runs

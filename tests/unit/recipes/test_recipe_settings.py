@@ -22,11 +22,11 @@ from dc_nmt_plugin.papers.published import published_tables
 from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_run, plan_training, share_out
 from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
-from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
+from dc_nmt_plugin.recipes.recipe import TASKS, Recipe, load
 from dc_nmt_plugin.recipes.scoring import evaluation
 from dc_nmt_plugin.recipes.settings import settings_of, variants_of
 
-FOLDERS = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
+FOLDERS = sorted(path.stem for path in TASKS.glob("*.yaml"))
 UNSIZED = [
     name
     for family in FAMILIES
@@ -306,7 +306,7 @@ def test_both_directions_share_the_data():
 )
 def test_a_recipe_that_is_wrong_says_where(tmp_path, change, named):
     path = tmp_path / "iwslt14_es_en.yaml"
-    content = (recipes_folder() / path.name).read_text()
+    content = (TASKS / path.name).read_text()
     assert change[0] in content
     path.write_text(content.replace(*change, 1))
     with pytest.raises(UserError, match=re.escape(named)) as error:

@@ -17,13 +17,13 @@ from sacremoses import MosesTruecaser
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.plan import longest_pieces
 from dc_nmt_plugin.recipes.preparation import clean_pieces
-from dc_nmt_plugin.recipes.recipe import Recipe, load, recipes_folder
+from dc_nmt_plugin.recipes.recipe import TASKS, Recipe, load
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import _leave_out_others, make_text
 from dc_nmt_plugin.text import TextSettings
 from dc_nmt_plugin.text.preparation import fits, learn_truecaser, tokenise
 
-RECIPES = sorted(path.stem for path in recipes_folder().glob("*.yaml"))
+RECIPES = sorted(path.stem for path in TASKS.glob("*.yaml"))
 
 
 class Prepared:
