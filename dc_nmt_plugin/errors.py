@@ -33,10 +33,6 @@ class ConfigError(UserError):
         self.problems = [problems] if isinstance(problems, str) else list(problems)
         super().__init__("\n".join(self.problems))
 
-    def __reduce__(self) -> tuple[type[ConfigError], tuple[list[str]]]:
-        # an exception is pickled with its message otherwise, when a process hands it to another
-        return type(self), (self.problems,)
-
 
 def did_you_mean(word: object, known: Iterable[str], most: int = 1) -> str:
     """Returns a question with the nearest known names, with a space before it; "" without one."""
@@ -72,11 +68,6 @@ def check_choices(
         raise UsageError("\n".join(filter(None, problems)))
 
 
-def check_architectures(names: Iterable[str], known: Iterable[str]) -> None:
-    """Does :func:`check_choices` for names of architectures."""
-    check_choices("architecture", names, known, "dc-nmt arch-flags")
-
-
 def debugging() -> bool:
     """Returns whether ``DC_NMT_DEBUG`` asks for the traceback of every failure."""
     return os.environ.get("DC_NMT_DEBUG", "0") not in ("", "0")
@@ -96,8 +87,6 @@ def refusal(error: BaseException) -> str | None:
 def install_excepthook() -> None:
     """Ends a program of fairseq with one sentence on a :class:`UserError`, without a traceback."""
     previous = sys.excepthook
-    if getattr(previous, "_prints_user_errors", False):
-        return
 
     def hook(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
@@ -108,5 +97,4 @@ def install_excepthook() -> None:
         if sentence is not None:
             print(f"error: {sentence}", file=sys.stderr)
 
-    hook._prints_user_errors = True  # type: ignore[attr-defined]
     sys.excepthook = hook

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import Stopped, UserError
-from .files import FULL, MAKE_ROOM, sha256, take_lock, write_text
+from .files import FULL, MAKE_ROOM, take_lock, write_text
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
 
@@ -34,11 +34,6 @@ def digest(words: Iterable[object]) -> str:
     """Returns a short stamp of settings."""
     text = "".join(f"{word}\n" for word in words)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def file_digest(paths: Iterable[Path]) -> str:
-    """Returns a short stamp of the contents of files."""
-    return digest(map(sha256, paths))
 
 
 def read_stamp(path: Path) -> str | None:
@@ -251,28 +246,21 @@ def check_space(folder: Path, output: str, code: int) -> None:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Turns SIGINT and SIGTERM into one error message.
+    """Turns Ctrl-C and SIGTERM into one error message.
 
     Raises:
         Stopped: after a signal
     """
-
-    def interrupt(_: int, __: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    for each, handler in before.items():
-        # background jobs of a shell ignore Ctrl-C, and so do their programs
-        if handler != signal.SIG_IGN:
-            signal.signal(each, interrupt)
+    before = signal.getsignal(signal.SIGTERM)
+    if before != signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
         print(file=sys.stderr)
         raise Stopped("stopped; the same command continues where it stopped") from None
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        signal.signal(signal.SIGTERM, before)
 
 
 def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:

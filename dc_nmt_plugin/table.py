@@ -31,48 +31,41 @@ def filled_columns(header: Sequence[str], rows: Rows) -> list[list[str]]:
 def format_table(header: Sequence[str], rows: Rows, keys: int = 1) -> str:
     """Formats aligned columns, at most WIDTH wide, with numbers to the right.
 
-    A wider table continues below with its first columns again; a cell that is too long for a line
-    has several.
+    A wider table continues below with its first columns again; a long text in the last column has
+    several lines.
 
     Args:
         keys: number of columns that name a row
     """
-    columns = [list(column) for column in zip(*filled_columns(header, rows), strict=True)]
-    widths = [max(map(len, column)) for column in columns]
-    left = sum(widths[:keys]) + 2 * keys
-    blocks: list[list[int]] = []
-    used = WIDTH
-    widths[-1] = min(widths[-1], LEAST)
-    for number in range(keys, len(columns)):
-        if used + widths[number] > WIDTH:
-            blocks.append(list(range(keys)))
-            used = left
-        blocks[-1].append(number)
-        used += widths[number] + 2
-    blocks = blocks or [list(range(len(columns)))]
-    return "\n\n".join(_block([columns[n] for n in block], keys) for block in blocks)
+    lines = filled_columns(header, rows)
+    others = [max(map(len, column)) + 2 for column in zip(*lines, strict=True)][:-1]
+    wrapped = []
+    for *cells, last in lines:
+        first, *more = textwrap.wrap(last, max(LEAST, WIDTH - sum(others))) or [""]
+        wrapped.append([*cells, first])
+        wrapped += [[*("" for _ in cells), text] for text in more]
+    columns = [
+        _aligned(column, number >= keys) for number, column in enumerate(zip(*wrapped, strict=True))
+    ]
+    blocks = [columns[:keys]]
+    for column in columns[keys:]:
+        used = sum(len(each[0]) + 2 for each in blocks[-1])
+        if used + len(column[0]) > WIDTH and len(blocks[-1]) > keys:
+            blocks.append(columns[:keys])
+        blocks[-1].append(column)
+    return "\n\n".join(
+        "\n".join("  ".join(cells).rstrip() for cells in zip(*block, strict=True))
+        for block in blocks
+    )
 
 
-def _block(columns: list[list[str]], keys: int) -> str:
-    """Formats columns beside each other; of the last one, long cells are wrapped."""
-    *others, last = columns
-    room = max(LEAST, WIDTH - sum(max(map(len, column)) + 2 for column in others))
-    formatted = []
-    for number, column in enumerate(columns):
-        numbers = number >= keys and all(not c or c[0] in "0123456789+-.<" for c in column[1:])
-        width = min(max(map(len, column)), room) if column is last else max(map(len, column))
-        formatted.append((width, str.rjust if numbers else str.ljust))
-    lines = []
-    for row in zip(*columns, strict=True):
-        first, *more = textwrap.wrap(row[-1], room) or [""]
-        parts = [(*row[:-1], first), *((*[""] * len(others), text) for text in more)]
-        for part in parts:
-            cells = [
-                place(cell, width) for cell, (width, place) in zip(part, formatted, strict=True)
-            ]
-            lines.append("  ".join(cells).rstrip())
-    lines.insert(1, "  ".join("-" * width for width, _ in formatted))
-    return "\n".join(lines)
+def _aligned(column: Sequence[str], is_value: bool) -> list[str]:
+    """Returns the cells of a column in one width, with a rule under the header."""
+    header, *cells = column
+    width = max(map(len, column))
+    numbers = is_value and all(not cell or cell[0] in "0123456789+-.<" for cell in cells)
+    align = str.rjust if numbers else str.ljust
+    return [align(header, width), "-" * width, *(align(cell, width) for cell in cells)]
 
 
 def markdown_table(header: Sequence[str], rows: Rows) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import UsageError, check_architectures
+from ..errors import UsageError, check_choices
 from . import paper_print
 from .parser import Parser, add_forms, add_json, add_plot, add_text, number
 
@@ -146,7 +146,7 @@ def _parameters(argv: Sequence[str]) -> int:
     from ..papers.parameters import model_settings, preset_row, published_items, published_rows
     from ..papers.reader import find_item
 
-    check_architectures(args.arch, architectures())
+    check_choices("architecture", args.arch, architectures(), "dc-nmt arch-flags")
     tables = {} if args.arch else dict(published_items())
     if args.item:
         name = find_item(args.item).full_name

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import Field, dataclass, fields
 from typing import Any
 
-from ..errors import check_architectures
+from ..errors import check_choices
 from ..flags import flag_name
 from ..models.presets import Architecture, architectures
 from .recipe import load
@@ -57,7 +57,7 @@ def describe(name: str, user_dir: str) -> Description:
     Raises:
         UserError: no such architecture
     """
-    check_architectures([name], architectures())
+    check_choices("architecture", [name], architectures(), "dc-nmt arch-flags")
     architecture = architectures()[name]
     family = architecture.family
     published = None

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import UserError, check_choices
-from ..files import write_json, write_parallel
+from ..files import sha256, write_json, write_parallel
 from ..machine import usable_cpus
-from ..steps import Command, ShellWord, Step, digest, file_digest
+from ..steps import Command, ShellWord, Step, digest
 from ..text.lines import check_same_count, remove_bpe
 from ..text.preparation import fits
 from .plan import LENGTHS
@@ -135,7 +135,7 @@ class Preparation:
 
     @cached_property
     def _text_digest(self) -> str:
-        return file_digest(self._texts(self.work / "raw"))
+        return digest(map(sha256, self._texts(self.work / "raw")))
 
     def _stamp(self, segmentation: Segmentation) -> str:
         """Returns the stamp of the text and its segmentation; its words must never change."""

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError, UserError, check_architectures, choice_problem
+from ..errors import UsageError, UserError, check_choices, choice_problem
 from ..files import read_yaml
 from ..flags import replaced, whole_number
 from ..models.presets import Architecture, architectures
@@ -258,7 +258,7 @@ def translation_family(place: str, arch: str) -> Family:
     Raises:
         UserError: no such architecture, or a language model
     """
-    check_architectures([arch], _known())
+    check_choices("architecture", [arch], _known(), "dc-nmt arch-flags")
     family = _known()[arch].family
     if family.task == "language_modeling":
         raise UserError(f"{place}: {arch!r} is a language model; this is translation")

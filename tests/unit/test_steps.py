@@ -12,17 +12,7 @@ from dc_nmt_plugin.steps import (
     Pipeline,
     Step,
     digest,
-    file_digest,
 )
-
-
-def test_files_of_the_same_bytes_have_the_same_digest(tmp_path):
-    files = [tmp_path / name for name in "abc"]
-    for path, content in zip(files, ("one\n", "one\n", "two\n"), strict=True):
-        path.write_text(content)
-    first, second, third = (file_digest([path]) for path in files)
-    assert first == second != third
-    assert file_digest(files) != file_digest(files[:2])
 
 
 def test_other_words_have_another_digest():

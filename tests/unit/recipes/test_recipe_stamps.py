@@ -10,12 +10,13 @@ import pytest
 from records import write_run
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.recipes.experiment import Experiment, training_step
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.recipe import SPLITS
 from dc_nmt_plugin.recipes.schema import Segmentation
 from dc_nmt_plugin.recipes.scoring import evaluation
-from dc_nmt_plugin.steps import digest, file_digest
+from dc_nmt_plugin.steps import digest
 from dc_nmt_plugin.text import TextSettings
 
 TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
@@ -43,7 +44,9 @@ def test_prepared_text(tmp_path, segmentation, cut):
         pair=("en", "de"), splits=SPLITS, task=SimpleNamespace(text=TextSettings(casing="lower"))
     )
     text = Preparation(recipe, tmp_path, None, [segmentation], 2)
-    expected = digest([file_digest(raw / name for name in TEXTS), "en", "de", "moses lower", cut])
+    expected = digest(
+        [digest(sha256(raw / name) for name in TEXTS), "en", "de", "moses lower", cut]
+    )
     steps = list(text.steps())[1:]
     assert [step.stamp() for step in steps] == [expected] * 2
     assert [step.folder.name for step in steps] == [
