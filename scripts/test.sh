@@ -46,10 +46,21 @@ done < <(find . \( -name '.?*' -o -name build -o -name shared \) -prune -o -name
 
 step "ruff check" "$PYTHON" -m ruff check .
 step "ruff format" "$PYTHON" -m ruff format --check --quiet .
-step mypy "$PYTHON" -m mypy
+# mypy takes as long as the others together, and one CPU
+types=$(mktemp) stray=$(mktemp)
+"$PYTHON" -m mypy >"$types" 2>&1 &
+mypy=$!
+trap 'kill "$mypy" 2>/dev/null || true; rm -f "$types" "$stray"' EXIT
+run_mypy() {
+  local code=0
+  wait "$mypy" || code=$?
+  cat "$types"
+  return "$code"
+}
 step lint-imports lint-imports --no-cache
 step shellcheck shellcheck --external-sources "${shell_scripts[@]}"
 NO_MKDOCS_2_WARNING=1 step docs "$PYTHON" -m mkdocs build --strict --quiet
+step mypy run_mypy
 
 # One process a CPU with one thread each: the models are tiny, threads would only get in each
 # other's way. A file's tests stay together, because they share what the file's fixtures trained.
@@ -59,8 +70,6 @@ say "times: $times"
 export OMP_NUM_THREADS=1
 # The last line is pytest's own: how many passed, in how many seconds. What libraries write to
 # stderr would come after it, and is shown when something failed.
-stray=$(mktemp)
-trap 'rm -f "$stray"' EXIT
 run_pytest() {
   "$PYTHON" -m pytest -q -n "$workers" "${pytest[@]}" 2>"$stray" || {
     local code=$?
