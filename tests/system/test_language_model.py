@@ -10,8 +10,7 @@ import torch
 from commands import assert_explained, run
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
-from interruption import assert_same_training, kill_before_update, updates
-from systems import SOURCE, load, write_text
+from systems import SOURCE, write_text
 
 ARCH = "lstm_lm_selfattn_residual"
 TASK = ["--task", "language_modeling"]
@@ -91,18 +90,6 @@ def test_the_same_perplexity_at_any_batch_size(data, tmp_path):
         )
     for name in ("entropy", "last"):
         assert len(printed.logged(f"valid_previous_{name}")) == 2
-
-
-def test_a_killed_training_resumed_is_the_unbroken_one(data, tmp_path):
-    unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
-    length = ["--max-epoch", 3, "--save-interval-updates", 2, "--disable-validation"]
-    run(tmp_path, "train", *training(data, unbroken, ARCH, *length)).good()
-    last = updates(unbroken)
-    command = training(data, broken, ARCH, *length)
-    assert run(tmp_path, "train", *command, before=lambda: kill_before_update(last)).code < 0
-    resumed = run(tmp_path, "train", *command).good()
-    assert re.search(r"Loaded checkpoint .*\(epoch 3 @ \d+ updates\)", resumed.output)
-    assert_same_training(load(broken), load(unbroken))
 
 
 def test_another_readouts_checkpoints_are_refused(data, tmp_path):

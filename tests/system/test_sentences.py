@@ -97,15 +97,3 @@ def test_generate_and_validate_see_every_sentence(corpus, trained, tmp_path):
     assert Counter(notes.read_text().splitlines()) == Counter(
         f"valid {number}" for number in range(COUNTED[split])
     )
-
-
-@pytest.mark.parametrize("arch", ["transformer", ARCH])
-def test_batches_of_few_lengths(arch, corpus, tmp_path):
-    """--num-batch-buckets pads more, and changes no sentence's loss."""
-    losses = []
-    for buckets in (0, 3):
-        flags = [*family(arch), "--max-update", 1, "--lr", 1e-9, "--no-save"]
-        flags += ["--num-batch-buckets", buckets]
-        done = run(tmp_path, "train", *training(corpus, tmp_path / "save", *flags)).good()
-        losses.append(done.logged("valid_loss")[-1])
-    assert losses[0] == pytest.approx(losses[1], abs=0.002)

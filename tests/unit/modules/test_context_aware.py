@@ -1,12 +1,10 @@
 """Context-aware self-attention against the paper's equations, and the rules every kind obeys."""
 
-import functools
 import itertools
 
 import pytest
 import torch
 from reference.context_aware import context_aware_self_attention, mean_rows
-from torch.utils.checkpoint import checkpoint
 
 from dc_nmt_plugin.modules.choices import CONTEXTS, GATES, MIXED
 from dc_nmt_plugin.modules.context_aware import ContextAwareSelfAttention
@@ -205,25 +203,6 @@ def test_added_parameters_are_the_published_ones(context, published, exact):
     added -= 6 * sum(p.numel() for p in standard.parameters())
     assert added == exact
     assert abs(added / 1e6 - published) < (0.2 if context == "global" else 0.1)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("context", CONTEXTS)
-def test_layers_share_their_history_under_activation_checkpointing(context, causal):
-    layers = [build(context, "both", layer=layer) for layer in (1, 2, 3)]
-    (embeddings,), padding = batch(1, "left")
-    mask = SequenceMask.build(padding, causal=causal)
-    gradients = []
-    for recompute in (False, True):
-        flow, x = Flow(mask), embeddings
-        for layer in layers:
-            flow.inputs.append(x)
-            call = functools.partial(layer, flow=flow)
-            x = x + (checkpoint(call, x, use_reentrant=False) if recompute else call(x))
-        leaves = [embeddings, *(p for layer in layers for p in layer.parameters())]
-        gradients.append(torch.autograd.grad(x[~padding].square().sum(), leaves))
-    for plain, again in zip(*gradients, strict=True):
-        torch.testing.assert_close(again, plain, rtol=0, atol=1e-10)
 
 
 def test_mean_gates_count_real_tokens_only_and_add_up():
