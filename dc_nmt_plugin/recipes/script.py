@@ -55,7 +55,8 @@ class Script(Pipeline):
         self._variables = {f"{data}/": "DATA"}
         lines = ["#!/usr/bin/env bash", f"# Made by: {self._made_by}"]
         lines.append("# Run it with the environment's programs on PATH, such as: SEED=2 bash FILE")
-        lines.append("set -euo pipefail")
+        # $CPU is several words, or none
+        lines += ["# shellcheck disable=SC2046,SC2086", "set -euo pipefail"]
         lines.append(f"DATA=${{DATA:-{shlex.quote(str(data))}}} # the prepared text")
         if out is not None:
             self._seed = seed

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Made by: dc-nmt run iwslt14_ro_en --dry-run
 # Run it with the environment's programs on PATH, such as: SEED=2 bash FILE
+# shellcheck disable=SC2046,SC2086
 set -euo pipefail
 DATA=${DATA:-runs/iwslt14_ro_en/data} # the prepared text
 OUT=${OUT:-runs/iwslt14_ro_en} # the runs

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Made by: dc-nmt run multi30k_en_de --dry-run
 # Run it with the environment's programs on PATH, such as: SEED=2 bash FILE
+# shellcheck disable=SC2046,SC2086
 set -euo pipefail
 DATA=${DATA:-runs/multi30k_en_de/data} # the prepared text
 OUT=${OUT:-runs/multi30k_en_de} # the runs

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Made by: dc-nmt run un_en_zh --any-counts --dry-run
 # Run it with the environment's programs on PATH, such as: SEED=2 bash FILE
+# shellcheck disable=SC2046,SC2086
 set -euo pipefail
 DATA=${DATA:-runs/un_en_zh/data} # the prepared text
 OUT=${OUT:-runs/un_en_zh} # the runs
