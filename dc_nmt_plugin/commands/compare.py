@@ -17,9 +17,8 @@ from .plain_text import add_plain_text, plain_text_of
 
 if TYPE_CHECKING:
     from ..evaluation.metrics import Metric
-    from ..evaluation.significance import Comparison
+    from ..evaluation.significance import Comparison, TTest
     from ..evaluation.systems import System
-    from ..evaluation.t_test import TTest
     from ..table import Form
 
 
@@ -95,9 +94,8 @@ def compare(
 ) -> ComparisonReport:
     """Tests the systems, and writes the requested texts."""
     from ..evaluation.difference_text import comparison_notes
-    from ..evaluation.significance import paired_bootstrap
+    from ..evaluation.significance import paired_bootstrap, t_tests
     from ..evaluation.systems import sides_of
-    from ..evaluation.t_test import t_tests
 
     sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}

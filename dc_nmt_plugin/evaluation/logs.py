@@ -1,12 +1,18 @@
-"""Statistics of training in logs of ``fairseq-train --log-format json``, and in ``curve.log``."""
+"""Statistics in logs of ``fairseq-train --log-format json``, and the line of a running one."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+import sys
+from collections import deque
+from collections.abc import Iterable
+from typing import IO, Any
+
+from tqdm import tqdm
 
 STATISTICS = re.compile(r"\| (train_inner|train|valid) \| (\{.*\})$")
+LAST_WORDS = 20  # lines of the log that are shown when a run stops early
 
 
 def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
@@ -19,3 +25,40 @@ def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
     except json.JSONDecodeError:
         return None  # an incomplete line, from a killed run
     return match[1], values
+
+
+class ProgressLine:
+    """Turns log lines into one progress line of a model with so many updates in all."""
+
+    def __init__(self, name: str, updates: int) -> None:
+        self.name, self.updates = name, updates
+
+    def follow(self, output: Iterable[bytes], log: IO[bytes]) -> list[str]:
+        """Copies the output of ``fairseq-train`` into its log, shows it, returns its last lines."""
+        tail: deque[str] = deque(maxlen=LAST_WORDS)
+        shown: dict[str, str] = {}
+        interval = 0.1 if sys.stderr.isatty() else 10  # seconds
+        with tqdm(total=self.updates, desc=self.name, unit="update", mininterval=interval) as bar:
+            for raw in output:
+                log.write(raw)
+                log.flush()
+                tail.append(raw.decode("utf-8", errors="replace"))
+                kind, values = parse_statistics(tail[-1].rstrip("\n")) or ("", {})
+                if kind == "valid":
+                    shown["valid loss"] = values.get("valid_loss", "?")
+                elif kind == "train_inner":
+                    done = int(values["num_updates"])
+                    if bar.n == 0:  # a continued run: its speed is that of the new updates
+                        bar.initial = done
+                    shown["loss"] = values["loss"]
+                    shown["tokens/s"] = values["wps"]
+                    bar.set_postfix(shown, refresh=False)
+                    bar.update(done - bar.n)
+        return list(tail)
+
+    @staticmethod
+    def last_words(lines: Iterable[str]) -> None:
+        """Prints the last lines of a run that stopped early to standard error."""
+        sys.stderr.write(
+            "".join(["\nTraining stopped early. The last lines of its log:\n", *lines])
+        )

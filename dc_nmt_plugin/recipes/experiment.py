@@ -129,7 +129,7 @@ class TrainingStep(Step):
 
     def _train(self) -> bool:
         """Trains with the output in the log; returns True on success."""
-        from ..evaluation.progress_line import ProgressLine
+        from ..evaluation.logs import ProgressLine
 
         line = ProgressLine(self.run.arch, self.updates)
         with (

@@ -216,12 +216,14 @@ def text_of(
     Raises:
         UserError: the preparation is unknown, or its files are gone
     """
+    if codes is not None and not codes.is_file():
+        raise UserError(f"--bpe-codes {codes}: no such file")
     codes = codes or codes_of(place.data, source)
     words = (place.data / f"dict.{source}.txt").read_text("utf-8")
     form = form_of(word for word in words.splitlines() if not word.isascii())
-    if not (codes and codes.is_file()) and "@@ " in words:
+    if codes is None and "@@ " in words:
         raise UserError(
-            f"{codes or place.data}: the text is segmented by BPE, and its codes are missing: name "
+            f"{place.data}: its text is segmented by BPE, and the codes are missing: name "
             "subword-nmt's file with --bpe-codes"
         )
     manifest = place.data.resolve().parent / "raw/manifest.json"

@@ -12,7 +12,7 @@ from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.commands.results import main
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.generated import read_generated
-from dc_nmt_plugin.evaluation.progress_line import ProgressLine
+from dc_nmt_plugin.evaluation.logs import ProgressLine
 from dc_nmt_plugin.runs.record import Training
 
 GENERATED = """\
