@@ -89,6 +89,8 @@ def _checkpoint(path: Path) -> Path:
     if checkpoint is None:
         runs = sorted(str(folder.parent) for folder in path.glob("*/checkpoints"))
         hint = f" Its runs are {', '.join(runs)}." if runs else ""
+        if (path / RECORD).is_file():
+            hint = " Where it was trained, 'dc-nmt export RUN --run DIR' packs it with its model."
         raise UserError(f"{path}: has no checkpoint ({', '.join(CHECKPOINTS)}).{hint}")
     return checkpoint
 

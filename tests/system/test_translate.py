@@ -177,7 +177,7 @@ BROKEN = {
     ),
     "no BPE codes": (
         lambda run: shutil.rmtree(run.parent / "data/bpe"),
-        ["data/bin: its text is segmented", "dc-nmt prepare"],
+        ["data/bin: its text is segmented", "--bpe-codes"],
     ),
     "too long": (lambda run: [RUN, "long.en"], ["line 2: has 3,301 pieces", "1,024 positions"]),
 }
