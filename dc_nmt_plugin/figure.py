@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -113,57 +112,52 @@ def draw_charts(
     grid = figure.add_gridspec(rows, columns)
     cells = [grid[number // columns, number % columns] for number in range(len(narrow))]
     cells += [grid[row, :] for row in range(narrow_rows, rows)]
-    line_looks: dict[str, dict[str, Any]] = {}
-    bar_looks: dict[str, dict[str, Any]] = {}
+    line_numbers: dict[str, int] = {}  # which decide how a series looks
+    bar_numbers: dict[str, int] = {}
     for chart, cell in zip([*narrow, *wide], cells, strict=True):
         axes = figure.add_subplot(cell)
         for label, line in chart.lines.items():
-            look = line_looks.setdefault(line.like or label, line_look(len(line_looks)))
-            _draw_line(axes, label, line, {**look, **line.more})
-        for label in chart.bars:
-            bar_looks.setdefault(label, bar_look(len(bar_looks)))
+            number = line_numbers.setdefault(line.like or label, len(line_numbers))
+            _draw_line(axes, label, line, number)
         if chart.bars:
-            _draw_bars(axes, chart, bar_looks)
+            numbers = [bar_numbers.setdefault(label, len(bar_numbers)) for label in chart.bars]
+            _draw_bars(axes, chart, numbers)
         axes.set_title(chart.title, fontsize=9)
-        finish_axes(axes, chart.x, chart.y, integers=chart.integers)
+        _finish_axes(axes, chart.x, chart.y, integers=chart.integers)
         if chart.finish:
             chart.finish(axes)
-    add_legend(figure, *figure.axes)
+    _add_legend(figure)
 
 
-def line_look(number: int) -> dict[str, Any]:
-    """Returns colour, marker and dashes of a line; each alone distinguishes the first lines."""
-    return {
+def _draw_line(axes: Any, label: str, line: Line, number: int) -> None:
+    look = {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
         "linestyle": DASHES[number % len(DASHES)],
         "markersize": 5,
+        "markevery": -(-len(line.x) // FEW_POINTS) or None,
+        **line.more,
     }
-
-
-def bar_look(number: int) -> dict[str, Any]:
-    """Returns colour and hatching of a series of bars."""
-    colour, hatch = COLOURS[number % len(COLOURS)], HATCHES[number % len(HATCHES)]
-    return {"color": colour, "hatch": hatch, "edgecolor": "white"}
-
-
-def _draw_line(axes: Any, label: str, line: Line, look: dict[str, Any]) -> None:
-    every = -(-len(line.x) // FEW_POINTS) or None
-    axes.plot(line.x, line.y, label=label, markevery=every, **look)
-    if line.spread and len(line.x) > FEW_POINTS:
-        axes.fill_between(line.x, *line.spread, color=look["color"], alpha=0.15)
-    elif line.spread:
+    axes.plot(line.x, line.y, label=label, **look)
+    if line.spread:
         axes.vlines(line.x, *line.spread, color=look["color"], linewidth=1)
 
 
-def _draw_bars(axes: Any, chart: Chart, looks: Mapping[str, Mapping[str, Any]]) -> None:
+def _draw_bars(axes: Any, chart: Chart, numbers: Sequence[int]) -> None:
     groups = range(len(chart.groups))
     width = min(WIDEST_BAR, 0.8 / len(chart.bars))
-    for number, (label, heights) in enumerate(chart.bars.items()):
-        shift = width * (number + 0.5 - len(chart.bars) / 2)
-        draw = axes.barh if chart.across else axes.bar
-        draw([group + shift for group in groups], heights, width, label=label or None,
-             **looks[label])  # fmt: skip
+    draw = axes.barh if chart.across else axes.bar
+    for place, (label, heights) in enumerate(chart.bars.items()):
+        shift = width * (place + 0.5 - len(chart.bars) / 2)
+        draw(
+            [group + shift for group in groups],
+            heights,
+            width,
+            label=label or None,
+            color=COLOURS[numbers[place] % len(COLOURS)],
+            hatch=HATCHES[numbers[place] % len(HATCHES)],
+            edgecolor="white",
+        )
     room = 1.0 if len(groups) < 3 else 0.6  # a bar alone does not fill its panel
     if chart.across:
         axes.set_yticks(groups, chart.groups, fontsize=8)
@@ -173,14 +167,12 @@ def _draw_bars(axes: Any, chart: Chart, looks: Mapping[str, Mapping[str, Any]]) 
         axes.set_xlim(-room, len(groups) - 1 + room)
 
 
-def finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
+def _finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
     """Sets axis names (with units), a light grid, and whole numbers for counts."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlabel(x)
     axes.set_ylabel(y)
-    if len(y) > 26:
-        axes.yaxis.label.set_fontsize(8)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -188,10 +180,10 @@ def finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
-def add_legend(figure: Any, *axes: Any) -> None:
+def _add_legend(figure: Any) -> None:
     """Adds one legend below the panels, with every label once; the figure grows by its lines."""
     shown: dict[str, Any] = {}
-    for each in axes:
+    for each in figure.axes:
         for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
             shown.setdefault(label, handle)
     if not shown:
@@ -212,7 +204,7 @@ def save(figure: Any, path: Path) -> list[Path]:
     _choose_fonts(figure)
     for target in paths:
         with replacing(target) as temporary:
-            _write(figure, temporary, target.suffix[1:].lower())
+            write_figure(figure, temporary, target.suffix[1:].lower())
     return paths
 
 
@@ -229,32 +221,21 @@ def _choose_fonts(figure: Any) -> None:
     missing = letters - get_font(findfont(FontProperties())).get_charmap().keys()
     families = ["DejaVu Sans"]
     for font in sorted(fontManager.ttflist, key=lambda font: "Noto Sans" not in font.name):
-        if not missing:
-            break
-        if missing & get_font(font.fname).get_charmap().keys():
+        if missing and missing & get_font(font.fname).get_charmap().keys():
             missing -= get_font(font.fname).get_charmap().keys()
             families.append(font.name)
-    if len(families) > 1:
-        for text in texts:
-            text.set_fontfamily(families)
+    for text in texts:
+        text.set_fontfamily(families)
     if missing:
         shown = "".join(map(chr, sorted(missing)[:5]))
         print(
-            f"warning: no font of this system has {len(missing)} letters of the figure ({shown}), "
-            "which are drawn as boxes; the package fonts-noto-cjk has Chinese, Japanese and "
-            "Korean, and fonts-noto-core most other scripts",
+            f"warning: no font of this system has {len(missing)} letters of the figure ({shown}); "
+            "install fonts-noto-cjk (Chinese, Japanese, Korean) or fonts-noto-core",
             file=sys.stderr,
         )
 
 
-def as_svg(figure: Any) -> str:
-    """Returns a figure as SVG."""
-    written = BytesIO()
-    _write(figure, written, "svg")
-    return written.getvalue().decode("utf-8")
-
-
-def _write(figure: Any, target: Any, form: str) -> None:
+def write_figure(figure: Any, target: Any, form: str) -> None:
     """Writes a figure; equal numbers give equal files, without a date and random names."""
     import matplotlib
 

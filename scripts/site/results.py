@@ -12,12 +12,13 @@ import re
 import sys
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 from source_code import ROOT
 
 from dc_nmt_plugin.evaluation.run_table import RunRow, RunTable
-from dc_nmt_plugin.figure import COLOURS, as_svg, new_figure
+from dc_nmt_plugin.figure import COLOURS, new_figure, write_figure
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.table import markdown_table
 
@@ -193,7 +194,9 @@ def chart() -> str:
         axes.set_xlabel(title)
     panels[0].set_yticks(range(len(names)), [SYSTEMS[label].name for label in names])
     panels[0].invert_yaxis()
-    return as_svg(figure)
+    written = BytesIO()
+    write_figure(figure, written, "svg")
+    return written.getvalue().decode("utf-8")
 
 
 if __name__ == "__main__":
