@@ -123,6 +123,12 @@ def check_further_folders(task: Any) -> None:
                 )
 
 
+def check_data(path: str, task: Any) -> None:
+    """Does :func:`check_direction` and :func:`check_dictionaries`."""
+    check_direction(path, task)
+    check_dictionaries(path, task)
+
+
 def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str]:
     """Returns source and target language of a checkpoint, whose dictionaries are in `data`.
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..checkpoints.dictionaries import (
     KEY,
     LANGUAGES,
+    check_data,
     check_dictionaries,
     check_direction,
     check_further_folders,
@@ -41,12 +42,11 @@ def same_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
         paths = [path for path in filenames if os.path.isfile(path)]
         if task is not None:  # parameters of another size would fail with torch's words
             for path in paths:
-                check_direction(path, task)
-                check_dictionaries(path, task)
+                check_data(path, task)
         models, cfg, its_task = stock(filenames, overrides, task, *args, **kwargs)
         if task is None:
             for path in paths:
-                check_dictionaries(path, its_task)
+                check_data(path, its_task)
         return models, cfg, its_task
 
     return load_model_ensemble_and_task

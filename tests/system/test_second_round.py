@@ -112,6 +112,10 @@ def test_flags_of_decoding_do_what_they_say(corpus, lively, tmp_path):
     assert_explained(generate("--num-shards", 2), "--num-shards")
     other = generate("--source-lang", TARGET, "--target-lang", SOURCE)
     assert_explained(other, checkpoint, f"from {SOURCE} to {TARGET}")
+    reverse = ["--source-lang", TARGET, "--target-lang", SOURCE, "--max-tokens", 80, "--cpu"]
+    task = ["--task", "translation_dc_nmt", "--valid-subset", "test"]
+    other = run(tmp_path, "validate", corpus, "--path", checkpoint, *task, *reverse)
+    assert_explained(other, checkpoint, f"from {SOURCE} to {TARGET}")
     state = torch.load(checkpoint, weights_only=True)
     name = next(name for name in state["model"] if name.endswith("weight"))
     state["model"][name].fill_(math.nan)
