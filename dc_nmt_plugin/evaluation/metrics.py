@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
 from ..flags import listed
-from ..text.languages import bleu_tokenizer, is_spaceless, spaceless_codes
+from ..text.languages import SPACELESS, bleu_tokenizer, is_spaceless
 
 # tokenizer.perl -a has split hyphens to "@-@" already, which is one word, not a compound
 COMPOUND = re.compile(r"(?:^|(?<=\s))@-@(?=\s|$)|(\S)-(\S)")
@@ -157,7 +157,7 @@ def _language_default(target_lang: str) -> Any:
             f"sacrebleu: BLEU of {target_lang!r} needs MeCab, which is not installed; "
             f"pip install 'sacrebleu[{target_lang}]' installs it"
         ) from error
-    if _splits_at_spaces(metric) and target_lang in spaceless_codes():
+    if _splits_at_spaces(metric) and target_lang in SPACELESS:
         return _characters(target_lang)
     return metric
 

@@ -167,11 +167,7 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
         texts.append(hash(bare(line)) if visible else NOTHING)
         if not line.isascii():
             composed += is_composed(line)
-            if is_decomposed(line):
-                example = next(filter(is_decomposed, regex.findall(r"\X", line)), "")
-                before, first, example = counts.get("form", (0, number, example))
-                counts["form"] = (before + 1, first, example)
-        for kind, example in _problems(line) if visible else _nothing(line):
+        for kind, example in _problems(line, visible):
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
         returns += line.count("\r")
@@ -188,12 +184,13 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     return Scan(str(name), len(texts), texts.count(NOTHING), numbers, findings, composed)
 
 
-def _nothing(line: str) -> Iterator[tuple[str, str]]:
-    yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
-
-
-def _problems(line: str) -> Iterator[tuple[str, str]]:
+def _problems(line: str, visible: bool) -> Iterator[tuple[str, str]]:
     """Yields the kind and an example of each problem of a line."""
+    if not visible:
+        yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
+        return
+    if not line.isascii() and is_decomposed(line):
+        yield "form", next(filter(is_decomposed, regex.findall(r"\X", line)), "")
     if not _SUSPECT.search(line):
         return
     for name, kind in KINDS.items():

@@ -5,22 +5,22 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable
-from functools import cache
 from itertools import islice
 
 import regex
 
 _CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]+)*", re.I)
-# scripts without spaces: ISO 15924 code (as in locale tables) → Unicode's name of the script
-SPACELESS = {
-    "Hani": "Han", "Hans": "Han", "Hant": "Han", "Hanb": "Han", "Jpan": "Han", "Hira": "Hiragana",
-    "Kana": "Katakana", "Bopo": "Bopomofo", "Yiii": "Yi", "Tang": "Tangut", "Nshu": "Nushu",
-    "Thai": "Thai", "Laoo": "Lao", "Khmr": "Khmer", "Mymr": "Myanmar", "Tibt": "Tibetan",
-    "Tale": "Tai_Le", "Talu": "New_Tai_Lue", "Lana": "Tai_Tham", "Tavt": "Tai_Viet",
-    "Java": "Javanese", "Bali": "Balinese", "Phag": "Phags_Pa",
-}  # fmt: skip
 _LETTER = regex.compile(r"[\p{L}\p{M}]")
-_SPACELESS = regex.compile("[" + "".join(rf"\p{{{s}}}" for s in set(SPACELESS.values())) + "]")
+# of the scripts without spaces between words, and the languages that mostly use them
+_SPACELESS = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}\p{Tangut}\p{Nushu}\p{Thai}\p{Lao}"
+    r"\p{Khmer}\p{Myanmar}\p{Tibetan}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}"
+    r"\p{Javanese}\p{Balinese}\p{Phags_Pa}]"
+)
+SPACELESS = {
+    "zh", "yue", "wuu", "nan", "hak", "gan", "hsn", "cdo", "cjy", "lzh", "ja", "ii", "th", "lo",
+    "km", "my", "mnw", "shn", "ksw", "bo", "dz", "nod", "khb", "tdd",
+}  # fmt: skip
 SAMPLED = 1000  # lines that decide the script of a text
 
 
@@ -55,25 +55,6 @@ def known_as(code: str) -> str:
         return code
 
 
-@cache
-def spaceless_codes() -> frozenset[str]:
-    """Returns the codes of languages that are mostly written in one of these scripts."""
-    from babel.core import get_global
-
-    codes = set()
-    for code, tag in get_global("likely_subtags").items():  # th → th_Thai_TH
-        scripts = [part for part in tag.split("_")[1:] if len(part) == 4]
-        if "_" not in code and scripts and scripts[0] in SPACELESS:
-            codes.add(code)
-    return frozenset(codes)
-
-
-def count_letters(text: str) -> tuple[int, int]:
-    """Counts letters and vowel signs of a text, and those of a script without spaces."""
-    letters = len(_LETTER.findall(text))
-    return letters, 0 if text.isascii() else len(_SPACELESS.findall(text))
-
-
 def is_spaceless(code: str | None, lines: Iterable[str] = ()) -> bool:
     """Returns whether words are written without spaces between them.
 
@@ -81,11 +62,11 @@ def is_spaceless(code: str | None, lines: Iterable[str] = ()) -> bool:
         code: of the language; an unknown code decides nothing
         lines: of text in the language; the first thousand are checked
     """
-    if code in spaceless_codes():
+    if code in SPACELESS:
         return True
     # of each line its beginning: one very long line must not decide
-    letters, spaceless = count_letters("\n".join(line[:1000] for line in islice(lines, SAMPLED)))
-    return 2 * spaceless > letters
+    text = "\n".join(line[:1000] for line in islice(lines, SAMPLED))
+    return 2 * len(_SPACELESS.findall(text)) > len(_LETTER.findall(text))
 
 
 def bleu_tokenizer(code: str, lines: Iterable[str] = ()) -> str:
