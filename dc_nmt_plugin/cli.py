@@ -56,11 +56,6 @@ dc-nmt COMMAND --help lists the options of a command, dc-nmt --version the versi
 Exit status: 0 success, 1 failure, 2 wrong command line, 130 interrupt.
 DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."""
 
-# module that a command imports late → what pip calls it
-PACKAGES = {
-    "ctranslate2": "'dc_nmt_plugin[ctranslate2]'",
-}
-
 
 def usage() -> str:
     """Returns the text of ``dc-nmt --help``."""
@@ -145,7 +140,8 @@ def _sentence(error: Exception) -> str | None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         module = error.name.partition(".")[0]
-        return f"{module} is not installed: pip install {PACKAGES.get(module, module)}"
+        package = "'dc_nmt_plugin[ctranslate2]'" if module == "ctranslate2" else module
+        return f"{module} is not installed: pip install {package}"
     return refusal(error)
 
 
