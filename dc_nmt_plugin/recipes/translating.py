@@ -70,7 +70,7 @@ class LoadedRun:
         data: str | os.PathLike[str] | None = None,
         tokenizer: str | None = None,
         flags: Sequence[str] = (),
-        codes: Path | None = None,
+        codes: str | os.PathLike[str] | None = None,
     ) -> None:
         refuse_flags(flags, _OWN_FLAGS)
         (place,) = find_runs([Path(run)], None if data is None else Path(data))
@@ -85,7 +85,8 @@ class LoadedRun:
                 f"{place.checkpoint}: does not say its languages, nor do the names of the files in "
                 f"{place.data}; give --data with a folder made by fairseq-preprocess."
             )
-        self._text = text_of(place, self.source, self.target, tokenizer, codes)
+        own_codes = None if codes is None else Path(codes)
+        self._text = text_of(place, self.source, self.target, tokenizer, own_codes)
         self._place, self._tokenizer = place, tokenizer
         self._subject = Subject(place, [*decoding_of(place), *flags], own_flags=())
         self._generator = self._subject.generator()

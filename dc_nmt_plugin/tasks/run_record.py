@@ -76,14 +76,20 @@ class RunRecord:
 
     def _restart_clock(self) -> None:
         self._tokens, self._updates, self._began = 0, 0, time.perf_counter()
+        self._ended = self._began  # time of the last update
+
+    def _end_interval(self) -> None:
+        if self._updates:
+            self._speeds.append(self._tokens / (self._ended - self._began))
+        self._restart_clock()
 
     def add_update(self, tokens: int) -> None:
         """Counts an update with so many target tokens."""
         self._tokens += tokens
         self._updates += 1
+        self._ended = time.perf_counter()
         if self._updates == self._every:
-            self._speeds.append(self._tokens / (time.perf_counter() - self._began))
-            self._restart_clock()
+            self._end_interval()
 
     def add_validation(self, values: Mapping[str, Any]) -> None:
         """Adds the numbers of a validation, with those of the training before it, to the curve.
@@ -91,6 +97,7 @@ class RunRecord:
         Args:
             values: fairseq's statistics; of several sets, the first one counts
         """
+        self._end_interval()  # an epoch may be shorter
         updates = self._trainer.get_num_updates()
         if updates != self._validated:
             self._validated = updates
