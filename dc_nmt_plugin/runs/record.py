@@ -184,7 +184,7 @@ def record_path(path: Path) -> Path:
         return path
     if not (path / RECORD).is_file():
         raise UserError(
-            f"{path}: no {RECORD} in it; fairseq-train with this plugin writes it into --save-dir"
+            f"{path}: no {RECORD} in it; fairseq-train with a --task of this plugin writes it"
         )
     return path / RECORD
 
