@@ -96,10 +96,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        reason = no_space(error)
-        if reason:
-            raise UserError(f"cannot write {path}: {reason}: {MAKE_ROOM}") from error
+        _say_full(path, error)
         raise
+
+
+def _say_full(path: str | os.PathLike[str], error: BaseException) -> None:
+    """Raises UserError if an exception means that the disk is full."""
+    reason = no_space(error)
+    if reason:
+        raise UserError(f"cannot write {path}: {reason}: {MAKE_ROOM}") from error
 
 
 @contextmanager
@@ -122,8 +127,7 @@ def making(folder: Path) -> Iterator[Path]:
         part.replace(target)  # only an empty folder can be there
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
-        if no_space(error):
-            raise UserError(f"cannot write {folder}: {no_space(error)}: {MAKE_ROOM}") from error
+        _say_full(folder, error)
         raise
 
 
