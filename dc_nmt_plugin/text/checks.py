@@ -17,11 +17,10 @@ import regex
 
 from ..errors import UserError
 from ..table import format_table
-from .forms import is_composed, is_decomposed
+from .forms import RARE, is_composed, is_decomposed
 from .languages import SAMPLED, is_spaceless
 from .lines import character, stream_lines
 
-RARE = 100  # a problem with a threshold counts in more than one line in so many
 HEAD = 20_000  # lines from which a text's tokenisation is decided
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")  # in every dictionary of fairseq
 NOTHING = 0  # the number of a line without visible characters
@@ -77,7 +76,7 @@ KINDS = {
     "markup": Kind(
         "markup",
         "is not a plain sentence, but begins with {}; take the sentences out; a recipe reads "
-        "format: iwslt-tags, iwslt-xml, sgm and tmx",
+        "format: iwslt-tags, iwslt-xml and sgm",
         _MARKUP,
         single=False,
     ),

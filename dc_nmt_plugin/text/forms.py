@@ -10,7 +10,7 @@ from typing import Literal
 from unicodedata import is_normalized, normalize
 
 Form = Literal["NFC", "NFD"]
-RARE = 100  # a text is in a form that more than one line in so many has
+RARE = 100  # a text has a form, or a problem with a threshold, in more than one line in so many
 
 
 def is_decomposed(line: str) -> bool:
