@@ -25,7 +25,7 @@ _FREE = {
 # flags that decide which translation is found
 _SEARCH = (
     *("beam", "lenpen", "length-penalty", "max-len-a", "max-len-b", "min-len"),
-    *("decode-with", "no-aux-fusion", "mask-source-layers", "int8", "bf16"),
+    *("decode-with", "no-aux-fusion", "mask-source-layers", "bf16"),
 )
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 UNLIKELY = -2  # bits a token: no search finds what is less probable on average

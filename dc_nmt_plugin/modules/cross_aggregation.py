@@ -86,8 +86,6 @@ class CrossAggregationSelfAttention(SelfAttention):
         if self.vertical:
             self.head_proj = nn.Linear(num_heads, num_heads, bias=False)
 
-    reads_weights = ("head_proj",)
-
     def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
         """Returns Ê (B, H, T, S).
 

@@ -48,8 +48,6 @@ class AggregationUnit(nn.Module):
         dropout: dropout of the FFN's output, as in every sublayer under a residual connection
     """
 
-    reads_weights = ("fc1", "fc2")  # --int8 leaves them as they are, as in every score so far
-
     def __init__(
         self, *, embed_dim: int, num_inputs: int, ffn_dim: int, dropout: float = 0.0
     ) -> None:

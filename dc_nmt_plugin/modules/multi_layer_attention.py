@@ -71,8 +71,6 @@ class MultiLayerAttention(Recordable):
         self.num_layers = num_layers
         self.joint_weights = joint_weights
         self.sum_contexts = sum_contexts
-        # decoding reads these layers' weights, and does not call them
-        self.reads_weights = ("q_proj", "out_proj") if joint_weights else ()
         self.dropout = dropout
         same = source_dim == embed_dim
         self.q_proj = input_projection(

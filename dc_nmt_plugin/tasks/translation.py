@@ -25,7 +25,6 @@ from .decoding import (
 )
 from .fast.beam_search import BeamSearchGenerator, RepeatBlocker
 from .fast.fused_adam import step_fused
-from .fast.int8 import use_int8
 from .run_record import RunRecord, of_training
 from .training_flags import contradictions
 
@@ -55,10 +54,6 @@ class TranslationConfig(FairseqTranslationConfig):
     )
     no_aux_fusion: bool = _flag(
         False, "decode with all fusion weights as zero (the thesis's ind-decoder)"
-    )
-    int8: bool = _flag(
-        False,
-        "decode with 8-bit linear layers, on a CPU: faster, with slightly other translations",
     )
     eval_bleu_decoders: str = _flag(
         MAIN,
@@ -100,7 +95,6 @@ class JointTranslationTask(FairseqTranslationTask):
             "--mask-source-layers": self.cfg.mask_source_layers is not None,
             "--decode-with": self.cfg.decode_with != MAIN,
             "--no-aux-fusion": self.cfg.no_aux_fusion,
-            "--int8": self.cfg.int8,
         }
         if any(changed.values()) and not from_checkpoint:
             # they would change training, or what --eval-bleu measures
@@ -142,15 +136,12 @@ class JointTranslationTask(FairseqTranslationTask):
         """Validates as fairseq with the main decoder, then adds BLEU of auxiliary decoders.
 
         Raises:
-            ConfigError: ``--decode-with`` selects another decoder, or ``--int8`` is given
+            ConfigError: ``--decode-with`` selects another decoder
         """
-        if self.cfg.int8 or self.cfg.decode_with != MAIN:
-            flag = "--int8" if self.cfg.int8 else "--decode-with"
+        if self.cfg.decode_with != MAIN:
             raise ConfigError(
-                [
-                    f"{flag}: is for translating; a validation measures the loss of every decoder, "
-                    "and BLEU of --eval-bleu-decoders."
-                ]
+                "--decode-with: is for translating; a validation measures the loss of every "
+                "decoder, and BLEU of --eval-bleu-decoders."
             )
         loss, sample_size, log = super().valid_step(sample, model, criterion)
         if self.cfg.eval_bleu:
@@ -220,8 +211,6 @@ class JointTranslationTask(FairseqTranslationTask):
         for model in models:
             choose_decoder(model, self.cfg.decode_with)
             self._change_parts(model)
-            if self.cfg.int8:
-                use_int8(model)
         if seq_gen_cls is None and not getattr(args, "print_alignment", False):
             seq_gen_cls = BeamSearchGenerator
         generator = super().build_generator(
