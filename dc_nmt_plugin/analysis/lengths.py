@@ -6,15 +6,14 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from ..errors import UsageError, UserError
+from ..errors import UserError
 from ..evaluation.buckets import (
-    LEAST_SENTENCES,
     NO_GROUP_SCORE,
     Bucket,
     bucket_table,
     draw_buckets,
+    group_by_length,
     parse_edges,
-    quantile_edges,
     score_buckets,
 )
 from .report import Results, Table
@@ -24,39 +23,27 @@ from .words import piece_kind, words_of
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --unit, --groups and --edges."""
+    """Adds --unit and --edges."""
     parser.add_argument("--unit", choices=("words", "pieces"), default="words")
     parser.add_argument(
-        "--groups", type=int, default=10, metavar="N",
-        help="number of groups with about equally many sentences, fewer where one would have below "
-        f"{LEAST_SENTENCES}",
-    )  # fmt: skip
-    parser.add_argument(
-        "--edges", metavar="N,N,…",
-        help="first lengths of the groups, instead of --groups, such as 10,20,30,40,50 in the "
-        "thesis",
+        "--edges", metavar="N,N,…", default="10,20,30,40,50",
+        help="first lengths of the groups; default: 10,20,30,40,50, as in the thesis",
     )  # fmt: skip
 
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Translates, and returns BLEU of every group."""
-    if not args.edges and args.groups < 1:
-        raise UsageError(f"--groups: {args.groups} is not at least 1.")
+    edges = parse_edges("--edges", args.edges)
     kind = piece_kind(subject.task.source_dictionary)
     lengths = []
     for pieces in subject.sentence_pieces("encoder").values():
         lengths.append(len(pieces if args.unit == "pieces" else words_of(pieces, kind)))
-    if args.edges:
-        edges = parse_edges("--edges", args.edges)
-    else:
-        edges = quantile_edges(lengths, args.groups)
     score = TextScore(subject, args)
     hypotheses = subject.translate()
     bleu, signature = score(hypotheses)
     lines, references = score.lines(hypotheses), score.references(hypotheses)
-    buckets = score_buckets(
-        subject.label, lines, references, lengths, edges, score.metric, score.lang
-    )
+    split = group_by_length(lengths, edges)
+    buckets = score_buckets(subject.label, lines, references, split, score.metric, score.lang)
     groups = [
         {"from": b.low, "to": b.high, "sentences": b.sentences, "bleu": b.score(subject.label)}
         for b in buckets
@@ -81,7 +68,8 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws BLEU above, and the differences to the first run below (Fig. 5)."""
     unit = next(iter(results.values()))["unit"]
-    draw_buckets(figure, _side_by_side(results), list(results), "BLEU", unit)
+    x = f"{unit} of the source sentence (number of sentences)"
+    draw_buckets(figure, _side_by_side(results), list(results), x)
 
 
 def _side_by_side(results: Results) -> list[Bucket]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..figure import Chart, Line, draw_charts
-from .chance import Scores, compare
+from .chance import Difference, Scores, compare
 from .metrics import Metric
 from .significance import resampled
 
@@ -44,15 +44,11 @@ class Bucket:
         """Returns the score of a system; None without one."""
         return self.scores[name].score if name in self.scores else None
 
-    def gain(self, name: str, first: str) -> tuple[float, float, float]:
-        """Returns the gain of a system over the first and its 95% interval; NaN without scores.
-
-        The interval is of the choice of sentences (paired bootstrap).
-        """
+    def gain(self, name: str, first: str) -> Difference | None:
+        """Returns the gain of a system over the first, with its interval over the sentences."""
         if name not in self.scores or first not in self.scores:
-            return math.nan, math.nan, math.nan
-        found = compare({"": self.scores[name]}, {"": self.scores[first]})
-        return found.value, *found.interval
+            return None
+        return compare({"": self.scores[name]}, {"": self.scores[first]})
 
 
 def parse_edges(flag: str, text: str) -> tuple[int, ...]:
@@ -68,28 +64,6 @@ def parse_edges(flag: str, text: str) -> tuple[int, ...]:
     if not edges or edges[0] < 1 or list(edges) != sorted(set(edges)):
         raise UsageError(f"{flag}: '{text}' is not a rising list of lengths such as 10,20,30")
     return edges
-
-
-def quantile_edges(lengths: Sequence[int], groups: int) -> tuple[int, ...]:
-    """Returns the lengths at which buckets of nearly equal numbers of sentences begin.
-
-    Sentences of one length stay together, so a text with few lengths has fewer buckets. No bucket
-    has too few sentences for a score.
-
-    Args:
-        lengths: of the sentences
-        groups: number of buckets, at most
-    """
-    ordered = sorted(lengths)
-    edges: list[int] = []
-    below = 0  # sentences below the last edge
-    for group in range(1, groups):
-        edge = ordered[len(ordered) * group // groups]
-        shorter = ordered.index(edge)
-        if min(shorter - below, len(ordered) - shorter) >= LEAST_SENTENCES:
-            edges.append(edge)
-            below = shorter
-    return tuple(edges)
 
 
 def group_by_length(
@@ -111,8 +85,7 @@ def score_buckets(
     name: str,
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
-    lengths: Sequence[int],
-    edges: Sequence[int],
+    groups: Iterator[tuple[Bucket, list[int]]],
     metric: Metric,
     target_lang: str,
 ) -> list[Bucket]:
@@ -122,22 +95,20 @@ def score_buckets(
         name: of the system
         hypotheses: of the sentences
         references: as many lines, for each reference
-        lengths: of the source sentences
-        edges: see :func:`group_by_length`
+        groups: from :func:`group_by_length`
         metric: what is computed
         target_lang: chooses sacreBLEU's tokeniser
     """
     buckets = []
-    for bucket, chosen in group_by_length(lengths, edges):
-        if not chosen:
-            continue
+    for bucket, chosen in groups:
         if len(chosen) >= LEAST_SENTENCES:
             sides = [metric.prepared([lines[i] for i in chosen]) for lines in references]
             runs = {name: {"": [hypotheses[i] for i in chosen]}}
             scores, enough = resampled(runs, sides, metric.make(target_lang), metric)
             if enough[name]:
                 bucket.scores[name] = scores[name][""]
-        buckets.append(bucket)
+        if chosen:
+            buckets.append(bucket)
     return buckets
 
 
@@ -155,59 +126,56 @@ def bucket_table(
     header = [f"source {unit}", "sentences", first]
     for name in others:
         header += [name, "gain", "95% interval"]
-    cells = []
+    rows = []
     for bucket in buckets:
         row = [bucket.label, f"{bucket.sentences:,}", _cell(bucket.score(first))]
         for name in others:
-            gain, low, high = bucket.gain(name, first)
-            shown = ["-", "-"] if math.isnan(gain) else [f"{gain:+.2f}", f"[{low:.2f}, {high:.2f}]"]
-            row += [_cell(bucket.score(name)), *shown]
-        cells.append(row)
-    row = ["all", f"{sum(bucket.sentences for bucket in buckets):,}", f"{whole[first]:.2f}"]
+            row.append(_cell(bucket.score(name)))
+            gain = bucket.gain(name, first)
+            if gain:
+                low, high = gain.interval
+                row += [f"{gain.value:+.2f}", f"[{low:.2f}, {high:.2f}]"]
+            else:
+                row += ["-", "-"]
+        rows.append(row)
+    last = ["all", f"{sum(bucket.sentences for bucket in buckets):,}", f"{whole[first]:.2f}"]
     for name in others:
-        row += [f"{whole[name]:.2f}", f"{whole[name] - whole[first]:+.2f}", ""]
-    return header, [*cells, row]
+        last += [f"{whole[name]:.2f}", f"{whole[name] - whole[first]:+.2f}", ""]
+    return header, [*rows, last]
 
 
 def _cell(score: float | None) -> str:
     return "-" if score is None else f"{score:.2f}"
 
 
-def draw_buckets(
-    figure: Any, buckets: Sequence[Bucket], names: Sequence[str], metric: str, unit: str
-) -> None:
-    """Draws the scores of each system, and below them the gains over the first with intervals.
+def draw_buckets(figure: Any, buckets: Sequence[Bucket], names: Sequence[str], x: str) -> None:
+    """Draws the BLEU of each system, and below it the gains over the first with intervals.
 
     Args:
         figure: an empty matplotlib figure
         buckets: from :func:`score_buckets`, with all systems
         names: of the systems
-        metric: name of the vertical axis
-        unit: what lengths count, such as "words"
+        x: name of the horizontal axis
     """
     first, *others = names
-    places = range(len(buckets))
     scores, gains = {}, {}
+    # matplotlib draws nothing for NaN
     for name in names:
         values = [bucket.score(name) for bucket in buckets]
-        # matplotlib draws nothing for NaN
-        scores[name] = Line(places, [math.nan if value is None else value for value in values])
+        scores[name] = Line(range(len(buckets)), [math.nan if v is None else v for v in values])
     for number, name in enumerate(others):
-        value, low, high = zip(*(bucket.gain(name, first) for bucket in buckets), strict=True)
-        beside = [place + 0.06 * number for place in places]  # so that all intervals are seen
-        gains[name] = Line(beside, value, (low, high), like=name)
+        found = [bucket.gain(name, first) for bucket in buckets]
+        ends = [gain.interval if gain else (math.nan, math.nan) for gain in found]
+        lows, highs = zip(*ends, strict=True)
+        beside = [place + 0.06 * number for place in range(len(buckets))]  # all intervals are seen
+        values = [gain.value if gain else math.nan for gain in found]
+        gains[name] = Line(beside, values, (lows, highs), like=name)
 
     def name_groups(axes: Any) -> None:
         labels = [f"{b.label}\n({b.sentences:,})" for b in buckets]
-        axes.set_xticks(places, labels, fontsize=8)
+        axes.set_xticks(range(len(buckets)), labels, fontsize=8)
 
-    def mark_baseline(axes: Any) -> None:
-        name_groups(axes)
-        axes.axhline(0, color="grey", linewidth=2)
-
-    x = f"{unit} of the source sentence (number of sentences)"
-    charts = [Chart(x, metric, scores, finish=name_groups)]
+    charts = [Chart(x, "BLEU", scores, finish=name_groups)]
     if others:
-        y = f"{metric} above {first}, 95% interval"
-        charts.append(Chart(x, y, gains, finish=mark_baseline))
+        charts.append(Chart(x, f"BLEU above {first}, 95% interval", gains, finish=name_groups))
     draw_charts(figure, charts, columns=1, size=PANEL)

@@ -115,7 +115,7 @@ MEASURED = {
     "dependency": ("transformer_ms_aux_aif", []),
     "previous-words": ("gru_selfattn_residual", []),
     "trees": ("gru_selfattn_residual", []),
-    "lengths": ("transformer_mlmha", ["--groups", "3"]),
+    "lengths": ("transformer_mlmha", ["--edges", "5,10"]),
 }
 
 

@@ -13,7 +13,7 @@ from scipy.stats import ttest_rel
 from dc_nmt_plugin.commands import compare as compare_command
 from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.buckets import bucket_table, score_buckets
+from dc_nmt_plugin.evaluation.buckets import bucket_table, group_by_length, score_buckets
 from dc_nmt_plugin.evaluation.metrics import METRICS
 
 VOCABULARY = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
@@ -120,7 +120,8 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
 def test_a_bucket_without_4_grams_or_fifty_sentences_has_no_score(lines, metric, scored):
     text = [*lines, *["a b c d e f g h i j k l"] * 52]
     lengths = [len(line.split()) for line in text]
-    short, rest = score_buckets("a", text, [text], lengths, (10, 40), METRICS[metric], "en")
+    groups = group_by_length(lengths, (10, 40))
+    short, rest = score_buckets("a", text, [text], groups, METRICS[metric], "en")
     assert (short.label, short.sentences, rest.label, rest.sentences) == (
         "0-9", len(lines), "10-39", 52,
     )  # fmt: skip

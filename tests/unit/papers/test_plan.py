@@ -111,7 +111,7 @@ PUBLISHED = {
     "thesis, Figure 3.6": "--unit pieces --edges 10,20,30,40,50 ",
     "dual-context, Figure 5": "--reference runs/wmt14_en_de/data/raw/test.de --tokenizer moses-a "
     "--beam 4 --lenpen 0.6 --length-penalty wu ",
-    "context-aware, Figure 5": "--unit words --groups 10 --beam 4 ",
+    "context-aware, Figure 5": "--unit words --edges 5,10,15,20,25,30,35,40,45 --beam 4 ",
     "thesis, Figure 4.6": "--unit words --edges 11,21,31,41 "
     "--reference runs/iwslt15_en_vi/data/raw/test.vi --tokenizer moses --beam 6 ",
     "thesis, Figure 4.5": "check-text --lengths 11,21,31,41 runs/iwslt15_en_vi/data/raw/tokenised/",
